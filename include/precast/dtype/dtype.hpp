@@ -1,0 +1,58 @@
+// What a dtype is: a concept, and one traits type that holds its facts. A dtype of your own specialises it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <precast/dtype/float_format.hpp>
+
+namespace precast {
+
+/// The facts of a dtype. A specialisation has:
+///  - `name`, as the field writes it ("bf16", "q4_k");
+///  - `values_per_block` and `bytes_per_block`: storage is blocks of n values in m bytes (1 and sizeof for scalars);
+///  - for a scalar: `format`, its FloatFormat. A scalar type other than float keeps its code in a member `bits`.
+template <class T>
+struct dtype_traits {};
+
+/// A type that can store numbers.
+template <class T>
+concept Dtype = requires {
+  { dtype_traits<T>::name } -> std::convertible_to<std::string_view>;
+  { dtype_traits<T>::values_per_block } -> std::convertible_to<int>;
+  { dtype_traits<T>::bytes_per_block } -> std::convertible_to<int>;
+};
+
+/// A dtype whose values stand alone, each with its own sign, exponent and mantissa.
+template <class T>
+concept ScalarDtype = Dtype<T> && requires {
+  { dtype_traits<T>::format } -> std::convertible_to<FloatFormat>;
+};
+
+/// A dtype whose values share scales: it can be stored, but not computed with before it is decoded.
+template <class T>
+concept BlockDtype = Dtype<T> && !ScalarDtype<T>;
+
+/// A dtype's facts as a run-time value, for tables, files and traces.
+struct DtypeInfo {
+  std::string_view name;
+  int values_per_block = 1;
+  int bytes_per_block = 0;
+
+  friend constexpr bool operator==(const DtypeInfo&, const DtypeInfo&) = default;
+};
+
+template <Dtype T>
+inline constexpr DtypeInfo dtype_info{dtype_traits<T>::name, dtype_traits<T>::values_per_block,
+                                      dtype_traits<T>::bytes_per_block};
+
+/// Bytes that `count` values take; block dtypes round up to whole blocks.
+template <Dtype T>
+constexpr std::int64_t bytes_for(std::int64_t count) {
+  const std::int64_t blocks =
+      (count + dtype_traits<T>::values_per_block - 1) / dtype_traits<T>::values_per_block;
+  return blocks * dtype_traits<T>::bytes_per_block;
+}
+
+}  // namespace precast

@@ -1,0 +1,133 @@
+// The scalar dtypes (f32 tf32 bf16 f16 fp8_e4m3 fp8_e5m2), and the one conversion between them.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/dtype/float_format.hpp>
+
+namespace precast {
+
+/// IEEE 754 binary32.
+using f32 = float;
+
+/// TensorFloat-32: f32's exponent, 10 mantissa bits. A number format of matmul operands, kept in an f32's place:
+/// `bits` is its 19-bit code.
+struct tf32 {
+  std::uint32_t bits = 0;
+  friend constexpr bool operator==(tf32, tf32) = default;
+};
+
+/// Brain float: f32's exponent, 7 mantissa bits.
+struct bf16 {
+  std::uint16_t bits = 0;
+  friend constexpr bool operator==(bf16, bf16) = default;
+};
+
+/// IEEE 754 binary16.
+struct f16 {
+  std::uint16_t bits = 0;
+  friend constexpr bool operator==(f16, f16) = default;
+};
+
+/// OCP 8-bit float, 4 exponent and 3 mantissa bits, no infinity (e4m3fn).
+struct fp8_e4m3 {
+  std::uint8_t bits = 0;
+  friend constexpr bool operator==(fp8_e4m3, fp8_e4m3) = default;
+};
+
+/// OCP 8-bit float, 5 exponent and 2 mantissa bits.
+struct fp8_e5m2 {
+  std::uint8_t bits = 0;
+  friend constexpr bool operator==(fp8_e5m2, fp8_e5m2) = default;
+};
+
+namespace detail {
+template <class T>
+struct scalar_traits {
+  static constexpr int values_per_block = 1;
+  static constexpr int bytes_per_block = sizeof(T);
+};
+}  // namespace detail
+
+template <>
+struct dtype_traits<f32> : detail::scalar_traits<f32> {
+  static constexpr std::string_view name = "f32";
+  static constexpr FloatFormat format{8, 23};
+};
+template <>
+struct dtype_traits<tf32> : detail::scalar_traits<tf32> {
+  static constexpr std::string_view name = "tf32";
+  static constexpr FloatFormat format{8, 10};
+};
+template <>
+struct dtype_traits<bf16> : detail::scalar_traits<bf16> {
+  static constexpr std::string_view name = "bf16";
+  static constexpr FloatFormat format{8, 7};
+};
+template <>
+struct dtype_traits<f16> : detail::scalar_traits<f16> {
+  static constexpr std::string_view name = "f16";
+  static constexpr FloatFormat format{5, 10};
+};
+template <>
+struct dtype_traits<fp8_e4m3> : detail::scalar_traits<fp8_e4m3> {
+  static constexpr std::string_view name = "fp8_e4m3";
+  static constexpr FloatFormat format{4, 3, Specials::nan_only};
+};
+template <>
+struct dtype_traits<fp8_e5m2> : detail::scalar_traits<fp8_e5m2> {
+  static constexpr std::string_view name = "fp8_e5m2";
+  static constexpr FloatFormat format{5, 2};
+};
+
+/// A scalar as a double, exactly.
+template <ScalarDtype T>
+constexpr double to_double(T value) {
+  if constexpr (std::same_as<T, f32>)
+    return static_cast<double>(value);
+  else
+    return dtype_traits<T>::format.decode(value.bits);
+}
+
+/// The nearest T to a double, ties to even, in one rounding.
+template <ScalarDtype T>
+constexpr T from_double(double value) {
+  if constexpr (std::same_as<T, f32>)
+    return static_cast<f32>(value);
+  else
+    return T{static_cast<decltype(T::bits)>(dtype_traits<T>::format.encode(value))};
+}
+
+/// Whether every value of From is a value of To, so that a conversion cannot round.
+template <ScalarDtype To, ScalarDtype From>
+inline constexpr bool widens_exactly =
+    dtype_traits<To>::format.max() >= dtype_traits<From>::format.max() &&
+    dtype_traits<To>::format.min_subnormal() <= dtype_traits<From>::format.min_subnormal() &&
+    dtype_traits<To>::format.mantissa_bits >= dtype_traits<From>::format.mantissa_bits;
+
+/// The one conversion between scalar dtypes: nearest, ties to even, one rounding; NaN stays NaN. Written on
+/// integers where speed matters, so that g++, clang++ and nvcc agree on every bit.
+template <ScalarDtype To, ScalarDtype From>
+constexpr To convert(From value) {
+  if constexpr (std::same_as<To, From>) {
+    return value;
+  } else if constexpr (std::same_as<From, bf16> && std::same_as<To, f32>) {
+    return std::bit_cast<f32>(static_cast<std::uint32_t>(value.bits) << 16);
+  } else if constexpr (std::same_as<From, f32> && std::same_as<To, bf16>) {
+    const auto word = std::bit_cast<std::uint32_t>(value);
+    const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;
+    const std::uint32_t rounded = (word + 0x7fffu + ((word >> 16) & 1)) >> 16;
+    return bf16{static_cast<std::uint16_t>(is_nan ? ((word >> 16) | 0x40u) : rounded)};
+  } else if constexpr (std::same_as<From, tf32> && std::same_as<To, f32>) {
+    return std::bit_cast<f32>(value.bits << 13);
+  } else {
+    return from_double<To>(to_double(value));
+  }
+}
+
+}  // namespace precast

@@ -1,0 +1,73 @@
+// The four presets, and Mixed: a policy of its own for each component of a pipeline.
+#pragma once
+
+#include <precast/policy/policy.hpp>
+
+namespace precast {
+
+namespace presets {
+/// f32 throughout, scores in memory: the reference that the others are measured against.
+using Quality = Policy<Storage<f32>>;
+/// f32 with flash attention: the same digits but for the order of sums, and no score matrix in memory.
+using Balanced = Policy<Storage<f32>, Flash>;
+/// bf16 with flash attention.
+using Fast = Policy<Storage<bf16>, Flash>;
+/// f16 with attention in f32: half the memory, and the scores that overflow f16 do not.
+using Memory = Policy<Storage<f16>, Upcast<Attention>>;
+}  // namespace presets
+
+/// Component options of Mixed.
+template <PolicyType P>
+struct Transformer {};
+template <PolicyType P>
+struct TextEncoder {};
+template <PolicyType P>
+struct Vae {};
+
+namespace detail {
+template <class P>
+P pick_transformer(const Transformer<P>*);
+template <class P>
+P pick_text_encoder(const TextEncoder<P>*);
+template <class P>
+P pick_vae(const Vae<P>*);
+
+template <class T>
+inline constexpr int component_kind = 0;
+template <class P>
+inline constexpr int component_kind<Transformer<P>> = 1;
+template <class P>
+inline constexpr int component_kind<TextEncoder<P>> = 2;
+template <class P>
+inline constexpr int component_kind<Vae<P>> = 3;
+
+template <class T, class E, class V>
+struct CanonicalMixed {
+  using transformer = T;
+  using text_encoder = E;
+  using vae = V;
+};
+
+template <class... Components>
+consteval auto canonical_mixed() {
+  constexpr bool known = ((component_kind<Components> != 0) && ...);
+  static_assert(known, "Mixed: a component is none of Transformer<P>, TextEncoder<P> or Vae<P>.");
+  if constexpr (known) {
+    constexpr bool each_once = sizeof...(Components) == 3 && ((component_kind<Components> == 1) || ...) &&
+                               ((component_kind<Components> == 2) || ...) &&
+                               ((component_kind<Components> == 3) || ...);
+    static_assert(each_once, "Mixed: Transformer<P>, TextEncoder<P> and Vae<P> are each given once.");
+    if constexpr (each_once) {
+      constexpr const OptionSet<Components...>* set = nullptr;
+      return CanonicalMixed<decltype(pick_transformer(set)), decltype(pick_text_encoder(set)),
+                            decltype(pick_vae(set))>{};
+    }
+  }
+}
+}  // namespace detail
+
+/// A policy for each component of a pipeline, in any order.
+template <class... Components>
+using Mixed = decltype(detail::canonical_mixed<Components...>());
+
+}  // namespace precast

@@ -1,0 +1,151 @@
+// Aligned memory that counts itself: what is in use, what the peak was, and a small cache of large blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+#include <precast/error.hpp>
+
+namespace precast {
+
+/// How much tensor memory this process holds, in bytes. `cached` is free and ready for reuse.
+struct MemoryUse {
+  std::int64_t in_use = 0;
+  std::int64_t peak = 0;
+  std::int64_t cached = 0;
+};
+
+namespace detail {
+
+/// Keeps large blocks that were freed, because the system hands out fresh pages zeroed, which for the results of a
+/// wide layer costs as much as computing them.
+class MemoryPool {
+ public:
+  static constexpr std::size_t alignment = 64;
+  static constexpr std::size_t smallest_cached = std::size_t{1} << 20;
+  static constexpr std::int64_t most_cached = std::int64_t{1} << 30;
+
+  static MemoryPool& instance() {
+    static MemoryPool pool;
+    return pool;
+  }
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+  ~MemoryPool() { release_cached(); }
+
+  /// The size that a request is rounded up to: an eighth of a power of two for large blocks.
+  static std::size_t rounded(std::size_t bytes) {
+    std::size_t step = alignment;
+    while (step * 16 <= bytes) step *= 2;
+    return (bytes + step - 1) / step * step;
+  }
+
+  void* allocate(std::size_t bytes) {
+    void* block = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = free_.find(bytes); found != free_.end()) {
+        block = found->second;
+        free_.erase(found);
+        use_.cached -= static_cast<std::int64_t>(bytes);
+      }
+    }
+    if (!block) block = ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+    if (!block) {
+      release_cached();
+      block = ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+    }
+    if (!block)
+      throw OutOfMemory("could not get " + std::to_string(bytes >> 20) +
+                        " MiB of memory: close other programs, or use a smaller size or another preset");
+    const std::lock_guard lock(mutex_);
+    use_.in_use += static_cast<std::int64_t>(bytes);
+    if (use_.in_use > use_.peak) use_.peak = use_.in_use;
+    return block;
+  }
+
+  void deallocate(void* block, std::size_t bytes) noexcept {
+    const std::lock_guard lock(mutex_);
+    use_.in_use -= static_cast<std::int64_t>(bytes);
+    const auto size = static_cast<std::int64_t>(bytes);
+    if (bytes >= smallest_cached && use_.cached + size <= most_cached && keeps_blocks) {
+      free_.emplace(bytes, block);
+      use_.cached += size;
+    } else {
+      ::operator delete(block, std::align_val_t{alignment});
+    }
+  }
+
+  void release_cached() noexcept {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [bytes, block] : free_) ::operator delete(block, std::align_val_t{alignment});
+    free_.clear();
+    use_.cached = 0;
+  }
+
+  MemoryUse use() {
+    const std::lock_guard lock(mutex_);
+    return use_;
+  }
+
+  void reset_peak() {
+    const std::lock_guard lock(mutex_);
+    use_.peak = use_.in_use;
+  }
+
+ private:
+  MemoryPool() = default;
+
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr bool keeps_blocks = false;  // a cached block would hide a use after free
+#else
+  static constexpr bool keeps_blocks = true;
+#endif
+  std::mutex mutex_;
+  std::multimap<std::size_t, void*> free_;
+  MemoryUse use_;
+};
+
+}  // namespace detail
+
+/// What tensors hold now and held at most since the start or the last reset.
+inline MemoryUse memory_use() { return detail::MemoryPool::instance().use(); }
+/// Starts the peak anew from what is in use now.
+inline void reset_peak_memory() { detail::MemoryPool::instance().reset_peak(); }
+/// Gives cached blocks back to the system.
+inline void release_cached_memory() { detail::MemoryPool::instance().release_cached(); }
+
+/// Owns uninitialised bytes, aligned to 64. Move only.
+class Buffer {
+ public:
+  Buffer() = default;
+  /// Throws OutOfMemory.
+  explicit Buffer(std::size_t bytes)
+      : bytes_(bytes ? detail::MemoryPool::rounded(bytes) : 0),
+        data_(bytes_ ? static_cast<std::byte*>(detail::MemoryPool::instance().allocate(bytes_)) : nullptr) {}
+  Buffer(Buffer&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~Buffer() {
+    if (data_) detail::MemoryPool::instance().deallocate(data_, bytes_);
+  }
+
+  std::byte* data() const { return data_; }
+  /// The bytes held, which may be a little more than asked for.
+  std::size_t capacity() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace precast

@@ -1,0 +1,73 @@
+// Shape: the sizes of a tensor's dimensions, outermost first.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+
+#include <precast/error.hpp>
+
+namespace precast {
+
+/// The sizes of at most six dimensions, row-major: the last one is contiguous in memory.
+class Shape {
+ public:
+  static constexpr std::size_t max_rank = 6;
+
+  constexpr Shape() = default;
+  constexpr Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
+  /// Throws ShapeError for more than six dimensions, a negative size, or more than 2^62 elements.
+  constexpr explicit Shape(std::span<const std::int64_t> sizes) : rank_(sizes.size()) {
+    if (sizes.size() > max_rank) throw ShapeError("a tensor has at most 6 dimensions");
+    constexpr std::int64_t limit = std::int64_t{1} << 62;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] < 0) throw ShapeError("a tensor's size cannot be negative");
+      if (sizes[i] != 0 && elements_ > limit / sizes[i]) throw ShapeError("a tensor's size overflows");
+      sizes_[i] = sizes[i];
+      elements_ *= sizes[i];
+    }
+  }
+
+  constexpr std::size_t rank() const { return rank_; }
+  constexpr std::int64_t operator[](std::size_t i) const { return sizes_[i]; }
+  /// The last size; 1 for a shape without dimensions.
+  constexpr std::int64_t back() const { return rank_ ? sizes_[rank_ - 1] : 1; }
+  /// The product of the sizes; 1 for a shape without dimensions.
+  constexpr std::int64_t elements() const { return elements_; }
+  constexpr std::span<const std::int64_t> sizes() const { return {sizes_.data(), rank_}; }
+
+  /// The same shape with another last size.
+  constexpr Shape with_back(std::int64_t size) const {
+    std::array<std::int64_t, max_rank> sizes = sizes_;
+    sizes[rank_ ? rank_ - 1 : 0] = size;
+    return Shape(std::span<const std::int64_t>(sizes.data(), rank_ ? rank_ : 1));
+  }
+
+  friend constexpr bool operator==(const Shape& a, const Shape& b) {
+    if (a.rank_ != b.rank_) return false;
+    for (std::size_t i = 0; i < a.rank_; ++i)
+      if (a.sizes_[i] != b.sizes_[i]) return false;
+    return true;
+  }
+
+ private:
+  std::array<std::int64_t, max_rank> sizes_{};
+  std::size_t rank_ = 0;
+  std::int64_t elements_ = 1;
+};
+
+/// "[2, 77, 768]".
+inline std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.rank(); ++i) {
+    if (i) text += ", ";
+    text += std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+}  // namespace precast
