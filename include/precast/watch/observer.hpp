@@ -1,0 +1,65 @@
+// Observer: who is told of every op's result while the watch is on. Off, it costs one branch an op.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <precast/tensor/shape.hpp>
+
+namespace precast::watch {
+
+/// One op as it ran: where, in which dtypes, and what came out.
+struct OpRecord {
+  std::string path;           ///< "transformer.single_transformer_blocks.3.attn"
+  std::string_view function;  ///< "linear", "attention", "layer_norm"
+  std::string_view op;        ///< the op class: "Matmul"
+  std::string_view storage, operand, accumulate, inside, result;  ///< dtype names; empty where the op has none
+  Shape shape;                ///< of the result
+  double max_abs = 0;         ///< the largest finite |x|; 0 for an empty result
+  std::int64_t infinities = 0;
+  std::int64_t nans = 0;
+};
+
+/// The first value of a run that is not finite.
+struct NonFinite {
+  OpRecord record;
+  std::int64_t index = 0;     ///< its place in the result, in row-major order
+  double value = 0;           ///< inf or NaN
+  double value_in_f32 = 0;    ///< what the same op makes of the same inputs in f32
+  double largest_inside = 0;  ///< the largest |x| between the op's steps in f32 (scores); 0 where it has none
+  double result_max = 0;      ///< the largest finite number of the result's dtype
+};
+
+/// Is told of ops. Calls come from the thread that runs the model.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_op(const OpRecord& record) = 0;
+  /// Whether the next non-finite result should be computed again in f32 and given to on_non_finite.
+  virtual bool wants_non_finite() const { return false; }
+  virtual void on_non_finite(const NonFinite&) {}
+};
+
+namespace detail {
+inline std::atomic<Observer*> observer{nullptr};
+}
+
+/// Whether anybody observes.
+inline bool active() { return detail::observer.load(std::memory_order_relaxed) != nullptr; }
+
+/// Observes for as long as it lives; the observer before it is told of nothing meanwhile.
+class Watching {
+ public:
+  explicit Watching(Observer& observer) : before_(detail::observer.exchange(&observer)) {}
+  ~Watching() { detail::observer = before_; }
+  Watching(const Watching&) = delete;
+  Watching& operator=(const Watching&) = delete;
+
+ private:
+  Observer* before_;
+};
+
+}  // namespace precast::watch
