@@ -1,0 +1,35 @@
+// ParameterSource: where modules get their weights from. Files implement it; modules know nothing of files.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/tensor/shape.hpp>
+
+namespace precast::nn {
+
+/// A named tensor as it lies in its file: bytes of a known dtype, row-major.
+struct Parameter {
+  DtypeInfo dtype;
+  Shape shape;
+  std::span<const std::byte> bytes;
+};
+
+/// Finds parameters by name. Implementations check that `bytes` is exactly what dtype and shape need.
+class ParameterSource {
+ public:
+  virtual ~ParameterSource() = default;
+  /// Whether a parameter of that name is there.
+  virtual bool contains(std::string_view name) const = 0;
+  /// The parameter of that name. Throws InputError that names the file where it is missing.
+  virtual Parameter find(std::string_view name) const = 0;
+  /// The file or folder, for messages.
+  virtual std::string description() const = 0;
+  /// Is told when a module has taken `bytes` of a parameter, for progress. May throw to cancel.
+  virtual void taken(std::size_t bytes) const = 0;
+};
+
+}  // namespace precast::nn
