@@ -1,0 +1,130 @@
+// The thread pool: every task once, errors come back, nesting is serial, oneDNN stays on one thread.
+#include <atomic>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <precast/host/parallel.hpp>
+
+using namespace precast;
+
+namespace {
+struct Threads {
+  explicit Threads(int count) : before(host::threads()) { host::set_threads(count); }
+  ~Threads() { host::set_threads(before); }
+  int before;
+};
+}  // namespace
+
+TEST_CASE("parallel_for runs every task exactly once", "[parallel]") {
+  for (const int threads : {1, 2, 3, 7}) {
+    const Threads scope(threads);
+    REQUIRE(host::threads() == threads);
+    for (const std::int64_t tasks : {0, 1, 2, 3, 64, 1000}) {
+      std::vector<std::atomic<int>> times(static_cast<std::size_t>(tasks) + 1);
+      host::parallel_for(tasks, [&](std::int64_t task) { ++times[static_cast<std::size_t>(task)]; });
+      for (std::int64_t task = 0; task < tasks; ++task) REQUIRE(times[static_cast<std::size_t>(task)] == 1);
+      REQUIRE(times.back() == 0);
+    }
+  }
+}
+
+TEST_CASE("parallel_for takes many short jobs, with and without a pause between them", "[parallel]") {
+  const Threads scope(4);
+  std::atomic<std::int64_t> sum{0};
+  std::int64_t expected = 0;
+  for (int job = 0; job < 20000; ++job) {
+    const std::int64_t tasks = job % 9;
+    host::parallel_for(tasks, [&](std::int64_t task) { sum += task + job; });
+    expected += tasks * job + tasks * (tasks - 1) / 2;
+    if (job % 2000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  REQUIRE(sum == expected);
+}
+
+TEST_CASE("parallel_for really uses its threads", "[parallel]") {
+  const Threads scope(2);
+  std::atomic<int> inside{0};
+  // Each of the two tasks waits for the other: one thread alone would not end.
+  host::parallel_for(2, [&](std::int64_t) {
+    ++inside;
+    while (inside < 2) std::this_thread::yield();
+  });
+  REQUIRE(inside == 2);
+}
+
+TEST_CASE("parallel_for rethrows what a task throws, and works afterwards", "[parallel]") {
+  for (const int threads : {1, 3}) {
+    const Threads scope(threads);
+    for (int round = 0; round < 50; ++round) {
+      std::string caught;
+      try {
+        host::parallel_for(20, [&](std::int64_t task) {
+          if (task == 0) throw std::runtime_error("task 0");
+          if (task == 19) throw std::runtime_error("task 19");
+        });
+      } catch (const std::runtime_error& error) {
+        caught = error.what();
+      }
+      REQUIRE((caught == "task 0" || caught == "task 19"));
+      std::atomic<int> count{0};
+      host::parallel_for(20, [&](std::int64_t) { ++count; });
+      REQUIRE(count == 20);
+    }
+  }
+}
+
+TEST_CASE("a parallel_for inside a task runs on that task's thread", "[parallel]") {
+  const Threads scope(3);
+  std::atomic<int> strays{0}, count{0};
+  host::parallel_for(6, [&](std::int64_t) {
+    const auto here = std::this_thread::get_id();
+    host::parallel_for(5, [&](std::int64_t) {
+      ++count;
+      if (std::this_thread::get_id() != here) ++strays;
+    });
+  });
+  REQUIRE(count == 30);
+  REQUIRE(strays == 0);
+}
+
+TEST_CASE("two threads may call parallel_for at once", "[parallel]") {
+  const Threads scope(3);
+  std::atomic<std::int64_t> count{0};
+  const auto jobs = [&] {
+    for (int i = 0; i < 2000; ++i) host::parallel_for(7, [&](std::int64_t) { ++count; });
+  };
+  std::thread other(jobs);
+  jobs();
+  other.join();
+  REQUIRE(count == 2 * 2000 * 7);
+}
+
+TEST_CASE("oneDNN's OpenMP has one thread inside a task, and what it had before outside", "[parallel]") {
+  const Threads scope(2);
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(5);
+  std::atomic<int> wrong{0};
+  host::parallel_for(64, [&](std::int64_t) {
+    if (omp_get_max_threads() != 1) ++wrong;
+  });
+  REQUIRE(wrong == 0);
+  REQUIRE(omp_get_max_threads() == 5);
+  REQUIRE_THROWS(host::parallel_for(4, [](std::int64_t) { throw Error("no"); }));
+  REQUIRE(omp_get_max_threads() == 5);
+  omp_set_num_threads(before);
+}
+
+TEST_CASE("a number of threads that makes no sense is refused", "[parallel]") {
+  REQUIRE_THROWS_AS(host::set_threads(0), Error);
+  REQUIRE_THROWS_AS(host::set_threads(-3), Error);
+  REQUIRE_THROWS_AS(host::set_threads(100000), Error);
+  const Threads scope(2);
+  REQUIRE_THROWS_AS(host::parallel_for(2, [](std::int64_t) { host::set_threads(3); }), Error);
+  REQUIRE(host::threads() == 2);
+}
