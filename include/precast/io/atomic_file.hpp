@@ -1,0 +1,112 @@
+// AtomicFile: a file that appears whole or not at all.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::io {
+
+/// Writes to a temporary name in the target's folder; `commit` brings it to the disk and gives it its real
+/// name, in one step. Destroyed without a commit (an exception, Ctrl-C as one, a full disk), it removes what
+/// it wrote and leaves an older target as it was. Every member throws InputError that names the target.
+class AtomicFile {
+ public:
+  /// Opens the temporary file, so an unwritable place is found before anything is computed for it.
+  explicit AtomicFile(const std::filesystem::path& target) : target_(followed(target)) {
+    struct stat facts {};
+    if (::stat(target_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+      throw file_error(target_, S_ISDIR(facts.st_mode) ? "is a folder: name a file to write"
+                                                       : "is not a regular file: name another one to write");
+    if (!target_.has_filename()) throw file_error(target_, "does not name a file to write");
+    const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
+    for (int attempt = 0; attempt < most_attempts && !file_.valid(); ++attempt) {
+      temporary_ = folder / unused_name();
+      file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      if (!file_.valid() && errno != EEXIST)
+        throw system_error(target_, "cannot be written", errno, "create its folder, or choose another place");
+    }
+    if (!file_.valid())
+      throw file_error(target_,
+                       "cannot be written: its folder is full of left-over .precast files: remove them");
+  }
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile() {
+    if (!committed_) ::unlink(temporary_.c_str());
+  }
+
+  const std::filesystem::path& target() const { return target_; }
+
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), largest_write));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+  }
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+  /// Makes the file appear under its name. May be called once, at the end.
+  void commit() {
+    if (::fsync(file_.get()) != 0 && errno != EINVAL) fail(errno);  // EINVAL: a file system that cannot
+    if (file_.close() != 0) fail(errno);
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+    committed_ = true;
+    // The rename itself survives a power cut only once the folder is on the disk; the file is whole either
+    // way.
+    const FileDescriptor folder(::open(temporary_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.valid()) ::fsync(folder.get());
+  }
+
+ private:
+  static constexpr int most_attempts = 1000;
+  static constexpr std::size_t largest_write = std::size_t{1} << 30;
+
+  [[noreturn]] void fail(int error_number) const {
+    throw system_error(target_, "could not be written", error_number,
+                       "free some space, or choose another place");
+  }
+
+  /// A link stays a link: the file that it points to is replaced.
+  static std::filesystem::path followed(const std::filesystem::path& target) {
+    std::error_code failed;
+    if (!std::filesystem::is_symlink(target, failed)) return target;
+    std::filesystem::path real = std::filesystem::weakly_canonical(target, failed);
+    return failed ? target : real;
+  }
+
+  static std::string unused_name() {
+    static std::atomic<unsigned> next{0};
+    return ".precast-" + std::to_string(::getpid()) + "-" + std::to_string(next++) + ".tmp";
+  }
+
+  std::filesystem::path target_;
+  std::filesystem::path temporary_;
+  FileDescriptor file_;
+  bool committed_ = false;
+};
+
+/// Writes a whole file through AtomicFile.
+inline void write_file(const std::filesystem::path& target, std::string_view text) {
+  AtomicFile file(target);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace precast::io

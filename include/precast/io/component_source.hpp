@@ -1,0 +1,136 @@
+// ComponentSource: the weights of one component folder, in one safetensors file or in shards.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <precast/io/config.hpp>
+#include <precast/io/safetensors.hpp>
+#include <precast/nn/parameter_source.hpp>
+
+namespace precast::io {
+
+/// Is told the bytes that were taken, each time a module takes a parameter. May throw to cancel.
+using TakenCallback = std::function<void(std::size_t)>;
+
+/// The parameters of a component: a folder as diffusers and transformers write it, or one safetensors file.
+/// Opening checks all headers and maps the files; bytes are read when a module takes them. Move only.
+class ComponentSource final : public nn::ParameterSource {
+ public:
+  /// Throws InputError where there are no weights, or where a file is not what it claims to be.
+  explicit ComponentSource(std::filesystem::path path, TakenCallback on_taken = {})
+      : path_(std::move(path)), on_taken_(std::move(on_taken)) {
+    const std::filesystem::path file = weights_file(path_);
+    if (file.extension() == ".json")
+      open_shards(file);
+    else
+      open_single(file);
+  }
+
+  bool contains(std::string_view name) const override { return tensors_.find(name) != tensors_.end(); }
+
+  /// Throws InputError for a tensor that is missing, or that does not hold floating-point numbers.
+  nn::Parameter find(std::string_view name) const override {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end())
+      throw tensor_error(path_, name, "is missing: the weights are incomplete or belong to another model");
+    const TensorEntry& entry = *found->second.entry;
+    if (!entry.dtype.is_float)
+      throw tensor_error(files_[found->second.file].path(), name,
+                         "has dtype " + std::string(entry.dtype.file_name) +
+                             ", which is not a weight's: convert it to F32, BF16, F16, F8_E4M3 or F8_E5M2");
+    return {entry.dtype.info, entry.shape, entry.bytes};
+  }
+
+  std::string description() const override { return shown(path_); }
+  void taken(std::size_t bytes) const override {
+    if (on_taken_) on_taken_(bytes);
+  }
+
+  /// Every tensor, sorted by name, whatever its dtype.
+  std::vector<const TensorEntry*> tensors() const {
+    std::vector<const TensorEntry*> result;
+    for (const auto& [name, place] : tensors_) result.push_back(place.entry);
+    return result;
+  }
+  /// The bytes of all tensors: what progress counts to.
+  std::size_t total_bytes() const {
+    std::size_t total = 0;
+    for (const auto& [name, place] : tensors_) total += place.entry->bytes.size();
+    return total;
+  }
+  const std::vector<SafetensorsFile>& files() const { return files_; }
+
+  /// The file that holds a component's weights: `path` itself where it is a file, else the safetensors file
+  /// or the index of shards in that folder. Throws InputError where there is none.
+  static std::filesystem::path weights_file(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored))
+      throw file_error(path, "is not there: check the path, or get the model anew");
+    if (!std::filesystem::is_directory(path, ignored)) return path;
+    // Where a folder has both forms, diffusers reads the shards and transformers the single file.
+    for (const char* name :
+         {"diffusion_pytorch_model.safetensors.index.json", "diffusion_pytorch_model.safetensors",
+          "model.safetensors", "model.safetensors.index.json"})
+      if (std::filesystem::exists(path / name, ignored)) return path / name;
+    throw file_error(
+        path,
+        "holds no model.safetensors or diffusion_pytorch_model.safetensors, nor an index of shards: "
+        "get the component's weights in safetensors form");
+  }
+
+ private:
+  struct Place {
+    std::size_t file;
+    const TensorEntry* entry;
+  };
+
+  void open_single(const std::filesystem::path& file) {
+    files_.emplace_back(file);
+    for (const TensorEntry& entry : files_[0].tensors()) tensors_.emplace(entry.name, Place{0, &entry});
+  }
+
+  void open_shards(const std::filesystem::path& index) {
+    const Config map = Config::load(index).object("weight_map");
+    std::map<std::string, std::size_t> shards;
+    for (const auto& [name, value] : map.json().items()) shards.emplace(shard_name(index, name, value), 0);
+    if (shards.empty()) throw file_error(index, "key 'weight_map': is empty: get the file anew");
+    files_.reserve(shards.size());
+    for (auto& [file, position] : shards) {
+      position = files_.size();
+      files_.emplace_back(index.parent_path() / file);
+    }
+    for (const auto& [name, value] : map.json().items()) {
+      const std::size_t position = shards.at(value.get<std::string>());
+      tensors_.emplace(name, Place{position, &files_[position].at(name)});
+    }
+  }
+
+  /// A shard's file name, which must not lead out of the folder.
+  static std::string shard_name(const std::filesystem::path& index, const std::string& tensor,
+                                const nlohmann::json& value) {
+    if (!value.is_string())
+      throw tensor_error(index, tensor,
+                         "must name a file, not " + json_in_words(value) + ": get the index anew");
+    auto file = value.get<std::string>();
+    if (!file.ends_with(".safetensors") ||
+        file.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
+      throw tensor_error(index, tensor,
+                         "lies in '" + printable(file) +
+                             "', which is not a .safetensors file in this folder: get the index anew");
+    return file;
+  }
+
+  std::filesystem::path path_;
+  TakenCallback on_taken_;
+  std::vector<SafetensorsFile> files_;
+  std::map<std::string, Place, std::less<>> tensors_;
+};
+
+}  // namespace precast::io

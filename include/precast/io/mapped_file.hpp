@@ -1,0 +1,90 @@
+// MappedFile: a file's bytes, read through the page cache instead of copied.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <precast/io/message.hpp>
+
+namespace precast::io {
+
+/// Closes a file descriptor. Move only.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~FileDescriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  int get() const { return descriptor_; }
+  bool valid() const { return descriptor_ >= 0; }
+  /// Closes now and returns what close() returned, because a file system may report a failed write only here.
+  int close() { return ::close(std::exchange(descriptor_, -1)); }
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// A read-only memory map of a whole regular file. Move only; the bytes stay where they are when it moves.
+/// The file must not shrink while it is mapped.
+class MappedFile {
+ public:
+  /// Throws InputError where the path is missing, unreadable or not a regular file.
+  explicit MappedFile(std::filesystem::path path) : path_(std::move(path)) {
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
+    const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file.valid())
+      throw system_error(path_, "cannot be opened", errno, "check the path and its permissions");
+    struct stat facts {};
+    if (::fstat(file.get(), &facts) != 0)
+      throw system_error(path_, "cannot be read", errno, "check the disk that it is on");
+    if (S_ISDIR(facts.st_mode))
+      throw file_error(path_, "is a folder, where a file is needed: check the path");
+    if (!S_ISREG(facts.st_mode)) throw file_error(path_, "is not a regular file: copy it to a file first");
+    size_ = static_cast<std::size_t>(facts.st_size);
+    if (size_ == 0) return;  // an empty map is an error to mmap
+    void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (address == MAP_FAILED)
+      throw system_error(path_, "cannot be mapped into memory", errno, "raise the limit on address space");
+    data_ = static_cast<const std::byte*>(address);
+  }
+  MappedFile(MappedFile&& other) noexcept
+      : path_(std::move(other.path_)),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~MappedFile() {
+    if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace precast::io

@@ -1,0 +1,229 @@
+// SafetensorsFile: the tensors of a .safetensors file, mapped, after its header was checked to the last byte.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/io/json_text.hpp>
+#include <precast/io/mapped_file.hpp>
+#include <precast/nn/parameter_source.hpp>
+#include <precast/tensor/shape.hpp>
+
+namespace precast::io {
+
+/// How the safetensors format writes a dtype, and what it is here.
+struct FileDtype {
+  std::string_view file_name;  ///< "BF16"
+  DtypeInfo info;              ///< {"bf16", 1, 2}
+  bool is_float = false;       ///< only these can become parameters
+};
+
+/// Every dtype that a file may hold. Only the scalars of dtype/ are computed with; the others are listed.
+inline constexpr std::array<FileDtype, 12> file_dtypes = {{
+    {"F64", {"f64", 1, 8}, true},
+    {"F32", dtype_info<f32>, true},
+    {"BF16", dtype_info<bf16>, true},
+    {"F16", dtype_info<f16>, true},
+    {"F8_E4M3", dtype_info<fp8_e4m3>, true},
+    {"F8_E5M2", dtype_info<fp8_e5m2>, true},
+    {"I64", {"i64", 1, 8}},
+    {"I32", {"i32", 1, 4}},
+    {"I16", {"i16", 1, 2}},
+    {"I8", {"i8", 1, 1}},
+    {"U8", {"u8", 1, 1}},
+    {"BOOL", {"bool", 1, 1}},
+}};
+
+/// A tensor in a file. `bytes` lies in the map: it need not be aligned, and lives as long as the file object.
+struct TensorEntry {
+  std::string name;
+  FileDtype dtype;
+  Shape shape;
+  std::span<const std::byte> bytes;
+};
+
+/// "PATH: tensor 'x.y': problem".
+inline InputError tensor_error(const std::filesystem::path& path, std::string_view name,
+                               const std::string& problem) {
+  return file_error(path, "tensor '" + printable(name) + "': " + problem);
+}
+
+/// An open .safetensors file: 8 bytes of header length, a JSON header, then the tensors' bytes without gaps
+/// (https://huggingface.co/docs/safetensors). Opening reads the header only. Move only.
+class SafetensorsFile {
+ public:
+  /// Throws InputError where anything in the header does not hold: see the checks below.
+  explicit SafetensorsFile(const std::filesystem::path& path) : file_(path) {
+    const std::string_view header = header_text();
+    const std::span<const std::byte> data = file_.bytes().subspan(length_bytes + header.size());
+    const nlohmann::json object = parse_json(header, path, "header");
+    if (!object.is_object()) throw file_error(path, "header: must be a JSON object: get the file anew");
+    for (const auto& [name, value] : object.items()) {
+      if (name == "__metadata__")
+        read_metadata(value);
+      else
+        tensors_.push_back(read_tensor(name, value, data));
+    }
+    check_layout(data);
+  }
+
+  const std::filesystem::path& path() const { return file_.path(); }
+  /// All tensors, sorted by name.
+  const std::vector<TensorEntry>& tensors() const { return tensors_; }
+  /// The text that the writer attached.
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+  /// The tensor of that name, or nullptr.
+  const TensorEntry* lookup(std::string_view name) const {
+    const auto found = std::ranges::lower_bound(tensors_, name, {}, &TensorEntry::name);
+    return found != tensors_.end() && found->name == name ? &*found : nullptr;
+  }
+  /// The tensor of that name. Throws InputError where it is missing.
+  const TensorEntry& at(std::string_view name) const {
+    if (const TensorEntry* entry = lookup(name)) return *entry;
+    throw tensor_error(path(), name, "is missing: the file is incomplete or belongs to another model");
+  }
+
+ private:
+  static constexpr std::size_t length_bytes = 8;
+  static constexpr std::uint64_t longest_header = 100'000'000;
+
+  std::string_view header_text() const {
+    const std::string_view text = file_.text();
+    if (text.size() < length_bytes)
+      throw file_error(path(),
+                       "only " + std::to_string(text.size()) +
+                           " bytes, too short for a safetensors file: the download broke off, get it anew");
+    std::uint64_t length = 0;
+    for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | static_cast<unsigned char>(text[i]);
+    if (length > longest_header)
+      throw file_error(
+          path(), "header: " + std::to_string(length) +
+                      " bytes is not a believable length: this is not a safetensors file, or it is broken");
+    if (length > text.size() - length_bytes)
+      throw file_error(path(), "header: said to have " + std::to_string(length) + " bytes in a file of " +
+                                   std::to_string(text.size()) + ": the download broke off, get it anew");
+    const std::string_view header = text.substr(length_bytes, length);
+    if (!header.starts_with('{'))
+      throw file_error(path(), "header: does not start with '{' at byte 8: this is not a safetensors file");
+    return header;
+  }
+
+  void read_metadata(const nlohmann::json& value) {
+    if (!value.is_object())
+      throw file_error(path(), "header: __metadata__ must be an object: get the file anew");
+    for (const auto& [key, text] : value.items()) {
+      if (!text.is_string())
+        throw file_error(path(),
+                         "header: __metadata__ '" + printable(key) + "' must be a string: get the file anew");
+      metadata_.emplace(key, text.get<std::string>());
+    }
+  }
+
+  std::uint64_t read_size(const std::string& name, const nlohmann::json& value, const char* what) const {
+    if (!value.is_number_unsigned())
+      throw tensor_error(path(), name,
+                         std::string(what) + " must be a non-negative integer, not " + json_in_words(value) +
+                             ": get the file anew");
+    return value.get<std::uint64_t>();
+  }
+
+  const nlohmann::json& member(const std::string& name, const nlohmann::json& value, const char* key) const {
+    const auto found = value.find(key);
+    if (found == value.end())
+      throw tensor_error(path(), name, std::string("the header lacks its ") + key + ": get the file anew");
+    return *found;
+  }
+
+  TensorEntry read_tensor(const std::string& name, const nlohmann::json& value,
+                          std::span<const std::byte> data) const {
+    const auto broken = [&](const std::string& problem) {
+      return tensor_error(path(), name, problem + ": get the file anew");
+    };
+    if (!value.is_object()) throw broken("must be described by an object, not " + json_in_words(value));
+    const nlohmann::json& dtype_name = member(name, value, "dtype");
+    const auto dtype =
+        std::ranges::find_if(file_dtypes, [&](const FileDtype& d) { return dtype_name == d.file_name; });
+    if (dtype == file_dtypes.end())
+      throw tensor_error(path(), name,
+                         "unknown dtype " + json_in_words(dtype_name) +
+                             ": convert it to F32, BF16, F16, F8_E4M3 or F8_E5M2");
+
+    const nlohmann::json& sizes = member(name, value, "shape");
+    if (!sizes.is_array() || sizes.size() > Shape::max_rank)
+      throw broken("its shape must be a list of at most " + std::to_string(Shape::max_rank) + " sizes");
+    std::vector<std::int64_t> shape;
+    std::uint64_t bytes = static_cast<std::uint64_t>(dtype->info.bytes_per_block);
+    constexpr std::uint64_t limit = std::uint64_t{1} << 62;
+    for (const nlohmann::json& item : sizes) {
+      const std::uint64_t size = read_size(name, item, "a size");
+      // Each size alone is bounded too: beside a zero, the product would hide an absurd one.
+      if (size > limit || (size != 0 && bytes > limit / size)) throw broken("its shape overflows");
+      bytes *= size;
+      shape.push_back(static_cast<std::int64_t>(size));
+    }
+
+    const nlohmann::json& offsets = member(name, value, "data_offsets");
+    if (!offsets.is_array() || offsets.size() != 2)
+      throw broken("its data_offsets must be a list of two offsets");
+    const std::uint64_t begin = read_size(name, offsets[0], "an offset");
+    const std::uint64_t end = read_size(name, offsets[1], "an offset");
+    const std::string range = "bytes " + std::to_string(begin) + " to " + std::to_string(end);
+    if (begin > end) throw broken(range + " run backwards");
+    if (end > data.size())
+      throw broken(range + " lie outside the file's " + std::to_string(data.size()) + " bytes of data");
+    const Shape checked = checked_shape(name, shape);
+    if (end - begin != bytes)
+      throw broken(range + " do not fit " + std::string(dtype->file_name) + " " + to_string(checked) +
+                   ", which takes " + std::to_string(bytes));
+    return {name, *dtype, checked, data.subspan(begin, end - begin)};
+  }
+
+  Shape checked_shape(const std::string& name, const std::vector<std::int64_t>& sizes) const {
+    try {
+      return Shape(std::span(sizes));
+    } catch (const ShapeError& error) {
+      throw tensor_error(path(), name, std::string(error.what()) + ": get the file anew");
+    }
+  }
+
+  /// The tensors must tile the data: no overlap, no gap, nothing left over.
+  void check_layout(std::span<const std::byte> data) {
+    std::vector<const TensorEntry*> order;
+    for (const TensorEntry& entry : tensors_) order.push_back(&entry);
+    const auto end_of = [](const TensorEntry& entry) { return entry.bytes.data() + entry.bytes.size(); };
+    std::ranges::sort(order, {},
+                      [&](const TensorEntry* e) { return std::pair(e->bytes.data(), end_of(*e)); });
+    const std::byte* reached = data.data();
+    for (const TensorEntry* entry : order) {
+      if (entry->bytes.data() < reached)
+        throw tensor_error(path(), entry->name, "overlaps the tensor before it: get the file anew");
+      if (entry->bytes.data() > reached)
+        throw tensor_error(path(), entry->name,
+                           "is preceded by a gap of " + std::to_string(entry->bytes.data() - reached) +
+                               " bytes that belong to no tensor: get the file anew");
+      reached = end_of(*entry);
+    }
+    const auto left = static_cast<std::size_t>(data.data() + data.size() - reached);
+    if (left != 0)
+      throw file_error(path(),
+                       "ends with " + std::to_string(left) + " bytes that belong to no tensor: get it anew");
+    std::ranges::sort(tensors_, {}, &TensorEntry::name);
+  }
+
+  MappedFile file_;
+  std::vector<TensorEntry> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace precast::io
