@@ -8,10 +8,10 @@ import torch
 from diffusers import FluxImg2ImgPipeline
 from diffusers.pipelines.flux.pipeline_flux import calculate_shift, retrieve_timesteps
 from PIL import Image
-from safetensors.torch import save_file
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 
 import models
+import tensor_file
 
 SEED = 42
 SEEDS = [42, 43, 44]
@@ -225,6 +225,6 @@ def write(folder, name, spec, path):
   for key, value in tensors.items():
     if value.is_floating_point() and not torch.isfinite(value.double()).all():
       raise ValueError(f"{name}: {key} is not finite")
-  save_file(tensors, path, metadata={k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)
+  tensor_file.save(path, tensors, {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)
                                      for k, v in facts.items()})
   return errors

@@ -6,7 +6,8 @@ import struct
 
 import ml_dtypes
 import numpy as np
-from safetensors.numpy import save_file
+
+import tensor_file
 
 # name: (exponent bits, mantissa bits, bias, has infinity, largest finite value)
 FORMATS = {
@@ -133,7 +134,7 @@ def write(path):
     check(name, inputs, tensors[f"round.{name}"], kinds)
   metadata["formats"] = json.dumps({k: {"exponent_bits": v[0], "mantissa_bits": v[1], "bias": v[2], "infinity": v[3],
                                         "largest": float(largest(k))} for k, v in FORMATS.items()})
-  save_file(tensors, path, metadata=metadata)
+  tensor_file.save(path, tensors, metadata)
 
 
 def check(name, inputs, codes, kinds):

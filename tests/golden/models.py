@@ -15,7 +15,7 @@ import tokenizer_files
 # Every dimension differs from folder to folder. "dtype" is what lies in the files; "run" is what expected.py runs.
 SPECS = {
     "dev_f32": dict(
-        dtype="f32", clip_prefix=True,
+        dtype="f32", clip_prefix=True, older=True,
         tokenizer=dict(files="legacy", merges=120, length=77),
         tokenizer_2=dict(files="spiece", rule="identity", pieces=400, extra_ids=100, length=512),
         clip=dict(hidden_size=18, intermediate_size=56, num_hidden_layers=2, num_attention_heads=3, projection_dim=18,
@@ -68,12 +68,12 @@ SPECS = {
                  guidance=2.0, length=512, img2img=[]),
     ),
     "static_sharded": dict(
-        dtype="f32", clip_prefix=False, shard_size=40_000,
+        dtype="f32", clip_prefix=False, shard_size=40_000, quiet=True,
         tokenizer=dict(files="legacy", merges=60, length=40, sentences=(30, 52)),
         tokenizer_2=dict(files="json", rule="small", pieces=380, extra_ids=5, length=100),
         clip=dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=1, projection_dim=512,
-                  max_position_embeddings=40, hidden_act="quick_gelu"),
-        t5=dict(d_model=28, d_kv=6, num_heads=2, num_layers=2, d_ff=20, feed_forward_proj="relu",
+                  max_position_embeddings=40, hidden_act="quick_gelu", layer_norm_eps=1e-3),
+        t5=dict(d_model=28, d_kv=6, num_heads=2, num_layers=2, d_ff=20, feed_forward_proj="relu", layer_norm_epsilon=1e-3,
                 relative_attention_num_buckets=32, relative_attention_max_distance=128, vocab_size=400),
         transformer=dict(in_channels=8, num_layers=3, num_single_layers=4, attention_head_dim=14, num_attention_heads=1,
                          axes_dims_rope=(6, 4, 4), guidance_embeds=False),
@@ -169,7 +169,7 @@ def build(folder, name, spec):
   eos = 2 if clip.pop("legacy_eos", False) else end
   clip_config = CLIPTextConfig(vocab_size=len(vocabulary), bos_token_id=vocabulary[tokenizer_files.START], eos_token_id=eos,
                                pad_token_id=vocabulary[spec["tokenizer"].get("pad", tokenizer_files.END)], **clip)
-  t5_config = T5Config(dropout_rate=0.0, layer_norm_epsilon=1e-6, **spec["t5"])
+  t5_config = T5Config(dropout_rate=0.0, **({"layer_norm_epsilon": 1e-6} | spec["t5"]))
   vae = spec["vae"]
   levels = len(vae["block_out_channels"])
   pipe = FluxPipeline(
@@ -181,6 +181,8 @@ def build(folder, name, spec):
       tokenizer_2=T5TokenizerFast.from_pretrained(f"{folder}/tokenizer_2"),
       transformer=fill(FluxTransformer2DModel(joint_attention_dim=spec["t5"]["d_model"],
                                               pooled_projection_dim=spec["clip"]["hidden_size"], **spec["transformer"]), seed + 4))
+  if spec.get("quiet"):
+    quieten(pipe)
   for part in (pipe.vae, pipe.text_encoder, pipe.text_encoder_2, pipe.transformer):
     part.to(TORCH[spec["dtype"]])
   pipe.save_pretrained(folder, **({"max_shard_size": spec["shard_size"]} if "shard_size" in spec else {}))
@@ -188,11 +190,45 @@ def build(folder, name, spec):
   tokenizer_files.write_clip(f"{folder}/tokenizer", spec["tokenizer"])
   tokenizer_files.write_t5(f"{folder}/tokenizer_2", spec["tokenizer_2"])
   clip_keys(folder, spec["clip_prefix"])
+  if spec.get("older"):
+    look_older(folder)
   if "transformer_dtype" in spec:
     recast(f"{folder}/transformer", TORCH[spec["transformer_dtype"]], lambda key, value: value.dim() == 2)
   if "t5_dtype" in spec:
     recast(f"{folder}/text_encoder_2", TORCH[spec["t5_dtype"]], lambda key, value: True)
   tidy(folder)
+
+
+def quieten(pipe):
+  """Small values before some norms, where a wrong epsilon would show."""
+  state = pipe.transformer.state_dict()
+  for name, factor in (("x_embedder", 0.03), ("context_embedder", 0.03), ("transformer_blocks.0.attn.to_q", 0.01),
+                       ("transformer_blocks.1.attn.add_k_proj", 0.01), ("single_transformer_blocks.0.attn.to_k", 0.01)):
+    for kind in ("weight", "bias"):
+      state[f"{name}.{kind}"] *= factor
+  for part in (pipe.vae.encoder, pipe.vae.decoder):
+    for value in part.conv_in.parameters():
+      value *= 0.01
+
+
+def look_older(folder):
+  """What folders written by older releases have: other class names and keys, and a buffer among the weights."""
+  def edit(path, change):
+    with open(path, encoding="utf-8") as f:
+      value = json.load(f)
+    change(value)
+    with open(path, "w", encoding="utf-8") as f:
+      json.dump(value, f, indent=2)
+      f.write("\n")
+
+  edit(f"{folder}/model_index.json", lambda value: value["tokenizer_2"].__setitem__(1, "T5TokenizerFast"))
+  for part in ("text_encoder", "text_encoder_2"):
+    edit(f"{folder}/{part}/config.json", lambda value: value.__setitem__("torch_dtype", value.pop("dtype")))
+  path = f"{folder}/text_encoder/model.safetensors"
+  state = load_file(path)
+  positions = state["text_model.embeddings.position_embedding.weight"].shape[0]
+  state["text_model.embeddings.position_ids"] = torch.arange(positions)[None]
+  save_file(state, path, metadata={"format": "pt"})
 
 
 def clip_keys(folder, prefix):

@@ -3,7 +3,8 @@
 import json
 
 import torch
-from safetensors.torch import save_file
+
+import tensor_file
 
 SEEDS = [0, 1, 42, 2**32 - 1, 2**32 + 5, 2**63 - 1]
 SIZES = [1, 5, 15, 16, 17, 31, 64, 1000, 4096]
@@ -31,4 +32,4 @@ def write(path):
       tensors[f"sequence.seed1.{label}.draw{i:02}"] = torch.randn(size, generator=generator, dtype=dtype)
   shaped = torch.randn((2, 3, 5, 7), generator=torch.Generator("cpu").manual_seed(7))
   tensors["shaped.seed7"] = shaped
-  save_file(tensors, path, metadata={"seeds": json.dumps(SEEDS), "sizes": json.dumps(SIZES), "sequence": json.dumps(SEQUENCE)})
+  tensor_file.save(path, tensors, {"seeds": json.dumps(SEEDS), "sizes": json.dumps(SIZES), "sequence": json.dumps(SEQUENCE)})
