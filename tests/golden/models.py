@@ -176,11 +176,13 @@ def build(folder, name, spec):
       scheduler=FlowMatchEulerDiscreteScheduler(**spec["scheduler"]),
       vae=fill(AutoencoderKL(down_block_types=("DownEncoderBlock2D",) * levels, up_block_types=("UpDecoderBlock2D",) * levels,
                              sample_size=64, force_upcast=True, **vae), seed + 1),
-      text_encoder=fill(CLIPTextModel(clip_config), seed + 2), tokenizer=CLIPTokenizer.from_pretrained(f"{folder}/tokenizer"),
+      text_encoder=fill(CLIPTextModel(clip_config), seed + 2),
+      tokenizer=CLIPTokenizer.from_pretrained(f"{folder}/tokenizer"),
       text_encoder_2=fill(T5EncoderModel(t5_config), seed + 3),
       tokenizer_2=T5TokenizerFast.from_pretrained(f"{folder}/tokenizer_2"),
       transformer=fill(FluxTransformer2DModel(joint_attention_dim=spec["t5"]["d_model"],
-                                              pooled_projection_dim=spec["clip"]["hidden_size"], **spec["transformer"]), seed + 4))
+                                              pooled_projection_dim=spec["clip"]["hidden_size"],
+                                              **spec["transformer"]), seed + 4))
   if spec.get("quiet"):
     quieten(pipe)
   for part in (pipe.vae, pipe.text_encoder, pipe.text_encoder_2, pipe.transformer):

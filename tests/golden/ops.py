@@ -25,7 +25,8 @@ def cases():
                 v=normal(1, heads, keys, dim))
 
   def conv(high, wide, channels, out, kernel):
-    return dict(x=normal(1, channels, high, wide), weight=normal(out, channels, kernel, kernel, scale=(channels * kernel ** 2) ** -0.5),
+    scale = (channels * kernel ** 2) ** -0.5
+    return dict(x=normal(1, channels, high, wide), weight=normal(out, channels, kernel, kernel, scale=scale),
                 bias=normal(out))
 
   def affine(width, **extra):

@@ -73,7 +73,7 @@ def clip_vocabulary(merges, specials_first):
 
 def dump(path, value):
   with open(path, "w", encoding="utf-8") as f:
-    json.dump(value, f, ensure_ascii=False, indent=None if "vocab" in path else 2, separators=(",", ":") if "vocab" in path else None)
+    json.dump(value, f, ensure_ascii=False, **({"separators": (",", ":")} if "vocab" in path else {"indent": 2}))
     f.write("\n")
 
 
