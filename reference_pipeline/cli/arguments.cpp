@@ -1,0 +1,171 @@
+#include <cli/arguments.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+
+namespace precast::cli {
+
+namespace {
+
+template <class Integer>
+std::optional<Integer> whole_number(const std::string& text) {
+  Integer value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end) return std::nullopt;
+  return value;
+}
+
+/// The text as strtod reads it, or nothing where it is no number or has more than a number.
+std::optional<double> real_number(const std::string& text) {
+  if (text.empty() || std::string_view(" \t\n\v\f\r").find(text.front()) != std::string_view::npos)
+    return std::nullopt;
+  // strtod takes nan(payload) too, which no other tool prints.
+  if (text.find('(') != std::string::npos || text.find('\0') != std::string::npos) return std::nullopt;
+  char* end = nullptr;
+  errno = 0;
+  const double value = std::strtod(text.c_str(), &end);
+  if (end != text.c_str() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string in_digits(double value) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  return {digits, end};
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low, std::int64_t high) {
+  const auto value = whole_number<std::int64_t>(text);
+  if (!value || *value < low || *value > high)
+    throw UsageError(std::string(option) + " is '" + text + "': it takes a whole number from " + std::to_string(low) +
+                     " to " + std::to_string(high));
+  return *value;
+}
+
+std::uint64_t parse_seed(std::string_view option, const std::string& text) {
+  const auto value = whole_number<std::uint64_t>(text);
+  if (!value)
+    throw UsageError(std::string(option) + " is '" + text + "': it takes a whole number from 0 to 18446744073709551615");
+  return *value;
+}
+
+double parse_real(std::string_view option, const std::string& text, double low, double high) {
+  const auto value = real_number(text);
+  if (!value || !(*value >= low && *value <= high))
+    throw UsageError(std::string(option) + " is '" + text + "': it takes a number from " + in_digits(low) + " to " +
+                     in_digits(high));
+  return *value;
+}
+
+double parse_double(const std::string& text) {
+  const auto value = real_number(text);
+  if (!value)
+    throw UsageError("'" + text + "' is not a number: write 1.5, -3e-8, 0x1.8p3, inf or nan");
+  const bool out_of_range = errno == ERANGE;
+  if (out_of_range && std::isinf(*value))
+    throw UsageError(text + " is too large for a double, which ends at 1.7976931348623157e308: write inf for infinity");
+  if (out_of_range && *value == 0)
+    throw UsageError(text + " is too small for a double, which ends at 4.9406564584124654e-324: write 0 for zero");
+  return *value;
+}
+
+std::string parse_name(std::string_view option, const std::string& text, std::span<const std::string_view> names) {
+  if (std::find(names.begin(), names.end(), text) != names.end()) return text;
+  const std::vector<std::string> known(names.begin(), names.end());
+  const std::string nearest = nearest_name(text, known);
+  throw UsageError(std::string(option) + " is '" + text + "': it takes " + listed(known) +
+                   (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+}
+
+std::string nearest_name(std::string_view text, std::span<const std::string> names) {
+  std::string nearest;
+  std::size_t least = text.size() > 4 ? 3 : 2;  // a third slip, or half of a short word, is another word
+  for (const std::string& name : names) {
+    const std::size_t distance = edit_distance(text, name);
+    const bool begins = text.size() >= 3 && name.starts_with(text);
+    if (distance < least || (begins && nearest.empty())) {
+      nearest = name;
+      least = std::min(least, distance);
+    }
+  }
+  return nearest;
+}
+
+std::string listed(std::span<const std::string> names, std::string_view last_word) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i) text += i + 1 == names.size() ? " " + std::string(last_word) + " " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+std::vector<std::string> plain_arguments(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments.front() == "formats") {
+    std::vector<std::string> options, numbers;
+    bool only_numbers = false;
+    for (const std::string& argument : arguments) {
+      if (!only_numbers && argument == "--")
+        only_numbers = true;
+      else
+        (only_numbers || real_number(argument) ? numbers : options).push_back(argument);
+    }
+    if (numbers.empty()) return options;
+    options.emplace_back("--");
+    options.insert(options.end(), numbers.begin(), numbers.end());
+    return options;
+  }
+  std::vector<std::string> plain;
+  std::string list;  // the option whose values are being read, if it takes several
+  bool first = false;
+  for (const std::string& argument : arguments) {
+    const bool long_option = argument.starts_with("--");
+    if (!list.empty() && (first || argument.empty() || argument.front() != '-')) {
+      if (first && long_option)
+        throw UsageError(list + " needs a value before " + argument + " (write " + list + "=" + argument +
+                         " if that is the value)");
+      plain.insert(plain.end(), {list, argument});
+      first = false;
+      continue;
+    }
+    if (argument == "--prompt" || argument == "--policies") {
+      list = argument;
+      first = true;
+      continue;
+    }
+    const auto equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    list = equals != std::string::npos && (name == "--prompt" || name == "--policies") ? name : "";
+    if (list.empty())
+      plain.push_back(argument);
+    else
+      plain.insert(plain.end(), {list, argument.substr(equals + 1)});
+  }
+  if (first) throw UsageError(list + " needs a value");
+  return plain;
+}
+
+}  // namespace precast::cli

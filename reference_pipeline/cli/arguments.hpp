@@ -1,0 +1,45 @@
+// What arguments may say: numbers in ranges and names from lists, with errors of one line.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <precast/error.hpp>
+
+namespace precast::cli {
+
+/// A command line that asks for something there is not; the program ends with exit code 2.
+struct UsageError : Error {
+  using Error::Error;
+};
+
+/// A decimal integer in [low, high]. Throws UsageError that names the option.
+std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low, std::int64_t high);
+
+/// A seed: a decimal integer in [0, 2^64). Throws UsageError.
+std::uint64_t parse_seed(std::string_view option, const std::string& text);
+
+/// A finite number in [low, high]. Throws UsageError that names the option.
+double parse_real(std::string_view option, const std::string& text, double low, double high);
+
+/// Any number as a double, rounded once: decimal or hexadecimal (0x1.8p3), inf and nan, either sign. Throws
+/// UsageError for anything else, and for what a double cannot hold.
+double parse_double(const std::string& text);
+
+/// `text` where `names` holds it. Throws UsageError with the list, and the nearest name where one is near.
+std::string parse_name(std::string_view option, const std::string& text, std::span<const std::string_view> names);
+
+/// The name that `text` is a slip of the fingers away from, or "".
+std::string nearest_name(std::string_view text, std::span<const std::string> names);
+
+/// "quality, fast or memory".
+std::string listed(std::span<const std::string> names, std::string_view last_word = "or");
+
+/// Rewrites arguments where CLI11 would misread them: after `formats`, numbers that begin with a minus; after
+/// `--prompt` and `--policies`, lists of texts that may be empty or begin with a bracket.
+std::vector<std::string> plain_arguments(const std::vector<std::string>& arguments);
+
+}  // namespace precast::cli

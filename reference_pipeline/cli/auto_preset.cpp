@@ -1,0 +1,102 @@
+#include <cli/auto_preset.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+
+#include <precast/policy/paths.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// A number of bytes from a file of a line that holds nothing else; 0 where there is none ("max").
+std::int64_t number_in(const char* file) {
+  std::ifstream in(file);
+  std::int64_t value = 0;
+  return in >> value ? value : 0;
+}
+
+std::int64_t available_memory() {
+  std::ifstream in("/proc/meminfo");
+  std::int64_t available = 0;
+  for (std::string key, unit; in >> key;) {
+    std::int64_t value = 0;
+    if (!(in >> value)) break;
+    std::getline(in, unit);
+    if (key == "MemAvailable:") available = value * 1024;
+  }
+  // A container may have less than the machine.
+  if (const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max"))
+    available = std::min(available, std::max<std::int64_t>(limit - number_in("/sys/fs/cgroup/memory.current"), 1));
+  return available;
+}
+
+bool cpu_has_bf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+Machine this_machine() { return {available_memory(), cpu_has_bf16()}; }
+
+std::vector<Candidate> compiled_candidates(const std::function<std::int64_t(const PolicyChoice&)>& needed_bytes) {
+  std::vector<Candidate> candidates;
+  for (const NamedPreset& preset : named_presets)
+    if (path_compiled(preset.choice)) candidates.push_back({preset, needed_bytes(preset.choice)});
+  return candidates;
+}
+
+AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> candidates) {
+  if (candidates.empty())
+    throw PathNotCompiled("this build holds no preset: name a policy with --precision");
+  const std::array<std::string_view, 4> order = machine.native_bf16
+                                                    ? std::array<std::string_view, 4>{"fast", "balanced", "memory", "quality"}
+                                                    : std::array<std::string_view, 4>{"balanced", "fast", "memory", "quality"};
+  const auto fits = [&](const Candidate& candidate) {
+    return machine.free_bytes == 0 || candidate.needed_bytes <= machine.free_bytes;
+  };
+  const auto memory = [&](const Candidate& candidate) {
+    if (candidate.needed_bytes == 0 || machine.free_bytes == 0) return std::string();
+    return "; it needs " + in_bytes(candidate.needed_bytes) + ", " + in_bytes(machine.free_bytes) + " are free";
+  };
+  const std::string cpu = machine.native_bf16 ? "this CPU multiplies bf16 natively" : "this CPU has no bf16 of its own";
+  std::string passed_over;
+  for (const std::string_view name : order) {
+    const auto found = std::find_if(candidates.begin(), candidates.end(),
+                                    [&](const Candidate& candidate) { return candidate.preset.name == name; });
+    if (found == candidates.end()) continue;
+    if (!fits(*found)) {
+      passed_over += (passed_over.empty() ? "" : " and ") + std::string(name);
+      continue;
+    }
+    if (candidates.size() == 1) return {found->preset, "this build holds no other preset" + memory(*found)};
+    return {found->preset, cpu + (passed_over.empty() ? "" : "; " + passed_over + " would not fit") + memory(*found)};
+  }
+  const Candidate& least =
+      *std::min_element(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+        return a.needed_bytes < b.needed_bytes;
+      });
+  return {least.preset, "it needs the least" + memory(least)};
+}
+
+std::string in_bytes(std::int64_t bytes) {
+  static constexpr std::array<const char*, 5> units{"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  while (value >= 1000 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %s", value, units[unit]);
+  return text;
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,34 @@
+// The commands of the program, one .cpp each: every function here adds one to the parser, which then calls it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace precast::cli {
+
+void add_generate_command(CLI::App& app);
+void add_compare_command(CLI::App& app);
+void add_inspect_command(CLI::App& app);
+void add_policy_command(CLI::App& app);
+void add_formats_command(CLI::App& app);
+void add_tokenize_command(CLI::App& app);
+void add_completions_command(CLI::App& app);
+
+/// Exit codes of the program.
+namespace exit_code {
+inline constexpr int ok = 0;
+inline constexpr int error = 1;
+inline constexpr int usage = 2;
+inline constexpr int interrupted = 130;
+}  // namespace exit_code
+
+/// The parser with every command in it.
+void build_app(CLI::App& app);
+
+/// Runs the program on its arguments (without the program's own name) and returns its exit code. Errors go to
+/// stderr, one line each.
+int run(const std::vector<std::string>& arguments);
+
+}  // namespace precast::cli

@@ -1,0 +1,61 @@
+#include <cli/output.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+
+namespace precast::cli {
+
+Json json_number(double value) {
+  if (std::isfinite(value)) return value;
+  return shortest(value);
+}
+
+std::string shortest(double value) {
+  if (std::isnan(value)) return "nan";  // without the sign that to_chars shows
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  return {digits, end};
+}
+
+std::string with_commas(std::int64_t value) {
+  std::string text = std::to_string(value);
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t at = text.size(); at > first + 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string to_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+void print(const Json& json) { std::cout << to_text(json) << '\n'; }
+
+void print(const std::string& text) { std::cout << text; }
+
+std::string aligned(const std::vector<std::vector<std::string>>& rows, bool numbers) {
+  const auto columns_of = [](const std::string& text) {
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }));
+  };
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    if (widths.size() < row.size()) widths.resize(row.size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string gap(widths[i] - columns_of(row[i]), ' ');
+      if (i) line += "  ";
+      line += numbers && i ? gap + row[i] : row[i] + gap;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+}  // namespace precast::cli

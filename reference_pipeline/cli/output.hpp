@@ -1,0 +1,36 @@
+// What commands share when they print: JSON for machines and columns for people, on stdout.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace precast::cli {
+
+/// JSON whose keys stay in the order in which they were written.
+using Json = nlohmann::ordered_json;
+
+/// A number, or "inf", "-inf" or "nan": JSON has no such numbers.
+Json json_number(double value);
+
+/// The shortest decimal text that reads back as the same double.
+std::string shortest(double value);
+
+/// "11,837,294,656".
+std::string with_commas(std::int64_t value);
+
+/// JSON as text; bytes that are no UTF-8 become U+FFFD.
+std::string to_text(const Json& json);
+
+/// Writes the JSON and a newline to stdout.
+void print(const Json& json);
+
+/// Writes text to stdout.
+void print(const std::string& text);
+
+/// Columns, two spaces apart: the first one to the left, the others to the right where `numbers` is set. The first
+/// row is the heading. Widths count code points, so that a dash of three bytes is one column.
+std::string aligned(const std::vector<std::vector<std::string>>& rows, bool numbers = false);
+
+}  // namespace precast::cli

@@ -1,0 +1,137 @@
+#include <cli/policy_options.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include <cli/arguments.hpp>
+#include <cli/policy_table.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> preset_names{"quality", "balanced", "fast", "memory", "auto"};
+constexpr std::array<std::string_view, 3> precision_names{"f32", "bf16", "f16"};
+
+CLI::Option* add_precision(CLI::App& command, const std::string& names, std::optional<Precision>& precision,
+                           const std::string& description) {
+  const std::string first = names.substr(0, names.find(','));
+  return command
+      .add_option_function<std::string>(
+          names,
+          [first, &precision](const std::string& text) {
+            precision = precision_named(parse_name(first, text, precision_names));
+          },
+          description)
+      ->type_name("f32|bf16|f16");
+}
+
+PolicyChoice with_flags(PolicyChoice choice, const PolicyOptions& options) {
+  if (options.precision) choice.precision = *options.precision;
+  if (options.upcast_attention) choice.upcast_attention = true;
+  if (options.upcast_matmul) choice.upcast_matmul = true;
+  if (options.flash) choice.flash = true;
+  if (options.no_flash) choice.flash = false;
+  return choice;
+}
+
+}  // namespace
+
+bool PolicyOptions::empty() const {
+  return preset.empty() && !precision && !upcast_attention && !upcast_matmul && !flash && !no_flash;
+}
+
+bool PolicyOptions::automatic() const { return !precision && (preset.empty() || preset == "auto"); }
+
+void add_policy_options(CLI::App& command, PolicyOptions& options) {
+  const std::string group = "Precision";
+  command
+      .add_option_function<std::string>(
+          "--preset", [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names); },
+          "quality: f32. balanced: f32, flash attention. fast: bf16, flash attention.\n"
+          "memory: f16, attention in f32. auto (default): chosen from CPU, free memory and model")
+      ->type_name("quality|balanced|fast|memory|auto")
+      ->group(group);
+  add_precision(command, "--precision", options.precision,
+                "Precision of every component; without --preset a plain policy of that precision")
+      ->group(group);
+  command.add_flag("--upcast-attention", options.upcast_attention, "Attention takes f32 operands and scores")
+      ->group(group);
+  command.add_flag("--upcast-matmul", options.upcast_matmul, "Linear layers take f32 operands")->group(group);
+  CLI::Option* flash = command.add_flag("--flash", options.flash, "Attention without a score matrix in memory");
+  CLI::Option* no_flash = command.add_flag("--no-flash", options.no_flash, "Attention with one");
+  flash->group(group)->excludes(no_flash);
+  no_flash->group(group)->excludes(flash);
+}
+
+void add_component_options(CLI::App& command, PolicyOptions& options) {
+  const std::string group = "Precision";
+  add_precision(command, "--transformer-precision,--unet-precision", options.transformer,
+                "Precision of the transformer alone")
+      ->group(group);
+  add_precision(command, "--vae-precision", options.vae, "Precision of the VAE alone")->group(group);
+  add_precision(command, "--text-precision,--clip-precision", options.text, "Precision of the text encoders alone")
+      ->group(group);
+}
+
+PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_by_auto) {
+  PolicyChoice base = chosen_by_auto;
+  if (!options.automatic()) {
+    const auto preset = preset_named(options.preset);
+    base = preset ? preset->choice : PolicyChoice{};
+  }
+  return with_flags(base, options);
+}
+
+flux::ComponentChoices resolved_components(const PolicyOptions& options, const PolicyChoice& chosen_by_auto) {
+  const PolicyChoice base = resolved(options, chosen_by_auto);
+  const auto component = [&](const std::optional<Precision>& precision) {
+    PolicyChoice choice = base;
+    if (precision) choice.precision = *precision;
+    return choice.normalised();
+  };
+  return {component(options.transformer), component(options.text), component(options.vae)};
+}
+
+PolicyChoice parse_policy(const std::string& text) {
+  std::size_t end = text.find('+');
+  const std::string base = text.substr(0, end);
+  PolicyChoice choice;
+  if (const auto preset = preset_named(base)) {
+    choice = preset->choice;
+  } else if (const auto precision = precision_named(base)) {
+    choice.precision = *precision;
+  } else {
+    throw UsageError("'" + text + "' names no policy: begin with quality, balanced, fast, memory, f32, bf16 or f16");
+  }
+  while (end != std::string::npos) {
+    const std::size_t begin = end + 1;
+    end = text.find('+', begin);
+    const std::string flag = text.substr(begin, end == std::string::npos ? end : end - begin);
+    if (flag == "upcast-attention")
+      choice.upcast_attention = true;
+    else if (flag == "upcast-matmul")
+      choice.upcast_matmul = true;
+    else if (flag == "flash" || flag == "no-flash")
+      choice.flash = flag == "flash";
+    else
+      throw UsageError("'" + text + "' names no policy: after + come upcast-attention, upcast-matmul, flash or no-flash");
+  }
+  return choice.normalised();
+}
+
+std::string policy_text(const PolicyChoice& choice) {
+  if (const std::string_view preset = preset_of(choice); !preset.empty()) return std::string(preset);
+  std::string text(to_string(choice.precision));
+  if (choice.upcast_attention) text += "+upcast-attention";
+  if (choice.upcast_matmul) text += "+upcast-matmul";
+  return choice.flash ? text + "+flash" : text;
+}
+
+std::string policy_text(const flux::ComponentChoices& choices) {
+  if (choices == flux::ComponentChoices::all(choices.transformer)) return policy_text(choices.transformer);
+  return "transformer " + policy_text(choices.transformer) + ", text " + policy_text(choices.text_encoder) +
+         ", vae " + policy_text(choices.vae);
+}
+
+}  // namespace precast::cli

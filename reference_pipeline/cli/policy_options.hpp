@@ -1,0 +1,54 @@
+// The options by which a command line names policies, and what they resolve to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <flux/pipeline.hpp>
+#include <precast/policy/choice.hpp>
+
+namespace precast::cli {
+
+/// --preset, --precision, --upcast-*, --flash, and the precisions of single components.
+struct PolicyOptions {
+  std::string preset;  ///< "" where none was given
+  std::optional<Precision> precision;
+  bool upcast_attention = false;
+  bool upcast_matmul = false;
+  bool flash = false;
+  bool no_flash = false;
+  std::optional<Precision> transformer, vae, text;
+
+  /// Whether nothing was asked for.
+  bool empty() const;
+  /// Whether the machine decides: no preset but auto, and no precision. A precision without a preset is a plain
+  /// policy, the same on every machine.
+  bool automatic() const;
+};
+
+/// Adds --preset, --precision, --upcast-attention, --upcast-matmul, --flash and --no-flash.
+void add_policy_options(CLI::App& command, PolicyOptions& options);
+
+/// Adds --transformer-precision (--unet-precision), --vae-precision and --text-precision (--clip-precision).
+void add_component_options(CLI::App& command, PolicyOptions& options);
+
+/// The policy that the options name, over the preset that `auto` chose where they leave it open.
+PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_by_auto);
+
+/// The policy of each component.
+flux::ComponentChoices resolved_components(const PolicyOptions& options, const PolicyChoice& chosen_by_auto);
+
+/// The policy that a text names: a preset or a precision, then any of +upcast-attention, +upcast-matmul, +flash and
+/// +no-flash: "fast", "f16+upcast-attention". Throws UsageError.
+PolicyChoice parse_policy(const std::string& text);
+
+/// The text of a policy as parse_policy takes it: its preset where it equals one, else "f16+flash".
+std::string policy_text(const PolicyChoice& choice);
+
+/// "f16+upcast-attention" where all components have one policy, else one by one.
+std::string policy_text(const flux::ComponentChoices& choices);
+
+}  // namespace precast::cli

@@ -1,0 +1,64 @@
+#include <cli/policy_table.hpp>
+
+#include <type_traits>
+
+#include <precast/policy/op_table.hpp>
+#include <precast/policy/visit.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+template <class T>
+constexpr std::string_view name_of() {
+  if constexpr (std::is_same_v<T, NoDtype>)
+    return {};
+  else
+    return dtype_traits<T>::name;
+}
+
+}  // namespace
+
+std::vector<OpRow> op_rows(const PolicyChoice& choice) {
+  return visit_policy<std::vector<OpRow>>(choice, [](auto path) {
+    using P = typename decltype(path)::policy;
+    std::vector<OpRow> rows;
+    AllOpClasses::for_each([&]<class Op>(Op) {
+      using Types = precisions<P, Op>;
+      rows.push_back({Op::name, name_of<typename Types::storage>(), name_of<typename Types::operand>(),
+                      name_of<typename Types::accumulate>(), name_of<typename Types::inside>(),
+                      name_of<typename Types::result>()});
+    });
+    return rows;
+  });
+}
+
+std::string op_table_text(const PolicyChoice& choice) {
+  std::vector<std::vector<std::string>> rows{{"op class", "storage", "operand", "accumulate", "inside", "result"}};
+  const auto cell = [](std::string_view name) { return name.empty() ? std::string("–") : std::string(name); };
+  for (const OpRow& row : op_rows(choice))
+    rows.push_back({std::string(row.op), cell(row.storage), cell(row.operand), cell(row.accumulate),
+                    cell(row.inside), cell(row.result)});
+  return aligned(rows);
+}
+
+Json op_table_json(const PolicyChoice& choice) {
+  const auto cell = [](std::string_view name) { return name.empty() ? Json() : Json(name); };
+  Json ops;
+  for (const OpRow& row : op_rows(choice))
+    ops[std::string(row.op)] = {{"storage", cell(row.storage)},
+                                {"operand", cell(row.operand)},
+                                {"accumulate", cell(row.accumulate)},
+                                {"inside", cell(row.inside)},
+                                {"result", cell(row.result)}};
+  const std::string_view preset = preset_of(choice);
+  return {{"policy", to_string(choice)}, {"preset", preset.empty() ? Json() : Json(preset)}, {"ops", ops}};
+}
+
+std::string_view preset_of(const PolicyChoice& choice) {
+  for (const NamedPreset& preset : named_presets)
+    if (preset.choice.normalised() == choice.normalised()) return preset.name;
+  return {};
+}
+
+}  // namespace precast::cli
