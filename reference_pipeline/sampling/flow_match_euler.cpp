@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include <sampling/flow_match_euler.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/config.hpp>
+
+namespace precast::sampling {
+namespace {
+
+/// linspace(1, 1 / steps, steps) in double, as NumPy rounds it, then f32.
+std::vector<f32> even_levels(int steps) {
+  std::vector<f32> levels(static_cast<std::size_t>(steps));
+  const double last = 1.0 / steps;
+  const double gap = steps > 1 ? (last - 1.0) / (steps - 1) : 0.0;
+  for (int i = 0; i < steps; ++i) {
+    const double fallen = i * gap;
+    levels[static_cast<std::size_t>(i)] = static_cast<f32>(fallen + 1.0);
+  }
+  if (steps > 1) levels.back() = static_cast<f32>(last);
+  return levels;
+}
+
+void check_same_shape(const Shape& a, const Shape& b, const char* what) {
+  if (!(a == b))
+    throw ShapeError(std::string(what) + ": shapes " + to_string(a) + " and " + to_string(b) + " differ");
+}
+
+constexpr char scheduler_name[] = "FlowMatchEulerDiscreteScheduler";
+
+/// What diffusers has beyond Flux: silently ignored, it would give another picture.
+void reject_unsupported(const io::Config& config) {
+  for (const char* key : {"invert_sigmas", "stochastic_sampling", "use_karras_sigmas",
+                          "use_exponential_sigmas", "use_beta_sigmas"})
+    if (config.boolean_or(key, false)) throw config.error(key, "is not supported: set it to false");
+  if (config.number_or("shift_terminal", 0, -1e6, 1e6) != 0)
+    throw config.error("shift_terminal", "is not supported: set it to null");
+}
+
+}  // namespace
+
+FlowMatchSettings FlowMatchSettings::load(const std::filesystem::path& path) {
+  const auto config = io::Config::load(path);
+  const std::string name = config.string_or("_class_name", scheduler_name);
+  if (name != scheduler_name)
+    throw config.error("_class_name", "is '" + io::printable(name) + "', and only " + scheduler_name +
+                                          " is supported: use a Flux model's scheduler");
+  reject_unsupported(config);
+  constexpr std::int64_t most_tokens = 1 << 24;
+  FlowMatchSettings settings;
+  settings.num_train_timesteps =
+      config.integer_or("num_train_timesteps", settings.num_train_timesteps, 1, 1'000'000);
+  settings.shift = config.number_or("shift", settings.shift, 1e-3, 1e3);
+  settings.use_dynamic_shifting = config.boolean_or("use_dynamic_shifting", settings.use_dynamic_shifting);
+  settings.base_shift = config.number_or("base_shift", settings.base_shift, -10, 10);
+  settings.max_shift = config.number_or("max_shift", settings.max_shift, -10, 10);
+  settings.base_image_seq_len =
+      config.integer_or("base_image_seq_len", settings.base_image_seq_len, 1, most_tokens);
+  settings.max_image_seq_len =
+      config.integer_or("max_image_seq_len", settings.max_image_seq_len, 1, most_tokens);
+  if (settings.base_image_seq_len == settings.max_image_seq_len)
+    throw config.error("max_image_seq_len",
+                       "equals base_image_seq_len, so that no line runs through both: correct it");
+  const std::string shift_type = config.string_or("time_shift_type", "exponential");
+  if (shift_type != "exponential" && shift_type != "linear")
+    throw config.error("time_shift_type",
+                       "is '" + io::printable(shift_type) + "': write exponential or linear");
+  settings.time_shift_type = shift_type == "linear" ? TimeShift::linear : TimeShift::exponential;
+  return settings;
+}
+
+double shift_mu(const FlowMatchSettings& settings, std::int64_t image_tokens) {
+  const double slope = (settings.max_shift - settings.base_shift) /
+                       static_cast<double>(settings.max_image_seq_len - settings.base_image_seq_len);
+  const double below_base = slope * static_cast<double>(settings.base_image_seq_len);
+  const double at_zero = settings.base_shift - below_base;
+  const double above_zero = static_cast<double>(image_tokens) * slope;
+  return above_zero + at_zero;
+}
+
+std::vector<f32> sigmas(const FlowMatchSettings& settings, int steps, std::int64_t image_tokens) {
+  if (steps < 1) throw InputError("the number of steps is " + std::to_string(steps) + ": give at least 1");
+  if (image_tokens < 1)
+    throw InputError("a picture of " + std::to_string(image_tokens) + " tokens has no noise levels");
+  std::vector<f32> levels = even_levels(steps);
+  if (settings.use_dynamic_shifting) {
+    const double mu = shift_mu(settings, image_tokens);
+    const bool exponential = settings.time_shift_type == TimeShift::exponential;
+    const auto weight = static_cast<f32>(exponential ? std::exp(mu) : mu);
+    for (f32& level : levels) level = weight / (weight + (1.0f / level - 1.0f));
+  } else {
+    const auto shift = static_cast<f32>(settings.shift);
+    const auto excess = static_cast<f32>(settings.shift - 1.0);
+    for (f32& level : levels) {
+      const f32 shifted = shift * level;
+      const f32 grown = excess * level;
+      level = shifted / (1.0f + grown);
+    }
+  }
+  levels.push_back(0);
+  if (std::ranges::adjacent_find(levels, std::not_fn(std::greater<f32>())) != levels.end())
+    throw InputError("the scheduler's settings give noise levels that do not fall over " +
+                     std::to_string(steps) + " steps of " + std::to_string(image_tokens) +
+                     " tokens: take fewer steps, or check the shifts");
+  return levels;
+}
+
+f32 timestep(const FlowMatchSettings& settings, f32 sigma) {
+  return sigma * static_cast<f32>(settings.num_train_timesteps);
+}
+
+int img2img_start(int steps, double strength) {
+  if (!(strength >= 0 && strength <= 1))
+    throw InputError("strength " + std::to_string(strength) + " is not between 0 (keep the picture) and 1");
+  const double kept = std::min(steps * strength, static_cast<double>(steps));
+  return static_cast<int>(std::max(steps - kept, 0.0));
+}
+
+// The sampler's state is f32, and a product is rounded before it is added, as PyTorch does it.
+
+Tensor<f32> scale_noise(View<const f32> sample, View<const f32> noise, f32 sigma) {
+  check_same_shape(sample.shape(), noise.shape(), "scale_noise");
+  Tensor<f32> result(sample.shape());
+  const f32 rest = 1.0f - sigma;
+  for (std::int64_t i = 0; i < result.rows(); ++i) {
+    const auto clean = sample.row(i), noisy = noise.row(i);
+    const auto mixed = result.view().row(i);
+    for (std::size_t j = 0; j < mixed.size(); ++j) {
+      const f32 from_noise = sigma * noisy[j];
+      const f32 from_sample = rest * clean[j];
+      mixed[j] = from_noise + from_sample;
+    }
+  }
+  return result;
+}
+
+void euler_step(View<f32> latents, View<const f32> velocity, f32 sigma, f32 sigma_next) {
+  check_same_shape(latents.shape(), velocity.shape(), "euler_step");
+  const f32 distance = sigma_next - sigma;
+  for (std::int64_t i = 0; i < latents.rows(); ++i) {
+    const auto state = latents.row(i);
+    const auto direction = velocity.row(i);
+    for (std::size_t j = 0; j < state.size(); ++j) {
+      const f32 change = distance * direction[j];
+      state[j] += change;
+    }
+  }
+}
+
+}  // namespace precast::sampling

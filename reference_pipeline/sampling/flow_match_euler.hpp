@@ -1,0 +1,61 @@
+// Flow matching with Euler steps: the noise levels that Flux visits, and the step from one to the next.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::sampling {
+
+enum class TimeShift : std::uint8_t { exponential, linear };
+
+/// What scheduler_config.json says, with the defaults of diffusers' FlowMatchEulerDiscreteScheduler.
+struct FlowMatchSettings {
+  std::int64_t num_train_timesteps = 1000;
+  double shift = 1.0;                 ///< used where use_dynamic_shifting is false
+  bool use_dynamic_shifting = false;  ///< the shift follows the number of image tokens
+  double base_shift = 0.5;            ///< mu at base_image_seq_len tokens
+  double max_shift = 1.15;            ///< mu at max_image_seq_len tokens
+  std::int64_t base_image_seq_len = 256;
+  std::int64_t max_image_seq_len = 4096;
+  TimeShift time_shift_type = TimeShift::exponential;
+
+  /// Reads a scheduler_config.json. Throws InputError for another scheduler, values out of range, and options
+  /// that are not supported here (invert_sigmas, shift_terminal, stochastic_sampling, Karras, exponential,
+  /// beta sigmas).
+  static FlowMatchSettings load(const std::filesystem::path& path);
+};
+
+/// The shift's mu: linear in the number of tokens of the picture, on both sides of the two given points.
+double shift_mu(const FlowMatchSettings& settings, std::int64_t image_tokens);
+
+/// The noise levels of `steps` steps, from 1 down, and a final 0: steps + 1 values. The same bits as
+/// diffusers' pipelines get, which round to f32 before the levels are shifted. Throws InputError where steps
+/// or tokens are not positive, or the settings give levels that do not fall.
+std::vector<f32> sigmas(const FlowMatchSettings& settings, int steps, std::int64_t image_tokens);
+
+/// The timestep that goes with a noise level: sigma * num_train_timesteps. The model is given this divided by
+/// 1000.
+f32 timestep(const FlowMatchSettings& settings, f32 sigma);
+
+/// What FluxPipeline gives to a transformer of dtype T (and which that multiplies by 1000 in T): the timestep
+/// rounded to T, divided by 1000, rounded to T.
+template <ScalarDtype T>
+T model_timestep(const FlowMatchSettings& settings, f32 sigma) {
+  return convert<T>(convert<f32>(convert<T>(timestep(settings, sigma))) / 1000.0f);
+}
+
+/// Image to image: how many of the steps are skipped. Strength 1 skips none, 0 skips all. Throws InputError
+/// for a strength outside [0, 1].
+int img2img_start(int steps, double strength);
+
+/// noise * sigma + sample * (1 - sigma), where image to image starts. Throws ShapeError where the shapes
+/// differ.
+Tensor<f32> scale_noise(View<const f32> sample, View<const f32> noise, f32 sigma);
+
+/// latents += (sigma_next - sigma) * velocity. Throws ShapeError where the shapes differ.
+void euler_step(View<f32> latents, View<const f32> velocity, f32 sigma, f32 sigma_next);
+
+}  // namespace precast::sampling
