@@ -1,0 +1,41 @@
+# precast_compile(target [cold]): the flags of everything that is built here. `cold` code, which parses and prints,
+# is compiled for size of build rather than speed.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
+endif()
+
+find_program(PRECAST_CCACHE ccache)
+mark_as_advanced(PRECAST_CCACHE)
+
+set(precast_flags
+    -ffp-contract=off  # a value is rounded where the op table says so: no fused multiply-add behind its back
+    -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Wundef)
+if(PRECAST_HOST_ARCH)
+  list(APPEND precast_flags -march=${PRECAST_HOST_ARCH})
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++'s plain -Wshadow takes the enumerators of an enum class for names in scope. psabi: a note on how gcc 4 passed
+  # vectors.
+  list(APPEND precast_flags -Wshadow=local -Wno-psabi)
+else()
+  list(APPEND precast_flags -Wshadow)
+endif()
+if(PRECAST_WARNINGS_AS_ERRORS)
+  list(APPEND precast_flags -Werror)
+endif()
+if(PRECAST_SANITIZE)
+  set(precast_sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+endif()
+
+function(precast_compile target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE ${precast_flags} ${precast_sanitizers})
+  target_link_options(${target} PRIVATE ${precast_sanitizers})
+  if("cold" IN_LIST ARGN)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+  endif()
+  if(PRECAST_CCACHE)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${PRECAST_CCACHE}")
+  endif()
+endfunction()

@@ -1,0 +1,10 @@
+// expect: Policy: Activation<T> needs a scalar dtype that memory can hold; tf32 is a format of operands only.
+#include <precast/policy/policy.hpp>
+
+using namespace precast;
+
+#ifdef MISTAKE
+using P = Policy<Storage<f32>, Activation<tf32>>;
+#else
+using P = Policy<Storage<f32>, Compute<tf32>, Activation<f32>>;
+#endif

@@ -1,0 +1,119 @@
+// From names at run time to policies: choices, presets, the paths of this build and the one visitor over them.
+#include <stamped_paths.hpp>
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <boost/hana/length.hpp>
+#include <catch2/catch.hpp>
+#include <precast/policy/presets.hpp>
+#include <precast/policy/visit.hpp>
+
+using namespace precast;
+
+namespace {
+
+/// Every choice that can be written down, f32 with upcasts included.
+std::vector<PolicyChoice> every_choice() {
+  std::vector<PolicyChoice> choices;
+  for (const Precision precision : all_precisions)
+    for (const bool flash : {false, true})
+      for (const bool attention : {false, true})
+        for (const bool matmul : {false, true}) choices.push_back({precision, flash, attention, matmul});
+  return choices;
+}
+
+template <class P>
+constexpr std::size_t times_compiled() {
+  std::size_t times = 0;
+  boost::hana::for_each(CompiledPaths{}, [&](auto path) {
+    times += std::is_same_v<typename decltype(path)::type::policy, P> ? 1 : 0;
+  });
+  return times;
+}
+
+template <class... Policies>
+constexpr bool stamped_once_each(PolicyList<Policies...>) {
+  return sizeof...(Policies) == decltype(boost::hana::length(CompiledPaths{}))::value &&
+         ((times_compiled<Policies>() == 1) && ...);
+}
+static_assert(stamped_once_each(StampedPaths{}),
+              "cmake/PrecastPaths.cmake and precast::CompiledPaths list different paths.");
+
+template <class P>
+constexpr bool preset_is(std::string_view name) {
+  const PolicyChoice choice = preset_named(name)->choice;
+  using S = typename P::storage;
+  return to_string(choice.precision) == dtype_traits<S>::name && choice.flash == P::flash &&
+         choice.upcast_attention == P::template upcasts<Attention> &&
+         choice.upcast_matmul == P::template upcasts<Matmul>;
+}
+static_assert(preset_is<presets::Quality>("quality"));
+static_assert(preset_is<presets::Balanced>("balanced"));
+static_assert(preset_is<presets::Fast>("fast"));
+static_assert(preset_is<presets::Memory>("memory"));
+static_assert(!preset_named("automatic") && !preset_named(""));
+static_assert(precision_named("bf16") == Precision::bf16 && !precision_named("float32"));
+
+}  // namespace
+
+TEST_CASE("a path's choice and its policy say the same") {
+  for_each_path([](auto path) {
+    using Path = decltype(path);
+    using P = typename Path::policy;
+    CHECK(dtype_traits<typename P::storage>::name == to_string(Path::choice.precision));
+    CHECK(P::flash == Path::choice.flash);
+    CHECK(P::template upcasts<Attention> == Path::choice.upcast_attention);
+    CHECK(P::template upcasts<Matmul> == Path::choice.upcast_matmul);
+    CHECK(Path::choice.normalised() == Path::choice);
+  });
+}
+
+TEST_CASE("the visitor finds the path of every choice that is compiled in, and refuses the others") {
+  for (const PolicyChoice& choice : every_choice()) {
+    CAPTURE(to_string(choice));
+    const auto name = [&] {
+      return visit_policy<std::string>(choice, [](auto path) { return to_string(decltype(path)::choice); });
+    };
+    if (path_compiled(choice))
+      CHECK(name() == to_string(choice.normalised()));
+    else
+      CHECK_THROWS_AS(name(), PathNotCompiled);
+  }
+}
+
+TEST_CASE("the visitor calls for one path only") {
+  for (const PolicyChoice& choice : every_choice()) {
+    if (!path_compiled(choice)) continue;
+    int calls = 0;
+    visit_policy<int>(choice, [&](auto) { return ++calls; });
+    CHECK(calls == 1);
+  }
+}
+
+TEST_CASE("a path that is not compiled in names the option to turn on") {
+  for (const PolicyChoice& choice : every_choice()) {
+    if (path_compiled(choice)) continue;
+    try {
+      require_path(choice);
+      FAIL("no error for " + to_string(choice));
+    } catch (const PathNotCompiled& error) {
+      const std::string text = error.what();
+      CAPTURE(text);
+      CHECK(text.find(to_string(choice)) == 0);
+      CHECK(text.find(compiled_preset == "all" ? "-DPRECAST_PRECISIONS=" : "-DPRECAST_PRESET=all") !=
+            std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("choices are spelled as C++") {
+  CHECK(to_string(PolicyChoice{Precision::f32}) == "Policy<Storage<f32>>");
+  CHECK(to_string(PolicyChoice{Precision::bf16, true}) == "Policy<Storage<bf16>, Flash>");
+  CHECK(to_string(PolicyChoice{Precision::f16, false, true}) == "Policy<Storage<f16>, Upcast<Attention>>");
+  CHECK(to_string(PolicyChoice{Precision::f16, true, true, true}) ==
+        "Policy<Storage<f16>, Upcast<Matmul, Attention>, Flash>");
+  CHECK(to_string(PolicyChoice{Precision::f16, false, false, true}) == "Policy<Storage<f16>, Upcast<Matmul>>");
+}
