@@ -1,0 +1,135 @@
+// The elementary functions against the C library's in double: how many ulp they are off, over all of f32.
+#include <catch2/catch.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <precast/host/vector_math.hpp>
+
+using namespace precast;
+
+namespace {
+
+/// Every 511th f32 of both signs, and all that lie near 0.
+std::vector<f32> sweep() {
+  std::vector<f32> values;
+  for (std::uint32_t word = 0; word < 0x7f800000u; word += 511) {
+    values.push_back(std::bit_cast<f32>(word));
+    values.push_back(-values.back());
+  }
+  for (int i = -400000; i <= 400000; ++i) values.push_back(static_cast<f32>(i) * 2.9e-4f);
+  return values;
+}
+
+struct Worst {
+  double ulp = 0;
+  f32 at = 0;
+};
+
+/// The largest error in units of the result's last place.
+template <class F, class Reference>
+Worst worst_of(const std::vector<f32>& values, F&& f, Reference&& reference) {
+  Worst worst;
+  for (const f32 x : values) {
+    const double want = reference(static_cast<double>(x));
+    const f32 got = f(x);
+    double error = 0;
+    if (static_cast<f32>(want) == got) continue;
+    constexpr FloatFormat format = dtype_traits<f32>::format;
+    error = std::isfinite(got) && std::abs(want) < format.max() ? std::abs(got - want) / format.ulp(want) : 1e9;
+    if (!(error <= worst.ulp)) worst = {error, x};
+  }
+  return worst;
+}
+
+constexpr f32 inf = std::numeric_limits<f32>::infinity();
+constexpr f32 not_a_number = std::numeric_limits<f32>::quiet_NaN();
+const double root_half = std::sqrt(0.5);
+
+}  // namespace
+
+TEST_CASE("elementary functions are within 3 ulp", "[vector_math]") {
+  const auto values = sweep();
+  const auto check = [&](const char* name, double bound, auto f, auto reference) {
+    const Worst worst = worst_of(values, f, reference);
+    INFO(name << ": " << worst.ulp << " ulp at " << worst.at);
+    CHECK(worst.ulp <= bound);
+  };
+  check("exp", 2, [](f32 x) { return host::exp(x); }, [](double x) { return std::exp(x); });
+  check("sigmoid", 3, [](f32 x) { return host::sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); });
+  check("tanh", 3, [](f32 x) { return host::tanh(x); }, [](double x) { return std::tanh(x); });
+  check("erf", 3, [](f32 x) { return host::erf(x); }, [](double x) { return std::erf(x); });
+  check("exp of a negative", 2, [](f32 x) { return host::exp_of_negative(-std::fabs(x)); },
+        [](double x) { return std::fabs(x) > 86 ? 0.0 : std::exp(-std::fabs(x)); });
+  check("erfc of a positive", 5, [](f32 x) { return host::erfc_of_positive(std::fabs(x)); },
+        [](double x) { return std::erfc(std::fabs(x)); });
+}
+
+TEST_CASE("activations follow their definitions", "[vector_math]") {
+  const auto values = sweep();
+  // An f32 argument of the inner function is off by half an ulp, which the function multiplies by its condition
+  // number |z f'(z) / f(z)|, at most |z| here; beyond, results are subnormal or zero.
+  for (const f32 x : values) {
+    const double wide = x;
+    const auto check = [&](f32 got, double want, double inner) {
+      constexpr FloatFormat format = dtype_traits<f32>::format;
+      const double condition = std::min(std::abs(inner), 200.0);
+      const double bound = (4 + 2 * condition) * format.eps() * std::abs(want) + 2 * format.min_subnormal() * std::max(1.0, std::abs(wide));
+      if (!(std::abs(got - want) <= bound)) {
+        INFO(x << " gives " << got << ", not " << want);
+        FAIL_CHECK();
+      }
+    };
+    const double z = 2 * std::sqrt(2 / 3.14159265358979323846) * (wide + 0.044715 * wide * wide * wide);
+    check(host::gelu_tanh(x), wide / (1 + std::exp(-z)), z);
+    check(host::gelu_erf(x), wide / 2 * std::erfc(-wide * root_half), wide < 0 ? wide * wide : 0);
+    check(host::silu(x), wide / (1 + std::exp(-wide)), 0);
+    check(host::quick_gelu(x), wide / (1 + std::exp(-1.702 * wide)), 1.702 * wide);
+    if (host::relu(x) != std::max(x, 0.0f)) FAIL_CHECK("relu of " << x);
+  }
+}
+
+TEST_CASE("infinities and NaN come out as limits and NaN", "[vector_math]") {
+  CHECK(host::exp(inf) == inf);
+  CHECK(host::exp(-inf) == 0);
+  CHECK(host::exp_of_negative(-inf) == 0);
+  CHECK(host::sigmoid(inf) == 1);
+  CHECK(host::sigmoid(-inf) == 0);
+  CHECK(host::tanh(inf) == 1);
+  CHECK(host::tanh(-inf) == -1);
+  CHECK(std::signbit(host::tanh(-0.0f)));
+  CHECK(host::erf(inf) == 1);
+  CHECK(host::erf(-inf) == -1);
+  CHECK(host::gelu_tanh(inf) == inf);
+  CHECK(host::silu(inf) == inf);
+  CHECK(host::relu(-inf) == 0);
+  for (const f32 value : {host::exp(not_a_number), host::exp_of_negative(not_a_number), host::sigmoid(not_a_number), host::tanh(not_a_number), host::erf(not_a_number),
+                          host::erfc_of_positive(not_a_number)})
+    CHECK(std::isnan(value));
+  for (const Activate activation : {Activate::none, Activate::gelu_tanh, Activate::gelu_erf, Activate::quick_gelu,
+                                    Activate::silu, Activate::relu}) {
+    std::vector<f32> row(37, not_a_number);
+    host::activate_row(activation, row);
+    INFO(to_string(activation));
+    for (const f32 value : row) CHECK(std::isnan(value));
+  }
+}
+
+TEST_CASE("activating a row is activating its values", "[vector_math]") {
+  std::vector<f32> row;
+  for (int i = -50; i <= 50; ++i) row.push_back(static_cast<f32>(i) * 0.173f);
+  const auto check = [&](Activate activation, auto f) {
+    auto got = row;
+    host::activate_row(activation, got);
+    for (std::size_t i = 0; i < row.size(); ++i) CHECK(got[i] == f(row[i]));
+  };
+  check(Activate::none, [](f32 x) { return x; });
+  check(Activate::gelu_tanh, host::gelu_tanh);
+  check(Activate::gelu_erf, host::gelu_erf);
+  check(Activate::quick_gelu, host::quick_gelu);
+  check(Activate::silu, host::silu);
+  check(Activate::relu, host::relu);
+}
