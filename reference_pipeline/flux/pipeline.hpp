@@ -101,8 +101,11 @@ class FluxPipeline {
   std::unique_ptr<Parts> parts_;
 };
 
-/// The policy of each component from a compile-time Mixed<...>.
+/// The policy of each component from a compile-time Mixed<...>, whose policies must be among the compiled paths.
 template <class MixedPolicy>
-constexpr ComponentChoices choices_of();
+constexpr ComponentChoices choices_of() {
+  return {choice_of<typename MixedPolicy::transformer>(), choice_of<typename MixedPolicy::text_encoder>(),
+          choice_of<typename MixedPolicy::vae>()};
+}
 
 }  // namespace precast::flux

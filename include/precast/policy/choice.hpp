@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <precast/policy/policy.hpp>
 
@@ -57,6 +58,23 @@ inline std::string to_string(const PolicyChoice& choice) {
     text += ">";
   }
   return text + (choice.flash ? ", Flash>" : ">");
+}
+
+/// The choice that names a policy. Only policies that the command line can name have one: a precision for storage,
+/// compute and activations, and upcasts of Attention and Matmul.
+template <PolicyType P>
+constexpr PolicyChoice choice_of() {
+  using T = typename P::storage;
+  constexpr bool plain = std::is_same_v<T, typename P::compute> && std::is_same_v<T, typename P::activation> &&
+                         std::is_same_v<typename P::accumulate, f32> && !P::saturate;
+  constexpr bool known = std::is_same_v<T, f32> || std::is_same_v<T, bf16> || std::is_same_v<T, f16>;
+  static_assert(plain && known,
+                "The pipeline is compiled for policies of one precision, f32, bf16 or f16, with Flash and "
+                "Upcast<Attention, Matmul>.");
+  constexpr Precision precision = std::is_same_v<T, f32>    ? Precision::f32
+                                  : std::is_same_v<T, bf16> ? Precision::bf16
+                                                            : Precision::f16;
+  return PolicyChoice{precision, P::flash, P::template upcasts<Attention>, P::template upcasts<Matmul>};
 }
 
 /// A preset by name. `automatic` is not one: it chooses one of these.

@@ -1,0 +1,43 @@
+// Conv2d: a convolution with weights of its own, over [batch, height, width, channels].
+#pragma once
+
+#include <cstdint>
+
+#include <precast/nn/parameters.hpp>
+#include <precast/ops/conv.hpp>
+
+namespace precast::nn {
+
+/// A square convolution with a bias. The weight is packed once, as it is read, into the policy's storage.
+template <PolicyType P>
+class Conv2d {
+ public:
+  using Storage = typename precisions<P, Conv>::storage;
+  using Result = typename precisions<P, Conv>::result;
+
+  /// Loads "weight" [out_channels, in_channels, kernel, kernel] and "bias" [out_channels].
+  Conv2d(const Parameters& place, std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel)
+      : weight_(packed(place, in_channels, out_channels, kernel)), kernel_(kernel) {}
+
+  /// Keeps height and width: stride 1, padded by kernel / 2 on every side.
+  template <ScalarArray X>
+  Tensor<Result> operator()(const X& x, Activate activate = Activate::none) const {
+    const std::int64_t pad = kernel_ / 2;
+    return with(x, ConvShape{.stride = 1, .pad_top = pad, .pad_left = pad, .pad_bottom = pad, .pad_right = pad},
+                activate);
+  }
+  /// Any stride and padding.
+  template <ScalarArray X>
+  Tensor<Result> with(const X& x, const ConvShape& shape, Activate activate = Activate::none) const {
+    return conv2d<P>(x, weight_, shape, activate);
+  }
+
+ private:
+  static ConvWeight<P> packed(const Parameters& place, std::int64_t in_channels, std::int64_t out_channels,
+                              std::int64_t kernel);
+
+  ConvWeight<P> weight_;
+  std::int64_t kernel_;
+};
+
+}  // namespace precast::nn

@@ -1,0 +1,42 @@
+// Linear: a matmul with weights of its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <precast/nn/parameters.hpp>
+#include <precast/ops/linear.hpp>
+
+namespace precast::nn {
+
+/// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage.
+template <PolicyType P>
+class Linear {
+ public:
+  using Storage = typename precisions<P, Matmul>::storage;
+  using Result = typename precisions<P, Matmul>::result;
+
+  enum class Bias : bool { absent, present };
+
+  /// Loads "weight" [out_features, in_features] and, unless absent, "bias" [out_features].
+  Linear(const Parameters& place, std::int64_t in_features, std::int64_t out_features, Bias bias = Bias::present)
+      : weight_(packed(place, in_features, out_features, bias)) {}
+
+  /// x [..., in_features] -> [..., out_features].
+  template <ScalarArray X>
+  Tensor<Result> operator()(const X& x, Activate activate = Activate::none) const {
+    return linear<P>(x, weight_, activate);
+  }
+  template <ScalarArray X>
+  void into(const X& x, View<Result> out, Activate activate = Activate::none) const {
+    linear_into<P>(x, weight_, out, activate);
+  }
+
+ private:
+  static LinearWeight<P> packed(const Parameters& place, std::int64_t in_features, std::int64_t out_features,
+                                Bias bias);
+
+  LinearWeight<P> weight_;
+};
+
+}  // namespace precast::nn

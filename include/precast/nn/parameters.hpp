@@ -1,0 +1,103 @@
+// Parameters: a place in a ParameterSource, and the one conversion from a file's dtype to a policy's storage.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
+#include <precast/nn/parameter_source.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::nn {
+
+/// A dotted place in a source: `place / "attn" / "to_q"` names what lies under "attn.to_q".
+class Parameters {
+ public:
+  explicit Parameters(const ParameterSource& source, std::string path = {})
+      : source_(&source), path_(std::move(path)) {}
+
+  Parameters operator/(std::string_view name) const {
+    return Parameters(*source_, path_.empty() ? std::string(name) : path_ + '.' + std::string(name));
+  }
+  Parameters operator/(std::int64_t index) const { return *this / std::string_view(std::to_string(index)); }
+
+  bool contains(std::string_view name) const { return source_->contains((*this / name).path_); }
+  const ParameterSource& source() const { return *source_; }
+  const std::string& path() const { return path_; }
+
+  /// The parameter at this place, which must have the shape. Throws InputError that names file and tensor.
+  Parameter find(const Shape& shape) const {
+    Parameter found = source_->find(path_);
+    if (!(found.shape == shape))
+      throw InputError(source_->description() + ": tensor '" + path_ + "' has shape " + to_string(found.shape) +
+                       " where the config asks for " + to_string(shape) +
+                       ": the weights and the config are not of one model");
+    return found;
+  }
+
+ private:
+  const ParameterSource* source_;
+  std::string path_;
+};
+
+namespace detail {
+
+template <class T, class Visitor>
+bool visit_if(const DtypeInfo& dtype, Visitor&& visitor) {
+  if (dtype.name != dtype_traits<T>::name) return false;
+  visitor(T{});
+  return true;
+}
+
+/// Calls `visitor(T{})` with the scalar dtype that a file holds.
+template <class Visitor>
+void visit_file_dtype(const Parameters& place, const DtypeInfo& dtype, Visitor&& visitor) {
+  const bool known = visit_if<f32>(dtype, visitor) || visit_if<bf16>(dtype, visitor) || visit_if<f16>(dtype, visitor) ||
+                     visit_if<fp8_e4m3>(dtype, visitor) || visit_if<fp8_e5m2>(dtype, visitor);
+  if (!known)
+    throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
+                     std::string(dtype.name) + ", which holds no weights: f32, bf16, f16, fp8_e4m3 or fp8_e5m2 do");
+}
+
+}  // namespace detail
+
+/// Writes values [first, first + out.size()) of a parameter, rounded to T once. File bytes need not be aligned.
+template <ScalarDtype T>
+void read_values(const Parameters& place, const Parameter& parameter, std::int64_t first, std::span<T> out) {
+  detail::visit_file_dtype(place, parameter.dtype, [&](auto tag) {
+    using From = decltype(tag);
+    const std::byte* bytes = parameter.bytes.data() + first * static_cast<std::int64_t>(sizeof(From));
+    if constexpr (std::is_same_v<From, T>) {
+      std::memcpy(out.data(), bytes, out.size_bytes());
+    } else {
+      constexpr std::size_t chunk = 1024;
+      std::array<From, chunk> aligned;
+      for (std::size_t i = 0; i < out.size(); i += chunk) {
+        const std::size_t count = std::min(chunk, out.size() - i);
+        std::memcpy(aligned.data(), bytes + i * sizeof(From), count * sizeof(From));
+        for (std::size_t j = 0; j < count; ++j) out[i + j] = convert<T>(aligned[j]);
+      }
+    }
+  });
+  place.source().taken(out.size() * parameter.bytes.size() /
+                       static_cast<std::size_t>(std::max<std::int64_t>(parameter.shape.elements(), 1)));
+}
+
+/// Loads a whole parameter of the given shape as T.
+template <ScalarDtype T>
+Tensor<T> load_tensor(const Parameters& place, const Shape& shape) {
+  const Parameter parameter = place.find(shape);
+  Tensor<T> tensor(shape);
+  read_values<T>(place, parameter, 0, tensor.values());
+  return tensor;
+}
+
+}  // namespace precast::nn

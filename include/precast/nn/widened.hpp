@@ -1,0 +1,33 @@
+// widened: a tensor as f32, exactly, where values leave one component for another.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <precast/host/convert.hpp>
+#include <precast/tensor/tensor.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::nn {
+
+/// The same values in f32. An f32 tensor moves through.
+template <ScalarDtype T>
+Tensor<f32> widened(Tensor<T> tensor) {
+  if constexpr (std::is_same_v<T, f32>) {
+    return tensor;
+  } else {
+    Tensor<f32> wide(tensor.shape());
+    host::convert_values(tensor, wide.view());
+    return wide;
+  }
+}
+
+/// The same values in f32, copied out of a view.
+template <class T>
+Tensor<f32> widened(const View<T>& view) {
+  Tensor<f32> wide(view.shape());
+  host::convert_values(view, wide.view());
+  return wide;
+}
+
+}  // namespace precast::nn

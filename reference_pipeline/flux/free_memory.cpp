@@ -1,0 +1,54 @@
+// Reads /proc and the control group's limits.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include <flux/free_memory.hpp>
+
+namespace precast::flux {
+
+namespace {
+
+std::optional<std::int64_t> number_in(const char* file) {
+  std::ifstream stream(file);
+  std::int64_t value = 0;
+  if (stream >> value) return value;
+  return std::nullopt;  // missing, or "max"
+}
+
+std::optional<std::int64_t> available_to_system() {
+  std::ifstream stream("/proc/meminfo");
+  std::string name, unit;
+  std::int64_t kilobytes = 0;
+  while (stream >> name >> kilobytes && std::getline(stream, unit))
+    if (name == "MemAvailable:") return kilobytes * 1024;
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> left_to_control_group() {
+  const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
+  if (limit && used) return std::max<std::int64_t>(*limit - *used, 0);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> left_in_address_space() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const auto pages = number_in("/proc/self/statm");
+  if (!pages) return std::nullopt;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - *pages * sysconf(_SC_PAGESIZE), 0);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> free_memory() {
+  std::optional<std::int64_t> least;
+  for (const auto& bytes : {available_to_system(), left_to_control_group(), left_in_address_space()})
+    if (bytes && (!least || *bytes < *least)) least = bytes;
+  return least;
+}
+
+}  // namespace precast::flux

@@ -1,0 +1,180 @@
+// Counts parameters and the tensors that are alive at once.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include <flux/free_memory.hpp>
+#include <flux/memory_estimate.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/policy/visit.hpp>
+
+namespace precast::flux {
+
+namespace {
+
+/// Bytes of a value at rest, between ops, as an operand and inside attention, under a policy.
+struct Widths {
+  std::int64_t storage = 4, activation = 4, operand = 4, attention_operand = 4, inside = 4;
+  bool flash = false;
+};
+
+Widths widths_of(const PolicyChoice& choice) {
+  return visit_policy<Widths>(choice, [](auto path) {
+    using P = typename decltype(path)::policy;
+    return Widths{sizeof(typename P::storage),
+                  sizeof(typename P::activation),
+                  sizeof(typename precisions<P, Matmul>::operand),
+                  sizeof(typename precisions<P, Attention>::operand),
+                  sizeof(typename precisions<P, Attention>::inside),
+                  P::flash};
+  });
+}
+
+std::int64_t linear(std::int64_t in, std::int64_t out) { return in * out + out; }
+
+std::int64_t parameters(const TransformerConfig& c) {
+  const std::int64_t d = c.inner_dim();
+  const std::int64_t embedder = linear(256, d) + linear(d, d);
+  const std::int64_t double_block =
+      2 * (linear(d, 6 * d) + 4 * linear(d, d) + 2 * c.attention_head_dim + linear(d, 4 * d) + linear(4 * d, d));
+  const std::int64_t single_block = linear(d, 3 * d) + 3 * linear(d, d) + 2 * c.attention_head_dim +
+                                    linear(d, 4 * d) + linear(5 * d, d);
+  return linear(c.in_channels, d) + linear(c.joint_attention_dim, d) + embedder * (c.guidance_embeds ? 2 : 1) +
+         linear(c.pooled_projection_dim, d) + linear(d, d) + c.num_layers * double_block +
+         c.num_single_layers * single_block + linear(d, 2 * d) + linear(d, c.out_channels);
+}
+
+std::int64_t parameters(const text::ClipConfig& c) {
+  const std::int64_t h = c.hidden_size;
+  const std::int64_t layer = 4 * linear(h, h) + linear(h, c.intermediate_size) + linear(c.intermediate_size, h) + 4 * h;
+  return (c.vocab_size + c.max_position_embeddings) * h + c.num_hidden_layers * layer + 2 * h;
+}
+
+std::int64_t parameters(const text::T5Config& c) {
+  const std::int64_t layer = 4 * c.d_model * c.inner() + (c.gated ? 3 : 2) * c.d_model * c.d_ff + 2 * c.d_model;
+  return c.vocab_size * c.d_model + c.num_layers * layer + c.relative_attention_num_buckets * c.num_heads + c.d_model;
+}
+
+std::int64_t conv(std::int64_t in, std::int64_t out, std::int64_t kernel) { return in * out * kernel * kernel + out; }
+
+std::int64_t residual_block(std::int64_t in, std::int64_t out) {
+  return conv(in, out, 3) + conv(out, out, 3) + 2 * (in + out) + (in == out ? 0 : conv(in, out, 1));
+}
+
+/// Parameters of the half of the autoencoder that is loaded.
+std::int64_t parameters(const vae::AutoencoderConfig& c, bool encoder) {
+  const auto& channels = c.block_out_channels;
+  const std::int64_t widest = channels.back();
+  std::int64_t count = 2 * residual_block(widest, widest);
+  if (c.mid_block_add_attention) count += 4 * linear(widest, widest) + 2 * widest;
+  const std::int64_t latent = encoder ? 2 * c.latent_channels : c.latent_channels;
+  count += conv(3, channels.front(), 3) + conv(latent, widest, 3) + conv(latent, latent, 1);
+  const std::int64_t blocks = c.layers_per_block + (encoder ? 0 : 1);
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    const std::int64_t neighbour = encoder ? channels[i ? i - 1 : 0] : channels[std::min(i + 1, channels.size() - 1)];
+    count += residual_block(neighbour, channels[i]) + (blocks - 1) * residual_block(channels[i], channels[i]) +
+             (i + 1 < channels.size() ? conv(channels[i], channels[i], 3) : 0);
+  }
+  return count;
+}
+
+/// What a component needs beside its weights, from the values alive at once in its widest place.
+std::int64_t attention_scores(const Widths& w, std::int64_t heads, std::int64_t tokens) {
+  return w.flash ? 0 : heads * tokens * tokens * w.inside;
+}
+
+ComponentMemory transformer_memory(const ModelFolder& model, const PolicyChoice& choice, const RunSize& size) {
+  const Widths w = widths_of(choice);
+  const TransformerConfig& c = model.transformer;
+  const std::int64_t tokens = size.t5_tokens + size.image_tokens, d = c.inner_dim();
+  // A single block holds the stream, its norm, query, key and value, and the joined result that is 5 wide; operands
+  // are cast once where they differ.
+  const std::int64_t cast = w.operand == w.activation ? 0 : 5 * w.operand;
+  const std::int64_t attention_cast = w.attention_operand == w.activation ? 0 : 3 * w.attention_operand;
+  const std::int64_t activations = tokens * d * (12 * w.activation + std::max(cast, attention_cast)) +
+                                   attention_scores(w, c.num_attention_heads, tokens) +
+                                   tokens * c.attention_head_dim * 8 +
+                                   size.pictures * size.image_tokens * c.in_channels * 8;
+  return {"transformer", parameters(c) * w.storage, activations};
+}
+
+ComponentMemory clip_memory(const ModelFolder& model, const PolicyChoice& choice, const RunSize& size) {
+  const Widths w = widths_of(choice);
+  const text::ClipConfig& c = model.clip;
+  return {"text_encoder", parameters(c) * w.storage,
+          size.clip_tokens * (8 * c.hidden_size + 2 * c.intermediate_size) * 4 +
+              attention_scores(w, c.num_attention_heads, size.clip_tokens)};
+}
+
+ComponentMemory t5_memory(const ModelFolder& model, const PolicyChoice& choice, const RunSize& size) {
+  const Widths w = widths_of(choice);
+  const text::T5Config& c = model.t5;
+  const std::int64_t wide = std::max(4 * c.inner(), 3 * c.d_ff);
+  return {"text_encoder_2", parameters(c) * w.storage,
+          size.t5_tokens * (4 * c.d_model + wide) * (w.activation + (w.operand == w.activation ? 0 : w.operand)) +
+              c.num_heads * size.t5_tokens * size.t5_tokens * 4 + attention_scores(w, c.num_heads, size.t5_tokens) +
+              size.pictures * size.t5_tokens * c.d_model * 4};
+}
+
+ComponentMemory vae_memory(const ModelFolder& model, const PolicyChoice& choice, const RunSize& size, bool encoder) {
+  const Widths w = widths_of(choice);
+  const vae::AutoencoderConfig& c = model.vae;
+  std::int64_t widest_level = 0;
+  const auto levels = static_cast<std::int64_t>(c.block_out_channels.size());
+  for (std::int64_t i = 0; i < levels; ++i) {
+    const std::int64_t side = c.factor() >> i;  // pixels per latent at this level
+    // A decoder's level starts with the channels of the level below, already at its own resolution.
+    const std::int64_t channels = c.block_out_channels[static_cast<std::size_t>(
+        encoder ? i : std::min(i + 1, levels - 1))];
+    widest_level = std::max(widest_level, channels * side * side);
+  }
+  const std::int64_t latents = size.latent_height * size.latent_width;
+  // The input of a residual block, two results inside it, and the operand of a conv in f32.
+  const std::int64_t values = widest_level * latents;
+  const std::int64_t scores = c.mid_block_add_attention ? attention_scores(w, 1, latents) : 0;
+  return {encoder ? "vae encoder" : "vae", parameters(c, encoder) * w.storage,
+          std::max(values * (3 * w.activation + 4), scores + latents * c.block_out_channels.back() * 24) +
+              latents * c.factor() * c.factor() * 3 * 8};
+}
+
+std::string gib(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %s", bytes >= (1 << 30) ? static_cast<double>(bytes) / (1 << 30)
+                                                                 : static_cast<double>(bytes) / (1 << 20),
+                bytes >= (1 << 30) ? "GiB" : "MiB");
+  return text;
+}
+
+}  // namespace
+
+std::int64_t MemoryEstimate::peak() const {
+  std::int64_t most = 0;
+  for (const ComponentMemory& part : components) most = std::max(most, part.weights + part.activations);
+  return most;
+}
+
+MemoryEstimate estimate_memory(const ModelFolder& model, const ComponentChoices& choices, const RunSize& size) {
+  MemoryEstimate estimate;
+  estimate.components.push_back(clip_memory(model, choices.text_encoder, size));
+  estimate.components.push_back(t5_memory(model, choices.text_encoder, size));
+  if (size.encodes_image) estimate.components.push_back(vae_memory(model, choices.vae, size, true));
+  estimate.components.push_back(transformer_memory(model, choices.transformer, size));
+  estimate.components.push_back(vae_memory(model, choices.vae, size, false));
+  return estimate;
+}
+
+void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choices) {
+  const auto free = free_memory();
+  if (!free || estimate.peak() <= *free) return;
+  const auto largest = std::max_element(estimate.components.begin(), estimate.components.end(),
+                                        [](const ComponentMemory& a, const ComponentMemory& b) {
+                                          return a.weights + a.activations < b.weights + b.activations;
+                                        });
+  const bool already_small = choices == ComponentChoices::all(preset_named("memory")->choice);
+  throw OutOfMemory(largest->component + " needs " + gib(largest->weights) + " for weights and " +
+                    gib(largest->activations) + " for results, " + gib(estimate.peak()) + " in all, and " + gib(*free) +
+                    " are free: try " + (already_small ? "" : "--preset memory, or ") +
+                    "a smaller --width and --height");
+}
+
+}  // namespace precast::flux

@@ -1,0 +1,338 @@
+// Runs the stages of a Flux pipeline: text, noise, denoising, decoding; one component in memory at a time.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include <flux/components.hpp>
+#include <flux/latents.hpp>
+#include <flux/memory_estimate.hpp>
+#include <flux/model_folder.hpp>
+#include <flux/pipeline.hpp>
+#include <image/resize.hpp>
+#include <image/tensor_image.hpp>
+#include <precast/io/component_source.hpp>
+#include <sampling/flow_match_euler.hpp>
+#include <sampling/torch_random.hpp>
+#include <text/clip_tokenizer.hpp>
+#include <text/t5_tokenizer.hpp>
+
+namespace precast::flux {
+
+namespace {
+
+constexpr int longest_clip = 77;
+constexpr int longest_t5 = 512;
+constexpr int largest_side = 16384;
+constexpr int most_steps = 10000;
+constexpr int most_pictures = 1024;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+InputError out_of_range(std::string_view what, const std::string& value, const std::string& range) {
+  return InputError(std::string(what) + " is " + value + ": it must be " + range);
+}
+
+/// Ids of one length, filled up with the padding id.
+std::vector<std::int32_t> padded(std::vector<std::int32_t> ids, std::int64_t length, std::int32_t padding) {
+  ids.resize(static_cast<std::size_t>(length), padding);
+  return ids;
+}
+
+/// What the text encoders made of a prompt.
+struct Prompt {
+  Tensor<f32> pooled;      ///< [1, pooled dim]
+  Tensor<f32> embeddings;  ///< [tokens, joint dim]
+};
+
+}  // namespace
+
+struct FluxPipeline::Parts {
+  ModelFolder model;
+  ComponentChoices choices;
+  text::ClipTokenizer clip_tokenizer;
+  text::T5Tokenizer t5_tokenizer;
+
+  int clip_length() const {
+    const int limit = clip_tokenizer.model_max_length().value_or(longest_clip);
+    return static_cast<int>(std::min<std::int64_t>(limit, model.clip.max_position_embeddings));
+  }
+  int default_t5_length() const { return std::min(longest_t5, t5_tokenizer.model_max_length().value_or(longest_t5)); }
+
+  PackedLayout layout(const Request& request) const {
+    const std::int64_t factor = model.vae.factor();
+    return {model.vae.latent_channels, *request.height / factor, *request.width / factor};
+  }
+  static std::int64_t pictures(const Request& request) {
+    return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
+  }
+  RunSize run_size(const Request& request, bool encodes_image) const {
+    const PackedLayout packed = layout(request);
+    return {clip_length(),  *request.max_sequence_length, packed.tokens(), packed.height,
+            packed.width,   pictures(request),            encodes_image};
+  }
+
+  /// Opens a component's weights, and reports each byte that is taken under the stage's name.
+  template <class Use>
+  auto with_weights(std::string_view component, std::string_view stage, const ProgressCallback& progress,
+                    Use&& use) const {
+    std::int64_t taken = 0;
+    std::int64_t total = 0;
+    const io::ComponentSource source(model.component(component), [&](std::size_t bytes) {
+      taken += static_cast<std::int64_t>(bytes);
+      if (progress) progress({stage, std::min(taken, total), total});
+    });
+    total = static_cast<std::int64_t>(source.total_bytes());
+    auto loaded = use(source);
+    if (progress) progress({stage, total, total});
+    return loaded;
+  }
+
+  std::vector<Prompt> encode_prompts(const Request& request, const ProgressCallback& progress, Result& result) const;
+  Tensor<f32> initial_latents(const Request& request, std::span<const f32> sigmas, int first_step,
+                              const ProgressCallback& progress, Result& result) const;
+  void denoise(const Request& request, std::span<const Prompt> prompts, std::span<const f32> sigmas, int first_step,
+               const ProgressCallback& progress, Result& result) const;
+  void decode(const Request& request, const ProgressCallback& progress, Result& result) const;
+};
+
+std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const ProgressCallback& progress,
+                                                        Result& result) const {
+  std::vector<Prompt> prompts(request.prompts.size());
+  const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
+                              auto&& make, auto&& use) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto encoder = with_weights(component, load, progress, make);
+    result.load_seconds += seconds_since(start);
+    const auto loaded = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      if (progress) progress({encode, static_cast<std::int64_t>(i), static_cast<std::int64_t>(prompts.size())});
+      use(*encoder, request.prompts[i], prompts[i]);
+    }
+    if (progress) progress({encode, static_cast<std::int64_t>(prompts.size()), static_cast<std::int64_t>(prompts.size())});
+    result.text_seconds += seconds_since(loaded);
+  };
+  encode_all(
+      "text_encoder", "load CLIP", "encode with CLIP",
+      [&](const auto& source) { return load_clip(choices.text_encoder, model.clip, source); },
+      [&](const text::ClipTextModel& encoder, const std::string& text, Prompt& prompt) {
+        prompt.pooled =
+            encoder.encode(padded(clip_tokenizer.encode(text, clip_length()), clip_length(), clip_tokenizer.pad_id()))
+                .pooled;
+      });
+  encode_all(
+      "text_encoder_2", "load T5", "encode with T5",
+      [&](const auto& source) { return load_t5(choices.text_encoder, model.t5, source); },
+      [&](const text::T5Encoder& encoder, const std::string& text, Prompt& prompt) {
+        const int length = *request.max_sequence_length;
+        prompt.embeddings = encoder.encode(padded(t5_tokenizer.encode(text, length), length, t5_tokenizer.pad_id()));
+      });
+  release_cached_memory();
+  return prompts;
+}
+
+Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::span<const f32> sigmas, int first_step,
+                                                 const ProgressCallback& progress, Result& result) const {
+  const PackedLayout packed = layout(request);
+  const std::int64_t count = pictures(request);
+  if (request.latents) {
+    const Shape wanted{count, packed.tokens(), packed.token_channels()};
+    if (!(request.latents->shape() == wanted))
+      throw ShapeError("latents have shape " + to_string(request.latents->shape()) + ", and this request needs " +
+                       to_string(wanted) + ": give latents of its size, or change --width, --height or --batch");
+    return request.latents->clone();
+  }
+  sampling::TorchGenerator generator(request.seed);
+  const Shape drawn{count, packed.channels, packed.height, packed.width};
+  if (!request.image) return pack(generator.randn(drawn), count, packed);
+
+  // Image to image: the autoencoder's own sample is drawn first, then the noise, from one stream.
+  const auto start = std::chrono::steady_clock::now();
+  const auto encoder = with_weights("vae", "load VAE encoder", progress, [&](const auto& source) {
+    return load_encoder(choices.vae, model.vae, source);
+  });
+  result.load_seconds += seconds_since(start);
+  if (progress) progress({"encode image", 0, 1});
+  const image::Image resized = image::resize_lanczos(*request.image, *request.width, *request.height);
+  const vae::Moments moments = encoder->encode(image::to_tensor(resized));
+  const Tensor<f32> sample_noise = generator.randn(Shape{1, packed.channels, packed.height, packed.width});
+  Tensor<f32> sample(sample_noise.shape());
+  const auto scale = static_cast<f32>(model.vae.scaling_factor), shift = static_cast<f32>(model.vae.shift_factor);
+  const std::int64_t pixels = packed.height * packed.width;
+  for (std::int64_t channel = 0; channel < packed.channels; ++channel)
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+      const std::int64_t from = pixel * packed.channels + channel, to = channel * pixels + pixel;
+      const f32 log_variance = std::clamp(moments.log_variance.data()[from], -30.0f, 20.0f);
+      const f32 value = moments.mean.data()[from] + std::exp(0.5f * log_variance) * sample_noise.data()[to];
+      sample.data()[to] = (value - shift) * scale;
+    }
+  const Tensor<f32> noise = generator.randn(drawn);
+  Tensor<f32> noised(drawn);
+  const f32 sigma = sigmas[static_cast<std::size_t>(first_step)];
+  const auto per_picture = static_cast<std::size_t>(sample.elements());
+  for (std::int64_t picture = 0; picture < count; ++picture) {
+    const View<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
+    const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
+    std::copy_n(mixed.data(), per_picture, noised.data() + picture * sample.elements());
+  }
+  if (progress) progress({"encode image", 1, 1});
+  return pack(noised, count, packed);
+}
+
+void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt> prompts,
+                                  std::span<const f32> sigmas, int first_step, const ProgressCallback& progress,
+                                  Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  const auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
+    return load_transformer(choices.transformer, model.transformer, source);
+  });
+  result.load_seconds += seconds_since(start);
+  const auto loaded = std::chrono::steady_clock::now();
+  const PackedLayout packed = layout(request);
+  const Shape one{packed.tokens(), packed.token_channels()};
+  const std::int64_t count = pictures(request);
+  const std::int64_t steps = *request.steps - first_step;
+  TransformerInput input;
+  input.guidance = static_cast<f32>(*request.guidance);
+  input.rows = packed.height / 2;
+  input.columns = packed.width / 2;
+  for (std::int64_t picture = 0; picture < count; ++picture) {
+    const Prompt& prompt = prompts[static_cast<std::size_t>(picture / request.batch)];
+    const View<f32> latents(result.latents.data() + picture * one.elements(), one);
+    input.latents = latents;
+    input.prompt = prompt.embeddings;
+    input.pooled = prompt.pooled;
+    for (std::int64_t step = 0; step < steps; ++step) {
+      if (progress) progress({"denoise", picture * steps + step, count * steps});
+      const auto at = static_cast<std::size_t>(first_step + step);
+      input.timestep = sampling::model_timestep<f32>(model.scheduler, sigmas[at]);
+      sampling::euler_step(latents, transformer->velocity(input), sigmas[at], sigmas[at + 1]);
+    }
+  }
+  if (progress) progress({"denoise", count * steps, count * steps});
+  result.denoise_seconds = seconds_since(loaded);
+}
+
+void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback& progress, Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  const auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
+    return load_decoder(choices.vae, model.vae, source);
+  });
+  result.load_seconds += seconds_since(start);
+  const auto loaded = std::chrono::steady_clock::now();
+  const PackedLayout packed = layout(request);
+  const std::int64_t count = pictures(request);
+  for (std::int64_t picture = 0; picture < count; ++picture) {
+    if (progress) progress({"decode", picture, count});
+    const View<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
+                              Shape{packed.tokens(), packed.token_channels()});
+    const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
+                                       static_cast<f32>(model.vae.shift_factor));
+    result.images.push_back(image::from_tensor(decoder->decode(latents)));
+    result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
+  }
+  if (progress) progress({"decode", count, count});
+  result.decode_seconds = seconds_since(loaded);
+}
+
+FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices) {
+  require_path(choices.transformer);
+  require_path(choices.text_encoder);
+  require_path(choices.vae);
+  ModelFolder model = ModelFolder::open(folder);
+  auto clip = text::ClipTokenizer::load(model.component("tokenizer"));
+  auto t5 = text::T5Tokenizer::load(model.component("tokenizer_2"));
+  parts_ = std::make_unique<Parts>(Parts{std::move(model), choices, std::move(clip), std::move(t5)});
+}
+FluxPipeline::FluxPipeline(FluxPipeline&&) noexcept = default;
+FluxPipeline& FluxPipeline::operator=(FluxPipeline&&) noexcept = default;
+FluxPipeline::~FluxPipeline() = default;
+
+const ComponentChoices& FluxPipeline::choices() const { return parts_->choices; }
+
+std::vector<std::int32_t> FluxPipeline::clip_tokens(const std::string& text) const {
+  return parts_->clip_tokenizer.encode(text, parts_->clip_length());
+}
+std::vector<std::int32_t> FluxPipeline::t5_tokens(const std::string& text) const {
+  return parts_->t5_tokenizer.encode(text, parts_->default_t5_length());
+}
+
+Request FluxPipeline::with_defaults(const Request& request) const {
+  const ModelFolder& model = parts_->model;
+  const int factor = static_cast<int>(model.vae.factor());
+  const bool guided = model.transformer.guidance_embeds;
+  const int usual_side = 128 * factor;
+  Request full;
+  full.prompts = request.prompts;
+  full.seed = request.seed;
+  full.batch = request.batch;
+  full.strength = request.strength;
+  full.steps = request.steps ? request.steps : model.defaults.steps.value_or(guided ? 28 : 4);
+  full.guidance = request.guidance ? request.guidance : model.defaults.guidance.value_or(3.5);
+  full.max_sequence_length = request.max_sequence_length.value_or(parts_->default_t5_length());
+  full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
+  full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
+
+  if (full.prompts.empty()) throw InputError("there is no prompt: give at least one");
+  if (*full.steps < 1 || *full.steps > most_steps)
+    throw out_of_range("steps", std::to_string(*full.steps), "from 1 to " + std::to_string(most_steps));
+  if (!(*full.guidance >= 0 && *full.guidance <= 1000))
+    throw out_of_range("guidance", std::to_string(*full.guidance), "from 0 to 1000");
+  if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
+    throw out_of_range("max sequence length", std::to_string(*full.max_sequence_length),
+                       "from 1 to " + std::to_string(longest_t5));
+  if (full.batch < 1 || Parts::pictures(full) > most_pictures)
+    throw out_of_range("batch", std::to_string(full.batch),
+                       "at least 1, for at most " + std::to_string(most_pictures) + " pictures in all");
+  for (const auto& [what, side] : {std::pair("width", *full.width), std::pair("height", *full.height)})
+    if (side < 1 || side > largest_side || side % (2 * factor) != 0)
+      throw out_of_range(what, std::to_string(side),
+                         "a multiple of " + std::to_string(2 * factor) + " (two latents of " + std::to_string(factor) +
+                             " pixels) up to " + std::to_string(largest_side));
+  if (!(full.strength >= 0 && full.strength <= 1))
+    throw out_of_range("strength", std::to_string(full.strength), "from 0 to 1");
+  if (request.image && request.latents)
+    throw InputError("an image and latents are both given to start from: give one of them");
+  if (request.image && sampling::img2img_start(*full.steps, full.strength) >= *full.steps)
+    throw out_of_range("strength", std::to_string(full.strength),
+                       "large enough for one of the " + std::to_string(*full.steps) +
+                           " steps: raise it, or the number of steps");
+  return full;
+}
+
+MemoryEstimate FluxPipeline::estimate(const Request& request) const {
+  const Request full = with_defaults(request);
+  return estimate_memory(parts_->model, parts_->choices, parts_->run_size(full, request.image.has_value()));
+}
+
+Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress) const {
+  Request full = with_defaults(request);
+  const bool from_image = request.image.has_value();
+  require_memory(estimate_memory(parts_->model, parts_->choices, parts_->run_size(full, from_image)),
+                 parts_->choices);
+  if (request.image) full.image = *request.image;
+  if (request.latents) full.latents = request.latents->clone();
+  const int first_step = from_image ? sampling::img2img_start(*full.steps, full.strength) : 0;
+  const std::vector<f32> sigmas =
+      sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
+
+  Result result;
+  release_cached_memory();
+  reset_peak_memory();
+  const std::vector<Prompt> prompts = parts_->encode_prompts(full, progress, result);
+  result.latents = parts_->initial_latents(full, sigmas, first_step, progress, result);
+  parts_->denoise(full, prompts, sigmas, first_step, progress, result);
+  release_cached_memory();
+  parts_->decode(full, progress, result);
+  release_cached_memory();
+  result.peak_bytes = memory_use().peak;
+  full.image.reset();
+  full.latents.reset();
+  result.used = std::move(full);
+  return result;
+}
+
+}  // namespace precast::flux

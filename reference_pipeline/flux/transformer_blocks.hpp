@@ -1,0 +1,253 @@
+// The two kinds of block of a Flux transformer. Text and image tokens share one tensor, text first, so that joint
+// attention needs no concatenation.
+#pragma once
+
+#include <cstdint>
+
+#include <flux/transformer.hpp>
+#include <precast/nn/linear.hpp>
+#include <precast/nn/norm.hpp>
+#include <precast/ops/attention.hpp>
+#include <precast/ops/norm.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/ops/position.hpp>
+#include <precast/watch/scope.hpp>
+
+namespace precast::flux {
+
+inline constexpr f32 norm_epsilon = 1e-6f;
+
+/// What every block of one prediction shares.
+template <PolicyType P>
+struct BlockContext {
+  using Activation = typename P::activation;
+  View<const Activation> conditioning;  ///< silu of the time, guidance and text embedding, [1, inner]
+  const RotaryTable& rotary;            ///< of all tokens, text first
+  std::int64_t text_tokens = 0;
+};
+
+/// A linear layer on the conditioning, cut into `parts` vectors of `inner` values: shifts, scales and gates.
+template <PolicyType P>
+class Modulation {
+ public:
+  using Activation = typename P::activation;
+  using Values = Tensor<Activation>;
+
+  Modulation(const nn::Parameters& place, std::int64_t inner, std::int64_t parts)
+      : linear_(place / "linear", inner, parts * inner), inner_(inner) {}
+
+  Values operator()(View<const Activation> conditioning) const {
+    const watch::Scope scope("linear");
+    return linear_(conditioning);
+  }
+  /// Part `index` of the values, [1, inner].
+  View<const Activation> part(const Values& values, std::int64_t index) const {
+    return values.view().columns_between(index * inner_, inner_);
+  }
+
+ private:
+  nn::Linear<P> linear_;
+  std::int64_t inner_;
+};
+
+/// Query, key and value projections with RMS-normalised queries and keys, written into rows of joint tensors.
+template <PolicyType P>
+class QueryKeyValue {
+ public:
+  using Activation = typename P::activation;
+  /// Names of the three projections and the two norms in the file.
+  struct Names {
+    std::string_view query, key, value, query_norm, key_norm;
+  };
+
+  QueryKeyValue(const nn::Parameters& place, const Names& names, std::int64_t heads, std::int64_t head_dim)
+      : names_(names),
+        query_(place / names.query, heads * head_dim, heads * head_dim),
+        key_(place / names.key, heads * head_dim, heads * head_dim),
+        value_(place / names.value, heads * head_dim, heads * head_dim),
+        query_norm_(place / names.query_norm, head_dim, norm_epsilon),
+        key_norm_(place / names.key_norm, head_dim, norm_epsilon),
+        heads_(heads),
+        head_dim_(head_dim) {}
+
+  void into(View<const Activation> x, View<Activation> query, View<Activation> key, View<Activation> value) const {
+    project_and_normalise(x, query_, names_.query, query_norm_, names_.query_norm, query);
+    project_and_normalise(x, key_, names_.key, key_norm_, names_.key_norm, key);
+    const watch::Scope scope(names_.value);
+    value_.into(x, value);
+  }
+
+ private:
+  void project_and_normalise(View<const Activation> x, const nn::Linear<P>& linear, std::string_view linear_name,
+                             const nn::RmsNorm<P>& norm, std::string_view norm_name, View<Activation> out) const {
+    const Shape by_head{x.rows() * heads_, head_dim_};
+    Tensor<Activation> projected = [&] {
+      const watch::Scope scope(linear_name);
+      return linear(x);
+    }();
+    const watch::Scope scope(norm_name);
+    norm.into(std::move(projected).reshaped(by_head), out.reshaped(by_head));
+  }
+
+  Names names_;
+  nn::Linear<P> query_, key_, value_;
+  nn::RmsNorm<P> query_norm_, key_norm_;
+  std::int64_t heads_, head_dim_;
+};
+
+/// Rotates queries and keys, then attends; the result goes to `out`, [tokens, inner].
+template <PolicyType P>
+void rotary_attention(Tensor<typename P::activation> query, Tensor<typename P::activation> key,
+                      const Tensor<typename P::activation>& value, std::int64_t heads, const RotaryTable& rotary,
+                      View<typename P::activation> out) {
+  const Shape batched{1, query.rows(), query.columns()};
+  query = precast::rotary<P>(query.view().reshaped(batched), heads, rotary);
+  key = precast::rotary<P>(key.view().reshaped(batched), heads, rotary);
+  AttentionOptions options;
+  options.heads = heads;
+  attention_into<P>(query, key, value.view().reshaped(batched), options, out.reshaped(batched));
+}
+
+/// A double block: text and image tokens have weights of their own and meet in attention.
+template <PolicyType P>
+class DoubleBlock {
+ public:
+  using Activation = typename P::activation;
+
+  DoubleBlock(const nn::Parameters& place, const TransformerConfig& config)
+      : text_(place, config, {"add_q_proj", "add_k_proj", "add_v_proj", "norm_added_q", "norm_added_k"},
+              {"norm1_context", "norm2_context", "to_add_out", "ff_context"}),
+        image_(place, config, {"to_q", "to_k", "to_v", "norm_q", "norm_k"}, {"norm1", "norm2", "to_out.0", "ff"}),
+        heads_(config.num_attention_heads) {}
+
+  /// Replaces x, [tokens, inner].
+  void operator()(Tensor<Activation>& x, const BlockContext<P>& context) const {
+    const std::int64_t text = context.text_tokens, image = x.rows() - text;
+    Tensor<Activation> attended(x.shape());
+    const auto text_modulation = text_.modulation(context.conditioning);
+    const auto image_modulation = image_.modulation(context.conditioning);
+    {
+      Tensor<Activation> query(x.shape()), key(x.shape()), value(x.shape());
+      text_.project(x.view().rows_between(0, text), text_modulation, query.view().rows_between(0, text),
+                    key.view().rows_between(0, text), value.view().rows_between(0, text));
+      image_.project(x.view().rows_between(text, image), image_modulation, query.view().rows_between(text, image),
+                     key.view().rows_between(text, image), value.view().rows_between(text, image));
+      const watch::Scope scope("attn");
+      rotary_attention<P>(std::move(query), std::move(key), value, heads_, context.rotary, attended);
+    }
+    text_.finish(x.view().rows_between(0, text), attended.view().rows_between(0, text), text_modulation);
+    image_.finish(x.view().rows_between(text, image), attended.view().rows_between(text, image), image_modulation);
+  }
+
+ private:
+  /// One of the two streams of tokens.
+  class Stream {
+   public:
+    struct Names {
+      std::string_view norm1, norm2, attention_out, feed_forward;
+    };
+
+    Stream(const nn::Parameters& place, const TransformerConfig& config,
+           const typename QueryKeyValue<P>::Names& projections, const Names& names)
+        : names_(names),
+          modulation_(place / names.norm1, config.inner_dim(), 6),
+          projections_(place / "attn", projections, config.num_attention_heads, config.attention_head_dim),
+          out_(place / "attn" / names.attention_out, config.inner_dim(), config.inner_dim()),
+          widen_(place / names.feed_forward / "net.0.proj", config.inner_dim(), 4 * config.inner_dim()),
+          narrow_(place / names.feed_forward / "net.2", 4 * config.inner_dim(), config.inner_dim()) {}
+
+    Tensor<Activation> modulation(View<const Activation> conditioning) const {
+      const watch::Scope scope(names_.norm1);
+      return modulation_(conditioning);
+    }
+
+    void project(View<const Activation> x, const Tensor<Activation>& modulation, View<Activation> query,
+                 View<Activation> key, View<Activation> value) const {
+      const Tensor<Activation> normed = [&] {
+        const watch::Scope scope(names_.norm1);
+        return layer_norm_modulate<P>(x, modulation_.part(modulation, 1), modulation_.part(modulation, 0),
+                                      norm_epsilon);
+      }();
+      const watch::Scope scope("attn");
+      projections_.into(normed, query, key, value);
+    }
+
+    /// Adds attention's and then the feed-forward's output to x.
+    void finish(View<Activation> x, View<const Activation> attended, const Tensor<Activation>& modulation) const {
+      const Tensor<Activation> with_attention = [&] {
+        const watch::Scope attn("attn"), scope(names_.attention_out);
+        return gated_add<P>(x, modulation_.part(modulation, 2), out_(attended));
+      }();
+      Tensor<Activation> hidden = [&] {
+        const watch::Scope scope(names_.norm2);
+        return layer_norm_modulate<P>(with_attention, modulation_.part(modulation, 4),
+                                      modulation_.part(modulation, 3), norm_epsilon);
+      }();
+      const watch::Scope scope(names_.feed_forward);
+      {
+        const watch::Scope net("net.0.proj");
+        hidden = widen_(hidden, Activate::gelu_tanh);
+      }
+      const watch::Scope net("net.2");
+      gated_add_into<P>(with_attention, modulation_.part(modulation, 5), narrow_(hidden), x);
+    }
+
+   private:
+    Names names_;
+    Modulation<P> modulation_;
+    QueryKeyValue<P> projections_;
+    nn::Linear<P> out_, widen_, narrow_;
+  };
+
+  Stream text_, image_;
+  std::int64_t heads_;
+};
+
+/// A single block: all tokens share weights; attention and feed-forward run side by side into one projection.
+template <PolicyType P>
+class SingleBlock {
+ public:
+  using Activation = typename P::activation;
+
+  SingleBlock(const nn::Parameters& place, const TransformerConfig& config)
+      : modulation_(place / "norm", config.inner_dim(), 3),
+        projections_(place / "attn", {"to_q", "to_k", "to_v", "norm_q", "norm_k"}, config.num_attention_heads,
+                     config.attention_head_dim),
+        widen_(place / "proj_mlp", config.inner_dim(), 4 * config.inner_dim()),
+        out_(place / "proj_out", 5 * config.inner_dim(), config.inner_dim()),
+        inner_(config.inner_dim()),
+        heads_(config.num_attention_heads) {}
+
+  /// Replaces x, [tokens, inner].
+  void operator()(Tensor<Activation>& x, const BlockContext<P>& context) const {
+    const auto [modulation, normed] = [&] {
+      const watch::Scope scope("norm");
+      Tensor<Activation> values = modulation_(context.conditioning);
+      Tensor<Activation> result =
+          layer_norm_modulate<P>(x, modulation_.part(values, 1), modulation_.part(values, 0), norm_epsilon);
+      return std::pair(std::move(values), std::move(result));
+    }();
+    Tensor<Activation> joined(Shape{x.rows(), 5 * inner_});
+    {
+      Tensor<Activation> query(x.shape()), key(x.shape()), value(x.shape());
+      const watch::Scope scope("attn");
+      projections_.into(normed, query, key, value);
+      rotary_attention<P>(std::move(query), std::move(key), value, heads_, context.rotary,
+                          joined.view().columns_between(0, inner_));
+    }
+    {
+      const watch::Scope scope("proj_mlp");
+      widen_.into(normed, joined.view().columns_between(inner_, 4 * inner_), Activate::gelu_tanh);
+    }
+    const watch::Scope scope("proj_out");
+    x = gated_add<P>(x, modulation_.part(modulation, 2), out_(joined));
+  }
+
+ private:
+  Modulation<P> modulation_;
+  QueryKeyValue<P> projections_;
+  nn::Linear<P> widen_, out_;
+  std::int64_t inner_, heads_;
+};
+
+}  // namespace precast::flux

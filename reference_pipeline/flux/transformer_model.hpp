@@ -1,0 +1,159 @@
+// The Flux transformer, as a template over the policy. Only kernels/ includes this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <flux/transformer.hpp>
+#include <flux/transformer_blocks.hpp>
+#include <precast/nn/linear.hpp>
+#include <precast/nn/widened.hpp>
+#include <precast/ops/activate.hpp>
+#include <precast/ops/norm.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/ops/position.hpp>
+#include <precast/watch/scope.hpp>
+
+namespace precast::flux {
+
+/// Two linear layers with silu between them: the embedders of time, guidance and pooled text.
+template <PolicyType P>
+class Embedder {
+ public:
+  Embedder(const nn::Parameters& place, std::int64_t in_features, std::int64_t inner)
+      : first_(place / "linear_1", in_features, inner), second_(place / "linear_2", inner, inner) {}
+
+  template <ScalarArray X>
+  Tensor<typename P::activation> operator()(const X& x) const {
+    auto hidden = [&] {
+      const watch::Scope scope("linear_1");
+      return first_(x, Activate::silu);
+    }();
+    const watch::Scope scope("linear_2");
+    return second_(hidden);
+  }
+
+ private:
+  nn::Linear<P> first_, second_;
+};
+
+/// FluxTransformer2DModel of diffusers, for one picture at a time.
+template <PolicyType P>
+class TransformerModel final : public Transformer {
+ public:
+  using Activation = typename P::activation;
+
+  TransformerModel(const TransformerConfig& config, const nn::Parameters& place)
+      : config_(config),
+        latents_in_(place / "x_embedder", config.in_channels, config.inner_dim()),
+        text_in_(place / "context_embedder", config.joint_attention_dim, config.inner_dim()),
+        time_(place / "time_text_embed" / "timestep_embedder", time_channels, config.inner_dim()),
+        pooled_(place / "time_text_embed" / "text_embedder", config.pooled_projection_dim, config.inner_dim()),
+        norm_out_(place / "norm_out", config.inner_dim(), 2),
+        out_(place / "proj_out", config.inner_dim(), config.out_channels) {
+    if (config.guidance_embeds)
+      guidance_ = std::make_unique<Embedder<P>>(place / "time_text_embed" / "guidance_embedder", time_channels,
+                                                config.inner_dim());
+    double_blocks_.reserve(static_cast<std::size_t>(config.num_layers));
+    for (std::int64_t i = 0; i < config.num_layers; ++i)
+      double_blocks_.emplace_back(place / "transformer_blocks" / i, config);
+    single_blocks_.reserve(static_cast<std::size_t>(config.num_single_layers));
+    for (std::int64_t i = 0; i < config.num_single_layers; ++i)
+      single_blocks_.emplace_back(place / "single_transformer_blocks" / i, config);
+  }
+
+  Tensor<f32> velocity(const TransformerInput& input) const override {
+    const watch::Scope model("transformer");
+    check(input);
+    const std::int64_t text = input.prompt.rows(), image = input.latents.rows();
+    Tensor<Activation> x(Shape{text + image, config_.inner_dim()});
+    {
+      const watch::Scope scope("x_embedder");
+      latents_in_.into(input.latents, x.view().rows_between(text, image));
+    }
+    const Tensor<Activation> conditioning = embed_conditioning(input);
+    {
+      const watch::Scope scope("context_embedder");
+      text_in_.into(input.prompt, x.view().rows_between(0, text));
+    }
+    const RotaryTable rotary = rotary_table(config_.axes_dims_rope, rope_theta, positions(input));
+    const BlockContext<P> context{conditioning, rotary, text};
+    for (std::size_t i = 0; i < double_blocks_.size(); ++i) {
+      const watch::Scope scope("transformer_blocks", static_cast<std::int64_t>(i));
+      double_blocks_[i](x, context);
+    }
+    for (std::size_t i = 0; i < single_blocks_.size(); ++i) {
+      const watch::Scope scope("single_transformer_blocks", static_cast<std::int64_t>(i));
+      single_blocks_[i](x, context);
+    }
+    Tensor<Activation> normed = [&] {
+      const watch::Scope scope("norm_out");
+      const Tensor<Activation> modulation = norm_out_(conditioning);
+      // Unlike the blocks' norms, the last one has its scale before its shift.
+      return layer_norm_modulate<P>(x.view().rows_between(text, image), norm_out_.part(modulation, 0),
+                                    norm_out_.part(modulation, 1), norm_epsilon);
+    }();
+    const watch::Scope scope("proj_out");
+    return nn::widened(out_(normed));
+  }
+
+ private:
+  static constexpr std::int64_t time_channels = 256;
+  static constexpr double rope_theta = 10000;
+
+  void check(const TransformerInput& input) const {
+    if (input.latents.columns() != config_.in_channels || input.prompt.columns() != config_.joint_attention_dim ||
+        input.pooled.columns() != config_.pooled_projection_dim ||
+        input.latents.rows() != input.rows * input.columns)
+      throw ShapeError("transformer: latents " + to_string(input.latents.shape()) + ", prompt " +
+                       to_string(input.prompt.shape()) + " and pooled " + to_string(input.pooled.shape()) +
+                       " do not fit its config: the components of the model folder are not of one model");
+  }
+
+  /// silu(time + guidance + pooled text): every modulation starts with this silu.
+  Tensor<Activation> embed_conditioning(const TransformerInput& input) const {
+    const watch::Scope scope("time_text_embed");
+    Tensor<Activation> sum = embed_number(input.timestep, time_, "timestep_embedder");
+    if (guidance_) sum = add<P>(sum, embed_number(input.guidance, *guidance_, "guidance_embedder"));
+    sum = add<P>(sum, [&] {
+      const watch::Scope text("text_embedder");
+      return pooled_(input.pooled);
+    }());
+    return activate<P>(sum, Activate::silu);
+  }
+
+  static Tensor<Activation> embed_number(f32 number, const Embedder<P>& embedder, std::string_view name) {
+    const watch::Scope scope(name);
+    const f32 scaled = number * 1000;
+    return embedder(timestep_embedding<P>(std::span(&scaled, 1), time_channels));
+  }
+
+  /// Text tokens are at the origin, image tokens at (0, row, column).
+  static std::vector<f32> positions(const TransformerInput& input) {
+    std::vector<f32> ids(static_cast<std::size_t>(3 * (input.prompt.rows() + input.latents.rows())), 0.0f);
+    auto* image = ids.data() + 3 * input.prompt.rows();
+    for (std::int64_t row = 0; row < input.rows; ++row)
+      for (std::int64_t column = 0; column < input.columns; ++column, image += 3) {
+        image[1] = static_cast<f32>(row);
+        image[2] = static_cast<f32>(column);
+      }
+    return ids;
+  }
+
+  TransformerConfig config_;
+  nn::Linear<P> latents_in_, text_in_;
+  Embedder<P> time_, pooled_;
+  std::unique_ptr<Embedder<P>> guidance_;
+  std::vector<DoubleBlock<P>> double_blocks_;
+  std::vector<SingleBlock<P>> single_blocks_;
+  Modulation<P> norm_out_;
+  nn::Linear<P> out_;
+};
+
+template <PolicyType P>
+std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config, const nn::ParameterSource& source) {
+  return std::make_unique<TransformerModel<P>>(config, nn::Parameters(source));
+}
+
+}  // namespace precast::flux

@@ -1,0 +1,51 @@
+// CLIP's text model as the pipeline sees it: its config, and the pooled embedding of a prompt.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include <precast/nn/parameter_source.hpp>
+#include <precast/ops/activate.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::text {
+
+/// text_encoder/config.json of a diffusers folder (CLIPTextModel).
+struct ClipConfig {
+  std::int64_t vocab_size = 49408;
+  std::int64_t hidden_size = 768;
+  std::int64_t intermediate_size = 3072;
+  std::int64_t num_hidden_layers = 12;
+  std::int64_t num_attention_heads = 12;
+  std::int64_t max_position_embeddings = 77;
+  std::int64_t eos_token_id = 49407;
+  f32 layer_norm_eps = 1e-5f;
+  Activate hidden_act = Activate::quick_gelu;
+
+  /// Reads and checks a config. Throws InputError that names the file and the key.
+  static ClipConfig load(const std::filesystem::path& file);
+  /// Where the pooled embedding is taken: the first end token, or for the legacy id 2 the largest id.
+  std::int64_t pooled_position(std::span<const std::int32_t> ids) const;
+};
+
+/// What CLIP makes of a prompt, widened exactly.
+struct ClipOutput {
+  Tensor<f32> last_hidden_state;  ///< [tokens, hidden_size], after the final norm
+  Tensor<f32> pooled;             ///< [1, hidden_size]
+};
+
+class ClipTextModel {
+ public:
+  virtual ~ClipTextModel() = default;
+  /// Encodes padded token ids, at most max_position_embeddings. Throws InputError for ids outside the vocabulary.
+  virtual ClipOutput encode(std::span<const std::int32_t> ids) const = 0;
+};
+
+/// Loads the model under a policy; weights may be named with or without the prefix "text_model.".
+template <PolicyType P>
+std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config, const nn::ParameterSource& source);
+
+}  // namespace precast::text

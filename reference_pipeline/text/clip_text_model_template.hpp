@@ -1,0 +1,122 @@
+// CLIP's text model as a template over the policy (Radford et al. 2021). Only kernels/ includes this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <precast/nn/linear.hpp>
+#include <precast/nn/norm.hpp>
+#include <precast/nn/widened.hpp>
+#include <precast/ops/attention.hpp>
+#include <precast/ops/embedding.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/watch/scope.hpp>
+#include <text/clip_text_model.hpp>
+
+namespace precast::text {
+
+/// One layer: causal self-attention and a feed-forward, each with its norm before and a residual around.
+template <PolicyType P>
+class ClipLayer {
+ public:
+  using Activation = typename P::activation;
+
+  ClipLayer(const nn::Parameters& place, const ClipConfig& config)
+      : norm1_(place / "layer_norm1", config.hidden_size, config.layer_norm_eps),
+        norm2_(place / "layer_norm2", config.hidden_size, config.layer_norm_eps),
+        query_(place / "self_attn.q_proj", config.hidden_size, config.hidden_size),
+        key_(place / "self_attn.k_proj", config.hidden_size, config.hidden_size),
+        value_(place / "self_attn.v_proj", config.hidden_size, config.hidden_size),
+        out_(place / "self_attn.out_proj", config.hidden_size, config.hidden_size),
+        widen_(place / "mlp.fc1", config.hidden_size, config.intermediate_size),
+        narrow_(place / "mlp.fc2", config.intermediate_size, config.hidden_size),
+        activate_(config.hidden_act) {
+    options_.heads = config.num_attention_heads;
+    options_.causal = true;
+  }
+
+  /// x [1, tokens, hidden] -> the same shape.
+  Tensor<Activation> operator()(const Tensor<Activation>& x) const {
+    Tensor<Activation> after_attention = [&] {
+      const Tensor<Activation> normed = watched("layer_norm1", [&] { return norm1_(x); });
+      const watch::Scope scope("self_attn");
+      const Tensor<Activation> query = watched("q_proj", [&] { return query_(normed); });
+      const Tensor<Activation> key = watched("k_proj", [&] { return key_(normed); });
+      const Tensor<Activation> value = watched("v_proj", [&] { return value_(normed); });
+      const Tensor<Activation> attended = attention<P>(query, key, value, options_);
+      return add<P>(x, watched("out_proj", [&] { return out_(attended); }));
+    }();
+    const Tensor<Activation> normed = watched("layer_norm2", [&] { return norm2_(after_attention); });
+    const watch::Scope scope("mlp");
+    const Tensor<Activation> hidden = watched("fc1", [&] { return widen_(normed, activate_); });
+    return add<P>(after_attention, watched("fc2", [&] { return narrow_(hidden); }));
+  }
+
+ private:
+  template <class Body>
+  static Tensor<Activation> watched(std::string_view name, Body&& body) {
+    const watch::Scope scope(name);
+    return body();
+  }
+
+  nn::LayerNorm<P> norm1_, norm2_;
+  nn::Linear<P> query_, key_, value_, out_, widen_, narrow_;
+  AttentionOptions options_;
+  Activate activate_;
+};
+
+template <PolicyType P>
+class ClipTextModelTemplate final : public ClipTextModel {
+ public:
+  using Activation = typename P::activation;
+  using Storage = typename precisions<P, Pointwise>::storage;
+
+  ClipTextModelTemplate(const ClipConfig& config, const nn::Parameters& place)
+      : config_(config),
+        tokens_(nn::load_tensor<Storage>(place / "embeddings.token_embedding.weight",
+                                         {config.vocab_size, config.hidden_size})),
+        positions_(nn::load_tensor<Storage>(place / "embeddings.position_embedding.weight",
+                                            {config.max_position_embeddings, config.hidden_size})),
+        final_norm_(place / "final_layer_norm", config.hidden_size, config.layer_norm_eps) {
+    layers_.reserve(static_cast<std::size_t>(config.num_hidden_layers));
+    for (std::int64_t i = 0; i < config.num_hidden_layers; ++i)
+      layers_.emplace_back(place / "encoder.layers" / i, config);
+  }
+
+  ClipOutput encode(std::span<const std::int32_t> ids) const override {
+    const watch::Scope model("text_encoder");
+    const auto count = static_cast<std::int64_t>(ids.size());
+    Tensor<Activation> x = [&] {
+      const watch::Scope scope("embeddings");
+      const Tensor<Activation> found = embedding<P>(tokens_, ids);
+      return add<P>(found, positions_.view().rows_between(0, count)).reshaped({1, count, config_.hidden_size});
+    }();
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const watch::Scope scope("layers", static_cast<std::int64_t>(i));
+      x = layers_[i](x);
+    }
+    const watch::Scope scope("final_layer_norm");
+    ClipOutput output{nn::widened(final_norm_(x)).reshaped({count, config_.hidden_size}),
+                      Tensor<f32>(Shape{1, config_.hidden_size})};
+    const auto pooled = output.last_hidden_state.view().row(config_.pooled_position(ids));
+    std::copy(pooled.begin(), pooled.end(), output.pooled.data());
+    return output;
+  }
+
+ private:
+  ClipConfig config_;
+  Tensor<Storage> tokens_, positions_;
+  std::vector<ClipLayer<P>> layers_;
+  nn::LayerNorm<P> final_norm_;
+};
+
+template <PolicyType P>
+std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config, const nn::ParameterSource& source) {
+  const nn::Parameters root(source);
+  const bool prefixed = source.contains("text_model.embeddings.token_embedding.weight");
+  return std::make_unique<ClipTextModelTemplate<P>>(config, prefixed ? root / "text_model" : root);
+}
+
+}  // namespace precast::text

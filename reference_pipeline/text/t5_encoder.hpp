@@ -1,0 +1,50 @@
+// T5's encoder as the pipeline sees it: its config, and the embedding of each token of a prompt.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <precast/nn/parameter_source.hpp>
+#include <precast/ops/activate.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::text {
+
+/// text_encoder_2/config.json of a diffusers folder (T5EncoderModel).
+struct T5Config {
+  std::int64_t vocab_size = 32128;
+  std::int64_t d_model = 4096;
+  std::int64_t d_kv = 64;
+  std::int64_t d_ff = 10240;
+  std::int64_t num_layers = 24;
+  std::int64_t num_heads = 64;
+  std::int64_t relative_attention_num_buckets = 32;
+  std::int64_t relative_attention_max_distance = 128;
+  f32 layer_norm_epsilon = 1e-6f;
+  bool gated = true;                              ///< feed_forward_proj "gated-gelu" (T5 1.1)
+  Activate activation = Activate::gelu_tanh;
+
+  std::int64_t inner() const { return num_heads * d_kv; }
+  /// Reads and checks a config. Throws InputError that names the file and the key.
+  static T5Config load(const std::filesystem::path& file);
+  /// The bucket of a distance (key - query), Raffel et al. 2020: exact when small, logarithmic when large.
+  std::int64_t bucket(std::int64_t distance) const;
+};
+
+class T5Encoder {
+ public:
+  virtual ~T5Encoder() = default;
+  /// Encodes padded token ids without a mask, as FluxPipeline does: padding acts. Returns [tokens, d_model], widened
+  /// exactly. Throws InputError for ids outside the vocabulary.
+  virtual Tensor<f32> encode(std::span<const std::int32_t> ids) const = 0;
+};
+
+/// Loads the encoder under a policy.
+template <PolicyType P>
+std::unique_ptr<T5Encoder> make_t5_encoder(const T5Config& config, const nn::ParameterSource& source);
+
+}  // namespace precast::text

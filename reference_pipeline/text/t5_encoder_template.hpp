@@ -1,0 +1,143 @@
+// T5's encoder as a template over the policy (Raffel et al. 2020, in its 1.1 form). Only kernels/ includes this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <precast/nn/linear.hpp>
+#include <precast/nn/norm.hpp>
+#include <precast/nn/widened.hpp>
+#include <precast/ops/attention.hpp>
+#include <precast/ops/embedding.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/watch/scope.hpp>
+#include <text/t5_encoder.hpp>
+
+namespace precast::text {
+
+/// One layer: self-attention with a relative position bias and no scale, and a (gated) feed-forward.
+template <PolicyType P>
+class T5Layer {
+ public:
+  using Activation = typename P::activation;
+  static constexpr auto no_bias = nn::Linear<P>::Bias::absent;
+
+  T5Layer(const nn::Parameters& place, const T5Config& config)
+      : attention_norm_(place / "layer.0.layer_norm", config.d_model, config.layer_norm_epsilon),
+        feed_forward_norm_(place / "layer.1.layer_norm", config.d_model, config.layer_norm_epsilon),
+        query_(place / "layer.0.SelfAttention.q", config.d_model, config.inner(), no_bias),
+        key_(place / "layer.0.SelfAttention.k", config.d_model, config.inner(), no_bias),
+        value_(place / "layer.0.SelfAttention.v", config.d_model, config.inner(), no_bias),
+        out_(place / "layer.0.SelfAttention.o", config.inner(), config.d_model, no_bias),
+        widen_(place / "layer.1.DenseReluDense" / (config.gated ? "wi_0" : "wi"), config.d_model, config.d_ff, no_bias),
+        narrow_(place / "layer.1.DenseReluDense.wo", config.d_ff, config.d_model, no_bias),
+        activation_(config.activation) {
+    if (config.gated) gate_.emplace(place / "layer.1.DenseReluDense.wi_1", config.d_model, config.d_ff, no_bias);
+  }
+
+  /// x [1, tokens, d_model] -> the same shape.
+  Tensor<Activation> operator()(const Tensor<Activation>& x, const AttentionOptions& options) const {
+    Tensor<Activation> after_attention = [&] {
+      const watch::Scope layer("layer.0");
+      const Tensor<Activation> normed = watched("layer_norm", [&] { return attention_norm_(x); });
+      const watch::Scope scope("SelfAttention");
+      const Tensor<Activation> query = watched("q", [&] { return query_(normed); });
+      const Tensor<Activation> key = watched("k", [&] { return key_(normed); });
+      const Tensor<Activation> value = watched("v", [&] { return value_(normed); });
+      const Tensor<Activation> attended = attention<P>(query, key, value, options);
+      return add<P>(x, watched("o", [&] { return out_(attended); }));
+    }();
+    const watch::Scope layer("layer.1");
+    const Tensor<Activation> normed = watched("layer_norm", [&] { return feed_forward_norm_(after_attention); });
+    const watch::Scope scope("DenseReluDense");
+    Tensor<Activation> hidden = [&] {
+      if (!gate_) return watched("wi", [&] { return widen_(normed, activation_); });
+      const Tensor<Activation> widened = watched("wi_0", [&] { return widen_(normed, activation_); });
+      const Tensor<Activation> gate = watched("wi_1", [&] { return (*gate_)(normed); });
+      return gated_product<P>(widened, gate, Activate::none);
+    }();
+    return add<P>(after_attention, watched("wo", [&] { return narrow_(hidden); }));
+  }
+
+ private:
+  template <class Body>
+  static Tensor<Activation> watched(std::string_view name, Body&& body) {
+    const watch::Scope scope(name);
+    return body();
+  }
+
+  nn::RmsNorm<P> attention_norm_, feed_forward_norm_;
+  nn::Linear<P> query_, key_, value_, out_, widen_, narrow_;
+  std::optional<nn::Linear<P>> gate_;
+  Activate activation_;
+};
+
+template <PolicyType P>
+class T5EncoderTemplate final : public T5Encoder {
+ public:
+  using Activation = typename P::activation;
+  using Storage = typename precisions<P, Pointwise>::storage;
+
+  T5EncoderTemplate(const T5Config& config, const nn::Parameters& root)
+      : config_(config),
+        tokens_(nn::load_tensor<Storage>(root / (root.contains("shared.weight") ? "shared" : "encoder.embed_tokens") /
+                                             "weight",
+                                         {config.vocab_size, config.d_model})),
+        relative_bias_(nn::load_tensor<Storage>(
+            root / "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+            {config.relative_attention_num_buckets, config.num_heads})),
+        final_norm_(root / "encoder.final_layer_norm", config.d_model, config.layer_norm_epsilon) {
+    layers_.reserve(static_cast<std::size_t>(config.num_layers));
+    for (std::int64_t i = 0; i < config.num_layers; ++i) layers_.emplace_back(root / "encoder.block" / i, config);
+  }
+
+  Tensor<f32> encode(std::span<const std::int32_t> ids) const override {
+    const watch::Scope model("text_encoder_2");
+    const auto count = static_cast<std::int64_t>(ids.size());
+    Tensor<Activation> x = [&] {
+      const watch::Scope scope("shared");
+      return embedding<P>(tokens_, ids).reshaped({1, count, config_.d_model});
+    }();
+    const Tensor<f32> bias = position_bias(count);
+    AttentionOptions options;
+    options.heads = config_.num_heads;
+    options.scale = 1;  // T5 folds the scale into its weights' initialisation
+    options.bias = bias;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const watch::Scope scope("block", static_cast<std::int64_t>(i));
+      x = layers_[i](x, options);
+    }
+    const watch::Scope scope("final_layer_norm");
+    return nn::widened(final_norm_(x)).reshaped({count, config_.d_model});
+  }
+
+ private:
+  /// [heads, tokens, tokens]: the learned bias of the bucket of each distance. The first layer's serves all.
+  Tensor<f32> position_bias(std::int64_t count) const {
+    Tensor<f32> bias(Shape{config_.num_heads, count, count});
+    for (std::int64_t distance = 1 - count; distance < count; ++distance) {
+      const auto of_bucket = relative_bias_.view().row(config_.bucket(distance));
+      for (std::int64_t head = 0; head < config_.num_heads; ++head) {
+        const f32 value = convert<f32>(of_bucket[static_cast<std::size_t>(head)]);
+        for (std::int64_t query = std::max<std::int64_t>(0, -distance); query < std::min(count, count - distance); ++query)
+          bias.data()[(head * count + query) * count + query + distance] = value;
+      }
+    }
+    return bias;
+  }
+
+  T5Config config_;
+  Tensor<Storage> tokens_, relative_bias_;
+  std::vector<T5Layer<P>> layers_;
+  nn::RmsNorm<P> final_norm_;
+};
+
+template <PolicyType P>
+std::unique_ptr<T5Encoder> make_t5_encoder(const T5Config& config, const nn::ParameterSource& source) {
+  return std::make_unique<T5EncoderTemplate<P>>(config, nn::Parameters(source));
+}
+
+}  // namespace precast::text

@@ -1,0 +1,95 @@
+// Reads the config.json of CLIP's text model and of T5's encoder.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <precast/io/config.hpp>
+#include <text/clip_text_model.hpp>
+#include <text/t5_encoder.hpp>
+
+namespace precast::text {
+
+namespace {
+
+constexpr std::int64_t widest = 1 << 17;
+constexpr std::int64_t deepest = 4096;
+constexpr std::int64_t largest_vocabulary = 1 << 24;
+
+/// The activation that transformers calls by this name.
+Activate activation_named(const io::Config& json, std::string_view key, const std::string& name) {
+  if (name == "quick_gelu") return Activate::quick_gelu;
+  if (name == "gelu") return Activate::gelu_erf;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activate::gelu_tanh;
+  if (name == "relu") return Activate::relu;
+  if (name == "silu" || name == "swish") return Activate::silu;
+  throw json.error(key, "the activation '" + name.substr(0, 40) +
+                            "' is not known: quick_gelu, gelu, gelu_new, gelu_pytorch_tanh, relu and silu are");
+}
+
+}  // namespace
+
+ClipConfig ClipConfig::load(const std::filesystem::path& file) {
+  const io::Config json = io::Config::load(file);
+  ClipConfig config;
+  config.vocab_size = json.integer_or("vocab_size", config.vocab_size, 1, largest_vocabulary);
+  config.hidden_size = json.integer_or("hidden_size", config.hidden_size, 1, widest);
+  config.intermediate_size = json.integer_or("intermediate_size", config.intermediate_size, 1, widest);
+  config.num_hidden_layers = json.integer_or("num_hidden_layers", config.num_hidden_layers, 1, deepest);
+  config.num_attention_heads = json.integer_or("num_attention_heads", config.num_attention_heads, 1, 4096);
+  if (config.hidden_size % config.num_attention_heads != 0)
+    throw json.error("num_attention_heads", "must divide hidden_size, " + std::to_string(config.hidden_size) +
+                                                ": correct it");
+  config.max_position_embeddings =
+      json.integer_or("max_position_embeddings", config.max_position_embeddings, 2, 1 << 16);
+  config.eos_token_id = json.integer_or("eos_token_id", config.eos_token_id, 0, config.vocab_size - 1);
+  config.layer_norm_eps = static_cast<f32>(json.number_or("layer_norm_eps", 1e-5, 0, 1));
+  config.hidden_act = activation_named(json, "hidden_act", json.string_or("hidden_act", "quick_gelu"));
+  return config;
+}
+
+std::int64_t ClipConfig::pooled_position(std::span<const std::int32_t> ids) const {
+  // Configs written before transformers 4.24 say 2 where the end token has the largest id of the vocabulary.
+  const auto place = eos_token_id == 2 ? std::max_element(ids.begin(), ids.end())
+                                       : std::find(ids.begin(), ids.end(), static_cast<std::int32_t>(eos_token_id));
+  return place == ids.end() ? 0 : place - ids.begin();
+}
+
+T5Config T5Config::load(const std::filesystem::path& file) {
+  const io::Config json = io::Config::load(file);
+  T5Config config;
+  config.vocab_size = json.integer_or("vocab_size", config.vocab_size, 1, largest_vocabulary);
+  config.d_model = json.integer("d_model", 1, widest);
+  config.d_kv = json.integer("d_kv", 1, 4096);
+  config.d_ff = json.integer("d_ff", 1, widest);
+  config.num_layers = json.integer("num_layers", 1, deepest);
+  config.num_heads = json.integer("num_heads", 1, 4096);
+  config.relative_attention_num_buckets = json.integer_or("relative_attention_num_buckets", 32, 4, 1 << 16);
+  if (config.relative_attention_num_buckets % 2 != 0)
+    throw json.error("relative_attention_num_buckets", "must be even, for half of them lie on either side: correct it");
+  config.relative_attention_max_distance =
+      json.integer_or("relative_attention_max_distance", 128, config.relative_attention_num_buckets / 4 + 1, 1 << 24);
+  config.layer_norm_epsilon = static_cast<f32>(json.number_or("layer_norm_epsilon", 1e-6, 0, 1));
+  const std::string projection = json.string_or("feed_forward_proj", "relu");
+  config.gated = projection.starts_with("gated-");
+  const std::string activation = config.gated ? projection.substr(6) : projection;
+  // T5 1.1 was released as "gated-gelu" and means the tanh form.
+  config.activation = activation_named(json, "feed_forward_proj",
+                                       config.gated && activation == "gelu" ? "gelu_new" : activation);
+  return config;
+}
+
+std::int64_t T5Config::bucket(std::int64_t distance) const {
+  const std::int64_t side = relative_attention_num_buckets / 2;
+  const std::int64_t offset = distance > 0 ? side : 0;
+  const std::int64_t away = std::abs(distance);
+  const std::int64_t exact = side / 2;
+  if (away < exact) return offset + away;
+  // In f32, as the reference has it: the edges of the buckets depend on the rounding.
+  const f32 ratio = std::log(static_cast<f32>(away) / static_cast<f32>(exact)) /
+                    static_cast<f32>(std::log(static_cast<double>(relative_attention_max_distance) /
+                                              static_cast<double>(exact)));
+  const auto wide = exact + static_cast<std::int64_t>(ratio * static_cast<f32>(side - exact));
+  return offset + std::min(wide, side - 1);
+}
+
+}  // namespace precast::text

@@ -1,0 +1,63 @@
+// AutoencoderKL as the pipeline sees it: its config, and pictures from latents and back.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include <precast/nn/parameter_source.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::vae {
+
+/// vae/config.json of a diffusers folder (AutoencoderKL).
+struct AutoencoderConfig {
+  std::int64_t in_channels = 3;
+  std::int64_t out_channels = 3;
+  std::int64_t latent_channels = 16;
+  std::int64_t layers_per_block = 2;
+  std::int64_t norm_num_groups = 32;
+  std::vector<std::int64_t> block_out_channels{128, 256, 512, 512};
+  bool use_quant_conv = false;
+  bool use_post_quant_conv = false;
+  bool mid_block_add_attention = true;
+  double scaling_factor = 0.3611;
+  double shift_factor = 0.1159;
+
+  /// Pixels per latent along a side: each level but the last halves the picture.
+  std::int64_t factor() const { return std::int64_t{1} << (block_out_channels.size() - 1); }
+  /// Reads and checks a config. Throws InputError that names the file and the key.
+  static AutoencoderConfig load(const std::filesystem::path& file);
+};
+
+/// The normal distribution that the encoder gives to each latent.
+struct Moments {
+  Tensor<f32> mean;          ///< [1, height, width, latent_channels]
+  Tensor<f32> log_variance;  ///< the same shape, not yet clamped
+};
+
+/// Turns latents into a picture.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  /// latents [1, h, w, latent_channels], unscaled -> pixels [1, h * factor, w * factor, out_channels], about -1 to 1.
+  virtual Tensor<f32> decode(View<const f32> latents) const = 0;
+};
+
+/// Turns a picture into the distribution of its latents.
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+  /// pixels [1, H, W, in_channels] in [-1, 1], sides divisible by the factor -> moments.
+  virtual Moments encode(View<const f32> pixels) const = 0;
+};
+
+/// Loads one half of the autoencoder under a policy; the other half is not read.
+template <PolicyType P>
+std::unique_ptr<Decoder> make_decoder(const AutoencoderConfig& config, const nn::ParameterSource& source);
+template <PolicyType P>
+std::unique_ptr<Encoder> make_encoder(const AutoencoderConfig& config, const nn::ParameterSource& source);
+
+}  // namespace precast::vae

@@ -1,0 +1,152 @@
+// The parts that encoder and decoder share: residual blocks, the middle block and its attention. All tensors are
+// [1, height, width, channels].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <precast/nn/conv.hpp>
+#include <precast/nn/linear.hpp>
+#include <precast/nn/norm.hpp>
+#include <precast/ops/attention.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/watch/scope.hpp>
+#include <vae/autoencoder.hpp>
+
+namespace precast::vae {
+
+inline constexpr f32 norm_epsilon = 1e-6f;
+
+/// Runs a layer under its name in the watch's path.
+template <class Body>
+auto watched(std::string_view name, Body&& body) {
+  const watch::Scope scope(name);
+  return body();
+}
+
+/// norm, silu, conv, norm, silu, conv, and the input added back, through a 1x1 conv where channels change.
+template <PolicyType P>
+class ResidualBlock {
+ public:
+  using Activation = typename P::activation;
+
+  ResidualBlock(const nn::Parameters& place, std::int64_t in_channels, std::int64_t out_channels, std::int64_t groups)
+      : norm1_(place / "norm1", groups, in_channels, norm_epsilon),
+        norm2_(place / "norm2", groups, out_channels, norm_epsilon),
+        conv1_(place / "conv1", in_channels, out_channels, 3),
+        conv2_(place / "conv2", out_channels, out_channels, 3) {
+    if (in_channels != out_channels) shortcut_.emplace(place / "conv_shortcut", in_channels, out_channels, 1);
+  }
+
+  Tensor<Activation> operator()(const Tensor<Activation>& x) const {
+    Tensor<Activation> hidden = watched("norm1", [&] { return norm1_(x, Activate::silu); });
+    hidden = watched("conv1", [&] { return conv1_(hidden); });
+    hidden = watched("norm2", [&] { return norm2_(hidden, Activate::silu); });
+    hidden = watched("conv2", [&] { return conv2_(hidden); });
+    if (!shortcut_) return add<P>(x, hidden);
+    return add<P>(watched("conv_shortcut", [&] { return (*shortcut_)(x); }), hidden);
+  }
+
+ private:
+  nn::GroupNorm<P> norm1_, norm2_;
+  nn::Conv2d<P> conv1_, conv2_;
+  std::optional<nn::Conv2d<P>> shortcut_;
+};
+
+/// Attention over all pixels with a single head, and the input added back.
+template <PolicyType P>
+class PixelAttention {
+ public:
+  using Activation = typename P::activation;
+
+  PixelAttention(const nn::Parameters& place, std::int64_t channels, std::int64_t groups)
+      : norm_(place / "group_norm", groups, channels, norm_epsilon),
+        query_(place / "to_q", channels, channels),
+        key_(place / "to_k", channels, channels),
+        value_(place / "to_v", channels, channels),
+        out_(place / "to_out.0", channels, channels) {}
+
+  Tensor<Activation> operator()(const Tensor<Activation>& x) const {
+    const Shape pixels{1, x.rows(), x.columns()};
+    const Tensor<Activation> normed =
+        watched("group_norm", [&] { return norm_(x, Activate::none); }).reshaped(pixels);
+    const Tensor<Activation> query = watched("to_q", [&] { return query_(normed); });
+    const Tensor<Activation> key = watched("to_k", [&] { return key_(normed); });
+    const Tensor<Activation> value = watched("to_v", [&] { return value_(normed); });
+    const Tensor<Activation> attended = attention<P>(query, key, value, AttentionOptions{});
+    const Tensor<Activation> projected = watched("to_out.0", [&] { return out_(attended); }).reshaped(x.shape());
+    return add<P>(x, projected);
+  }
+
+ private:
+  nn::GroupNorm<P> norm_;
+  nn::Linear<P> query_, key_, value_, out_;
+};
+
+/// The middle of encoder and decoder: residual, attention if the config has one, residual.
+template <PolicyType P>
+class MiddleBlock {
+ public:
+  using Activation = typename P::activation;
+
+  MiddleBlock(const nn::Parameters& place, std::int64_t channels, const AutoencoderConfig& config)
+      : first_(place / "resnets.0", channels, channels, config.norm_num_groups),
+        second_(place / "resnets.1", channels, channels, config.norm_num_groups) {
+    if (config.mid_block_add_attention)
+      attention_.emplace(place / "attentions.0", channels, config.norm_num_groups);
+  }
+
+  Tensor<Activation> operator()(Tensor<Activation> x) const {
+    const watch::Scope scope("mid_block");
+    x = watched("resnets.0", [&] { return first_(x); });
+    if (attention_) x = watched("attentions.0", [&] { return (*attention_)(x); });
+    return watched("resnets.1", [&] { return second_(x); });
+  }
+
+ private:
+  ResidualBlock<P> first_, second_;
+  std::optional<PixelAttention<P>> attention_;
+};
+
+/// A level of the encoder or decoder: residual blocks, then a change of resolution unless it is the last.
+template <PolicyType P>
+class Level {
+ public:
+  using Activation = typename P::activation;
+  enum class Resolution { kept, halved, doubled };
+
+  Level(const nn::Parameters& place, std::int64_t in_channels, std::int64_t out_channels, std::int64_t blocks,
+        std::int64_t groups, Resolution change)
+      : change_(change) {
+    for (std::int64_t i = 0; i < blocks; ++i)
+      blocks_.emplace_back(place / "resnets" / i, i == 0 ? in_channels : out_channels, out_channels, groups);
+    if (change != Resolution::kept)
+      resample_.emplace(place / (change == Resolution::halved ? "downsamplers.0.conv" : "upsamplers.0.conv"),
+                        out_channels, out_channels, 3);
+  }
+
+  Tensor<Activation> operator()(Tensor<Activation> x) const {
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const watch::Scope scope("resnets", static_cast<std::int64_t>(i));
+      x = blocks_[i](x);
+    }
+    if (change_ == Resolution::halved) {
+      const watch::Scope scope("downsamplers.0.conv");
+      return resample_->with(x, ConvShape{.stride = 2, .pad_bottom = 1, .pad_right = 1});
+    }
+    if (change_ == Resolution::doubled) {
+      const watch::Scope scope("upsamplers.0");
+      x = upsample_nearest<P>(x, 2);
+      return watched("conv", [&] { return (*resample_)(x); });
+    }
+    return x;
+  }
+
+ private:
+  std::vector<ResidualBlock<P>> blocks_;
+  std::optional<nn::Conv2d<P>> resample_;
+  Resolution change_;
+};
+
+}  // namespace precast::vae

@@ -1,0 +1,47 @@
+// Reads vae/config.json.
+#include <string>
+
+#include <precast/io/config.hpp>
+#include <vae/autoencoder.hpp>
+
+namespace precast::vae {
+
+namespace {
+
+void require_blocks(const io::Config& json, std::string_view key, const std::string& kind) {
+  if (!json.has(key)) return;
+  for (const std::string& name : json.strings(key))
+    if (name != kind)
+      throw json.error(key, "'" + name.substr(0, 40) + "' is not known: Flux's autoencoder has only " + kind);
+}
+
+}  // namespace
+
+AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
+  const io::Config json = io::Config::load(file);
+  constexpr std::int64_t widest = 1 << 16;
+  AutoencoderConfig config;
+  config.in_channels = json.integer_or("in_channels", 3, 3, 3);
+  config.out_channels = json.integer_or("out_channels", 3, 3, 3);
+  config.latent_channels = json.integer_or("latent_channels", 4, 1, widest);
+  config.layers_per_block = json.integer_or("layers_per_block", 1, 1, 64);
+  config.norm_num_groups = json.integer_or("norm_num_groups", 32, 1, widest);
+  config.block_out_channels = json.integers("block_out_channels", 1, widest);
+  if (config.block_out_channels.size() > 8)
+    throw json.error("block_out_channels", "has more than 8 levels, a factor of over 128 a side: correct it");
+  for (const std::int64_t channels : config.block_out_channels)
+    if (channels % config.norm_num_groups != 0)
+      throw json.error("norm_num_groups", "must divide each of block_out_channels: correct it");
+  require_blocks(json, "down_block_types", "DownEncoderBlock2D");
+  require_blocks(json, "up_block_types", "UpDecoderBlock2D");
+  if (json.string_or("act_fn", "silu") != "silu")
+    throw json.error("act_fn", "only silu is known here: use a model that has it");
+  config.use_quant_conv = json.boolean_or("use_quant_conv", true);
+  config.use_post_quant_conv = json.boolean_or("use_post_quant_conv", true);
+  config.mid_block_add_attention = json.boolean_or("mid_block_add_attention", true);
+  config.scaling_factor = json.number_or("scaling_factor", 0.18215, 1e-6, 1e6);
+  config.shift_factor = json.number_or("shift_factor", 0.0, -1e6, 1e6);
+  return config;
+}
+
+}  // namespace precast::vae

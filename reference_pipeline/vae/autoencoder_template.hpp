@@ -1,0 +1,138 @@
+// AutoencoderKL's encoder and decoder as templates over the policy (Rombach et al. 2022). Only kernels/ includes this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <precast/nn/conv.hpp>
+#include <precast/nn/norm.hpp>
+#include <precast/nn/widened.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/ops/resample.hpp>
+#include <precast/watch/scope.hpp>
+#include <vae/autoencoder.hpp>
+#include <vae/autoencoder_blocks.hpp>
+
+namespace precast::vae {
+
+template <PolicyType P>
+class DecoderTemplate final : public Decoder {
+ public:
+  using Activation = typename P::activation;
+
+  DecoderTemplate(const AutoencoderConfig& config, const nn::Parameters& root)
+      : config_(config),
+        conv_in_(root / "decoder.conv_in", config.latent_channels, config.block_out_channels.back(), 3),
+        middle_(root / "decoder.mid_block", config.block_out_channels.back(), config),
+        norm_out_(root / "decoder.conv_norm_out", config.norm_num_groups, config.block_out_channels.front(),
+                  norm_epsilon),
+        conv_out_(root / "decoder.conv_out", config.block_out_channels.front(), config.out_channels, 3) {
+    if (config.use_post_quant_conv)
+      post_quant_.emplace(root / "post_quant_conv", config.latent_channels, config.latent_channels, 1);
+    const auto& channels = config.block_out_channels;
+    const auto count = static_cast<std::int64_t>(channels.size());
+    std::int64_t before = channels.back();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t after = channels[static_cast<std::size_t>(count - 1 - i)];
+      levels_.emplace_back(root / "decoder.up_blocks" / i, before, after, config.layers_per_block + 1,
+                           config.norm_num_groups,
+                           i + 1 < count ? Level<P>::Resolution::doubled : Level<P>::Resolution::kept);
+      before = after;
+    }
+  }
+
+  Tensor<f32> decode(View<const f32> latents) const override {
+    const watch::Scope model("vae");
+    Tensor<Activation> x = [&] {
+      if (!post_quant_) return watched("decoder.conv_in", [&] { return conv_in_(latents); });
+      const auto unquantised = watched("post_quant_conv", [&] { return (*post_quant_)(latents); });
+      return watched("decoder.conv_in", [&] { return conv_in_(unquantised); });
+    }();
+    const watch::Scope scope("decoder");
+    x = middle_(std::move(x));
+    for (std::size_t i = 0; i < levels_.size(); ++i) {
+      const watch::Scope level("up_blocks", static_cast<std::int64_t>(i));
+      x = levels_[i](std::move(x));
+    }
+    x = watched("conv_norm_out", [&] { return norm_out_(x, Activate::silu); });
+    return nn::widened(watched("conv_out", [&] { return conv_out_(x); }));
+  }
+
+ private:
+  AutoencoderConfig config_;
+  std::optional<nn::Conv2d<P>> post_quant_;
+  nn::Conv2d<P> conv_in_;
+  MiddleBlock<P> middle_;
+  std::vector<Level<P>> levels_;
+  nn::GroupNorm<P> norm_out_;
+  nn::Conv2d<P> conv_out_;
+};
+
+template <PolicyType P>
+class EncoderTemplate final : public Encoder {
+ public:
+  using Activation = typename P::activation;
+
+  EncoderTemplate(const AutoencoderConfig& config, const nn::Parameters& root)
+      : config_(config),
+        conv_in_(root / "encoder.conv_in", config.in_channels, config.block_out_channels.front(), 3),
+        middle_(root / "encoder.mid_block", config.block_out_channels.back(), config),
+        norm_out_(root / "encoder.conv_norm_out", config.norm_num_groups, config.block_out_channels.back(),
+                  norm_epsilon),
+        conv_out_(root / "encoder.conv_out", config.block_out_channels.back(), 2 * config.latent_channels, 3) {
+    const auto& channels = config.block_out_channels;
+    std::int64_t before = channels.front();
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      levels_.emplace_back(root / "encoder.down_blocks" / static_cast<std::int64_t>(i), before, channels[i],
+                           config.layers_per_block, config.norm_num_groups,
+                           i + 1 < channels.size() ? Level<P>::Resolution::halved : Level<P>::Resolution::kept);
+      before = channels[i];
+    }
+    if (config.use_quant_conv)
+      quant_.emplace(root / "quant_conv", 2 * config.latent_channels, 2 * config.latent_channels, 1);
+  }
+
+  Moments encode(View<const f32> pixels) const override {
+    const watch::Scope model("vae");
+    Tensor<Activation> x = watched("encoder.conv_in", [&] { return conv_in_(pixels); });
+    {
+      const watch::Scope scope("encoder");
+      for (std::size_t i = 0; i < levels_.size(); ++i) {
+        const watch::Scope level("down_blocks", static_cast<std::int64_t>(i));
+        x = levels_[i](std::move(x));
+      }
+      x = middle_(std::move(x));
+      x = watched("conv_norm_out", [&] { return norm_out_(x, Activate::silu); });
+      x = watched("conv_out", [&] { return conv_out_(x); });
+    }
+    if (quant_) x = watched("quant_conv", [&] { return (*quant_)(x); });
+    return {part(x, 0), part(x, 1)};
+  }
+
+ private:
+  /// Half of the channels: 0 the means, 1 the logarithms of the variances.
+  Tensor<f32> part(const Tensor<Activation>& x, std::int64_t half) const {
+    return nn::widened(x.view().columns_between(half * config_.latent_channels, config_.latent_channels));
+  }
+
+  AutoencoderConfig config_;
+  nn::Conv2d<P> conv_in_;
+  std::vector<Level<P>> levels_;
+  MiddleBlock<P> middle_;
+  nn::GroupNorm<P> norm_out_;
+  nn::Conv2d<P> conv_out_;
+  std::optional<nn::Conv2d<P>> quant_;
+};
+
+template <PolicyType P>
+std::unique_ptr<Decoder> make_decoder(const AutoencoderConfig& config, const nn::ParameterSource& source) {
+  return std::make_unique<DecoderTemplate<P>>(config, nn::Parameters(source));
+}
+template <PolicyType P>
+std::unique_ptr<Encoder> make_encoder(const AutoencoderConfig& config, const nn::ParameterSource& source) {
+  return std::make_unique<EncoderTemplate<P>>(config, nn::Parameters(source));
+}
+
+}  // namespace precast::vae
