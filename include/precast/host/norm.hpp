@@ -1,0 +1,128 @@
+// Normalisation kernels: statistics in f32 that hold for any number of values and any mean.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include <precast/host/convert.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/host/vector_math.hpp>
+#include <precast/tensor/tensor.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::host {
+
+/// The sum of `term(i)` for i in [0, count), pairwise over blocks, in one order on every machine.
+template <class Term>
+f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
+  constexpr std::int64_t lanes = 32, block = 2048;
+  if (count > block) {
+    const std::int64_t left = (count / 2 + block - 1) / block * block;
+    return sum_of(left, term, first) + sum_of(count - left, term, first + left);
+  }
+  std::array<f32, lanes> sums{};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(first + i + lane);
+  for (std::int64_t lane = 0; i + lane < count; ++lane) sums[lane] += term(first + i + lane);
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+    for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  return sums[0];
+}
+
+/// Mean and variance of values. The mean is `mean + rest`: rounded to f32 alone it would shift every deviation from
+/// a large mean.
+struct Moments {
+  f32 mean = 0;
+  f32 rest = 0;
+  f32 variance = 0;  ///< of the population
+};
+
+inline Moments moments_of(std::span<const f32> values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  const auto n = static_cast<f32>(count);
+  const f32* x = values.data();
+  Moments moments;
+  moments.mean = sum_of(count, [x](std::int64_t i) { return x[i]; }) / n;
+  const f32 mean = moments.mean;
+  moments.rest = sum_of(count, [x, mean](std::int64_t i) { return x[i] - mean; }) / n;
+  const f32 rest = moments.rest;
+  moments.variance = sum_of(count, [x, mean, rest](std::int64_t i) {
+                       const f32 deviation = (x[i] - mean) - rest;
+                       return deviation * deviation;
+                     }) / n;
+  return moments;
+}
+
+/// Parameters as f32, one row for each batch or one for all; without data where a norm has none.
+struct Affine {
+  View<const f32> scale, shift;
+  std::int64_t rows_per_batch = 0;  ///< 0: one row for all
+
+  const f32* row(const View<const f32>& of, std::int64_t r) const {
+    if (!of.data()) return nullptr;
+    return of.data() + (rows_per_batch ? r / rows_per_batch * of.row_stride() : 0);
+  }
+};
+
+namespace detail {
+
+/// Calls `f(row index, in as f32, out to compute in)` for each row, several rows a task.
+template <class Types, class From, class F>
+void for_each_row(View<const From> x, View<typename Types::result> out, F&& f) {
+  const std::int64_t columns = x.columns(), rows = x.rows();
+  const std::int64_t rows_per_task = std::max<std::int64_t>(1, 8 * values_per_chunk / std::max<std::int64_t>(columns, 1));
+  parallel_for((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
+    Tensor<f32> scratch(Shape{2, columns});
+    const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
+    for (std::int64_t r = task * rows_per_task; r < end; ++r) {
+      const auto in = row_in_f32(x.row(r), scratch.data());
+      const auto computed = row_to_compute(out.row(r), scratch.data() + columns);
+      f(r, in, computed);
+      store_row<Types::saturate>(std::span<const f32>(computed), out.row(r));
+    }
+  });
+}
+
+}  // namespace detail
+
+/// Layer normalisation of each row (Ba et al. 2016): (x - mean) / sqrt(variance + eps) * scale + shift.
+template <class Types, class From>
+void layer_norm(View<const From> x, const Affine& affine, f32 eps, View<typename Types::result> out) {
+  detail::for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> in, std::span<f32> computed) {
+    const Moments moments = moments_of(in);
+    const f32 inverse = 1.0f / std::sqrt(moments.variance + eps);
+    const f32* scale = affine.row(affine.scale, r);
+    const f32* shift = affine.row(affine.shift, r);
+    const auto normalised = [&](std::size_t i) { return ((in[i] - moments.mean) - moments.rest) * inverse; };
+    if (scale && shift) {
+      for (std::size_t i = 0; i < in.size(); ++i) computed[i] = std::fma(normalised(i), scale[i], shift[i]);
+    } else if (scale) {
+      for (std::size_t i = 0; i < in.size(); ++i) computed[i] = normalised(i) * scale[i];
+    } else {
+      for (std::size_t i = 0; i < in.size(); ++i) computed[i] = normalised(i);
+    }
+  });
+}
+
+/// Root-mean-square normalisation (Zhang and Sennrich 2019) of each run of `scale.columns()` values of a row:
+/// x / sqrt(mean x^2 + eps) * scale.
+template <class Types, class From>
+void rms_norm(View<const From> x, View<const f32> scale, f32 eps, View<typename Types::result> out) {
+  const auto run = static_cast<std::size_t>(scale.columns());
+  const f32* weight = scale.data();
+  detail::for_each_row<Types>(x, out, [&](std::int64_t, std::span<const f32> row, std::span<f32> computed) {
+    for (std::size_t first = 0; first < row.size(); first += run) {
+      const f32* in = row.data() + first;
+      f32* to = computed.data() + first;
+      const f32 squares = sum_of(static_cast<std::int64_t>(run), [in](std::int64_t i) { return in[i] * in[i]; });
+      const f32 inverse = 1.0f / std::sqrt(squares / static_cast<f32>(run) + eps);
+      for (std::size_t i = 0; i < run; ++i) to[i] = in[i] * inverse * weight[i];
+    }
+  });
+}
+
+}  // namespace precast::host

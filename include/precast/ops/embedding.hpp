@@ -1,0 +1,34 @@
+// Embedding: rows of a table by number.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <precast/error.hpp>
+#include <precast/host/convert.hpp>
+#include <precast/ops/run_op.hpp>
+
+namespace precast {
+
+/// The rows of a table that ids name: table [V, C], n ids -> [n, C] in Activation. Throws ShapeError where the table
+/// is no matrix, and InputError for an id outside of [0, V).
+template <PolicyType P, ScalarArray T>
+auto embedding(const T& table, std::span<const std::int32_t> ids) {
+  if (table.shape().rank() != 2) throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
+  const std::int64_t entries = table.shape()[0], columns = table.shape()[1];
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || ids[i] >= entries)
+      throw InputError("embedding: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
+                       " is not one of the table's " + std::to_string(entries) +
+                       " rows: the tokenizer does not belong to this model");
+  const Shape shape{static_cast<std::int64_t>(ids.size()), columns};
+  return detail::run_op<Pointwise, precisions<P, Pointwise>>("embedding", shape, [&](auto types, auto out) {
+    using Types = decltype(types);
+    const auto rows = as_view(table);
+    for (std::int64_t i = 0; i < out.rows(); ++i)
+      host::convert_row<typename Types::result, Types::saturate>(rows.row(ids[static_cast<std::size_t>(i)]), out.row(i));
+  });
+}
+
+}  // namespace precast

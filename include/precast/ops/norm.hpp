@@ -1,0 +1,120 @@
+// Layer, RMS and group normalisation, with modulation and activation fused into the one store.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <precast/host/group_norm.hpp>
+#include <precast/host/norm.hpp>
+#include <precast/host/row_map.hpp>
+#include <precast/ops/activate.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/tensor/as_view.hpp>
+
+namespace precast {
+
+namespace detail {
+
+/// Parameters as f32, exactly.
+template <ScalarArray W>
+Tensor<f32> in_f32(const W& parameters) {
+  Tensor<f32> wide(parameters.shape());
+  host::convert_values(parameters, wide.view());
+  return wide;
+}
+
+/// Throws unless `parameters` is [C] with C the last size of x.
+inline void require_one_per_column(std::string_view op, const Shape& x, const Shape& parameters) {
+  if (x.rank() == 0 || parameters != Shape{x.back()})
+    shapes_do_not_fit(op, x, parameters, "do not fit: one parameter for each value of the last dimension");
+}
+
+}  // namespace detail
+
+/// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var + eps).
+/// x [..., C] -> [..., C] in Activation; statistics in f32.
+template <PolicyType P, ScalarArray X>
+auto layer_norm(const X& x, double eps) {
+  return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
+    host::layer_norm<decltype(types)>(as_view(x), {}, static_cast<f32>(eps), out);
+  });
+}
+
+/// Layer normalisation with a weight and a bias, both [C]. Throws ShapeError where they are not.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
+  detail::require_one_per_column("layer_norm", x.shape(), weight.shape());
+  detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
+  const Tensor<f32> scale = detail::in_f32(weight), shift = detail::in_f32(bias);
+  return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
+    host::layer_norm<decltype(types)>(as_view(x), {scale.view(), shift.view(), 0}, static_cast<f32>(eps), out);
+  });
+}
+
+/// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each picture of a
+/// batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C], scale and shift [B, C].
+template <PolicyType P, ScalarArray X, ScalarArray M>
+auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps) {
+  const Shape& shape = x.shape();
+  for (const Shape& given : {scale.shape(), shift.shape()})
+    if (shape.rank() != 3 || given != Shape{shape[0], shape[2]})
+      detail::shapes_do_not_fit("layer_norm_modulate", shape, given, "are not [B, S, C] and [B, C]");
+  Tensor<f32> factor(scale.shape());
+  host::map_values<false>(
+      factor.view(),
+      [](std::span<f32> out, const f32* in) {
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = 1.0f + in[i];
+      },
+      as_view(scale));
+  const Tensor<f32> offset = detail::in_f32(shift);
+  return detail::run_op<Norm, precisions<P, Norm>>("layer_norm_modulate", shape, [&](auto types, auto out) {
+    host::layer_norm<decltype(types)>(as_view(x), {factor.view(), offset.view(), shape[1]}, static_cast<f32>(eps), out);
+  });
+}
+
+/// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps) weight.
+/// x [..., C], weight [C] -> [..., C] in Activation.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto rms_norm(const X& x, const W& weight, double eps) {
+  detail::require_one_per_column("rms_norm", x.shape(), weight.shape());
+  const Tensor<f32> scale = detail::in_f32(weight);
+  return detail::run_op<Norm, precisions<P, Norm>>("rms_norm", x.shape(), [&](auto types, auto out) {
+    host::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), out);
+  });
+}
+
+/// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> [..., H * D].
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto rms_norm_heads(const X& x, const W& weight, double eps) {
+  const Shape& shape = x.shape();
+  if (shape.rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
+      shape.back() % weight.elements() != 0)
+    detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(), "are not [..., heads * D] and [D]");
+  const Tensor<f32> scale = detail::in_f32(weight);
+  return detail::run_op<Norm, precisions<P, Norm>>("rms_norm_heads", shape, [&](auto types, auto out) {
+    host::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), out);
+  });
+}
+
+/// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight [C] plus
+/// bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
+                Activate activation = Activate::none) {
+  const Shape& shape = x.shape();
+  detail::require_one_per_column("group_norm", shape, weight.shape());
+  detail::require_one_per_column("group_norm", shape, bias.shape());
+  if (shape.rank() != 4) throw ShapeError("group_norm: " + to_string(shape) + " is not [B, H, W, C]");
+  if (groups < 1 || shape.back() % groups != 0)
+    throw ShapeError("group_norm: " + std::to_string(groups) + " groups do not divide the channels of " +
+                     to_string(shape));
+  const Tensor<f32> scale = detail::in_f32(weight), shift = detail::in_f32(bias);
+  return detail::run_op<Norm, precisions<P, Norm>>("group_norm", shape, [&](auto types, auto out) {
+    if (out.elements() == 0) return;
+    host::group_norm<decltype(types)>(as_view(x), groups, scale.view(), shift.view(), static_cast<f32>(eps), activation,
+                                      out);
+  });
+}
+
+}  // namespace precast

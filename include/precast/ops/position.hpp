@@ -1,0 +1,91 @@
+// Rotary and timestep embeddings.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <precast/host/position.hpp>
+#include <precast/ops/run_op.hpp>
+
+namespace precast {
+
+/// Cosines and sines of rotary angles, [S, D] each: every angle stands twice, for both values of its pair.
+struct RotaryTable {
+  Tensor<f32> cos, sin;
+};
+
+/// The angles of tokens with several coordinates (Su et al. 2021, with axes as FLUX has them): ids [S, axes.size()]
+/// holds each token's coordinates, axes the values of a head that each coordinate turns, D in sum. Frequencies are
+/// theta^(-2i / axis) in float64, and so are the angles; their cosines and sines are rounded to f32. Throws ShapeError
+/// where ids and axes do not fit or an axis is odd.
+inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta, View<const f32> ids) {
+  std::int64_t width = 0;
+  for (const std::int64_t axis : axes) {
+    if (axis < 0 || axis % 2 != 0)
+      throw ShapeError("rotary_table: an axis of " + std::to_string(axis) + " values cannot be cut into pairs");
+    width += axis;
+  }
+  if (ids.shape().rank() != 2 || ids.columns() != static_cast<std::int64_t>(axes.size()))
+    throw ShapeError("rotary_table: ids " + to_string(ids.shape()) + " do not have one coordinate for each of " +
+                     std::to_string(axes.size()) + " axes");
+  const std::int64_t tokens = ids.shape()[0];
+  RotaryTable table{Tensor<f32>(Shape{tokens, width}), Tensor<f32>(Shape{tokens, width})};
+  std::vector<double> frequencies;
+  for (const std::int64_t axis : axes)
+    for (std::int64_t i = 0; i < axis; i += 2)
+      frequencies.push_back(1.0 / std::pow(theta, static_cast<double>(i) / static_cast<double>(axis)));
+  host::parallel_for(tokens, [&](std::int64_t token) {
+    std::int64_t column = 0;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      const double position = ids.row(token)[a];
+      for (std::int64_t i = 0; i < axes[a]; i += 2, column += 2) {
+        const double angle = position * frequencies[static_cast<std::size_t>(column / 2)];
+        for (const std::int64_t c : {column, column + 1}) {
+          table.cos.data()[token * width + c] = static_cast<f32>(std::cos(angle));
+          table.sin.data()[token * width + c] = static_cast<f32>(std::sin(angle));
+        }
+      }
+    }
+  });
+  return table;
+}
+
+/// Turns each pair of neighbouring values of each head by its token's angle, in f32: x [B, S, heads * D], table of
+/// [S, D] -> [B, S, heads * D] in Activation. Throws ShapeError where they do not fit.
+template <PolicyType P, ScalarArray X>
+void rotary_into(const X& x, std::int64_t heads, const RotaryTable& table,
+                 View<typename precisions<P, Position>::result> out) {
+  const Shape& shape = x.shape();
+  if (shape.rank() != 3 || heads < 1 || table.cos.shape() != table.sin.shape() ||
+      table.cos.shape() != Shape{shape[1], shape[2] / heads} || shape[2] % heads != 0)
+    detail::shapes_do_not_fit("rotary", shape, table.cos.shape(),
+                              "are not [B, S, " + std::to_string(heads) + " * D] and [S, D]");
+  if (out.shape() != shape) detail::shapes_do_not_fit("rotary", shape, out.shape(), "have different shapes");
+  detail::run_op_into<Position, precisions<P, Position>>("rotary", out, [&](auto types, auto to) {
+    host::rotary<decltype(types)>(as_view(x), table.cos.view(), table.sin.view(), to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X>
+auto rotary(const X& x, std::int64_t heads, const RotaryTable& table) {
+  Tensor<typename precisions<P, Position>::result> out(x.shape());
+  rotary_into<P>(x, heads, table, out.view());
+  return out;
+}
+
+/// Sinusoidal embedding of timesteps (Vaswani et al. 2017) as diffusers' Timesteps with flipped halves makes it, in
+/// its f32 steps: n times -> [n, dim], cosines of t 10000^(-i / half) first, then sines; an odd dim ends with a zero.
+template <PolicyType P>
+auto timestep_embedding(std::span<const f32> times, std::int64_t dim) {
+  if (dim < 2) throw ShapeError("timestep_embedding: " + std::to_string(dim) + " values hold no cosine and sine");
+  const Shape shape{static_cast<std::int64_t>(times.size()), dim};
+  return detail::run_op<Position, precisions<P, Position>>("timestep_embedding", shape, [&](auto types, auto out) {
+    host::timestep_embedding<decltype(types)>(times, out);
+  });
+}
+
+}  // namespace precast

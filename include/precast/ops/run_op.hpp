@@ -1,0 +1,43 @@
+// run_op: how every op runs: the kernel in the op table's dtypes, then a word to the watch hook.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <precast/error.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/tensor/as_view.hpp>
+#include <precast/tensor/tensor.hpp>
+#include <precast/watch/report.hpp>
+
+namespace precast::detail {
+
+/// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second time,
+/// with `widened_to_f32<Types>`, so `out` must not overlap what it reads.
+template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::NoProbe>
+void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel, Probe&& probe = {}) {
+  kernel(Types{}, out);
+  watch::report<Op, Types>(
+      name, out,
+      [&] {
+        Tensor<f32> wide(out.shape());
+        kernel(widened_to_f32<Types>{}, wide.view());
+        return wide;
+      },
+      probe);
+}
+
+/// The same into a new tensor.
+template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::NoProbe>
+Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape, Kernel&& kernel, Probe&& probe = {}) {
+  Tensor<typename Types::result> out(shape);
+  run_op_into<Op, Types>(name, out.view(), kernel, probe);
+  return out;
+}
+
+/// Throws the ShapeError of an op whose operands do not fit: "add: [2, 3] and [2, 4] have different shapes".
+[[noreturn]] inline void shapes_do_not_fit(std::string_view op, const Shape& a, const Shape& b, std::string_view why) {
+  throw ShapeError(std::string(op) + ": " + to_string(a) + " and " + to_string(b) + " " + std::string(why));
+}
+
+}  // namespace precast::detail
