@@ -1,0 +1,207 @@
+// oneDNN behind values that own: the one place that calls it, checks what it returns, and keeps what it compiled.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+// The C interface: dnnl.hpp costs half a second in every translation unit.
+#include <dnnl.h>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/tensor/memory.hpp>
+
+namespace precast::host {
+
+/// The dtypes that oneDNN multiplies for us; all others widen exactly to one of them, or round to it where the policy
+/// says so.
+template <class T>
+concept OneDnnOperand = std::is_same_v<T, f32> || std::is_same_v<T, bf16>;
+
+/// Whether oneDNN multiplies bf16 itself on this CPU (AVX-512 BF16 or AMX); else bf16 widens to f32.
+inline bool multiplies_bf16() {
+  static const bool native = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+                             dnnl_cpu_isa_avx512_core_bf16;
+  return native;
+}
+
+namespace onednn {
+
+/// Throws what a oneDNN status stands for. `doing` completes "oneDNN could not ...".
+inline void check(dnnl_status_t status, const std::string& doing) {
+  if (status == dnnl_success) return;
+  if (status == dnnl_out_of_memory)
+    throw OutOfMemory("oneDNN ran out of memory as it tried to " + doing + ": try a smaller size or another preset");
+  std::string reason = "status " + std::to_string(static_cast<int>(status));
+  if (status == dnnl_invalid_arguments) reason = "invalid arguments";
+  if (status == dnnl_unimplemented) reason = "this CPU or this version of oneDNN has no code for it";
+  if (status == dnnl_runtime_error) reason = "an error at run time";
+  throw Error("oneDNN could not " + doing + ": " + reason);
+}
+
+template <auto Destroy>
+struct Destroyer {
+  template <class T>
+  void operator()(T* handle) const { Destroy(handle); }
+};
+template <class Handle, auto Destroy>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroyer<Destroy>>;
+
+using Engine = Owned<dnnl_engine_t, dnnl_engine_destroy>;
+using Stream = Owned<dnnl_stream_t, dnnl_stream_destroy>;
+using Memory = Owned<dnnl_memory_t, dnnl_memory_destroy>;
+using Attributes = Owned<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
+using PrimitiveDescription = Owned<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy>;
+using PrimitiveHandle = Owned<dnnl_primitive_t, dnnl_primitive_destroy>;
+
+inline dnnl_engine_t engine() {
+  static const Engine engine = [] {
+    dnnl_engine_t handle = nullptr;
+    check(dnnl_engine_create(&handle, dnnl_cpu, 0), "start its CPU engine");
+    return Engine(handle);
+  }();
+  return engine.get();
+}
+
+/// The calling thread's stream.
+inline dnnl_stream_t stream() {
+  thread_local const Stream stream = [] {
+    dnnl_stream_t handle = nullptr;
+    check(dnnl_stream_create(&handle, engine(), dnnl_stream_default_flags), "start a stream");
+    return Stream(handle);
+  }();
+  return stream.get();
+}
+
+template <OneDnnOperand T>
+inline constexpr dnnl_data_type_t data_type = std::is_same_v<T, f32> ? dnnl_f32 : dnnl_bf16;
+
+/// A description of memory with a stride for each dimension.
+template <std::size_t Rank>
+dnnl_memory_desc_t strided(dnnl_data_type_t type, const std::int64_t (&sizes)[Rank],
+                           const std::int64_t (&strides)[Rank]) {
+  dnnl_memory_desc_t description;
+  check(dnnl_memory_desc_init_by_strides(&description, static_cast<int>(Rank), sizes, type, strides),
+        "describe a tensor");
+  return description;
+}
+
+/// A description of memory in the layout that oneDNN prefers.
+template <std::size_t Rank>
+dnnl_memory_desc_t any_layout(dnnl_data_type_t type, const std::int64_t (&sizes)[Rank]) {
+  dnnl_memory_desc_t description;
+  check(dnnl_memory_desc_init_by_tag(&description, static_cast<int>(Rank), sizes, type, dnnl_format_tag_any),
+        "describe a tensor");
+  return description;
+}
+
+/// An argument of a primitive: which one, how it lies in memory, and where.
+struct Argument {
+  int index;
+  const dnnl_memory_desc_t* description;
+  const void* data;
+};
+
+/// Code that oneDNN made for one op and one set of shapes, for the thread that calls it. Any thread may call it.
+class Primitive {
+ public:
+  /// `operation` is one of oneDNN's operation descriptors. `doing` completes "oneDNN could not ...".
+  Primitive(const_dnnl_op_desc_t operation, const std::string& doing) {
+    const OneOpenMpThread one_thread;  // oneDNN plans for as many threads as there are now
+    dnnl_primitive_attr_t attributes_handle = nullptr;
+    check(dnnl_primitive_attr_create(&attributes_handle), doing);
+    const Attributes attributes(attributes_handle);
+    // With scratch memory of its own, a primitive would serve only the thread that made it.
+    check(dnnl_primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user), doing);
+    dnnl_primitive_desc_t description = nullptr;
+    check(dnnl_primitive_desc_create(&description, operation, attributes.get(), engine(), nullptr), doing);
+    description_.reset(description);
+    dnnl_primitive_t primitive = nullptr;
+    check(dnnl_primitive_create(&primitive, description), doing);
+    primitive_.reset(primitive);
+  }
+
+  /// How an argument lies in memory: DNNL_ARG_WEIGHTS and the like.
+  const dnnl_memory_desc_t& argument(int index) const {
+    return *dnnl_primitive_desc_query_md(description_.get(), dnnl_query_exec_arg_md, index);
+  }
+  /// Scratch memory that a call needs.
+  std::size_t scratch_bytes() const { return dnnl_memory_desc_get_size(&argument(DNNL_ARG_SCRATCHPAD)); }
+
+  /// Runs on the calling thread. Four arguments at most.
+  void operator()(std::initializer_list<Argument> arguments, std::byte* scratch) const {
+    Memory memories[5];
+    dnnl_exec_arg_t passed[5];
+    int count = 0;
+    const auto pass = [&](int index, const dnnl_memory_desc_t* description, const void* data) {
+      dnnl_memory_t memory = nullptr;
+      check(dnnl_memory_create(&memory, description, engine(), const_cast<void*>(data)), "wrap memory");
+      memories[count].reset(memory);
+      passed[count++] = {index, memory};
+    };
+    for (const Argument& each : arguments) pass(each.index, each.description, each.data);
+    pass(DNNL_ARG_SCRATCHPAD, &argument(DNNL_ARG_SCRATCHPAD), scratch);
+    check(dnnl_primitive_execute(primitive_.get(), stream(), count, passed), "run a primitive");
+    check(dnnl_stream_wait(stream()), "finish a primitive");
+  }
+
+ private:
+  PrimitiveDescription description_;
+  PrimitiveHandle primitive_;
+};
+
+/// Keeps what was made for a key, the most recently used `most` of them. Safe to use from several threads; what it
+/// returned stays valid for as long as somebody holds it.
+template <class Key, class Value>
+class Cache {
+ public:
+  explicit Cache(std::size_t most) : most_(most) {}
+
+  template <class Make>
+  std::shared_ptr<const Value> find_or_make(const Key& key, Make&& make) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = places_.find(key); found != places_.end()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return found->second->second;
+    }
+    auto made = std::make_shared<const Value>(make());
+    entries_.emplace_front(key, made);
+    places_[key] = entries_.begin();
+    if (entries_.size() > most_) {
+      places_.erase(entries_.back().first);
+      entries_.pop_back();
+    }
+    return made;
+  }
+
+ private:
+  using Entries = std::list<std::pair<Key, std::shared_ptr<const Value>>>;
+  std::size_t most_;
+  std::mutex mutex_;
+  Entries entries_;
+  std::map<Key, typename Entries::iterator> places_;
+};
+
+}  // namespace onednn
+
+/// Memory of the calling thread that a task may use until it ends. Grows, and is kept for the next task; each `Use`
+/// is its own.
+template <class Use>
+std::byte* thread_scratch(std::size_t bytes) {
+  thread_local Buffer buffer;
+  if (buffer.capacity() < bytes) {
+    buffer = Buffer();
+    buffer = Buffer(bytes);
+  }
+  return buffer.data();
+}
+
+}  // namespace precast::host
