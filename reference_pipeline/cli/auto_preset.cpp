@@ -3,35 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <fstream>
 
+#include <flux/free_memory.hpp>
 #include <precast/policy/paths.hpp>
 
 namespace precast::cli {
 
 namespace {
-
-/// A number of bytes from a file of a line that holds nothing else; 0 where there is none ("max").
-std::int64_t number_in(const char* file) {
-  std::ifstream in(file);
-  std::int64_t value = 0;
-  return in >> value ? value : 0;
-}
-
-std::int64_t available_memory() {
-  std::ifstream in("/proc/meminfo");
-  std::int64_t available = 0;
-  for (std::string key, unit; in >> key;) {
-    std::int64_t value = 0;
-    if (!(in >> value)) break;
-    std::getline(in, unit);
-    if (key == "MemAvailable:") available = value * 1024;
-  }
-  // A container may have less than the machine.
-  if (const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max"))
-    available = std::min(available, std::max<std::int64_t>(limit - number_in("/sys/fs/cgroup/memory.current"), 1));
-  return available;
-}
 
 bool cpu_has_bf16() {
 #if defined(__x86_64__)
@@ -43,7 +21,7 @@ bool cpu_has_bf16() {
 
 }  // namespace
 
-Machine this_machine() { return {available_memory(), cpu_has_bf16()}; }
+Machine this_machine() { return {flux::free_memory().value_or(0), cpu_has_bf16()}; }
 
 std::vector<Candidate> compiled_candidates(const std::function<std::int64_t(const PolicyChoice&)>& needed_bytes) {
   std::vector<Candidate> candidates;

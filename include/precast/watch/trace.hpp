@@ -1,0 +1,116 @@
+// Trace: keeps what every op reported, and says in one line where a run first left the finite numbers, and why.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <precast/watch/observer.hpp>
+
+namespace precast::watch {
+
+/// Collects the ops of a run in their order, and the first value that is not finite.
+class Trace final : public Observer {
+ public:
+  void on_op(const OpRecord& record) override { records_.push_back(record); }
+  bool wants_non_finite() const override { return !first_non_finite_; }
+  void on_non_finite(const NonFinite& found) override {
+    if (!first_non_finite_) first_non_finite_ = found;
+  }
+
+  const std::vector<OpRecord>& records() const { return records_; }
+  const std::optional<NonFinite>& first_non_finite() const { return first_non_finite_; }
+  /// Infinities and NaNs in all results together.
+  std::int64_t non_finite_values() const {
+    std::int64_t count = 0;
+    for (const OpRecord& record : records_) count += record.infinities + record.nans;
+    return count;
+  }
+
+ private:
+  std::vector<OpRecord> records_;
+  std::optional<NonFinite> first_non_finite_;
+};
+
+/// Why a value is not finite.
+enum class Cause : std::uint8_t {
+  result,  ///< f32 has a finite value, but it is above the range of the result's dtype
+  inside,  ///< f32 has a finite value that the result's dtype can hold: the op overflowed on the way to it
+  input,   ///< f32 is not finite either: what goes in is broken, or too large for any dtype here
+};
+
+inline Cause cause_of(const NonFinite& found) {
+  if (!std::isfinite(found.value_in_f32)) return Cause::input;
+  return std::fabs(found.value_in_f32) > found.result_max ? Cause::result : Cause::inside;
+}
+
+/// The option of `precast generate` that cures it, or "" where no precision does.
+inline std::string cure_for(const NonFinite& found) {
+  const std::string wider = found.record.result == "bf16" ? "--precision f32" : "--precision bf16";
+  switch (cause_of(found)) {
+    case Cause::input: return {};
+    case Cause::result: return wider;
+    case Cause::inside: break;
+  }
+  if (found.record.op == "Attention" && found.record.operand != "f32") return "--upcast-attention";
+  if (found.record.op == "Matmul" && found.record.operand != "f32") return "--upcast-matmul";
+  return wider;
+}
+
+namespace detail {
+
+/// Six digits are enough to see how far above a range a value is.
+inline std::string digits(double value) {
+  if (std::isnan(value)) return "nan";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+/// "[0, 3, 17]": the place of the value of that row-major index.
+inline std::string place(const Shape& shape, std::int64_t index) {
+  std::string text;
+  for (std::size_t i = shape.rank(); i-- > 0;) {
+    const std::int64_t size = shape[i] > 0 ? shape[i] : 1;
+    text = std::to_string(index % size) + (text.empty() ? "" : ", ") + text;
+    index /= size;
+  }
+  return "[" + text + "]";
+}
+
+}  // namespace detail
+
+/// One line: which op, the value that it would have had in f32, and which option cures it.
+inline std::string diagnosis(const NonFinite& found) {
+  const OpRecord& record = found.record;
+  std::string text = "first non-finite value: " + detail::digits(found.value) + " at " +
+                     detail::place(record.shape, found.index) + " of " + (record.path.empty() ? "" : record.path + " ") +
+                     "(" + std::string(record.function) + ", " + std::string(record.op) + "); f32 has " +
+                     detail::digits(found.value_in_f32) + " there: ";
+  const std::string result(record.result);
+  const std::string cure = cure_for(found);
+  switch (cause_of(found)) {
+    case Cause::input:
+      return text + "its input or its weights already hold such a value, or one that overflows f32 too, and no " +
+             "precision option cures that: check the model's files";
+    case Cause::result:
+      text += "above the largest " + result + ", " + detail::digits(found.result_max) + ": " + cure + " cures it";
+      return record.result == "f16" ? text + ", and so does a policy with Overflow<Saturate> in C++" : text;
+    case Cause::inside: break;
+  }
+  const std::string inside(record.inside.empty() ? record.accumulate : record.inside);
+  text += result + " can hold that, but the op overflows on the way";
+  if (found.largest_inside > 0) {
+    text += ", where values reach " + detail::digits(found.largest_inside);
+    if (inside == result) text += " and " + inside + " ends at " + detail::digits(found.result_max);
+  }
+  text += ": " + cure + " cures it";
+  return record.op == "Attention" && record.inside != "f32" ? text + ", and so does --flash" : text;
+}
+
+}  // namespace precast::watch

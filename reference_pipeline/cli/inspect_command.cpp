@@ -1,0 +1,220 @@
+// precast inspect: components, dtypes, shapes, parameters, bytes and memory of a model, without loading it.
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <set>
+
+#include <cli/auto_preset.hpp>
+#include <cli/commands.hpp>
+#include <cli/inspect_model.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// The keys of a config that say how large a component is, in the order in which they are shown.
+constexpr std::array<const char*, 36> main_keys{
+    "num_layers", "num_single_layers", "num_hidden_layers", "num_attention_heads", "attention_head_dim", "num_heads",
+    "d_kv", "hidden_size", "d_model", "intermediate_size", "d_ff", "joint_attention_dim", "pooled_projection_dim",
+    "in_channels", "axes_dims_rope", "guidance_embeds", "vocab_size", "max_position_embeddings", "hidden_act",
+    "feed_forward_proj", "eos_token_id", "block_out_channels", "layers_per_block", "latent_channels",
+    "norm_num_groups", "use_quant_conv", "use_post_quant_conv", "scaling_factor", "shift_factor",
+    "num_train_timesteps", "shift", "use_dynamic_shifting", "base_shift", "max_shift", "model_max_length",
+    "sample_size"};
+
+std::string config_line(const nlohmann::json& config) {
+  std::string line;
+  for (const char* key : main_keys) {
+    const auto found = config.find(key);
+    if (found == config.end() || found->is_null()) continue;
+    const std::string value =
+        found->is_string() ? found->get<std::string>() : found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    line += (line.empty() ? "" : ", ") + std::string(key) + " " + io::printable(value, 60);
+  }
+  return line;
+}
+
+/// "transformer_blocks.*.attn.to_q.weight": one name for a layer in every block.
+std::string without_indices(const std::string& name) {
+  std::string pattern, part;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    part = name.substr(begin, end - begin);
+    const bool index = !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
+    pattern += (begin ? "." : "") + (index ? "*" : part);
+    begin = end + 1;
+  }
+  return pattern;
+}
+
+std::string tensor_table(const InspectedComponent& component, bool all) {
+  struct Group {
+    std::string name, dtype, shape;
+    std::int64_t count = 0, bytes = 0;
+  };
+  std::vector<Group> groups;
+  std::map<std::string, std::size_t> known;
+  for (const InspectedTensor& tensor : component.tensors) {
+    const std::string name = io::printable(all ? tensor.name : without_indices(tensor.name));
+    const std::string key = name + '\n' + tensor.dtype + to_string(tensor.shape);
+    const auto [place, is_new] = known.emplace(key, groups.size());
+    if (is_new) groups.push_back({name, tensor.dtype, to_string(tensor.shape), 0, 0});
+    ++groups[place->second].count;
+    groups[place->second].bytes += tensor.bytes;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const Group& group : groups)
+    rows.push_back({"  " + group.name, group.dtype, group.shape,
+                    (group.count > 1 ? std::to_string(group.count) + " x, " : "") + in_bytes(group.bytes)});
+  return component.name + "\n" + aligned(rows);
+}
+
+std::string dtypes_of(const InspectedComponent& component) {
+  std::string text;
+  for (const auto& [dtype, share] : component.dtypes)
+    text += (text.empty() ? "" : ", ") + dtype +
+            (component.dtypes.size() > 1 ? " x " + std::to_string(share.tensors) : "");
+  return text.empty() ? "–" : text;
+}
+
+std::string overview(const Inspection& inspection) {
+  std::vector<std::vector<std::string>> rows{{"component", "class", "dtype", "tensors", "parameters", "bytes"}};
+  std::int64_t parameters = 0, bytes = 0;
+  for (const InspectedComponent& component : inspection.components) {
+    rows.push_back({component.name, component.class_name.empty() ? "–" : component.class_name, dtypes_of(component),
+                    component.has_weights ? std::to_string(component.tensors.size()) : "–",
+                    component.parameters ? with_commas(component.parameters) : "–",
+                    component.has_weights ? in_bytes(component.bytes) : component.parameters ? "no weights here" : "–"});
+    parameters += component.parameters;
+    bytes += component.bytes;
+  }
+  if (inspection.components.size() > 1) rows.push_back({"together", "", "", "", with_commas(parameters), in_bytes(bytes)});
+  std::string text = aligned(rows);
+  for (const InspectedComponent& component : inspection.components)
+    if (const std::string line = config_line(component.config); !line.empty())
+      text += component.name + ": " + line + "\n";
+  return text;
+}
+
+std::string accounting_table(const flux::Accounting& a) {
+  const auto each = [](std::int64_t count, std::int64_t size) {
+    return std::to_string(count) + " x " + with_commas(size);
+  };
+  return "transformer, as casting reports count it\n" +
+         aligned({{"  double blocks, weights", each(a.double_blocks, a.double_block_weights)},
+                  {"  single blocks, weights", each(a.single_blocks, a.single_block_weights)},
+                  {"  quantisable, weights", with_commas(a.block_weights()), "patched in: biases left alone"},
+                  {"  quantisable, with biases", with_commas(a.quantisable()), "on the fly"},
+                  {"  biases", with_commas(a.biases()),
+                   with_commas(a.block_biases) + " in blocks, " + with_commas(a.entry_and_exit_biases) +
+                       " in entry and exit"},
+                  {"  entry and exit", with_commas(a.entry_and_exit), "never cast; its biases are in it"},
+                  {"  norm scales", with_commas(a.norm_scales), "never cast"},
+                  {"  parameters", with_commas(a.parameters())}});
+}
+
+std::string memory_table(const Inspection& inspection) {
+  std::vector<std::vector<std::string>> rows{{"  preset", "peak"}};
+  for (const flux::ComponentMemory& component : inspection.memory.front().estimate.components)
+    rows.front().push_back(component.component);
+  for (const PresetMemory& memory : inspection.memory) {
+    rows.push_back({"  " + memory.preset, in_bytes(memory.estimate.peak())});
+    for (const flux::ComponentMemory& component : memory.estimate.components)
+      rows.back().push_back(in_bytes(component.weights) +
+                            (component.activations ? " + " + in_bytes(component.activations) : ""));
+  }
+  return "memory: " + inspection.memory_note + "\n" + aligned(rows);
+}
+
+Json accounting_json(const flux::Accounting& a) {
+  return {{"double_blocks", a.double_blocks},
+          {"single_blocks", a.single_blocks},
+          {"double_block", a.double_block_weights},
+          {"single_block", a.single_block_weights},
+          {"quantisable", a.quantisable()},
+          {"quantisable_without_biases", a.block_weights()},
+          {"biases", a.biases()},
+          {"block_biases", a.block_biases},
+          {"entry_and_exit", a.entry_and_exit},
+          {"entry_and_exit_biases", a.entry_and_exit_biases},
+          {"norm_scales", a.norm_scales},
+          {"parameters", a.parameters()}};
+}
+
+Json inspection_json(const Inspection& inspection) {
+  Json components = Json::array();
+  Json accounting;
+  for (const InspectedComponent& component : inspection.components) {
+    Json dtypes = Json::object(), tensors = Json::array();
+    for (const auto& [dtype, share] : component.dtypes)
+      dtypes[dtype] = {{"tensors", share.tensors}, {"parameters", share.parameters}, {"bytes", share.bytes}};
+    for (const InspectedTensor& tensor : component.tensors) {
+      Json shape = Json::array();
+      for (const std::int64_t size : tensor.shape.sizes()) shape.push_back(size);
+      tensors.push_back({{"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", shape}, {"bytes", tensor.bytes}});
+    }
+    components.push_back({{"name", component.name},
+                          {"class", component.class_name.empty() ? Json() : Json(component.class_name)},
+                          {"config", component.config},
+                          {"files", component.files},
+                          {"has_weights", component.has_weights},
+                          {"parameters", component.parameters},
+                          {"bytes", component.bytes},
+                          {"dtypes", dtypes},
+                          {"tensors", tensors}});
+    if (component.accounting) accounting = accounting_json(*component.accounting);
+  }
+  Json memory = Json::object();
+  for (const PresetMemory& preset : inspection.memory) {
+    Json parts = Json::object();
+    for (const flux::ComponentMemory& component : preset.estimate.components)
+      parts[component.component] = {{"weights", component.weights}, {"activations", component.activations}};
+    memory[preset.preset] = {{"peak", preset.estimate.peak()}, {"components", parts}};
+  }
+  return {{"path", inspection.path.string()}, {"kind", inspection.kind}, {"components", components},
+          {"accounting", accounting},         {"memory", memory}};
+}
+
+void print_text(const Inspection& inspection, bool all_tensors) {
+  std::string text = overview(inspection);
+  for (const InspectedComponent& component : inspection.components)
+    if (component.accounting) text += "\n" + accounting_table(*component.accounting);
+  if (!inspection.memory.empty()) text += "\n" + memory_table(inspection);
+  for (const InspectedComponent& component : inspection.components)
+    if (!component.tensors.empty()) text += "\n" + tensor_table(component, all_tensors);
+  print(text);
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app) {
+  struct Options {
+    std::string path;
+    bool tensors = false, json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "inspect", "What is in a model folder or a file: components, dtypes, shapes, parameters, bytes, memory");
+  command->add_option("path", options->path, "A model folder, a component's folder, a .safetensors file or a config.json")
+      ->type_name("PATH")
+      ->required();
+  command->add_flag("--tensors", options->tensors, "Every tensor, not one line for a layer in all blocks");
+  command->add_flag("--json", options->json, "JSON on stdout, with every tensor");
+  command->footer(
+      "Reads configs and file headers, no weights. A transformer's config.json alone is enough for its accounting.\n"
+      "\n"
+      "Examples:\n"
+      "  precast inspect ~/FLUX.1-dev\n"
+      "  precast inspect ~/FLUX.1-dev/transformer/config.json\n"
+      "  precast inspect --tensors lora.safetensors");
+  command->callback([options] {
+    const Inspection inspection = inspect(options->path);
+    if (options->json)
+      print(inspection_json(inspection));
+    else
+      print_text(inspection, options->tensors);
+  });
+}
+
+}  // namespace precast::cli

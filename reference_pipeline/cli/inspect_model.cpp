@@ -1,0 +1,160 @@
+#include <cli/inspect_model.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include <flux/transformer.hpp>
+#include <precast/io/component_source.hpp>
+#include <precast/policy/paths.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 7> component_names{"text_encoder", "text_encoder_2", "transformer", "vae",
+                                                     "scheduler",    "tokenizer",      "tokenizer_2"};
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+void add_weights(InspectedComponent& component, const io::ComponentSource& source) {
+  component.has_weights = true;
+  for (const io::TensorEntry* entry : source.tensors()) {
+    const auto bytes = static_cast<std::int64_t>(entry->bytes.size());
+    component.tensors.push_back({entry->name, std::string(entry->dtype.info.name), entry->shape, bytes});
+    DtypeShare& share = component.dtypes[std::string(entry->dtype.info.name)];
+    ++share.tensors;
+    share.parameters += entry->shape.elements();
+    share.bytes += bytes;
+    component.parameters += entry->shape.elements();
+    component.bytes += bytes;
+  }
+  for (const io::SafetensorsFile& file : source.files()) component.files.push_back(file.path().filename().string());
+}
+
+bool holds_weights(const fs::path& folder) {
+  for (const char* name : {"diffusion_pytorch_model.safetensors.index.json", "diffusion_pytorch_model.safetensors",
+                           "model.safetensors", "model.safetensors.index.json"})
+    if (is_there(folder / name)) return true;
+  return false;
+}
+
+std::string class_of(const nlohmann::json& config) {
+  for (const char* key : {"_class_name", "tokenizer_class"})
+    if (const auto found = config.find(key); found != config.end() && found->is_string())
+      return found->get<std::string>();
+  if (const auto found = config.find("architectures");
+      found != config.end() && found->is_array() && !found->empty() && found->front().is_string())
+    return found->front().get<std::string>();
+  return {};
+}
+
+void add_config(InspectedComponent& component, const fs::path& file) {
+  component.config = io::Config::load(file).json();
+  component.class_name = io::printable(class_of(component.config));
+  if (component.class_name != "FluxTransformer2DModel") return;
+  component.accounting = flux::account(flux::TransformerConfig::load(file));
+  if (!component.has_weights) component.parameters = component.accounting->parameters();
+}
+
+InspectedComponent read_folder(const fs::path& folder, const std::string& name) {
+  InspectedComponent component;
+  component.name = io::printable(name);
+  if (holds_weights(folder)) add_weights(component, io::ComponentSource(folder));
+  for (const char* file : {"config.json", "scheduler_config.json", "tokenizer_config.json"})
+    if (is_there(folder / file)) {
+      add_config(component, folder / file);
+      break;
+    }
+  if (component.files.empty()) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+      component.files.push_back(io::printable(entry.path().filename().string()));
+    std::sort(component.files.begin(), component.files.end());
+  }
+  return component;
+}
+
+/// Where some component is missing or has no weights: the transformer's matrices and the rest, at each precision.
+flux::MemoryEstimate transformer_weights(const InspectedComponent& transformer, const PolicyChoice& choice) {
+  const std::int64_t size = choice.precision == Precision::f32 ? 4 : 2;
+  return {{{"transformer", transformer.parameters * size, 0}}};
+}
+
+void add_memory(Inspection& inspection) {
+  const auto transformer = std::find_if(inspection.components.begin(), inspection.components.end(),
+                                        [](const auto& component) { return component.accounting.has_value(); });
+  if (transformer == inspection.components.end()) return;
+  const bool complete = inspection.kind == "model" &&
+                        std::all_of(component_names.begin(), component_names.begin() + 4, [&](const char* name) {
+                          return std::any_of(inspection.components.begin(), inspection.components.end(),
+                                             [&](const auto& c) { return c.name == name && c.has_weights; });
+                        });
+  inspection.memory_note = complete ? "weights and results of ops at the model's own size, one component at a time"
+                                    : "the transformer's weights alone";
+  for (const NamedPreset& preset : named_presets) {
+    if (!complete) {
+      inspection.memory.push_back({std::string(preset.name), transformer_weights(*transformer, preset.choice)});
+    } else if (path_compiled(preset.choice)) {
+      flux::Request request;
+      request.prompts = {""};
+      const flux::FluxPipeline pipeline(inspection.path, flux::ComponentChoices::all(preset.choice));
+      inspection.memory.push_back({std::string(preset.name), pipeline.estimate(request)});
+    }
+  }
+}
+
+Inspection inspect_file(const fs::path& path) {
+  Inspection inspection{path, "file", {}, {}, {}};
+  InspectedComponent component;
+  const std::string file_name = path.filename().string();
+  component.name = io::printable(path.stem().string());
+  if (file_name.ends_with(".safetensors") || file_name.ends_with(".safetensors.index.json")) {
+    add_weights(component, io::ComponentSource(path));
+  } else if (file_name.ends_with(".json")) {
+    inspection.kind = "component";
+    add_config(component, path);
+    component.files.push_back(io::printable(file_name));
+  } else {
+    throw io::file_error(path, "is neither a .safetensors file nor a .json config: give a model folder or such a file");
+  }
+  inspection.components.push_back(std::move(component));
+  return inspection;
+}
+
+}  // namespace
+
+Inspection inspect(const fs::path& path) {
+  if (!is_there(path)) throw io::file_error(path, "is not there: give a model folder or a .safetensors file");
+  if (!is_folder(path)) {
+    Inspection inspection = inspect_file(path);
+    add_memory(inspection);
+    return inspection;
+  }
+  Inspection inspection{path, "model", {}, {}, {}};
+  for (const char* name : component_names)
+    if (is_folder(path / name)) inspection.components.push_back(read_folder(path / name, name));
+  if (inspection.components.empty()) {
+    if (!holds_weights(path) && !is_there(path / "config.json"))
+      throw io::file_error(path, "holds no model: neither components such as transformer/, nor a config.json, nor "
+                                 "weights in safetensors form");
+    inspection.kind = "component";
+    const fs::path whole = fs::absolute(path).lexically_normal();
+    inspection.components.push_back(
+        read_folder(path, (whole.has_filename() ? whole : whole.parent_path()).filename().string()));
+  } else if (is_there(path / "model_index.json")) {
+    io::Config::load(path / "model_index.json");  // says so now where it is broken
+  }
+  add_memory(inspection);
+  return inspection;
+}
+
+}  // namespace precast::cli

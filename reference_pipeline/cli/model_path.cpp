@@ -1,0 +1,35 @@
+#include <cli/model_path.hpp>
+
+#include <cstdlib>
+#include <vector>
+
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace fs = std::filesystem;
+
+fs::path model_path(const std::string& given) {
+  if (!given.empty()) return given;
+  // A setting that someone made on purpose is not silently passed over.
+  if (const char* chosen = std::getenv("PRECAST_SHAPES"); chosen && *chosen) return chosen;
+  std::vector<fs::path> places;
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  if (!failed) places.push_back((program.parent_path() / PRECAST_SHAPES_FROM_PROGRAM).lexically_normal());
+  places.emplace_back(PRECAST_SHAPES_IN_SOURCE);
+  std::string looked;
+  for (const fs::path& place : places) {
+    if (fs::exists(place / "model_index.json", failed)) return place;
+    looked += (looked.empty() ? "" : " and ") + io::shown(place);
+  }
+  throw InputError("the embedded model is neither in " + looked + ": name a model folder with --model");
+}
+
+std::string model_name(const fs::path& path, bool embedded) {
+  if (embedded) return "shapes";
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  return io::printable((whole.has_filename() ? whole : whole.parent_path()).filename().string());
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,57 @@
+// precast tokenize: the ids that a model's two tokenizers make of a text.
+#include <memory>
+#include <string>
+
+#include <cli/commands.hpp>
+#include <cli/model_path.hpp>
+#include <cli/output.hpp>
+#include <flux/pipeline.hpp>
+#include <precast/policy/visit.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// Tokens do not depend on the policy: any that this build holds opens the model.
+PolicyChoice any_compiled_choice() {
+  PolicyChoice choice;
+  for_each_path([&](auto path) { choice = decltype(path)::choice; });
+  return choice;
+}
+
+std::string ids_text(const std::vector<std::int32_t>& ids) {
+  std::string text;
+  for (const std::int32_t id : ids) text += (text.empty() ? "" : " ") + std::to_string(id);
+  return text;
+}
+
+}  // namespace
+
+void add_tokenize_command(CLI::App& app) {
+  struct Options {
+    std::string model;
+    CLI::Option* text = nullptr;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("tokenize", "The token ids that a model's CLIP and T5 tokenizers make of a text");
+  command->add_option("--model", options->model, "Model folder; default: the embedded model")->type_name("DIR");
+  options->text = command->add_option("--text", "The text, which may be empty")->type_name("TEXT")->required();
+  command->add_flag("--json", options->json, "JSON on stdout");
+  command->footer(
+      "Special tokens are in, padding is out, and the ids are cut at the encoder's length.\n"
+      "\n"
+      "Example:\n"
+      "  precast tokenize --model ~/FLUX.1-dev --text \"a red circle\" --json");
+  command->callback([options] {
+    const flux::FluxPipeline pipeline(model_path(options->model), flux::ComponentChoices::all(any_compiled_choice()));
+    const std::string text = options->text->results().front();
+    const auto clip = pipeline.clip_tokens(text), t5 = pipeline.t5_tokens(text);
+    if (options->json)
+      print(Json{{"clip", clip}, {"t5", t5}});
+    else
+      print("clip: " + ids_text(clip) + "\nt5: " + ids_text(t5) + "\n");
+  });
+}
+
+}  // namespace precast::cli
