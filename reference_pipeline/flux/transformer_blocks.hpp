@@ -66,9 +66,7 @@ class QueryKeyValue {
         key_(place / names.key, heads * head_dim, heads * head_dim),
         value_(place / names.value, heads * head_dim, heads * head_dim),
         query_norm_(place / names.query_norm, head_dim, norm_epsilon),
-        key_norm_(place / names.key_norm, head_dim, norm_epsilon),
-        heads_(heads),
-        head_dim_(head_dim) {}
+        key_norm_(place / names.key_norm, head_dim, norm_epsilon) {}
 
   void into(View<const Activation> x, View<Activation> query, View<Activation> key, View<Activation> value) const {
     project_and_normalise(x, query_, names_.query, query_norm_, names_.query_norm, query);
@@ -80,19 +78,17 @@ class QueryKeyValue {
  private:
   void project_and_normalise(View<const Activation> x, const nn::Linear<P>& linear, std::string_view linear_name,
                              const nn::RmsNorm<P>& norm, std::string_view norm_name, View<Activation> out) const {
-    const Shape by_head{x.rows() * heads_, head_dim_};
-    Tensor<Activation> projected = [&] {
+    const Tensor<Activation> projected = [&] {
       const watch::Scope scope(linear_name);
       return linear(x);
     }();
     const watch::Scope scope(norm_name);
-    norm.into(std::move(projected).reshaped(by_head), out.reshaped(by_head));
+    norm.heads_into(projected, out);
   }
 
   Names names_;
   nn::Linear<P> query_, key_, value_;
   nn::RmsNorm<P> query_norm_, key_norm_;
-  std::int64_t heads_, head_dim_;
 };
 
 /// Rotates queries and keys, then attends; the result goes to `out`, [tokens, inner].

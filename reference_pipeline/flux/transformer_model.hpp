@@ -1,8 +1,10 @@
 // The Flux transformer, as a template over the policy. Only kernels/ includes this.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <flux/transformer.hpp>
@@ -130,9 +132,10 @@ class TransformerModel final : public Transformer {
   }
 
   /// Text tokens are at the origin, image tokens at (0, row, column).
-  static std::vector<f32> positions(const TransformerInput& input) {
-    std::vector<f32> ids(static_cast<std::size_t>(3 * (input.prompt.rows() + input.latents.rows())), 0.0f);
-    auto* image = ids.data() + 3 * input.prompt.rows();
+  static Tensor<f32> positions(const TransformerInput& input) {
+    Tensor<f32> ids(Shape{input.prompt.rows() + input.latents.rows(), 3});
+    std::fill(ids.values().begin(), ids.values().end(), 0.0f);
+    f32* image = ids.data() + 3 * input.prompt.rows();
     for (std::int64_t row = 0; row < input.rows; ++row)
       for (std::int64_t column = 0; column < input.columns; ++column, image += 3) {
         image[1] = static_cast<f32>(row);

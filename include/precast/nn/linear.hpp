@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/linear.hpp>
@@ -34,7 +33,18 @@ class Linear {
 
  private:
   static LinearWeight<P> packed(const Parameters& place, std::int64_t in_features, std::int64_t out_features,
-                                Bias bias);
+                                Bias with_bias) {
+    const Parameters weight = place / "weight";
+    const Parameter parameter = weight.find({out_features, in_features});
+    Tensor<Storage> bias;
+    if (with_bias == Bias::present) bias = load_tensor<Storage>(place / "bias", {out_features});
+    return LinearWeight<P>(
+        out_features, in_features,
+        [&](std::int64_t first, View<Storage> rows) {
+          read_values<Storage>(weight, parameter, first * in_features, rows.values());
+        },
+        bias.values());
+  }
 
   LinearWeight<P> weight_;
 };

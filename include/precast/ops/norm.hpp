@@ -53,13 +53,12 @@ auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
 }
 
 /// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each picture of a
-/// batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C], scale and shift [B, C].
+/// batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for one picture, [S, C];
+/// scale and shift [B, C].
 template <PolicyType P, ScalarArray X, ScalarArray M>
 auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps) {
-  const Shape& shape = x.shape();
-  for (const Shape& given : {scale.shape(), shift.shape()})
-    if (shape.rank() != 3 || given != Shape{shape[0], shape[2]})
-      detail::shapes_do_not_fit("layer_norm_modulate", shape, given, "are not [B, S, C] and [B, C]");
+  const std::int64_t rows_per_picture = detail::rows_per_picture("layer_norm_modulate", x.shape(), scale.shape());
+  detail::rows_per_picture("layer_norm_modulate", x.shape(), shift.shape());
   Tensor<f32> factor(scale.shape());
   host::map_values<false>(
       factor.view(),
@@ -68,33 +67,52 @@ auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps)
       },
       as_view(scale));
   const Tensor<f32> offset = detail::in_f32(shift);
-  return detail::run_op<Norm, precisions<P, Norm>>("layer_norm_modulate", shape, [&](auto types, auto out) {
-    host::layer_norm<decltype(types)>(as_view(x), {factor.view(), offset.view(), shape[1]}, static_cast<f32>(eps), out);
+  return detail::run_op<Norm, precisions<P, Norm>>("layer_norm_modulate", x.shape(), [&](auto types, auto out) {
+    host::layer_norm<decltype(types)>(as_view(x), {factor.view(), offset.view(), rows_per_picture},
+                                      static_cast<f32>(eps), out);
   });
 }
 
 /// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps) weight.
-/// x [..., C], weight [C] -> [..., C] in Activation.
+/// x [..., C], weight [C] -> [..., C] in Activation, into a tensor or slice that does not overlap x.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm(const X& x, const W& weight, double eps) {
+void rms_norm_into(const X& x, const W& weight, double eps, View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("rms_norm", x.shape(), weight.shape());
+  detail::require_same_shape("rms_norm", x.shape(), out.shape());
   const Tensor<f32> scale = detail::in_f32(weight);
-  return detail::run_op<Norm, precisions<P, Norm>>("rms_norm", x.shape(), [&](auto types, auto out) {
-    host::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), out);
+  detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm", out, [&](auto types, auto to) {
+    host::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), to);
   });
 }
 
-/// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> [..., H * D].
+/// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm_heads(const X& x, const W& weight, double eps) {
+auto rms_norm(const X& x, const W& weight, double eps) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  rms_norm_into<P>(x, weight, eps, out.view());
+  return out;
+}
+
+/// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D].
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void rms_norm_heads_into(const X& x, const W& weight, double eps, View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   if (shape.rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
       shape.back() % weight.elements() != 0)
     detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(), "are not [..., heads * D] and [D]");
+  if (out.shape() != shape) detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
   const Tensor<f32> scale = detail::in_f32(weight);
-  return detail::run_op<Norm, precisions<P, Norm>>("rms_norm_heads", shape, [&](auto types, auto out) {
-    host::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), out);
+  detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm_heads", out, [&](auto types, auto to) {
+    host::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), to);
   });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto rms_norm_heads(const X& x, const W& weight, double eps) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  rms_norm_heads_into<P>(x, weight, eps, out.view());
+  return out;
 }
 
 /// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight [C] plus

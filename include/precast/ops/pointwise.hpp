@@ -16,10 +16,6 @@ namespace precast {
 
 namespace detail {
 
-inline void require_same_shape(std::string_view op, const Shape& a, const Shape& b) {
-  if (a != b) shapes_do_not_fit(op, a, b, "have different shapes");
-}
-
 /// A pointwise op without row numbers: `f(out, in...)`.
 template <PolicyType P, class F, class... In>
 auto pointwise(std::string_view name, F&& f, const In&... in) {
@@ -71,24 +67,34 @@ auto add(const A& a, const B& b) {
   });
 }
 
-/// residual + gate x with one gate for each channel of each picture: residual and x [B, S, C], gate [B, C].
+/// residual + gate x with one gate for each channel of each picture: residual and x [B, S, C], gate [B, C]; or
+/// residual and x [S, C], gate [1, C]. `out` has x's shape and overlaps neither.
 template <PolicyType P, ScalarArray R, ScalarArray G, ScalarArray X>
-auto gated_add(const R& residual, const G& gate, const X& x) {
+void gated_add_into(const R& residual, const G& gate, const X& x, View<typename precisions<P, Pointwise>::result> out) {
   const Shape& shape = x.shape();
   detail::require_same_shape("gated_add", residual.shape(), shape);
-  if (shape.rank() != 3 || gate.shape() != Shape{shape[0], shape[2]})
-    detail::shapes_do_not_fit("gated_add", shape, gate.shape(), "are not [B, S, C] and [B, C]");
+  detail::require_same_shape("gated_add", shape, out.shape());
+  detail::require_one_row_per_picture("gated_add", shape, gate.shape());
+  const std::int64_t rows_per_picture = shape[shape.rank() - 2];
   Tensor<f32> factor(gate.shape());
   host::convert_values(gate, factor.view());
-  return detail::run_op<Pointwise, precisions<P, Pointwise>>("gated_add", shape, [&](auto types, auto out) {
+  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("gated_add", out, [&](auto types, auto to) {
     host::map_rows<decltype(types)::saturate>(
-        out,
+        to,
         [&](host::Piece at, std::span<f32> computed, const f32* base, const f32* in) {
-          const f32* by = factor.data() + at.row / shape[1] * shape[2] + at.first;
+          const f32* by = factor.data() + at.row / rows_per_picture * factor.columns() + at.first;
           for (std::size_t i = 0; i < computed.size(); ++i) computed[i] = std::fma(by[i], in[i], base[i]);
         },
         as_view(residual), as_view(x));
   });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray R, ScalarArray G, ScalarArray X>
+auto gated_add(const R& residual, const G& gate, const X& x) {
+  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
+  gated_add_into<P>(residual, gate, x, out.view());
+  return out;
 }
 
 /// activation(a) b, the gate of a gated feed-forward layer. Both [...].

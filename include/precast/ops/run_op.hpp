@@ -1,6 +1,7 @@
 // run_op: how every op runs: the kernel in the op table's dtypes, then a word to the watch hook.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,24 @@ Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape,
 /// Throws the ShapeError of an op whose operands do not fit: "add: [2, 3] and [2, 4] have different shapes".
 [[noreturn]] inline void shapes_do_not_fit(std::string_view op, const Shape& a, const Shape& b, std::string_view why) {
   throw ShapeError(std::string(op) + ": " + to_string(a) + " and " + to_string(b) + " " + std::string(why));
+}
+
+/// How many rows of x belong to each of the pictures that [B, C] parameters stand for: x is [B, S, C], or [S, C] for
+/// one picture. Throws ShapeError where they do not fit.
+inline std::int64_t rows_per_picture(std::string_view op, const Shape& x, const Shape& parameters) {
+  const bool fits = (x.rank() == 3 && parameters == Shape{x[0], x[2]}) || (x.rank() == 2 && parameters == Shape{1, x[1]});
+  if (!fits) shapes_do_not_fit(op, x, parameters, "are not [B, S, C] and [B, C]");
+  return x[x.rank() - 2];
+}
+
+inline void require_same_shape(std::string_view op, const Shape& a, const Shape& b) {
+  if (a != b) shapes_do_not_fit(op, a, b, "have different shapes");
+}
+
+/// Throws unless x is [B, S, C] and `rows` [B, C], or x [S, C] and `rows` [1, C].
+inline void require_one_row_per_picture(std::string_view op, const Shape& x, const Shape& rows) {
+  const bool fits = x.rank() == 3 ? rows == Shape{x[0], x[2]} : x.rank() == 2 && rows == Shape{1, x[1]};
+  if (!fits) shapes_do_not_fit(op, x, rows, "are neither [B, S, C] and [B, C] nor [S, C] and [1, C]");
 }
 
 }  // namespace precast::detail

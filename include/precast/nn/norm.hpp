@@ -1,0 +1,78 @@
+// LayerNorm, RmsNorm and GroupNorm with weights of their own.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/nn/parameters.hpp>
+#include <precast/ops/activate.hpp>
+#include <precast/ops/norm.hpp>
+
+namespace precast::nn {
+
+/// What the three norms share: "weight" and perhaps "bias" over `size` values, in the policy's storage.
+template <PolicyType P>
+class NormParameters {
+ public:
+  using Storage = typename precisions<P, Norm>::storage;
+  using Result = typename precisions<P, Norm>::result;
+
+ protected:
+  NormParameters(const Parameters& place, std::int64_t size, bool with_bias, f32 epsilon)
+      : weight_(load_tensor<Storage>(place / "weight", {size})), epsilon_(epsilon) {
+    if (with_bias) bias_ = load_tensor<Storage>(place / "bias", {size});
+  }
+
+  Tensor<Storage> weight_, bias_;
+  f32 epsilon_;
+};
+
+/// Layer normalisation over the last dimension (Ba et al. 2016).
+template <PolicyType P>
+class LayerNorm : NormParameters<P> {
+ public:
+  LayerNorm(const Parameters& place, std::int64_t size, f32 epsilon)
+      : NormParameters<P>(place, size, true, epsilon) {}
+
+  template <ScalarArray X>
+  Tensor<typename NormParameters<P>::Result> operator()(const X& x) const {
+    return layer_norm<P>(x, this->weight_.view(), this->bias_.view(), this->epsilon_);
+  }
+};
+
+/// RMS normalisation over the last dimension (Zhang and Sennrich 2019).
+template <PolicyType P>
+class RmsNorm : NormParameters<P> {
+ public:
+  using typename NormParameters<P>::Result;
+
+  RmsNorm(const Parameters& place, std::int64_t size, f32 epsilon)
+      : NormParameters<P>(place, size, false, epsilon) {}
+
+  template <ScalarArray X>
+  Tensor<Result> operator()(const X& x) const {
+    return rms_norm<P>(x, this->weight_.view(), this->epsilon_);
+  }
+  /// Normalises each head of x [..., heads * size].
+  template <ScalarArray X>
+  void heads_into(const X& x, View<Result> out) const {
+    rms_norm_heads_into<P>(x, this->weight_.view(), this->epsilon_, out);
+  }
+};
+
+/// Group normalisation over [batch, height, width, channels] (Wu and He 2018), with an activation fused into the store.
+template <PolicyType P>
+class GroupNorm : NormParameters<P> {
+ public:
+  GroupNorm(const Parameters& place, std::int64_t groups, std::int64_t channels, f32 epsilon)
+      : NormParameters<P>(place, channels, true, epsilon), groups_(groups) {}
+
+  template <ScalarArray X>
+  Tensor<typename NormParameters<P>::Result> operator()(const X& x, Activate activate = Activate::none) const {
+    return group_norm<P>(x, groups_, this->weight_.view(), this->bias_.view(), this->epsilon_, activate);
+  }
+
+ private:
+  std::int64_t groups_;
+};
+
+}  // namespace precast::nn
