@@ -17,21 +17,22 @@ struct RotaryTable {
   Tensor<f32> cos, sin;
 };
 
-/// The angles of tokens with several coordinates (Su et al. 2021, with axes as FLUX has them): ids [S, axes.size()]
-/// holds each token's coordinates, axes the values of a head that each coordinate turns, D in sum. Frequencies are
+/// The angles of tokens with several coordinates (Su et al. 2021, with axes as FLUX has them): ids holds each token's
+/// coordinates, axes.size() to a token, axes the values of a head that each coordinate turns, D in sum. Frequencies are
 /// theta^(-2i / axis) in float64, and so are the angles; their cosines and sines are rounded to f32. Throws ShapeError
 /// where ids and axes do not fit or an axis is odd.
-inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta, View<const f32> ids) {
+inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta,
+                                std::span<const f32> ids) {
   std::int64_t width = 0;
   for (const std::int64_t axis : axes) {
     if (axis < 0 || axis % 2 != 0)
       throw ShapeError("rotary_table: an axis of " + std::to_string(axis) + " values cannot be cut into pairs");
     width += axis;
   }
-  if (ids.shape().rank() != 2 || ids.columns() != static_cast<std::int64_t>(axes.size()))
-    throw ShapeError("rotary_table: ids " + to_string(ids.shape()) + " do not have one coordinate for each of " +
-                     std::to_string(axes.size()) + " axes");
-  const std::int64_t tokens = ids.shape()[0];
+  if (axes.empty() || ids.size() % axes.size() != 0)
+    throw ShapeError("rotary_table: " + std::to_string(ids.size()) + " coordinates are not one for each of " +
+                     std::to_string(axes.size()) + " axes of every token");
+  const auto tokens = static_cast<std::int64_t>(ids.size() / axes.size());
   RotaryTable table{Tensor<f32>(Shape{tokens, width}), Tensor<f32>(Shape{tokens, width})};
   std::vector<double> frequencies;
   for (const std::int64_t axis : axes)
@@ -40,7 +41,7 @@ inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta
   host::parallel_for(tokens, [&](std::int64_t token) {
     std::int64_t column = 0;
     for (std::size_t a = 0; a < axes.size(); ++a) {
-      const double position = ids.row(token)[a];
+      const double position = ids[static_cast<std::size_t>(token) * axes.size() + a];
       for (std::int64_t i = 0; i < axes[a]; i += 2, column += 2) {
         const double angle = position * frequencies[static_cast<std::size_t>(column / 2)];
         for (const std::int64_t c : {column, column + 1}) {
