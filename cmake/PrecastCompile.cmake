@@ -18,7 +18,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # vectors.
   list(APPEND precast_flags -Wshadow=local -Wno-psabi)
 else()
-  list(APPEND precast_flags -Wshadow)
+  list(APPEND precast_flags -Wshadow -Wno-unknown-pragmas)  # "GCC ivdep" is a hint
 endif()
 if(PRECAST_WARNINGS_AS_ERRORS)
   list(APPEND precast_flags -Werror)

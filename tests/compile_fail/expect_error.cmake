@@ -1,5 +1,7 @@
 # FILE must compile with COMPILER as it is, and with -DMISTAKE must fail with the sentence of its first line, as the
 # only failed assertion.
+cmake_minimum_required(VERSION 3.25)
+
 file(READ "${FILE}" text)
 if(NOT text MATCHES "^// expect: ([^\n]+)\n")
   message(FATAL_ERROR "${FILE} does not open with \"// expect: <sentence>\"")

@@ -1,4 +1,5 @@
-// What a project that uses Precast's headers looks like: it takes a policy and an op table row, and rounds a number.
+// What a project that uses Precast's headers looks like: it takes a policy and an op table row, and rounds a
+// number.
 #include <cstdio>
 
 #include <precast/policy/op_table.hpp>

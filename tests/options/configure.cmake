@@ -1,5 +1,7 @@
 # Configures SOURCE with OPTIONS (separated by |). Either it must fail and say SAYS, or it must succeed with PATHS
 # kernel sources, SOURCE_OF.cpp among them.
+cmake_minimum_required(VERSION 3.25)
+
 set(build "${SCRATCH}/${NAME}")
 file(REMOVE_RECURSE "${build}")
 string(REPLACE ";" "\\;" OPTIONS "${OPTIONS}")

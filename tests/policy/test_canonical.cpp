@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include <catch2/catch.hpp>
+
 #include <precast/policy/policy.hpp>
 #include <precast/policy/presets.hpp>
 
@@ -28,7 +29,8 @@ static_assert(same<Policy<Storage<bf16>>, Policy<Storage<bf16>, Upcast<>>>);
 static_assert(same<Policy<Storage<bf16>>, Policy<Storage<bf16>, Overflow<Propagate>>>);
 
 // Upcast is a set of op classes.
-static_assert(same<Policy<Storage<f16>, Upcast<Attention, Matmul>>, Policy<Storage<f16>, Upcast<Matmul, Attention>>>);
+static_assert(
+    same<Policy<Storage<f16>, Upcast<Attention, Matmul>>, Policy<Storage<f16>, Upcast<Matmul, Attention>>>);
 static_assert(same<Policy<Storage<f16>, Upcast<Norm, Norm>>, Policy<Storage<f16>, Upcast<Norm>>>);
 
 // What differs is another type.
@@ -53,8 +55,8 @@ struct precast::dtype_traits<Block> {
 namespace {
 
 template <class P, class S, class C, class A, class R>
-inline constexpr bool is = same<typename P::storage, S> && same<typename P::compute, C> &&
-                           same<typename P::accumulate, A> && same<typename P::activation, R>;
+inline constexpr bool is = (same<typename P::storage, S>)&&(same<typename P::compute, C>)&&(
+    same<typename P::accumulate, A>)&&(same<typename P::activation, R>);
 
 static_assert(is<Policy<Storage<f32>>, f32, f32, f32, f32>);
 static_assert(is<Policy<Storage<bf16>>, bf16, bf16, f32, bf16>);
@@ -83,11 +85,15 @@ static_assert(same<presets::Memory, Policy<Upcast<Attention>, Storage<f16>>>);
 
 // Mixed: a policy for each component, in any order.
 using Mix = Mixed<Transformer<presets::Fast>, TextEncoder<presets::Memory>, Vae<presets::Quality>>;
-static_assert(same<Mix, Mixed<Vae<presets::Quality>, TextEncoder<presets::Memory>, Transformer<presets::Fast>>>);
+static_assert(
+    same<Mix, Mixed<Vae<presets::Quality>, TextEncoder<presets::Memory>, Transformer<presets::Fast>>>);
 static_assert(same<Mix::transformer, presets::Fast> && same<Mix::text_encoder, presets::Memory> &&
               same<Mix::vae, presets::Quality>);
-static_assert(!same<Mix, Mixed<Transformer<presets::Memory>, TextEncoder<presets::Fast>, Vae<presets::Quality>>>);
+static_assert(
+    !same<Mix, Mixed<Transformer<presets::Memory>, TextEncoder<presets::Fast>, Vae<presets::Quality>>>);
 
 }  // namespace
 
-TEST_CASE("the policy algebra holds at compile time") { SUCCEED("checked by the static_asserts of this file"); }
+TEST_CASE("the policy algebra holds at compile time") {
+  SUCCEED("checked by the static_asserts of this file");
+}

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include <catch2/catch.hpp>
+
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/presets.hpp>
 
@@ -95,7 +96,8 @@ static_assert(precisions<Policy<Storage<f16>, Overflow<Saturate>>, Norm>::satura
 static_assert(!precisions<Memory, Matmul>::saturate);
 
 // What the watch hook compares with.
-static_assert(std::is_same_v<widened_to_f32<precisions<Memory, Matmul>>, Precisions<f16, f32, f32, f32, f32>>);
+static_assert(
+    std::is_same_v<widened_to_f32<precisions<Memory, Matmul>>, Precisions<f16, f32, f32, f32, f32>>);
 
 }  // namespace
 

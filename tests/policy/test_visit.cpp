@@ -1,6 +1,5 @@
-// From names at run time to policies: choices, presets, the paths of this build and the one visitor over them.
-#include <stamped_paths.hpp>
-
+// From names at run time to policies: choices, presets, the paths of this build and the one visitor over
+// them.
 #include <algorithm>
 #include <string>
 #include <type_traits>
@@ -8,6 +7,8 @@
 
 #include <boost/hana/length.hpp>
 #include <catch2/catch.hpp>
+#include <stamped_paths.hpp>
+
 #include <precast/policy/presets.hpp>
 #include <precast/policy/visit.hpp>
 
@@ -115,5 +116,6 @@ TEST_CASE("choices are spelled as C++") {
   CHECK(to_string(PolicyChoice{Precision::f16, false, true}) == "Policy<Storage<f16>, Upcast<Attention>>");
   CHECK(to_string(PolicyChoice{Precision::f16, true, true, true}) ==
         "Policy<Storage<f16>, Upcast<Matmul, Attention>, Flash>");
-  CHECK(to_string(PolicyChoice{Precision::f16, false, false, true}) == "Policy<Storage<f16>, Upcast<Matmul>>");
+  CHECK(to_string(PolicyChoice{Precision::f16, false, false, true}) ==
+        "Policy<Storage<f16>, Upcast<Matmul>>");
 }
