@@ -53,9 +53,14 @@ inline void write_safetensors(const std::filesystem::path& path, std::span<const
   const std::uint64_t length = text.size();
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(text);
-  for (const NamedTensor* tensor : order)
+  for (const NamedTensor* tensor : order) {
+    if (tensor->values.contiguous()) {
+      file.write(std::as_bytes(tensor->values.values()));
+      continue;
+    }
     for (std::int64_t row = 0; row < tensor->values.rows(); ++row)
       file.write(std::as_bytes(tensor->values.row(row)));
+  }
   file.commit();
 }
 

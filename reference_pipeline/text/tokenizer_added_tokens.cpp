@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <text/tokenizer_added_tokens.hpp>
+#include <text/tokenizer_unicode.hpp>
+
+namespace precast::text {
+namespace {
+
+/// Where the last character before `end` starts.
+std::size_t previous_start(std::string_view text, std::size_t end) {
+  do --end;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80);
+  return end;
+}
+
+std::size_t without_spaces_before(std::string_view text, std::size_t begin, std::size_t least) {
+  while (begin > least) {
+    const std::size_t previous = previous_start(text, begin);
+    if (!is_space(first_character(text.substr(previous)).code)) break;
+    begin = previous;
+  }
+  return begin;
+}
+
+std::size_t without_spaces_after(std::string_view text, std::size_t end) {
+  while (end < text.size()) {
+    const Character next = first_character(text.substr(end));
+    if (!is_space(next.code)) break;
+    end += next.bytes;
+  }
+  return end;
+}
+
+bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
+  const bool left = begin == 0 || !is_word(first_character(text.substr(previous_start(text, begin))).code);
+  const bool right = end == text.size() || !is_word(first_character(text.substr(end)).code);
+  return left && right;
+}
+
+}  // namespace
+
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
+    : normalizer_(std::move(normalizer)) {
+  std::set<std::string> seen;
+  for (AddedToken& token : tokens) {
+    if (token.content.empty() || !seen.insert(token.content).second) continue;
+    std::string content = token.normalized ? normalizer_(token.content) : token.content;
+    if (!content.empty())
+      (token.normalized ? normalized_ : written_).push_back({std::move(content), tokens_.size()});
+    tokens_.push_back(std::move(token));
+  }
+  const auto order = [](const Pattern& a, const Pattern& b) {
+    return std::tuple(a.content[0], b.content.size(), a.token) <
+           std::tuple(b.content[0], a.content.size(), b.token);
+  };
+  std::ranges::sort(written_, order);
+  std::ranges::sort(normalized_, order);
+}
+
+const AddedTokens::Pattern* AddedTokens::longest_at(const Patterns& patterns, std::string_view text) {
+  const auto [first, last] = std::ranges::equal_range(
+      patterns, text[0], {}, [](const Pattern& pattern) { return pattern.content[0]; });
+  const auto found =
+      std::find_if(first, last, [&](const Pattern& pattern) { return text.starts_with(pattern.content); });
+  return found == last ? nullptr : &*found;
+}
+
+void AddedTokens::cut_at(const Patterns& patterns, std::string_view text,
+                         const std::function<void(std::int32_t)>& on_token,
+                         const std::function<void(std::string_view)>& on_text) const {
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Pattern* pattern = longest_at(patterns, text.substr(at));
+    if (!pattern) {
+      ++at;
+      continue;
+    }
+    const AddedToken& token = tokens_[pattern->token];
+    std::size_t begin = at;
+    std::size_t end = at + pattern->content.size();
+    at = end;
+    if (token.single_word && !stands_alone(text, begin, end)) continue;
+    if (token.left_strip) begin = without_spaces_before(text, begin, done);
+    if (token.right_strip) end = without_spaces_after(text, end);
+    if (done < begin) on_text(text.substr(done, begin - done));
+    on_token(token.id);
+    done = end;
+  }
+  if (done < text.size()) on_text(text.substr(done));
+}
+
+void AddedTokens::cut(std::string_view text, const std::function<void(std::int32_t)>& on_token,
+                      const std::function<void(std::string_view)>& on_text) const {
+  cut_at(written_, text, on_token, [&](std::string_view part) {
+    const std::string normal = normalizer_(part);
+    cut_at(normalized_, normal, on_token, on_text);
+  });
+}
+
+}  // namespace precast::text

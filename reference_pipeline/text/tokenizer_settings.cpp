@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include <text/tokenizer_settings.hpp>
+
+namespace precast::text {
+namespace {
+
+constexpr std::array roles = {"bos_token", "eos_token", "unk_token", "sep_token",
+                              "pad_token", "cls_token", "mask_token"};
+
+/// A token written as a string or as an object. A special token's string is looked for in the text as
+/// written.
+AddedToken read_token(const io::Config& config, std::string_view key, const nlohmann::json& value) {
+  AddedToken token;
+  if (value.is_string()) {
+    token.content = value.get<std::string>();
+    return token;
+  }
+  if (!value.is_object())
+    throw config.error(key, "must be a token, not " + io::json_in_words(value) + ": get the file anew");
+  const io::Config fields(config.path(), value);
+  token.content = fields.string("content");
+  token.single_word = fields.boolean_or("single_word", false);
+  token.left_strip = fields.boolean_or("lstrip", false);
+  token.right_strip = fields.boolean_or("rstrip", false);
+  token.normalized = fields.boolean_or("normalized", false);
+  return token;
+}
+
+std::vector<AddedToken> read_tokens(const io::Config& config, std::string_view key) {
+  const nlohmann::json& list = config.json().at(std::string(key));
+  if (!list.is_array())
+    throw config.error(key, "must be a list, not " + io::json_in_words(list) + ": get the file anew");
+  std::vector<AddedToken> tokens;
+  for (const nlohmann::json& item : list) tokens.push_back(read_token(config, key, item));
+  return tokens;
+}
+
+std::int64_t read_id(const io::Config& config, std::string_view key, const std::string& text) {
+  std::int64_t id = -1;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (failure != std::errc() || end != text.data() + text.size() || id < 0 || id > largest_token_id)
+    throw config.error(key, "'" + io::printable(text) + "' is not a token id: get the file anew");
+  return id;
+}
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+}  // namespace
+
+void TokenizerSettings::read_config(const io::Config& config) {
+  if (config.has("added_tokens_decoder")) {
+    const io::Config list = config.object("added_tokens_decoder");
+    for (const auto& [id, value] : list.json().items())
+      listed_[read_id(config, "added_tokens_decoder", id)] =
+          read_token(config, "added_tokens_decoder", value);
+  }
+  for (const char* name : roles)
+    if (config.has(name)) roles_[name] = read_token(config, name, config.json().at(name));
+  for (const char* key : {"extra_special_tokens", "additional_special_tokens"})
+    if (config.has(key) && config.json().at(key).is_array() && (!extra_ || extra_->empty()))
+      extra_ = read_tokens(config, key);
+  if (config.has("model_max_length")) {
+    // transformers writes 1e30 for "no limit".
+    const double length = config.number("model_max_length", 1, std::numeric_limits<double>::max());
+    if (length <= static_cast<double>(std::numeric_limits<std::int32_t>::max()))
+      model_max_length_ = static_cast<std::int64_t>(length);
+  }
+  extra_ids_ = config.integer_or("extra_ids", extra_ids_, 0, 100'000);
+}
+
+void TokenizerSettings::read_special_tokens_map(const io::Config& config) {
+  for (const char* name : roles)
+    if (config.has(name)) roles_[name] = read_token(config, name, config.json().at(name));
+  for (const char* key : {"extra_special_tokens", "additional_special_tokens"})
+    if (config.has(key) && config.json().at(key).is_array() && !extra_) extra_ = read_tokens(config, key);
+}
+
+TokenizerSettings TokenizerSettings::read(const std::filesystem::path& folder,
+                                          const std::optional<io::Config>& tokenizer_json) {
+  TokenizerSettings settings;
+  if (is_there(folder / "tokenizer_config.json"))
+    settings.read_config(io::Config::load(folder / "tokenizer_config.json"));
+  if (!settings.listed_.empty()) return settings;
+
+  if (is_there(folder / "special_tokens_map.json"))
+    settings.read_special_tokens_map(io::Config::load(folder / "special_tokens_map.json"));
+  if (is_there(folder / "added_tokens.json")) {
+    const io::Config added = io::Config::load(folder / "added_tokens.json");
+    for (const auto& [content, value] : added.json().items())
+      settings.listed_[added.integer(content, 0, largest_token_id)] = AddedToken{.content = content};
+  }
+  if (tokenizer_json && tokenizer_json->has("added_tokens")) {
+    const nlohmann::json& list = tokenizer_json->json().at("added_tokens");
+    if (!list.is_array()) throw tokenizer_json->error("added_tokens", "must be a list: get the file anew");
+    for (const nlohmann::json& item : list) {
+      AddedToken token = read_token(*tokenizer_json, "added_tokens", item);
+      const io::Config fields(tokenizer_json->path(), item);
+      settings.listed_[fields.integer("id", 0, largest_token_id)] = std::move(token);
+    }
+  }
+  return settings;
+}
+
+std::string TokenizerSettings::role(const std::string& name, const std::string& fallback) const {
+  const auto found = roles_.find(name);
+  return found == roles_.end() ? fallback : found->second.content;
+}
+
+std::vector<AddedToken> TokenizerSettings::added_tokens(
+    const std::map<std::string, std::string>& role_defaults,
+    const std::vector<std::string>& extra_default) const {
+  std::vector<AddedToken> tokens;
+  for (const auto& [id, token] : listed_) tokens.push_back(token);
+  for (const char* name : roles) {
+    if (const auto found = roles_.find(name); found != roles_.end())
+      tokens.push_back(found->second);
+    else if (const auto usual = role_defaults.find(name); usual != role_defaults.end())
+      tokens.push_back(AddedToken{.content = usual->second});
+  }
+  if (extra_) {
+    tokens.insert(tokens.end(), extra_->begin(), extra_->end());
+  } else {
+    for (const std::string& content : extra_default) tokens.push_back(AddedToken{.content = content});
+  }
+  return tokens;
+}
+
+void assign_ids(std::vector<AddedToken>& tokens, std::size_t vocabulary_size,
+                const std::function<std::optional<std::int32_t>(std::string_view)>& lookup) {
+  std::map<std::string, std::int32_t> given;
+  auto next = static_cast<std::int32_t>(vocabulary_size);
+  for (AddedToken& token : tokens) {
+    if (token.content.empty()) continue;
+    auto [place, is_new] = given.emplace(token.content, 0);
+    if (is_new) {
+      const std::optional<std::int32_t> known = lookup(token.content);
+      place->second = known ? *known : next;
+      // A vocabulary with holes has ids beyond its size: a new token must not share one.
+      next = std::max(next, static_cast<std::int32_t>(place->second + 1));
+    }
+    token.id = place->second;
+  }
+}
+
+}  // namespace precast::text

@@ -1,0 +1,62 @@
+// TokenizerSettings: what the small JSON files beside a vocabulary say about special tokens and lengths.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <text/tokenizer_added_tokens.hpp>
+
+#include <precast/io/config.hpp>
+
+namespace precast::text {
+
+/// The largest vocabulary file that is read; real ones take a few MB.
+inline constexpr std::size_t largest_vocabulary_file = std::size_t{64} << 20;
+/// The largest id that a token may have: a vocabulary of 16 million is beyond belief.
+inline constexpr std::int64_t largest_token_id = (std::int64_t{1} << 24) - 1;
+
+/// tokenizer_config.json, special_tokens_map.json and added_tokens.json, with the precedence that
+/// transformers 5 gives them: a list of all added tokens in the config makes it ignore the other files.
+class TokenizerSettings {
+ public:
+  /// Reads what is there of a tokenizer folder; `tokenizer_json` is its tokenizer.json where it has one.
+  /// Throws InputError that names the file.
+  static TokenizerSettings read(const std::filesystem::path& folder,
+                                const std::optional<io::Config>& tokenizer_json);
+
+  /// The special token of a role ("eos_token"), or `fallback`.
+  std::string role(const std::string& name, const std::string& fallback) const;
+
+  /// All added tokens in the order in which they get their ids: the listed ones, those with a role, the extra
+  /// ones. `role_defaults` fills roles that the files leave open; `extra_default` stands where no file names
+  /// extra tokens.
+  std::vector<AddedToken> added_tokens(const std::map<std::string, std::string>& role_defaults,
+                                       const std::vector<std::string>& extra_default) const;
+
+  /// The longest text in tokens that the model takes, where a file names one that is believable.
+  std::optional<std::int64_t> model_max_length() const { return model_max_length_; }
+  /// How many <extra_id_N> a T5 vocabulary is followed by.
+  std::int64_t extra_ids() const { return extra_ids_; }
+
+ private:
+  void read_config(const io::Config& config);
+  void read_special_tokens_map(const io::Config& config);
+
+  std::map<std::int64_t, AddedToken> listed_;
+  std::map<std::string, AddedToken> roles_;
+  std::optional<std::vector<AddedToken>> extra_;
+  std::optional<std::int64_t> model_max_length_;
+  std::int64_t extra_ids_ = 100;
+};
+
+/// Gives each added token its id: the vocabulary's where it knows the content, else the next free one. Throws
+/// InputError for a folder whose tokens make no sense together.
+void assign_ids(std::vector<AddedToken>& tokens, std::size_t vocabulary_size,
+                const std::function<std::optional<std::int32_t>(std::string_view)>& lookup);
+
+}  // namespace precast::text

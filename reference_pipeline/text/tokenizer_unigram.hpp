@@ -1,0 +1,45 @@
+// UnigramModel: the best way to write a word as pieces of a vocabulary with scores.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace precast::text {
+
+/// A piece and the logarithm of its probability. Its id is its place in the vocabulary.
+struct ScoredPiece {
+  std::string text;
+  double score = 0;
+};
+
+/// A unigram language model (Kudo 2018, "Subword Regularization"), with the arithmetic of the tokenizers
+/// library: sums in f64, the first of equal paths, 10 below the lowest score for an unknown character,
+/// neighbouring unknowns as one.
+class UnigramModel {
+ public:
+  UnigramModel() = default;
+  /// `unknown_id` must be a place in `pieces`; of pieces with the same text the last counts.
+  UnigramModel(std::vector<ScoredPiece> pieces, std::int32_t unknown_id);
+
+  std::size_t size() const { return scores_.size(); }
+  std::optional<std::int32_t> lookup(std::string_view text) const;
+  /// Appends the ids of a word's best pieces. The word is valid UTF-8.
+  void append(std::string_view word, std::vector<std::int32_t>& ids) const;
+
+ private:
+  struct Entry {
+    std::string text;
+    std::int32_t id;
+  };
+
+  std::vector<Entry> sorted_;
+  std::vector<double> scores_;
+  std::int32_t unknown_id_ = 0;
+  double unknown_score_ = 0;
+};
+
+}  // namespace precast::text
