@@ -9,10 +9,6 @@
 #include <cli/commands.hpp>
 #include <cli/interrupt.hpp>
 
-#ifndef PRECAST_VERSION
-#define PRECAST_VERSION "0.1.0"
-#endif
-
 namespace precast::cli {
 
 namespace {

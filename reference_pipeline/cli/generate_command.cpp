@@ -1,0 +1,199 @@
+// precast generate: from prompts to pictures.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <cli/arguments.hpp>
+#include <cli/commands.hpp>
+#include <cli/latents_file.hpp>
+#include <cli/model_path.hpp>
+#include <cli/output.hpp>
+#include <cli/parameters_text.hpp>
+#include <cli/picture_run.hpp>
+#include <cli/run_options.hpp>
+#include <cli/trace_file.hpp>
+#include <image/png.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+struct GenerateOptions {
+  RunOptions run;
+  PolicyOptions policy;
+  std::optional<int> batch;
+  std::string image, latents, save_latents, trace;
+  std::optional<double> strength;
+  std::string output = "out.png";
+  bool json = false;
+};
+
+void add_options(CLI::App& command, GenerateOptions& options) {
+  add_run_options(command, options.run);
+  add_integer(command, "--batch", options.batch, 1, 10000, "Pictures for each prompt; default 1");
+  CLI::Option* image = command.add_option("--image", options.image, "PNG to start from (image to image)");
+  image->type_name("FILE");
+  command
+      .add_option_function<std::string>(
+          "--strength", [&](const std::string& text) { options.strength = parse_real("--strength", text, 0, 1); },
+          "How much of --image to replace: 0 keeps it, 1 ignores it; default 0.6")
+      ->type_name("S")
+      ->needs(image);
+  add_policy_options(command, options.policy);
+  add_component_options(command, options.policy);
+  const std::string group = "Files";
+  command.add_option("--output", options.output, "PNG to write; out-1.png, out-2.png … where there are several")
+      ->type_name("FILE")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--latents", options.latents,
+                  "safetensors with one tensor 'latents', packed [pictures, tokens, channels]: the noise to start from")
+      ->type_name("FILE")
+      ->group(group)
+      ->excludes(image);
+  command.add_option("--save-latents", options.save_latents, "Writes the final latents, packed in the same way")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--trace", options.trace,
+                  "JSON of every op: path, dtypes, shape, largest value, inf and NaN; and on stderr the first value\n"
+                  "that is not finite, with the option that cures it")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_flag("--json", options.json, "What was made, as JSON on stdout");
+  command.footer(
+      "Examples:\n"
+      "  precast generate --prompt \"a large red circle on a blue background, at the left\"\n"
+      "  precast generate --prompt \"a star\" \"a ring\" --batch 2 --seed 7 --output shapes.png\n"
+      "  precast generate --model ~/FLUX.1-dev --prompt \"a lighthouse\" --preset memory --steps 20 --width 768 "
+      "--height 512\n"
+      "  precast generate --prompt \"a green square\" --image out.png --strength 0.8 --output again.png\n"
+      "  precast generate --prompt \"a cross\" --precision f16 --trace trace.json      where does f16 overflow?\n"
+      "\n"
+      "--precision sets the precision of all components and keeps the preset's other options; without --preset it is\n"
+      "a plain policy. --upcast-*, --flash and --no-flash change the preset; the options of a component come last.");
+}
+
+/// Every file that will be written: none twice, and none that cannot be.
+void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures) {
+  std::vector<std::filesystem::path> files = pictures;
+  for (const std::string& name : {options.save_latents, options.trace})
+    if (!name.empty()) files.emplace_back(name);
+  std::set<std::filesystem::path> seen;
+  for (const auto& file : files) {
+    if (!seen.insert(std::filesystem::absolute(file).lexically_normal()).second)
+      throw UsageError(io::shown(file) + " would be written twice: give each output a name of its own");
+    require_writable(file);
+  }
+  static constexpr std::array<std::string_view, 8> others{".jpg", ".jpeg", ".webp", ".bmp",
+                                                          ".gif", ".tif",  ".tiff", ".avif"};
+  const std::string extension = std::filesystem::path(options.output).extension().string();
+  if (std::find(others.begin(), others.end(), extension) != others.end())
+    throw UsageError("--output is '" + options.output + "': only PNG is written");
+}
+
+Json result_json(const GenerateOptions& options, const PictureRun& run, const flux::ComponentChoices& choices,
+                 const std::string& model, const std::vector<std::filesystem::path>& files) {
+  const flux::Result& result = run.result;
+  const auto optional = [](const auto& value) { return value ? Json(*value) : Json(); };
+  Json pictures = Json::array();
+  for (std::size_t i = 0; i < files.size(); ++i)
+    pictures.push_back({{"file", files[i].string()},
+                        {"prompt", result.prompts[i]},
+                        {"width", result.images[i].width},
+                        {"height", result.images[i].height},
+                        {"all_black", static_cast<bool>(run.all_black[i])}});
+  Json settings{{"steps", optional(result.used.steps)},
+                {"guidance", optional(result.used.guidance)},
+                {"max_sequence_length", optional(result.used.max_sequence_length)},
+                {"width", optional(result.used.width)},
+                {"height", optional(result.used.height)},
+                {"batch", result.used.batch}};
+  if (!options.image.empty()) {
+    settings["image"] = options.image;
+    settings["strength"] = result.used.strength;
+  }
+  const std::string advice = run.advice();
+  const auto file_or_null = [](const std::string& name) { return name.empty() ? Json() : Json(name); };
+  return {{"pictures", pictures},
+          {"model", model},
+          {"seed", result.used.seed},
+          {"settings", settings},
+          {"precision", policy_text(choices)},
+          {"policies",
+           {{"transformer", to_string(choices.transformer)},
+            {"text_encoder", to_string(choices.text_encoder)},
+            {"vae", to_string(choices.vae)}}},
+          {"seconds",
+           {{"load", result.load_seconds},
+            {"text", result.text_seconds},
+            {"denoise", result.denoise_seconds},
+            {"decode", result.decode_seconds},
+            {"total", run.seconds}}},
+          {"peak_bytes", result.peak_bytes},
+          {"estimated_peak_bytes", run.estimated_bytes},
+          {"non_finite",
+           {{"latents", run.non_finite_latents},
+            {"ops", run.trace ? Json(run.trace->non_finite_values()) : Json()},
+            {"advice", advice.empty() ? Json() : Json(advice)}}},
+          {"latents", file_or_null(options.save_latents)},
+          {"trace", file_or_null(options.trace)}};
+}
+
+void write_pictures(const GenerateOptions& options, const PictureRun& run, const flux::ComponentChoices& choices,
+                    const std::string& model, const std::vector<std::filesystem::path>& files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const PictureFacts facts{run.result.prompts[i], model,        policy_text(choices),      static_cast<std::int64_t>(i),
+                             static_cast<std::int64_t>(files.size()), !options.image.empty(), !options.latents.empty()};
+    const std::array texts{image::PngText{"parameters", parameters_text(run.result.used, facts)}};
+    image::write_png(files[i], run.result.images[i], texts);
+  }
+}
+
+void generate(const GenerateOptions& options) {
+  flux::Request request = options.run.request();
+  request.batch = options.batch.value_or(1);
+  if (options.strength) request.strength = *options.strength;
+  const auto files = numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
+  if (files.size() > 10000) throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) +
+                                             " pictures: 10000 are the most in one run");
+  check_outputs(options, files);
+  options.run.set_threads();
+  if (!options.image.empty()) request.image = image::read_png(options.image).image;
+  if (!options.latents.empty()) {
+    request.latents = read_latents(options.latents);
+    if (request.latents->shape()[0] != static_cast<std::int64_t>(files.size()))
+      throw io::file_error(options.latents, "tensor 'latents' has shape " + to_string(request.latents->shape()) +
+                                                ": --prompt and --batch ask for " + std::to_string(files.size()) +
+                                                " pictures");
+  }
+  const auto model = model_path(options.run.model);
+  const std::string name = model_name(model, options.run.model.empty());
+  const PolicyChoice base = options.policy.automatic() ? chosen_by_auto(model, request) : PolicyChoice{};
+  const flux::ComponentChoices choices = resolved_components(options.policy, base);
+  const flux::FluxPipeline pipeline(model, choices);
+  const PictureRun run = run_pipeline(pipeline, request, !options.trace.empty(), progress_on_stderr());
+  write_pictures(options, run, choices, name, files);
+  if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
+  if (!options.trace.empty()) write_trace(options.trace, *run.trace);
+  if (const std::string advice = run.advice(); !advice.empty()) std::cerr << "precast: warning: " << advice << "\n";
+  if (options.json) return print(result_json(options, run, choices, name, files));
+  for (const auto& file : files) std::cerr << "wrote " << io::shown(file) << "\n";
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app) {
+  const auto options = std::make_shared<GenerateOptions>();
+  CLI::App* command = app.add_subcommand("generate", "Makes pictures from prompts");
+  add_options(*command, *options);
+  command->callback([options] { generate(*options); });
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,60 @@
+#include <cli/latents_file.hpp>
+
+#include <array>
+#include <cstring>
+
+#include <precast/io/safetensors.hpp>
+#include <precast/io/write_safetensors.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+template <class T, class ToF32>
+void widen(std::span<const std::byte> bytes, std::span<f32> to, ToF32&& to_f32) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    T value;  // a file's bytes need not be aligned
+    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    to[i] = to_f32(value);
+  }
+}
+
+/// Whether the entry has dtype T; then its values are widened into `to`.
+template <class T>
+bool widened(const io::TensorEntry& entry, std::span<f32> to) {
+  if (entry.dtype.info != dtype_info<T>) return false;
+  widen<T>(entry.bytes, to, [](T value) { return convert<f32>(value); });
+  return true;
+}
+
+}  // namespace
+
+Tensor<f32> read_latents(const std::filesystem::path& file) {
+  const io::SafetensorsFile source(file);
+  const io::TensorEntry* entry = source.lookup("latents");
+  if (!entry)
+    throw io::file_error(file, "has no tensor 'latents': give a file that --save-latents wrote, or one like it");
+  if (source.tensors().size() != 1)
+    throw io::file_error(file, "holds " + std::to_string(source.tensors().size()) +
+                                   " tensors: a latents file holds 'latents' alone");
+  if (entry->shape.rank() != 3)
+    throw io::tensor_error(file, "latents", "has shape " + to_string(entry->shape) +
+                                                ": packed latents are [pictures, tokens, channels]");
+  Tensor<f32> latents(entry->shape);
+  const std::span<f32> values = latents.values();
+  const bool known = widened<f32>(*entry, values) || widened<bf16>(*entry, values) || widened<f16>(*entry, values) ||
+                     widened<fp8_e4m3>(*entry, values) || widened<fp8_e5m2>(*entry, values);
+  if (!known && entry->dtype.is_float)
+    widen<double>(entry->bytes, values, [](double value) { return static_cast<f32>(value); });
+  else if (!known)
+    throw io::tensor_error(file, "latents", "has dtype " + std::string(entry->dtype.file_name) +
+                                                ": latents are numbers such as F32, BF16 or F16");
+  return latents;
+}
+
+void write_latents(const std::filesystem::path& file, View<const f32> latents) {
+  const std::array tensors{io::NamedTensor{"latents", latents}};
+  io::write_safetensors(file, tensors);
+}
+
+}  // namespace precast::cli

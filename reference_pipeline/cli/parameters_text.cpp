@@ -1,0 +1,39 @@
+#include <cli/parameters_text.hpp>
+
+#include <cli/output.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+std::string quoted(const std::string& value) {
+  if (value.find_first_of(",:\n\"") == std::string::npos) return value;
+  return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string parameters_text(const flux::Request& used, const PictureFacts& facts) {
+  std::string line;
+  const auto add = [&](const char* key, const std::string& value) {
+    line += (line.empty() ? "" : ", ") + std::string(key) + ": " + quoted(value);
+  };
+  if (used.steps) add("Steps", std::to_string(*used.steps));
+  add("Sampler", "Euler");
+  if (used.guidance) add("CFG scale", shortest(*used.guidance));
+  add("Seed", std::to_string(used.seed));
+  if (used.width && used.height) add("Size", std::to_string(*used.width) + "x" + std::to_string(*used.height));
+  add("Model", facts.model);
+  if (facts.from_image) add("Denoising strength", shortest(used.strength));
+  if (facts.from_latents) add("Initial noise", "latents file");
+  if (facts.pictures > 1) {  // the seed's noise runs on from picture to picture
+    add("Batch size", std::to_string(facts.pictures));
+    add("Batch pos", std::to_string(facts.position));
+  }
+  if (used.max_sequence_length) add("T5 length", std::to_string(*used.max_sequence_length));
+  add("Precision", facts.precision);
+  add("Version", "precast " PRECAST_VERSION);
+  return facts.prompt + "\n" + line;
+}
+
+}  // namespace precast::cli

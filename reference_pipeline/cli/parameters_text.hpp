@@ -1,0 +1,24 @@
+// The text `parameters` in a PNG: prompt and settings, as programs that generate pictures write and read them.
+#pragma once
+
+#include <string>
+
+#include <flux/pipeline.hpp>
+
+namespace precast::cli {
+
+/// What is told of one picture.
+struct PictureFacts {
+  std::string prompt;
+  std::string model;      ///< "shapes"
+  std::string precision;  ///< "fast", "f16+upcast-attention"
+  std::int64_t position = 0, pictures = 1;
+  bool from_image = false;
+  bool from_latents = false;
+};
+
+/// "PROMPT\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x64, Model: shapes, …": the prompt, then one
+/// line of pairs; a value that holds a comma, a colon or a line break is quoted as JSON, as those programs do.
+std::string parameters_text(const flux::Request& used, const PictureFacts& facts);
+
+}  // namespace precast::cli

@@ -1,0 +1,43 @@
+// One run of the pipeline for the command line: watched where that is wanted, stopped by Ctrl-C, and looked over for
+// what is not finite.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <flux/pipeline.hpp>
+#include <precast/watch/trace.hpp>
+
+namespace precast::cli {
+
+/// What a run made, and what is wrong with it.
+struct PictureRun {
+  flux::Result result;
+  double seconds = 0;
+  std::int64_t estimated_bytes = 0;
+  std::int64_t non_finite_latents = 0;
+  std::vector<bool> all_black;          ///< for each picture
+  std::unique_ptr<watch::Trace> trace;  ///< where the run was watched
+
+  /// One line on what is not finite and what cures it, or "" where all is well.
+  std::string advice() const;
+};
+
+/// Generates. Throws what the pipeline throws, and Interrupted.
+PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request& request, bool watched,
+                        const flux::ProgressCallback& progress);
+
+/// Shows on stderr how far a run is.
+flux::ProgressCallback progress_on_stderr();
+
+/// "out-1.png" … "out-3.png" for three pictures, "out.png" for one.
+std::vector<std::filesystem::path> numbered(const std::filesystem::path& file, std::size_t count);
+
+/// Throws InputError that names the file where it cannot be written, before anything is computed for it.
+void require_writable(const std::filesystem::path& file);
+
+}  // namespace precast::cli

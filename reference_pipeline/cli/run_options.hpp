@@ -1,0 +1,39 @@
+// The options that `generate` and `compare` share: prompt, model, seed, sizes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <cli/auto_preset.hpp>
+#include <cli/policy_options.hpp>
+#include <flux/pipeline.hpp>
+
+namespace precast::cli {
+
+struct RunOptions {
+  CLI::Option* prompts = nullptr;
+  std::string model;
+  std::uint64_t seed = 0;
+  std::optional<int> steps, max_sequence_length, width, height, threads;
+  std::optional<double> guidance;
+
+  /// The request that they ask for, of one picture a prompt.
+  flux::Request request() const;
+  /// Tells the library how many threads to use, where that was asked for.
+  void set_threads() const;
+};
+
+/// Adds --prompt, --model, --seed, --steps, --guidance, --max-sequence-length, --width, --height and --threads.
+void add_run_options(CLI::App& command, RunOptions& options);
+
+/// A whole number in [low, high], into `value`.
+CLI::Option* add_integer(CLI::App& command, const std::string& name, std::optional<int>& value, int low, int high,
+                         const std::string& description);
+
+/// What `auto` chooses for a model and a request, told on stderr.
+PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request);
+
+}  // namespace precast::cli
