@@ -1,0 +1,217 @@
+// What both attention kernels are made of: keys and values packed for the multiplier, and products of tiles.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include <precast/host/convert.hpp>
+#include <precast/host/lanes.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/tensor/tensor.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::host {
+
+/// The sizes of an attention and what is added to or hidden from its scores.
+struct AttentionProblem {
+  std::int64_t batch = 0, heads = 0, queries = 0, keys = 0, width = 0;  ///< width: values of a head
+  f32 scale = 1;
+  bool causal = false;     ///< query i sees keys 0 to i
+  View<const f32> bias{};  ///< [heads, queries, keys], or without data
+
+  bool masks() const { return causal || bias.data() != nullptr; }
+  /// How many of the keys query `query` may see.
+  std::int64_t keys_seen_by(std::int64_t query) const { return causal ? std::min(keys, query + 1) : keys; }
+  const f32* bias_row(std::int64_t head, std::int64_t query) const {
+    return bias.data() ? bias.data() + (head * queries + query) * bias.row_stride() : nullptr;
+  }
+};
+
+namespace detail {
+
+/// The dtype that tiles are multiplied in: bf16 pairs where the CPU multiplies them and sums are f32, else the
+/// operand exactly widened to f32.
+template <class Operand, class Accumulate>
+using tile_type = std::conditional_t<std::same_as<Operand, bf16> && std::same_as<Accumulate, f32> && has_bf16_products,
+                                     bf16, f32>;
+
+/// Values of the summed dimension that the multiplier takes at once.
+template <class Tile>
+inline constexpr std::int64_t depth_step = std::same_as<Tile, bf16> ? 2 : 1;
+
+inline constexpr std::int64_t keys_per_block = 64;
+inline constexpr std::int64_t rows_at_once = 6;
+static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0);
+
+constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
+
+/// A row of any dtype as tile values: rounded to the operand dtype, then widened exactly where tiles are f32.
+template <class Operand, class Tile, class From>
+void load_operands(std::span<const From> row, Tile* to) {
+  const std::span<Tile> out(to, row.size());
+  if constexpr (std::same_as<Tile, Operand>) {
+    convert_row<Operand>(row, out);
+  } else {
+    convert_row<f32>(row, out);
+    round_row<Operand>(out);
+  }
+}
+
+/// Row panels times column panels in registers: c = a b, or c = factor(row) c + a b. a is [Rows][depth]; b is
+/// [depth / depth_step][columns][depth_step].
+template <class Tile, int Rows, int Vectors>
+void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride, std::int64_t depth,
+                        f32* c, std::int64_t c_stride, const f32* factors) {
+  std::array<std::array<Lanes, Vectors>, Rows> sums;
+  for (int r = 0; r < Rows; ++r)
+    for (int v = 0; v < Vectors; ++v)
+      sums[r][v] = factors ? Lanes::load(c + r * c_stride + v * Lanes::width) * Lanes::broadcast(factors[r]) : Lanes::zero();
+  constexpr std::int64_t step = depth_step<Tile>;
+  for (std::int64_t k = 0; k < depth; k += step, b += b_stride) {
+    if constexpr (step == 1) {
+      std::array<Lanes, Vectors> right;
+      for (int v = 0; v < Vectors; ++v) right[v] = Lanes::load(b + v * Lanes::width);
+      for (int r = 0; r < Rows; ++r) {
+        const Lanes left = Lanes::broadcast(a[r * a_stride + k]);
+        for (int v = 0; v < Vectors; ++v) sums[r][v] = sums[r][v].plus_product(left, right[v]);
+      }
+    } else {
+      for (int r = 0; r < Rows; ++r)
+        for (int v = 0; v < Vectors; ++v)
+          sums[r][v] = plus_pair_product(sums[r][v], a + r * a_stride + k, b + v * Lanes::width * step);
+    }
+  }
+  for (int r = 0; r < Rows; ++r)
+    for (int v = 0; v < Vectors; ++v) sums[r][v].store(c + r * c_stride + v * Lanes::width);
+}
+
+/// The same with sums rounded to Accumulate after each addition.
+template <class Accumulate>
+void multiply_rounding(const f32* a, std::int64_t a_stride, const f32* b, std::int64_t b_stride, std::int64_t depth,
+                       f32* c, std::int64_t c_stride, bool add, std::int64_t rows, std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    f32* sums = c + r * c_stride;
+    if (!add) std::fill(sums, sums + columns, 0.0f);
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const f32 left = a[r * a_stride + k];
+      for (std::int64_t i = 0; i < columns; ++i)
+        sums[i] = convert_one<f32, false>(convert_one<Accumulate, false>(std::fma(left, b[k * b_stride + i], sums[i])));
+    }
+  }
+}
+
+/// c = a b, or with `factors` c = factor(row) c + a b. `rows` are rounded up to rows_at_once and `columns` to
+/// Lanes::width: a, b and c have room for that.
+template <class Tile, class Accumulate>
+void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride, std::int64_t depth,
+                   f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows, std::int64_t columns) {
+  if constexpr (!std::same_as<Accumulate, f32>) {
+    multiply_rounding<Accumulate>(a, a_stride, b, b_stride, depth, c, c_stride, factors != nullptr, rows,
+                                  rounded_up(columns, Lanes::width));
+  } else {
+    constexpr int most = Lanes::columns_at_once;
+    const auto panel = [&](auto vectors, std::int64_t column) {
+      for (std::int64_t r = 0; r < rows; r += rows_at_once)
+        multiply_registers<Tile, rows_at_once, vectors()>(
+            a + r * a_stride, a_stride, b + column * depth_step<Tile>, b_stride, depth, c + r * c_stride + column,
+            c_stride, factors ? factors + r : nullptr);
+    };
+    std::int64_t column = 0;
+    for (; column + most * Lanes::width <= columns; column += most * Lanes::width)
+      panel(std::integral_constant<int, most>{}, column);
+    const std::int64_t left = (columns - column + Lanes::width - 1) / Lanes::width;
+    if constexpr (most >= 2)
+      if (left == 1) panel(std::integral_constant<int, 1>{}, column);
+    if constexpr (most >= 3)
+      if (left == 2) panel(std::integral_constant<int, 2>{}, column);
+    if constexpr (most >= 4)
+      if (left >= 3) {
+        panel(std::integral_constant<int, 3>{}, column);
+        column += 3 * Lanes::width;
+        if (column < columns) panel(std::integral_constant<int, 1>{}, column);
+      }
+    if constexpr (most < 4) {
+      if (left >= most)
+        for (; column < columns; column += Lanes::width) panel(std::integral_constant<int, 1>{}, column);
+    }
+  }
+}
+
+/// Keys and values of all heads, in blocks of keys_per_block, as the multiplier reads them; zeros where a block or a
+/// head ends early.
+template <class Tile>
+class PackedKeysAndValues {
+ public:
+  static constexpr std::int64_t step = depth_step<Tile>;
+
+  template <class Operand, class K, class V>
+  static PackedKeysAndValues of(const AttentionProblem& problem, View<const K> keys, View<const V> values) {
+    PackedKeysAndValues packed(problem);
+    parallel_for(problem.batch * problem.heads * packed.blocks_, [&](std::int64_t task) {
+      const std::int64_t block = task % packed.blocks_, head = task / packed.blocks_ % problem.heads;
+      const std::int64_t first = block * keys_per_block;
+      const std::int64_t count = std::min(keys_per_block, problem.keys - first);
+      const std::int64_t row = task / packed.blocks_ / problem.heads * problem.keys + first;
+      packed.template pack<Operand>(problem, keys, values, row, head, count, packed.keys_.data() + task * packed.key_block_,
+                                    packed.values_.data() + task * packed.value_block_);
+    });
+    return packed;
+  }
+
+  /// Values of a head, rounded up to what the multiplier takes.
+  std::int64_t depth() const { return depth_; }
+  std::int64_t columns() const { return columns_; }
+  std::int64_t blocks() const { return blocks_; }
+  /// [depth / step][keys_per_block][step]
+  const Tile* keys(std::int64_t batch_and_head, std::int64_t block) const {
+    return keys_.data() + (batch_and_head * blocks_ + block) * key_block_;
+  }
+  /// [keys_per_block / step][columns][step]
+  const Tile* values(std::int64_t batch_and_head, std::int64_t block) const {
+    return values_.data() + (batch_and_head * blocks_ + block) * value_block_;
+  }
+
+ private:
+  explicit PackedKeysAndValues(const AttentionProblem& problem)
+      : depth_(rounded_up(problem.width, step)),
+        columns_(rounded_up(problem.width, Lanes::width)),
+        blocks_((problem.keys + keys_per_block - 1) / keys_per_block),
+        key_block_(depth_ * keys_per_block),
+        value_block_(columns_ * keys_per_block),
+        keys_(Shape{problem.batch * problem.heads, blocks_, key_block_}),
+        values_(Shape{problem.batch * problem.heads, blocks_, value_block_}) {}
+
+  template <class Operand, class K, class V>
+  void pack(const AttentionProblem& problem, View<const K> keys, View<const V> values, std::int64_t row,
+            std::int64_t head, std::int64_t count, Tile* packed_keys, Tile* packed_values) const {
+    // One block in the order of its rows first, so that packing is a transposition within the cache.
+    const std::int64_t width = problem.width, stride = std::max(depth_, columns_);
+    Tensor<Tile> rows(Shape{keys_per_block, stride});
+    const auto load = [&](const auto& from) {
+      std::fill(rows.values().begin(), rows.values().end(), Tile{});
+      for (std::int64_t i = 0; i < count; ++i)
+        load_operands<Operand>(from.row(row + i).subspan(static_cast<std::size_t>(head * width), static_cast<std::size_t>(width)),
+                               rows.data() + i * stride);
+    };
+    load(keys);
+    for (std::int64_t d = 0; d < depth_; d += step)
+      for (std::int64_t i = 0; i < keys_per_block; ++i)
+        for (std::int64_t s = 0; s < step; ++s)
+          packed_keys[d * keys_per_block + i * step + s] = rows.data()[i * stride + d + s];
+    load(values);
+    for (std::int64_t i = 0; i < keys_per_block; i += step)
+      for (std::int64_t d = 0; d < columns_; ++d)
+        for (std::int64_t s = 0; s < step; ++s)
+          packed_values[i * columns_ + d * step + s] = rows.data()[(i + s) * stride + d];
+  }
+
+  std::int64_t depth_, columns_, blocks_, key_block_, value_block_;
+  Tensor<Tile> keys_, values_;
+};
+
+}  // namespace detail
+}  // namespace precast::host

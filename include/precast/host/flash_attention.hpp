@@ -1,0 +1,122 @@
+// Flash attention (Dao et al. 2022) on the host: tiles of scores that never leave the cache, with an online softmax.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <precast/host/attention_tiles.hpp>
+#include <precast/host/vector_math.hpp>
+
+namespace precast::host {
+
+namespace detail {
+
+/// The rows of queries that one task takes.
+inline constexpr std::int64_t flash_rows = 96;
+static_assert(flash_rows % rows_at_once == 0);
+
+/// One tile of queries of one head: its running maxima, sums and weighted values.
+template <class Types, class Tile>
+class FlashTile {
+ public:
+  FlashTile(const AttentionProblem& problem, const PackedKeysAndValues<Tile>& packed)
+      : problem_(problem),
+        packed_(packed),
+        queries_(Shape{flash_rows, packed.depth()}),
+        scores_(Shape{flash_rows, keys_per_block}),
+        weights_(Shape{flash_rows, keys_per_block}),
+        result_(Shape{flash_rows, packed.columns()}) {}
+
+  /// Attends with queries [first, first + rows) of a head; `query_row(i)` and `out_row(i)` are the head's slices.
+  template <class QueryRow, class OutRow>
+  void run(std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t rows, QueryRow&& query_row,
+           OutRow&& out_row) {
+    std::fill(queries_.values().begin(), queries_.values().end(), Tile{});
+    for (std::int64_t i = 0; i < rows; ++i)
+      load_operands<typename Types::operand>(query_row(i), queries_.data() + i * packed_.depth());
+    std::fill(result_.values().begin(), result_.values().end(), 0.0f);
+    std::fill(maxima_.begin(), maxima_.end(), -std::numeric_limits<f32>::infinity());
+    std::fill(sums_.begin(), sums_.end(), 0.0f);
+    const std::int64_t needed = problem_.keys_seen_by(first + rows - 1);
+    for (std::int64_t block = 0; block * keys_per_block < needed; ++block) {
+      const std::int64_t key = block * keys_per_block;
+      const std::int64_t index = batch * problem_.heads + head;
+      multiply_tile<Tile, f32>(queries_.data(), packed_.depth(), packed_.keys(index, block),
+                               keys_per_block * depth_step<Tile>, packed_.depth(), scores_.data(), keys_per_block,
+                               nullptr, rows, keys_per_block);
+      for (std::int64_t i = 0; i < rows; ++i)
+        weigh(i, std::clamp(problem_.keys_seen_by(first + i) - key, std::int64_t{0}, keys_per_block),
+              problem_.bias_row(head, first + i), key);
+      multiply_tile<Tile, f32>(weights_.data(), keys_per_block, packed_.values(index, block),
+                               packed_.columns() * depth_step<Tile>, keys_per_block, result_.data(), packed_.columns(),
+                               factors_.data(), rows, packed_.columns());
+    }
+    for (std::int64_t i = 0; i < rows; ++i) {
+      // Without a mask a sum of 0 means scores of -inf throughout: NaN, as softmax has it.
+      const f32 inverse = sums_[i] == 0 && problem_.masks() ? 0.0f : 1.0f / sums_[i];
+      f32* row = result_.data() + i * packed_.columns();
+      for (std::int64_t d = 0; d < problem_.width; ++d) row[d] *= inverse;
+      store_row<Types::saturate>(std::span<const f32>(row, static_cast<std::size_t>(problem_.width)), out_row(i));
+    }
+  }
+
+ private:
+  /// Turns the scores of row i into weights relative to the largest score so far, `seen` of them.
+  void weigh(std::int64_t i, std::int64_t seen, const f32* bias, std::int64_t key) {
+    f32* scores = scores_.data() + i * keys_per_block;
+    constexpr f32 none = -std::numeric_limits<f32>::infinity();
+    for (std::int64_t j = 0; j < keys_per_block; ++j) scores[j] *= problem_.scale;
+    if (bias)
+      for (std::int64_t j = 0; j < seen; ++j) scores[j] += bias[key + j];
+    for (std::int64_t j = seen; j < keys_per_block; ++j) scores[j] = none;
+    Lanes best = Lanes::broadcast(maxima_[i]);
+    for (std::int64_t j = 0; j < keys_per_block; j += Lanes::width) best = best.max(Lanes::load(scores + j));
+    const f32 maximum = largest_lane(best);
+    const f32 base = maximum == none ? 0.0f : maximum;
+    for (std::int64_t j = 0; j < keys_per_block; ++j) scores[j] = exp_of_negative(scores[j] - base);
+    Lanes sum = Lanes::zero();
+    for (std::int64_t j = 0; j < keys_per_block; j += Lanes::width) sum = sum + Lanes::load(scores + j);
+    factors_[i] = exp_of_negative(maxima_[i] - base);
+    sums_[i] = sums_[i] * factors_[i] + sum_of_lanes(sum);
+    maxima_[i] = maximum;
+    load_operands<typename Types::operand>(std::span<const f32>(scores, keys_per_block),
+                                           weights_.data() + i * keys_per_block);
+  }
+
+  const AttentionProblem& problem_;
+  const PackedKeysAndValues<Tile>& packed_;
+  Tensor<Tile> queries_;
+  Tensor<f32> scores_;
+  Tensor<Tile> weights_;
+  Tensor<f32> result_;
+  std::array<f32, flash_rows> maxima_, sums_, factors_;
+};
+
+}  // namespace detail
+
+/// Attention with tiles of f32 scores. q [B, Sq, H * D], k and v [B, Sk, H * D] are rounded to the operand dtype, the
+/// weights e^(score - running maximum) too; all sums are f32, and the result is rounded once.
+template <class Types, class Q, class K, class V>
+void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
+                     View<typename Types::result> out) {
+  using Tile = detail::tile_type<typename Types::operand, f32>;
+  const auto packed = detail::PackedKeysAndValues<Tile>::template of<typename Types::operand>(problem, k, v);
+  const std::int64_t tiles = (problem.queries + detail::flash_rows - 1) / detail::flash_rows;
+  parallel_for(problem.batch * problem.heads * tiles, [&](std::int64_t task) {
+    const std::int64_t first = task % tiles * detail::flash_rows, head = task / tiles % problem.heads;
+    const std::int64_t batch = task / tiles / problem.heads;
+    const std::int64_t rows = std::min(detail::flash_rows, problem.queries - first);
+    const auto slice = [&](auto row) {
+      return row.subspan(static_cast<std::size_t>(head * problem.width), static_cast<std::size_t>(problem.width));
+    };
+    const std::int64_t top = batch * problem.queries + first;
+    detail::FlashTile<Types, Tile> tile(problem, packed);
+    tile.run(batch, head, first, rows, [&](std::int64_t i) { return slice(q.row(top + i)); },
+             [&](std::int64_t i) { return slice(out.row(top + i)); });
+  });
+}
+
+}  // namespace precast::host

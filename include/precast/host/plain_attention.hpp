@@ -1,0 +1,99 @@
+// Attention as written down: whole rows of scores, kept in the `inside` dtype between the steps.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <precast/host/attention_tiles.hpp>
+#include <precast/host/softmax.hpp>
+
+namespace precast::host {
+
+namespace detail {
+inline constexpr std::int64_t plain_rows = 96;
+static_assert(plain_rows % rows_at_once == 0);
+}  // namespace detail
+
+/// Attention whose scores and weights are stored in the inside dtype. q [B, Sq, H * D], k and v [B, Sk, H * D].
+/// Rounding happens: q, k, v to operand; each score, scaled and biased in f32, to inside; softmax in f32 from these;
+/// each weight to inside, then to operand; the result to result. Sums of products are Accumulate.
+template <class Types, class Q, class K, class V>
+void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
+                     View<typename Types::result> out) {
+  using detail::keys_per_block, detail::plain_rows, detail::depth_step;
+  using Operand = typename Types::operand;
+  using Inside = typename Types::inside;
+  using Tile = detail::tile_type<Operand, typename Types::accumulate>;
+  const auto packed = detail::PackedKeysAndValues<Tile>::template of<Operand>(problem, k, v);
+  const std::int64_t tiles = (problem.queries + plain_rows - 1) / plain_rows;
+  const std::int64_t depth = packed.depth(), columns = packed.columns(), stride = packed.blocks() * keys_per_block;
+  const auto width = static_cast<std::size_t>(problem.width);
+  parallel_for(problem.batch * problem.heads * tiles, [&](std::int64_t task) {
+    const std::int64_t first = task % tiles * plain_rows, index = task / tiles;
+    const std::int64_t head = index % problem.heads, top = index / problem.heads * problem.queries + first;
+    const std::int64_t rows = std::min(plain_rows, problem.queries - first);
+    const auto slice = [&](auto row) { return row.subspan(static_cast<std::size_t>(head) * width, width); };
+    Tensor<Tile> queries(Shape{plain_rows, depth}), weights(Shape{plain_rows, stride});
+    Tensor<f32> scores(Shape{plain_rows, stride}), result(Shape{plain_rows, columns});
+    std::fill(queries.values().begin(), queries.values().end(), Tile{});
+    for (std::int64_t i = 0; i < rows; ++i)
+      detail::load_operands<Operand>(slice(q.row(top + i)), queries.data() + i * depth);
+    for (std::int64_t block = 0; block < packed.blocks(); ++block)
+      detail::multiply_tile<Tile, typename Types::accumulate>(
+          queries.data(), depth, packed.keys(index, block), keys_per_block * depth_step<Tile>, depth,
+          scores.data() + block * keys_per_block, stride, nullptr, rows, keys_per_block);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const std::span<f32> row(scores.data() + i * stride, static_cast<std::size_t>(stride));
+      const std::span<f32> seen = row.first(static_cast<std::size_t>(problem.keys_seen_by(first + i)));
+      const f32* bias = problem.bias_row(head, first + i);
+      for (std::size_t j = 0; j < seen.size(); ++j) seen[j] = bias ? std::fma(seen[j], problem.scale, bias[j]) : seen[j] * problem.scale;
+      round_row<Inside, Types::saturate>(seen);
+      softmax_row(seen, seen, problem.masks());
+      round_row<Inside>(seen);
+      std::fill(row.begin() + static_cast<std::ptrdiff_t>(seen.size()), row.end(), 0.0f);
+      detail::load_operands<Operand>(std::span<const f32>(row), weights.data() + i * stride);
+    }
+    std::fill(result.values().begin(), result.values().end(), 0.0f);
+    std::array<f32, plain_rows> keep;
+    keep.fill(1.0f);
+    for (std::int64_t block = 0; block < packed.blocks(); ++block)
+      detail::multiply_tile<Tile, typename Types::accumulate>(
+          weights.data() + block * keys_per_block, stride, packed.values(index, block), columns * depth_step<Tile>,
+          keys_per_block, result.data(), columns, keep.data(), rows, columns);
+    for (std::int64_t i = 0; i < rows; ++i)
+      store_row<Types::saturate>(std::span<const f32>(result.data() + i * columns, width), slice(out.row(top + i)));
+  });
+}
+
+/// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold.
+template <class Q, class K>
+f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k) {
+  Tensor<f32> largest(Shape{std::max<std::int64_t>(problem.batch * problem.heads, 1)});
+  parallel_for(problem.batch * problem.heads, [&](std::int64_t index) {
+    const std::int64_t batch = index / problem.heads, head = index % problem.heads;
+    const auto width = static_cast<std::size_t>(problem.width);
+    Tensor<f32> scratch(Shape{2, std::max<std::int64_t>(problem.width, 1)});
+    const auto load = [&](const auto& from, std::int64_t row, f32* to) {
+      return row_in_f32(from.row(row).subspan(static_cast<std::size_t>(head) * width, width), to).data();
+    };
+    f32 most = 0;
+    for (std::int64_t i = 0; i < problem.queries; ++i) {
+      const f32* query = load(q, batch * problem.queries + i, scratch.data());
+      const f32* bias = problem.bias_row(head, i);
+      for (std::int64_t j = 0; j < problem.keys_seen_by(i); ++j) {
+        const f32* key = load(k, batch * problem.keys + j, scratch.data() + problem.width);
+        const f32 dot = sum_of(problem.width, [&](std::int64_t d) { return query[d] * key[d]; });
+        const f32 score = std::fabs(dot * problem.scale + (bias ? bias[j] : 0.0f));
+        most = score > most ? score : most;
+      }
+    }
+    largest.data()[index] = most;
+  });
+  f32 most = 0;
+  for (std::int64_t i = 0; i < problem.batch * problem.heads; ++i) most = std::max(most, largest.data()[i]);
+  return most;
+}
+
+}  // namespace precast::host
