@@ -13,6 +13,7 @@
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
 #include <precast/io/component_source.hpp>
+#include <precast/policy/paths.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <sampling/torch_random.hpp>
 #include <text/clip_tokenizer.hpp>
@@ -57,10 +58,13 @@ struct FluxPipeline::Parts {
   text::T5Tokenizer t5_tokenizer;
 
   int clip_length() const {
-    const int limit = clip_tokenizer.model_max_length().value_or(longest_clip);
-    return static_cast<int>(std::min<std::int64_t>(limit, model.clip.max_position_embeddings));
+    const std::int64_t limit = clip_tokenizer.model_max_length().value_or(longest_clip);
+    return static_cast<int>(std::min(limit, model.clip.max_position_embeddings));
   }
-  int default_t5_length() const { return std::min(longest_t5, t5_tokenizer.model_max_length().value_or(longest_t5)); }
+  int default_t5_length() const {
+    const std::int64_t limit = t5_tokenizer.model_max_length().value_or(longest_t5);
+    return static_cast<int>(std::min<std::int64_t>(limit, longest_t5));
+  }
 
   PackedLayout layout(const Request& request) const {
     const std::int64_t factor = model.vae.factor();
@@ -156,7 +160,7 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::sp
   });
   result.load_seconds += seconds_since(start);
   if (progress) progress({"encode image", 0, 1});
-  const image::Image resized = image::resize_lanczos(*request.image, *request.width, *request.height);
+  const image::Image resized = image::resize(*request.image, *request.width, *request.height);
   const vae::Moments moments = encoder->encode(image::to_tensor(resized));
   const Tensor<f32> sample_noise = generator.randn(Shape{1, packed.channels, packed.height, packed.width});
   Tensor<f32> sample(sample_noise.shape());
@@ -231,7 +235,9 @@ void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback&
                               Shape{packed.tokens(), packed.token_channels()});
     const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
                                        static_cast<f32>(model.vae.shift_factor));
-    result.images.push_back(image::from_tensor(decoder->decode(latents)));
+    image::Pictures decoded = image::to_images(decoder->decode(latents));
+    result.images.push_back(std::move(decoded.images.front()));
+    result.nan_values += decoded.nan;
     result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
   }
   if (progress) progress({"decode", count, count});

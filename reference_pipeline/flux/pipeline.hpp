@@ -69,6 +69,7 @@ struct Result {
   std::vector<std::string> prompts;    ///< for each picture, its prompt
   double load_seconds = 0, text_seconds = 0, denoise_seconds = 0, decode_seconds = 0;
   std::int64_t peak_bytes = 0;         ///< of tensor memory
+  std::int64_t nan_values = 0;         ///< values of pixels that were NaN, and are black
   Request used;                        ///< the request with every default filled in (without image and latents)
 };
 
