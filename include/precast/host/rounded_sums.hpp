@@ -1,14 +1,13 @@
 // Products whose sums are kept in a format narrower than f32: every addition rounds to it. Right, and slow.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/convert.hpp>
-#include <precast/tensor/view.hpp>
 
 namespace precast::host {
 
@@ -27,16 +26,15 @@ inline f32 add_rounded(f32 sum, f32 product) {
 }
 
 /// sums[f] = x . weights[f], added up one by one in order with each sum rounded to Accumulate. x and weights are f32
-/// operands; weights lie transposed: `width` features beside each other for every column.
-template <ScalarDtype Accumulate, std::int64_t Width>
-void rounded_sums(const f32* x, const f32* weights, std::int64_t columns, f32* sums) {
-  f32 running[Width] = {};
+/// operands; weights lie transposed, [columns, features].
+template <ScalarDtype Accumulate>
+void rounded_sums(const f32* x, const f32* weights, std::int64_t columns, std::int64_t features, f32* sums) {
+  std::fill_n(sums, features, 0.0f);
   for (std::int64_t k = 0; k < columns; ++k) {
     const f32 value = x[k];
-    for (std::int64_t f = 0; f < Width; ++f)
-      running[f] = add_rounded<Accumulate>(running[f], value * weights[k * Width + f]);
+    const f32* const row = weights + k * features;
+    for (std::int64_t f = 0; f < features; ++f) sums[f] = add_rounded<Accumulate>(sums[f], value * row[f]);
   }
-  for (std::int64_t f = 0; f < Width; ++f) sums[f] = running[f];
 }
 
 }  // namespace precast::host

@@ -1,0 +1,97 @@
+// Convolution on the host: the patches of a block of pixels, as rows, times the weight. Pixels lie channel by channel
+// beside each other, so a row of a patch is one copy; for n output channels the copies cost about 1/n of the products.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/matmul.hpp>
+#include <precast/host/onednn.hpp>
+#include <precast/host/operands.hpp>
+#include <precast/host/panel_product.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::host {
+
+/// The sizes of a convolution: from [batch, height, width, channels] to [batch, out_height, out_width, features].
+struct ConvSizes {
+  std::int64_t batch, height, width, channels;
+  std::int64_t kernel_height, kernel_width, stride, pad_top, pad_left;
+  std::int64_t out_height, out_width;
+
+  std::int64_t pixels() const { return batch * out_height * out_width; }
+  std::int64_t patch() const { return kernel_height * kernel_width * channels; }
+};
+
+namespace detail {
+
+struct PatchScratch;
+
+/// Writes the patch [kernel_height, kernel_width, channels] under an output pixel as operands; zeros outside.
+template <class Operand, bool Saturates, OneDnnOperand Multiplied, class X>
+void gather_patch(View<const X> x, const ConvSizes& sizes, std::int64_t pixel, Multiplied* patch) {
+  const std::int64_t column = pixel % sizes.out_width, rest = pixel / sizes.out_width;
+  const std::int64_t row = rest % sizes.out_height, picture = rest / sizes.out_height;
+  const std::int64_t top = row * sizes.stride - sizes.pad_top, left = column * sizes.stride - sizes.pad_left;
+  const std::int64_t first = std::clamp<std::int64_t>(-left, 0, sizes.kernel_width);
+  const std::int64_t last = std::clamp<std::int64_t>(sizes.width - left, first, sizes.kernel_width);
+  const std::int64_t channels = sizes.channels, run = sizes.kernel_width * channels;
+  const auto copy = [&](const X* from, std::int64_t count, Multiplied* to) {
+    operand_row<Operand, Saturates>(std::span<const X>(from, static_cast<std::size_t>(count)),
+                                    std::span<Multiplied>(to, static_cast<std::size_t>(count)));
+  };
+  for (std::int64_t i = 0; i < sizes.kernel_height; ++i, patch += run) {
+    const std::int64_t y = top + i;
+    if (y < 0 || y >= sizes.height || first == last) {
+      std::fill_n(patch, run, Multiplied{});
+      continue;
+    }
+    std::fill_n(patch, first * channels, Multiplied{});
+    std::fill_n(patch + last * channels, run - last * channels, Multiplied{});
+    const X* const from = x.data() + ((picture * sizes.height + y) * sizes.width + left + first) * x.row_stride();
+    if (x.row_stride() == channels) {
+      copy(from, (last - first) * channels, patch + first * channels);
+    } else {
+      for (std::int64_t j = first; j < last; ++j)
+        copy(from + (j - first) * x.row_stride(), channels, patch + j * channels);
+    }
+  }
+}
+
+template <class Types, OneDnnOperand Multiplied, class X>
+void blocked_conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
+                  const Epilogue& epilogue, View<typename Types::result> out) {
+  constexpr std::int64_t pixels_per_block = 256;
+  const std::int64_t block = std::min(pixels_per_block, sizes.pixels()), columns = sizes.patch();
+  const PanelProduct<Types, Multiplied> product(weight, epilogue, sizes.pixels(), block, columns);
+  parallel_for(product.blocks(), [&](std::int64_t task) {
+    const std::int64_t first = product.first_row(task), count = product.rows_of(task);
+    auto* const patches = reinterpret_cast<Multiplied*>(
+        thread_scratch<PatchScratch>(static_cast<std::size_t>(count * columns) * sizeof(Multiplied)));
+    for (std::int64_t p = 0; p < count; ++p)
+      gather_patch<typename Types::operand, Types::saturate>(x, sizes, first + p, patches + p * columns);
+    for (std::int64_t panel = 0; panel < product.panels(); ++panel) product.run(task, panel, patches, out);
+  });
+}
+
+}  // namespace detail
+
+/// out [pixels, features] = activate(patches of x times weight [features, kernel_height * kernel_width * channels]^T
+/// + bias), with the rounding of `matmul_transposed`. Shapes must fit; ops check them.
+template <class Types, class X>
+void conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
+          const Epilogue& epilogue, View<typename Types::result> out) {
+  if (out.elements() == 0) return;
+  const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
+                                  sizes.out_height == sizes.height && sizes.out_width == sizes.width;
+  if (patches_are_pixels) return matmul_transposed<Types>(x, weight, epilogue, out);
+  if constexpr (std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::operand, bf16>)
+    if (multiplies_bf16()) return detail::blocked_conv<Types, bf16>(x, weight, sizes, epilogue, out);
+  detail::blocked_conv<Types, f32>(x, weight, sizes, epilogue, out);
+}
+
+}  // namespace precast::host

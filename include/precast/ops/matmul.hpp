@@ -1,0 +1,57 @@
+// matmul: products of two tensors that are both results of ops. For weights, linear() is the op.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <precast/host/matmul.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/tensor/as_view.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast {
+
+namespace detail {
+
+/// The row of the op table for a product of two results: what is stored of the right side is its own dtype.
+template <class Types, class Right>
+using with_storage = Precisions<Right, typename Types::operand, typename Types::accumulate, NoDtype,
+                                typename Types::result, Types::saturate>;
+
+}  // namespace detail
+
+/// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype, sums kept in
+/// its accumulate dtype, results rounded once. Throws ShapeError where shapes do not fit, or K is 0.
+template <PolicyType P, ScalarArray A, ScalarArray B>
+Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, const B& b) {
+  const auto left = as_view(a);
+  const auto right = as_view(b);
+  if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
+    detail::shapes_do_not_fit("matmul_transposed", left.shape(), right.shape(), "are not [..., M, K] and [N, K]");
+  return detail::run_op<Matmul, precisions<P, Matmul>>(
+      "matmul", left.shape().with_back(right.rows()), [&]<class Types>(Types, auto out) {
+        host::matmul_transposed<detail::with_storage<Types, value_type_of<B>>>(left, right, host::Epilogue{}, out);
+      });
+}
+
+/// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is turned over first, which costs 1/M of
+/// the product.
+template <PolicyType P, ScalarArray A, ScalarArray B>
+Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
+  const auto left = as_view(a);
+  const auto right = as_view(b);
+  if (right.shape().rank() != 2 || left.columns() != right.rows() || left.columns() == 0)
+    detail::shapes_do_not_fit("matmul", left.shape(), right.shape(), "are not [..., M, K] and [K, N]");
+  Tensor<value_type_of<B>> turned(Shape{right.columns(), right.rows()});
+  constexpr std::int64_t rows_per_task = 32;
+  host::parallel_for((turned.rows() + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
+    const std::int64_t first = task * rows_per_task, end = std::min(turned.rows(), first + rows_per_task);
+    for (std::int64_t k = 0; k < right.rows(); ++k)
+      for (std::int64_t n = first; n < end; ++n)
+        turned.data()[n * right.rows() + k] = right.row(k)[static_cast<std::size_t>(n)];
+  });
+  return matmul_transposed<P>(left, turned);
+}
+
+}  // namespace precast
