@@ -34,7 +34,17 @@ class Conv2d {
 
  private:
   static ConvWeight<P> packed(const Parameters& place, std::int64_t in_channels, std::int64_t out_channels,
-                              std::int64_t kernel);
+                              std::int64_t kernel) {
+    const Parameters weight = place / "weight";
+    const Parameter parameter = weight.find({out_channels, in_channels, kernel, kernel});
+    const Tensor<Storage> bias = load_tensor<Storage>(place / "bias", {out_channels});
+    return ConvWeight<P>(
+        out_channels, in_channels, kernel, kernel,
+        [&](std::int64_t first, View<Storage> rows) {
+          read_values<Storage>(weight, parameter, first * rows.columns(), rows.values());
+        },
+        bias.values());
+  }
 
   ConvWeight<P> weight_;
   std::int64_t kernel_;
