@@ -54,9 +54,12 @@ struct precast::dtype_traits<Block> {
 
 namespace {
 
-template <class P, class S, class C, class A, class R>
-inline constexpr bool is = (same<typename P::storage, S>)&&(same<typename P::compute, C>)&&(
-    same<typename P::accumulate, A>)&&(same<typename P::activation, R>);
+template <class... Ts>
+struct Types {};
+template <class P, class... Expected>
+inline constexpr bool is =
+    same<Types<typename P::storage, typename P::compute, typename P::accumulate, typename P::activation>,
+         Types<Expected...>>;
 
 static_assert(is<Policy<Storage<f32>>, f32, f32, f32, f32>);
 static_assert(is<Policy<Storage<bf16>>, bf16, bf16, f32, bf16>);
