@@ -17,18 +17,18 @@ namespace precast::host {
 namespace detail {
 
 inline constexpr std::int64_t lanes = 16;
-using Lanes = f32 __attribute__((vector_size(lanes * sizeof(f32))));
+using DotLanes = f32 __attribute__((vector_size(lanes * sizeof(f32))));
 
-inline void load(const f32* from, Lanes& to) { std::memcpy(&to, from, sizeof to); }
+inline void load(const f32* from, DotLanes& to) { std::memcpy(&to, from, sizeof to); }
 
 /// Adds the dot products of Rows rows of x with four rows of weights, over `count` columns, to sums[row][feature].
 template <int Rows>
 void add_dots(const f32* x, std::int64_t x_stride, const std::array<const f32*, 4>& weights, std::int64_t count,
               f32* sums, std::int64_t sums_stride) {
-  Lanes partial[Rows][4] = {};
+  DotLanes partial[Rows][4] = {};
   std::int64_t k = 0;
   for (; k + lanes <= count; k += lanes) {
-    Lanes weight[4], value;
+    DotLanes weight[4], value;
     for (int f = 0; f < 4; ++f) load(weights[f] + k, weight[f]);
     for (int r = 0; r < Rows; ++r) {
       load(x + r * x_stride + k, value);
