@@ -79,7 +79,7 @@ class TransformerModel final : public Transformer {
       const watch::Scope scope("context_embedder");
       text_in_.into(input.prompt, x.view().rows_between(0, text));
     }
-    const RotaryTable rotary = rotary_table(config_.axes_dims_rope, rope_theta, positions(input));
+    const RotaryTable rotary = rotary_table(config_.axes_dims_rope, rope_theta, positions(input).values());
     const BlockContext<P> context{conditioning, rotary, text};
     for (std::size_t i = 0; i < double_blocks_.size(); ++i) {
       const watch::Scope scope("transformer_blocks", static_cast<std::int64_t>(i));
