@@ -43,7 +43,7 @@ using tile_type = std::conditional_t<std::same_as<Operand, bf16> && std::same_as
 template <class Tile>
 inline constexpr std::int64_t depth_step = std::same_as<Tile, bf16> ? 2 : 1;
 
-inline constexpr std::int64_t keys_per_block = 64;
+inline constexpr std::int64_t keys_per_block = 128;
 inline constexpr std::int64_t rows_at_once = 6;
 static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0);
 
@@ -104,14 +104,14 @@ void multiply_rounding(const f32* a, std::int64_t a_stride, const f32* b, std::i
   }
 }
 
-/// c = a b, or with `factors` c = factor(row) c + a b. `rows` are rounded up to rows_at_once and `columns` to
-/// Lanes::width: a, b and c have room for that.
+/// c = a b, or with `factors` c = factor(row) c + a b. `columns` is a multiple of Lanes::width; `rows` are rounded up
+/// to rows_at_once: a, c and factors have room for that.
 template <class Tile, class Accumulate>
 void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride, std::int64_t depth,
                    f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows, std::int64_t columns) {
   if constexpr (!std::same_as<Accumulate, f32>) {
     multiply_rounding<Accumulate>(a, a_stride, b, b_stride, depth, c, c_stride, factors != nullptr, rows,
-                                  rounded_up(columns, Lanes::width));
+                                  columns);
   } else {
     constexpr int most = Lanes::columns_at_once;
     const auto panel = [&](auto vectors, std::int64_t column) {
@@ -123,21 +123,15 @@ void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int
     std::int64_t column = 0;
     for (; column + most * Lanes::width <= columns; column += most * Lanes::width)
       panel(std::integral_constant<int, most>{}, column);
-    const std::int64_t left = (columns - column + Lanes::width - 1) / Lanes::width;
-    if constexpr (most >= 2)
-      if (left == 1) panel(std::integral_constant<int, 1>{}, column);
-    if constexpr (most >= 3)
-      if (left == 2) panel(std::integral_constant<int, 2>{}, column);
-    if constexpr (most >= 4)
-      if (left >= 3) {
-        panel(std::integral_constant<int, 3>{}, column);
-        column += 3 * Lanes::width;
-        if (column < columns) panel(std::integral_constant<int, 1>{}, column);
+    // Fewer vectors than a panel has are left: one, two or three.
+    if constexpr (most >= 4) {
+      if (column + 2 * Lanes::width <= columns) {
+        panel(std::integral_constant<int, 2>{}, column);
+        column += 2 * Lanes::width;
       }
-    if constexpr (most < 4) {
-      if (left >= most)
-        for (; column < columns; column += Lanes::width) panel(std::integral_constant<int, 1>{}, column);
     }
+    if constexpr (most >= 2)
+      if (column < columns) panel(std::integral_constant<int, 1>{}, column);
   }
 }
 

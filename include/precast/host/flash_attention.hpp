@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -56,7 +57,8 @@ class FlashTile {
     }
     for (std::int64_t i = 0; i < rows; ++i) {
       // Without a mask a sum of 0 means scores of -inf throughout: NaN, as softmax has it.
-      const f32 inverse = sums_[i] == 0 && problem_.masks() ? 0.0f : 1.0f / sums_[i];
+      const f32 sum = sum_of_lanes(Lanes::load(sums_.data() + i * Lanes::width));
+      const f32 inverse = sum == 0 && problem_.masks() ? 0.0f : 1.0f / sum;
       f32* row = result_.data() + i * packed_.columns();
       for (std::int64_t d = 0; d < problem_.width; ++d) row[d] *= inverse;
       store_row<Types::saturate>(std::span<const f32>(row, static_cast<std::size_t>(problem_.width)), out_row(i));
@@ -68,20 +70,24 @@ class FlashTile {
   void weigh(std::int64_t i, std::int64_t seen, const f32* bias, std::int64_t key) {
     f32* scores = scores_.data() + i * keys_per_block;
     constexpr f32 none = -std::numeric_limits<f32>::infinity();
-    for (std::int64_t j = 0; j < keys_per_block; ++j) scores[j] *= problem_.scale;
-    if (bias)
-      for (std::int64_t j = 0; j < seen; ++j) scores[j] += bias[key + j];
+    // Scores are scaled inside the exponent, unless a bias comes between or a scale below 0 turns their order.
+    f32 scale = problem_.scale;
+    if (bias || scale < 0) {
+      for (std::int64_t j = 0; j < seen; ++j) scores[j] = std::fma(scores[j], scale, bias ? bias[key + j] : 0.0f);
+      scale = 1;
+    }
     for (std::int64_t j = seen; j < keys_per_block; ++j) scores[j] = none;
-    Lanes best = Lanes::broadcast(maxima_[i]);
+    Lanes best = Lanes::broadcast(none);
     for (std::int64_t j = 0; j < keys_per_block; j += Lanes::width) best = best.max(Lanes::load(scores + j));
-    const f32 maximum = largest_lane(best);
+    const f32 maximum = std::max(maxima_[i], largest_lane(best) * scale);
     const f32 base = maximum == none ? 0.0f : maximum;
-    for (std::int64_t j = 0; j < keys_per_block; ++j) scores[j] = exp_of_negative(scores[j] - base);
-    Lanes sum = Lanes::zero();
-    for (std::int64_t j = 0; j < keys_per_block; j += Lanes::width) sum = sum + Lanes::load(scores + j);
+    for (std::int64_t j = 0; j < keys_per_block; ++j) scores[j] = exp_of_negative(std::fma(scores[j], scale, -base));
     factors_[i] = exp_of_negative(maxima_[i] - base);
-    sums_[i] = sums_[i] * factors_[i] + sum_of_lanes(sum);
     maxima_[i] = maximum;
+    f32* sums = sums_.data() + i * Lanes::width;
+    Lanes sum = Lanes::load(sums) * Lanes::broadcast(factors_[i]);
+    for (std::int64_t j = 0; j < keys_per_block; j += Lanes::width) sum = sum + Lanes::load(scores + j);
+    sum.store(sums);
     load_operands<typename Types::operand>(std::span<const f32>(scores, keys_per_block),
                                            weights_.data() + i * keys_per_block);
   }
@@ -92,7 +98,8 @@ class FlashTile {
   Tensor<f32> scores_;
   Tensor<Tile> weights_;
   Tensor<f32> result_;
-  std::array<f32, flash_rows> maxima_, sums_, factors_;
+  std::array<f32, flash_rows> maxima_, factors_;
+  std::array<f32, flash_rows * Lanes::width> sums_;  ///< in lanes, which are only added up at the end
 };
 
 }  // namespace detail

@@ -94,7 +94,7 @@ inline Lanes plus_pair_product(Lanes sums, const bf16* a, const bf16* pairs) {
 inline constexpr bool has_bf16_products = false;
 #endif
 
-/// The largest lane; NaN lanes are passed over only where a later lane is larger.
+/// The largest lane; NaN lanes may be passed over.
 inline f32 largest_lane(Lanes lanes) {
   std::array<f32, Lanes::width> values;
   lanes.store(values.data());

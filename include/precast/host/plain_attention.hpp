@@ -12,7 +12,8 @@
 namespace precast::host {
 
 namespace detail {
-inline constexpr std::int64_t plain_rows = 96;
+/// The rows of queries that one task takes: their scores are to stay in the second-level cache.
+inline constexpr std::int64_t plain_rows = 48;
 static_assert(plain_rows % rows_at_once == 0);
 }  // namespace detail
 
@@ -35,8 +36,13 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
     const std::int64_t head = index % problem.heads, top = index / problem.heads * problem.queries + first;
     const std::int64_t rows = std::min(plain_rows, problem.queries - first);
     const auto slice = [&](auto row) { return row.subspan(static_cast<std::size_t>(head) * width, width); };
-    Tensor<Tile> queries(Shape{plain_rows, depth}), weights(Shape{plain_rows, stride});
+    Tensor<Tile> queries(Shape{plain_rows, depth});
     Tensor<f32> scores(Shape{plain_rows, stride}), result(Shape{plain_rows, columns});
+    // Weights take the place of their scores where both are f32.
+    constexpr bool in_place = std::same_as<Tile, f32>;
+    Tensor<Tile> apart(in_place ? Shape{0} : Shape{plain_rows, stride});
+    Tile* weights = apart.data();
+    if constexpr (in_place) weights = scores.data();
     std::fill(queries.values().begin(), queries.values().end(), Tile{});
     for (std::int64_t i = 0; i < rows; ++i)
       detail::load_operands<Operand>(slice(q.row(top + i)), queries.data() + i * depth);
@@ -53,14 +59,14 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
       softmax_row(seen, seen, problem.masks());
       round_row<Inside>(seen);
       std::fill(row.begin() + static_cast<std::ptrdiff_t>(seen.size()), row.end(), 0.0f);
-      detail::load_operands<Operand>(std::span<const f32>(row), weights.data() + i * stride);
+      detail::load_operands<Operand>(std::span<const f32>(row), weights + i * stride);
     }
     std::fill(result.values().begin(), result.values().end(), 0.0f);
     std::array<f32, plain_rows> keep;
     keep.fill(1.0f);
     for (std::int64_t block = 0; block < packed.blocks(); ++block)
       detail::multiply_tile<Tile, typename Types::accumulate>(
-          weights.data() + block * keys_per_block, stride, packed.values(index, block), columns * depth_step<Tile>,
+          weights + block * keys_per_block, stride, packed.values(index, block), columns * depth_step<Tile>,
           keys_per_block, result.data(), columns, keep.data(), rows, columns);
     for (std::int64_t i = 0; i < rows; ++i)
       store_row<Types::saturate>(std::span<const f32>(result.data() + i * columns, width), slice(out.row(top + i)));
