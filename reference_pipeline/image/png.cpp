@@ -8,6 +8,7 @@
 
 #include <image/png.hpp>
 #include <png.h>
+#include <utf8proc.h>
 
 #include <precast/error.hpp>
 #include <precast/io/atomic_file.hpp>
@@ -100,42 +101,21 @@ struct Writer {
   ~Writer() { png_destroy_write_struct(&png, &info); }
 };
 
-void append_utf8(std::string& text, char32_t c) {
-  const auto put = [&](char32_t byte) { text += static_cast<char>(static_cast<unsigned char>(byte)); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xc0 | (c >> 6));
-    put(0x80 | (c & 0x3f));
-  } else if (c < 0x10000) {
-    put(0xe0 | (c >> 12));
-    put(0x80 | ((c >> 6) & 0x3f));
-    put(0x80 | (c & 0x3f));
-  } else {
-    put(0xf0 | (c >> 18));
-    put(0x80 | ((c >> 12) & 0x3f));
-    put(0x80 | ((c >> 6) & 0x3f));
-    put(0x80 | (c & 0x3f));
-  }
+void append_utf8(std::string& text, std::int32_t point) {
+  std::array<utf8proc_uint8_t, 4> bytes{};
+  const auto count = static_cast<std::size_t>(utf8proc_encode_char(point, bytes.data()));
+  text.append(reinterpret_cast<const char*>(bytes.data()), count);
 }
 
-/// The code points of a text; what is not UTF-8 (overlong and surrogates too) becomes U+FFFD byte by byte.
-std::u32string code_points(std::string_view text) {
-  constexpr char32_t least[] = {0, 0x80, 0x800, 0x10000};
-  std::u32string result;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    const std::size_t more = first < 0x80 ? 0 : first < 0xc2 ? 4 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
-    char32_t c = more == 0 ? first : first & (0x3fu >> more);
-    bool valid = more < 4 && first < 0xf5 && i + more < text.size();
-    for (std::size_t j = 1; valid && j <= more; ++j) {
-      const auto next = static_cast<unsigned char>(text[i + j]);
-      valid = (next & 0xc0) == 0x80;
-      c = (c << 6) | (next & 0x3fu);
-    }
-    valid = valid && c >= least[more] && c <= 0x10ffff && !(c >= 0xd800 && c < 0xe000);
-    result += valid ? c : U'\ufffd';
-    i += valid ? more + 1 : 1;
+/// The code points of a text; a byte that is not part of UTF-8 becomes U+FFFD.
+std::vector<std::int32_t> code_points(std::string_view text) {
+  std::vector<std::int32_t> result;
+  while (!text.empty()) {
+    std::int32_t point = 0;
+    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                         static_cast<utf8proc_ssize_t>(text.size()), &point);
+    result.push_back(length > 0 ? point : 0xfffd);
+    text.remove_prefix(length > 0 ? static_cast<std::size_t>(length) : 1);
   }
   return result;
 }
@@ -159,14 +139,15 @@ ChunkText chunk_text(const PngText& text) {
   if (!allowed)
     throw InputError("a PNG text's key is '" + io::printable(text.key) +
                      "': it must be 1 to 79 ASCII letters, digits or signs");
-  std::u32string points = code_points(text.value);
-  std::ranges::replace(points, U'\0', U' ');
-  ChunkText result{text.key, "", std::ranges::all_of(points, [](char32_t c) { return c < 0x100; })};
-  for (const char32_t c : points) {
+  std::vector<std::int32_t> points = code_points(text.value);
+  std::ranges::replace(points, 0, int{' '});
+  ChunkText result{text.key, "",
+                   std::ranges::all_of(points, [](std::int32_t point) { return point < 0x100; })};
+  for (const std::int32_t point : points) {
     if (result.is_latin1)
-      result.value += static_cast<char>(static_cast<unsigned char>(c));
+      result.value += static_cast<char>(static_cast<unsigned char>(point));
     else
-      append_utf8(result.value, c);
+      append_utf8(result.value, point);
   }
   return result;
 }
