@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -44,9 +43,8 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
     : normalizer_(std::move(normalizer)) {
-  std::set<std::string> seen;
   for (AddedToken& token : tokens) {
-    if (token.content.empty() || !seen.insert(token.content).second) continue;
+    if (token.content.empty()) continue;
     std::string content = token.normalized ? normalizer_(token.content) : token.content;
     if (!content.empty())
       (token.normalized ? normalized_ : written_).push_back({std::move(content), tokens_.size()});

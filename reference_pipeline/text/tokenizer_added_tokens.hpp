@@ -28,7 +28,7 @@ using Normalizer = std::function<std::string(std::string_view)>;
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// Of two tokens with the same content the first counts.
+  /// The tokens' contents must differ; a token without content is never found.
   AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer);
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }

@@ -75,7 +75,7 @@ void TokenizerSettings::read_config(const io::Config& config) {
     if (length <= static_cast<double>(std::numeric_limits<std::int32_t>::max()))
       model_max_length_ = static_cast<std::int64_t>(length);
   }
-  extra_ids_ = config.integer_or("extra_ids", extra_ids_, 0, 100'000);
+  extra_ids_ = config.integer_or("extra_ids", extra_ids_, 0, 10'000);
 }
 
 void TokenizerSettings::read_special_tokens_map(const io::Config& config) {
@@ -120,35 +120,40 @@ std::vector<AddedToken> TokenizerSettings::added_tokens(
     const std::map<std::string, std::string>& role_defaults,
     const std::vector<std::string>& extra_default) const {
   std::vector<AddedToken> tokens;
-  for (const auto& [id, token] : listed_) tokens.push_back(token);
+  std::map<std::string, std::size_t> places;
+  // A token that is declared again keeps its place, and the later flags count; but a list settles its own
+  // tokens.
+  const auto add = [&](std::size_t settled, const AddedToken& token) {
+    const auto [known, is_new] = places.emplace(token.content, tokens.size());
+    if (is_new)
+      tokens.push_back(token);
+    else if (known->second >= settled)
+      tokens[known->second] = token;
+  };
+  for (const auto& [id, token] : listed_) add(0, token);
+  const std::size_t settled = tokens.size();
   for (const char* name : roles) {
     if (const auto found = roles_.find(name); found != roles_.end())
-      tokens.push_back(found->second);
+      add(settled, found->second);
     else if (const auto usual = role_defaults.find(name); usual != role_defaults.end())
-      tokens.push_back(AddedToken{.content = usual->second});
+      add(settled, AddedToken{.content = usual->second});
   }
   if (extra_) {
-    tokens.insert(tokens.end(), extra_->begin(), extra_->end());
+    for (const AddedToken& token : *extra_) add(settled, token);
   } else {
-    for (const std::string& content : extra_default) tokens.push_back(AddedToken{.content = content});
+    for (const std::string& content : extra_default) add(settled, AddedToken{.content = content});
   }
   return tokens;
 }
 
 void assign_ids(std::vector<AddedToken>& tokens, std::size_t vocabulary_size,
                 const std::function<std::optional<std::int32_t>(std::string_view)>& lookup) {
-  std::map<std::string, std::int32_t> given;
   auto next = static_cast<std::int32_t>(vocabulary_size);
   for (AddedToken& token : tokens) {
     if (token.content.empty()) continue;
-    auto [place, is_new] = given.emplace(token.content, 0);
-    if (is_new) {
-      const std::optional<std::int32_t> known = lookup(token.content);
-      place->second = known ? *known : next;
-      // A vocabulary with holes has ids beyond its size: a new token must not share one.
-      next = std::max(next, static_cast<std::int32_t>(place->second + 1));
-    }
-    token.id = place->second;
+    token.id = lookup(token.content).value_or(next);
+    // A vocabulary with holes has ids beyond its size: a new token must not share one.
+    next = std::max(next, token.id + 1);
   }
 }
 

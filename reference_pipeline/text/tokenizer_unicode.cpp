@@ -1,7 +1,8 @@
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <memory>
-#include <new>
+#include <utility>
 
 #include <text/tokenizer_unicode.hpp>
 #include <utf8proc.h>
@@ -22,6 +23,34 @@ void append(std::string& text, char32_t code) {
 }
 
 utf8proc_category_t category(char32_t code) { return utf8proc_category(static_cast<utf8proc_int32_t>(code)); }
+
+/// Marks that Unicode got after version 9, which is what the tokenizers library composes by: to it they are
+/// like letters, which neither combine nor change places. First and last of each range.
+constexpr std::array<std::pair<char32_t, char32_t>, 37> marks_after_unicode_9 = {{
+    {0x7fd, 0x7fd},     {0x898, 0x89f},     {0x8ca, 0x8d3},     {0x9fe, 0x9fe},     {0xc3c, 0xc3c},
+    {0xd3b, 0xd3c},     {0xeba, 0xeba},     {0x1715, 0x1715},   {0x1abf, 0x1ace},   {0x1df6, 0x1dfa},
+    {0xa82c, 0xa82c},   {0x10d24, 0x10d27}, {0x10eab, 0x10eac}, {0x10efd, 0x10eff}, {0x10f46, 0x10f50},
+    {0x10f82, 0x10f85}, {0x11070, 0x11070}, {0x1133b, 0x1133b}, {0x1145e, 0x1145e}, {0x11839, 0x1183a},
+    {0x11930, 0x11930}, {0x1193d, 0x1193e}, {0x11943, 0x11943}, {0x119e0, 0x119e0}, {0x11a34, 0x11a34},
+    {0x11a47, 0x11a47}, {0x11a99, 0x11a99}, {0x11d42, 0x11d42}, {0x11d44, 0x11d45}, {0x11d97, 0x11d97},
+    {0x11f41, 0x11f42}, {0x16ff0, 0x16ff1}, {0x1e08f, 0x1e08f}, {0x1e130, 0x1e136}, {0x1e2ae, 0x1e2ae},
+    {0x1e2ec, 0x1e2ef}, {0x1e4ec, 0x1e4ef},
+}};
+
+bool is_later_mark(char32_t code) {
+  return std::ranges::any_of(marks_after_unicode_9,
+                             [&](const auto& range) { return code >= range.first && code <= range.second; });
+}
+
+void append_composed(std::string& result, std::string_view text) {
+  if (text.empty()) return;
+  utf8proc_uint8_t* output = nullptr;
+  const auto length = utf8proc_map(bytes_of(text), static_cast<utf8proc_ssize_t>(text.size()), &output,
+                                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(output, &std::free);
+  if (length < 0) throw InputError("the text cannot be normalised: " + std::string(utf8proc_errmsg(length)));
+  result.append(reinterpret_cast<const char*>(output), static_cast<std::size_t>(length));
+}
 
 }  // namespace
 
@@ -49,13 +78,20 @@ Character first_character(std::string_view text) {
 }
 
 std::string composed(std::string_view text) {
-  utf8proc_uint8_t* output = nullptr;
-  const auto length = utf8proc_map(bytes_of(text), static_cast<utf8proc_ssize_t>(text.size()), &output,
-                                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(output, &std::free);
-  if (length < 0)
-    throw InputError("the prompt cannot be normalised: " + std::string(utf8proc_errmsg(length)));
-  return {reinterpret_cast<const char*>(output), static_cast<std::size_t>(length)};
+  std::string result;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Character next = first_character(text.substr(at));
+    const std::size_t end = at + next.bytes;
+    if (is_later_mark(next.code)) {
+      append_composed(result, text.substr(begin, at - begin));
+      result += text.substr(at, next.bytes);
+      begin = end;
+    }
+    at = end;
+  }
+  append_composed(result, text.substr(begin));
+  return result;
 }
 
 std::string lower_case(std::string_view text) {

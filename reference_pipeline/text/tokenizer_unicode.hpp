@@ -19,7 +19,7 @@ struct Character {
 };
 Character first_character(std::string_view text);
 
-/// Valid UTF-8 in canonical composition (NFC).
+/// Valid UTF-8 in canonical composition (NFC) by the tables of Unicode 9, as the tokenizers library has it.
 std::string composed(std::string_view text);
 
 /// Valid UTF-8 in lower case, each character by itself: no final sigma, and U+0130 becomes two characters.

@@ -1,0 +1,121 @@
+// AtomicFile: whole or not at all, also on a full disk and when an exception comes in between.
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include <catch2/catch.hpp>
+#include <io/input_errors.hpp>
+#include <support/temporary_folder.hpp>
+#include <sys/resource.h>
+
+#include <precast/io/atomic_file.hpp>
+
+using namespace precast;
+using precast::testing::read_text;
+using precast::testing::refusal;
+using precast::testing::TemporaryFolder;
+using precast::testing::write_text;
+
+namespace {
+
+std::size_t files_in(const std::filesystem::path& folder) {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+}
+
+/// While it lives, no file can grow beyond a size: what a full disk looks like to a program.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) : previous_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &previous_);
+    const rlimit limit{bytes, previous_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &previous_);
+    std::signal(SIGXFSZ, previous_handler_);
+  }
+
+ private:
+  rlimit previous_{};
+  void (*previous_handler_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("atomic file: appears with its whole content at the commit") {
+  const TemporaryFolder folder;
+  const std::filesystem::path target = folder.path() / "out.png";
+  write_text(target, "old");
+  {
+    io::AtomicFile file(target);
+    file.write("new ");
+    file.write(std::string(100'000, 'x'));
+    CHECK(read_text(target) == "old");
+    CHECK(files_in(folder.path()) == 2);
+    file.commit();
+  }
+  CHECK(read_text(target) == "new " + std::string(100'000, 'x'));
+  CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("atomic file: an exception leaves the old file and nothing else") {
+  const TemporaryFolder folder;
+  const std::filesystem::path target = folder.path() / "out.png";
+  write_text(target, "old");
+  try {
+    io::AtomicFile file(target);
+    file.write("half of it");
+    throw Error("interrupted");
+  } catch (const Error&) {
+  }
+  CHECK(read_text(target) == "old");
+  CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("atomic file: a full disk names the file and leaves nothing half-written") {
+  const TemporaryFolder folder;
+  const std::filesystem::path target = folder.path() / "out.png";
+  std::string message;
+  {
+    const SmallDisk disk(4096);
+    try {
+      io::write_file(target, std::string(100'000, 'x'));
+    } catch (const InputError& error) {
+      message = error.what();
+    }
+  }
+  INFO(message);
+  CHECK(message.starts_with(target.string() + ": could not be written: "));
+  CHECK(message.find("free some space") != std::string::npos);
+  CHECK(precast::testing::is_one_line(message));
+  CHECK(files_in(folder.path()) == 0);
+}
+
+TEST_CASE("atomic file: places that cannot be written are named before anything is computed for them") {
+  const TemporaryFolder folder;
+  const std::filesystem::path lost = folder.path() / "no-such-folder" / "out.png";
+  CHECK(refusal(lost, [&] { io::AtomicFile{lost}; }).find("cannot be written: No such file") !=
+        std::string::npos);
+  CHECK(refusal(folder.path(), [&] { io::AtomicFile{folder.path()}; }).find("is a folder") !=
+        std::string::npos);
+  CHECK(refusal("/dev/null", [&] { io::AtomicFile{"/dev/null"}; }).find("not a regular file") !=
+        std::string::npos);
+  CHECK_THROWS_AS(io::AtomicFile(""), InputError);
+  const std::filesystem::path below_file = folder.path() / "file" / "out.png";
+  write_text(folder.path() / "file", "x");
+  CHECK(refusal(below_file, [&] { io::AtomicFile{below_file}; }).find("Not a directory") !=
+        std::string::npos);
+  CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("atomic file: a link stays a link, and its target is replaced") {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "real.txt", "old");
+  std::filesystem::create_symlink("real.txt", folder.path() / "link.txt");
+  io::write_file(folder.path() / "link.txt", "new");
+  CHECK(std::filesystem::is_symlink(folder.path() / "link.txt"));
+  CHECK(read_text(folder.path() / "real.txt") == "new");
+}

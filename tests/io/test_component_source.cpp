@@ -1,0 +1,142 @@
+// Component folders: one file or shards, found as diffusers and transformers find them, and never outside the
+// folder.
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <io/input_errors.hpp>
+#include <support/temporary_folder.hpp>
+#include <sys/stat.h>
+
+#include <precast/io/component_source.hpp>
+#include <precast/io/write_safetensors.hpp>
+#include <precast/tensor/tensor.hpp>
+
+using namespace precast;
+using precast::testing::refusal;
+using precast::testing::TemporaryFolder;
+using precast::testing::write_text;
+
+namespace {
+
+void write_tensor(const std::filesystem::path& file, const std::string& name, f32 value) {
+  const std::vector<f32> values(4, value);
+  const Tensor<f32> tensor(Shape{2, 2}, std::span(values));
+  const io::NamedTensor named{name, tensor};
+  io::write_safetensors(file, std::span(&named, 1));
+}
+
+f32 first_value(const nn::Parameter& parameter) {
+  f32 value = 0;
+  std::memcpy(&value, parameter.bytes.data(), sizeof value);
+  return value;
+}
+
+void expect(const std::string& message, const std::string& words) {
+  INFO(message);
+  CHECK(message.find(words) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("component: a single file, by folder and by path") {
+  const TemporaryFolder folder;
+  write_tensor(folder.path() / "diffusion_pytorch_model.safetensors", "a", 1);
+  for (const std::filesystem::path& path :
+       {folder.path(), folder.path() / "diffusion_pytorch_model.safetensors"}) {
+    std::size_t taken = 0;
+    const io::ComponentSource source(path, [&](std::size_t bytes) { taken += bytes; });
+    CHECK(source.contains("a"));
+    CHECK_FALSE(source.contains("b"));
+    const nn::Parameter parameter = source.find("a");
+    CHECK(parameter.dtype == dtype_info<f32>);
+    CHECK(parameter.shape == Shape{2, 2});
+    CHECK(first_value(parameter) == 1);
+    source.taken(parameter.bytes.size());
+    CHECK(taken == 16);
+    CHECK(source.total_bytes() == 16);
+    CHECK(source.description() == path.string());
+    expect(refusal(path, [&] { source.find("b"); }), "tensor 'b': is missing");
+  }
+}
+
+TEST_CASE("component: where both forms are, each library's own choice") {
+  const TemporaryFolder folder;
+  write_tensor(folder.path() / "single.safetensors", "a", 1);
+  write_tensor(folder.path() / "shard.safetensors", "a", 2);
+  const auto value = [&](const std::string& stem) {
+    const TemporaryFolder component;
+    std::filesystem::copy(folder.path() / "single.safetensors", component.path() / (stem + ".safetensors"));
+    std::filesystem::copy(folder.path() / "shard.safetensors", component.path() / "shard.safetensors");
+    write_text(component.path() / (stem + ".safetensors.index.json"),
+               R"({"weight_map":{"a":"shard.safetensors"}})");
+    return first_value(io::ComponentSource(component.path()).find("a"));
+  };
+  CHECK(value("diffusion_pytorch_model") == 2);
+  CHECK(value("model") == 1);
+}
+
+TEST_CASE("component: shards, of which the index says which tensor to take") {
+  const TemporaryFolder folder;
+  write_tensor(folder.path() / "m-1.safetensors", "a", 1);
+  write_tensor(folder.path() / "m-2.safetensors", "b", 2);
+  std::filesystem::create_symlink(folder.path() / "m-2.safetensors", folder.path() / "link.safetensors");
+  const std::filesystem::path index = folder.path() / "model.safetensors.index.json";
+  write_text(index,
+             R"({"metadata":{"total_size":32},"weight_map":{"a":"m-1.safetensors","b":"link.safetensors"}})");
+  const io::ComponentSource source(folder.path());
+  CHECK(first_value(source.find("a")) == 1);
+  CHECK(first_value(source.find("b")) == 2);
+  CHECK(source.files().size() == 2);
+  CHECK(source.tensors().size() == 2);
+  CHECK(source.total_bytes() == 32);
+
+  const auto refused = [&](const std::filesystem::path& file, const std::string& map,
+                           const std::string& words) {
+    write_text(index, map);
+    expect(refusal(file, [&] { io::ComponentSource{folder.path()}; }), words);
+  };
+  refused(index, "{}", "key 'weight_map': is missing");
+  refused(index, R"({"weight_map":[]})", "key 'weight_map': must be an object");
+  refused(index, R"({"weight_map":{}})", "is empty");
+  refused(index, R"({"weight_map":{"a":3}})", "tensor 'a': must name a file, not 3");
+  for (const std::string outside : {"../m-1.safetensors", "/etc/passwd.safetensors", "sub/m-1.safetensors",
+                                    "..", ".", "", "a\\\\b.safetensors", "m-1.safetensors\\u0000", "m-1.bin"})
+    refused(index, R"({"weight_map":{"a":")" + outside + R"("}})",
+            "which is not a .safetensors file in this folder");
+  refused(folder.path() / "m-3.safetensors", R"({"weight_map":{"a":"m-3.safetensors"}})", "No such file");
+  refused(folder.path() / "m-1.safetensors", R"({"weight_map":{"z":"m-1.safetensors"}})",
+          "tensor 'z': is missing");
+  refused(index, R"({"weight_map":{"a":"m-1.safetensors","a":"m-2.safetensors"}})", "stands there twice");
+}
+
+TEST_CASE("component: no weights, wrong dtypes and odd files are refused") {
+  const TemporaryFolder folder;
+  const std::filesystem::path absent = folder.path() / "absent";
+  expect(refusal(absent, [&] { io::ComponentSource{absent}; }), "is not there");
+  expect(refusal(folder.path(), [&] { io::ComponentSource{folder.path()}; }), "holds no model.safetensors");
+  const std::filesystem::path file = folder.path() / "model.safetensors";
+  const std::string header = R"({"ids":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})";
+  write_text(file, std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header +
+                       std::string(8, '\0'));
+  const io::ComponentSource source(folder.path());
+  CHECK(source.tensors().size() == 1);
+  expect(refusal(file, [&] { source.find("ids"); }), "has dtype I64, which is not a weight's");
+  // A pipe that nobody writes to must not be waited for.
+  const std::filesystem::path pipe = folder.path() / "pipe.safetensors";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  expect(refusal(pipe, [&] { io::ComponentSource{pipe}; }), "is not a regular file");
+}
+
+TEST_CASE("component: the golden folders open, sharded ones too") {
+  const std::filesystem::path models = std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden/models";
+  for (const char* folder : {"dev_f32", "schnell_bf16", "dev_fp8", "static_sharded"})
+    for (const char* component : {"text_encoder", "text_encoder_2", "transformer", "vae"}) {
+      INFO(folder << "/" << component);
+      const io::ComponentSource source(models / folder / component);
+      CHECK(source.tensors().size() > 4);
+    }
+  CHECK(io::ComponentSource(models / "static_sharded/transformer").files().size() > 1);
+}

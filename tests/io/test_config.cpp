@@ -1,0 +1,148 @@
+// Config files: typed getters that name file and key, and JSON that is not taken on trust.
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <io/input_errors.hpp>
+#include <support/temporary_folder.hpp>
+
+#include <precast/io/config.hpp>
+
+using namespace precast;
+using precast::testing::refusal;
+using precast::testing::TemporaryFolder;
+using precast::testing::write_text;
+
+namespace {
+
+const std::filesystem::path file = "/model/config.json";
+
+io::Config config(const std::string& text) { return {file, nlohmann::json::parse(text)}; }
+
+void check_refusal(const std::string& expected, const std::string& text,
+                   const std::function<void(const io::Config&)>& read) {
+  INFO(text);
+  CHECK(refusal(file, [&] { read(config(text)); }) == "/model/config.json: " + expected);
+}
+
+}  // namespace
+
+TEST_CASE("config: values of every type, and null as absent") {
+  const io::Config c =
+      config(R"({"i":-3,"n":2.5,"whole":4,"b":true,"s":"gelu","l":[1,2],"t":["a","b"],"o":{"x":7},
+                                  "null":null,"large":9223372036854775807})");
+  CHECK(c.integer("i", -3, 3) == -3);
+  CHECK(c.integer("large", 0, std::numeric_limits<std::int64_t>::max()) ==
+        std::numeric_limits<std::int64_t>::max());
+  CHECK(c.number("n", 0, 3) == 2.5);
+  CHECK(c.number("whole", 0, 4) == 4);
+  CHECK(c.boolean("b"));
+  CHECK(c.string("s") == "gelu");
+  CHECK(c.integers("l", 1, 2) == std::vector<std::int64_t>{1, 2});
+  CHECK(c.strings("t") == std::vector<std::string>{"a", "b"});
+  CHECK(c.object("o").integer("x", 0, 9) == 7);
+  CHECK_FALSE(c.has("null"));
+  CHECK_FALSE(c.has("absent"));
+  CHECK(c.integer_or("null", 5, 0, 9) == 5);
+  CHECK(c.number_or("absent", 0.5, 0, 1) == 0.5);
+  CHECK(c.boolean_or("absent", true));
+  CHECK(c.string_or("absent", "x") == "x");
+  CHECK_FALSE(c.optional_integer("null", 0, 1).has_value());
+  CHECK(c.optional_integer("whole", 0, 9) == 4);
+}
+
+TEST_CASE("config: what does not fit is refused with file and key") {
+  const auto integer = [](const io::Config& c) { c.integer("x", 1, 64); };
+  check_refusal("key 'x': is missing: get the file anew, or check that it belongs to this kind of model",
+                "{}", integer);
+  check_refusal("key 'x': is missing: get the file anew, or check that it belongs to this kind of model",
+                R"({"x":null})", integer);
+  for (const std::string value :
+       {"0", "65", "-1", "\"3\"", "true", "2.0", "1e3", "9223372036854775808", "18446744073709551615"})
+    check_refusal("key 'x': must be an integer from 1 to 64, not " + nlohmann::json::parse(value).dump() +
+                      ": correct it",
+                  "{\"x\":" + value + "}", integer);
+  check_refusal("key 'x': must be an integer from 1 to 64, not a list: correct it", R"({"x":[3]})", integer);
+  check_refusal(
+      "key 'x': must be an integer from 1 to 64, not \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...: correct "
+      "it",
+      "{\"x\":\"" + std::string(500, 'a') + "\"}", integer);
+
+  const auto number = [](const io::Config& c) { c.number_or("x", 1, 0, 10); };
+  check_refusal("key 'x': must be a number from 0.0 to 10.0, not 10.5: correct it", R"({"x":10.5})", number);
+  check_refusal("key 'x': must be a number from 0.0 to 10.0, not \"3\": correct it", R"({"x":"3"})", number);
+  check_refusal("key 'x': must be a number from 0.0 to 10.0, not true: correct it", R"({"x":true})", number);
+  check_refusal("key 'x': must be true or false, not 1: correct it", R"({"x":1})",
+                [](const io::Config& c) { c.boolean("x"); });
+  check_refusal("key 'x': must be a string, not 1: correct it", R"({"x":1})",
+                [](const io::Config& c) { c.string("x"); });
+  check_refusal("key 'x': must be a list, not 1: correct it", R"({"x":1})",
+                [](const io::Config& c) { c.integers("x", 0, 9); });
+  check_refusal("key 'x': has 0 items, where 1 to 4096 make sense: correct it", R"({"x":[]})",
+                [](const io::Config& c) { c.integers("x", 0, 9); });
+  check_refusal("key 'x': must be an integer from 0 to 9, not 10: correct it", R"({"x":[1,10]})",
+                [](const io::Config& c) { c.integers("x", 0, 9); });
+  check_refusal("key 'x': must be a list of strings, not 1: correct it", R"({"x":["a",1]})",
+                [](const io::Config& c) { c.strings("x"); });
+  check_refusal("key 'x': must be an object, not false: correct it", R"({"x":false})",
+                [](const io::Config& c) { c.object("x"); });
+  check_refusal("key 'x.y': must be a string, not an object: correct it", R"({"x":{"y":{}}})",
+                [](const io::Config& c) { c.object("x").string("y"); });
+  check_refusal("must hold a JSON object, not a list: get the file anew", "[]", [](const io::Config&) {});
+}
+
+TEST_CASE("config: files that are no JSON objects are refused") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "config.json";
+  const auto refused = [&](const std::string& content, const std::string& words) {
+    write_text(path, content);
+    const std::string message = refusal(path, [&] { io::Config::load(path); });
+    INFO(message);
+    CHECK(message.find(words) != std::string::npos);
+  };
+  refused("", "not valid JSON");
+  refused("{\"a\":1", "not valid JSON, at byte 7 of 6");
+  refused("{\"a\":\"\n\"}", "not valid JSON");
+  refused(R"({"a":1,"a":2})", "key 'a' stands there twice");
+  refused(R"({"a":{"b":1,"b\u0000":1,"b":1}})", "key 'b' stands there twice");
+  refused("{\"a\":1e400}", "number that is out of range");
+  refused(std::string(100'000, '['), "deeper than 64 levels");
+  refused("{\"a\":" + std::string(64, '[') + std::string(64, ']') + "}", "deeper than 64 levels");
+  refused("\"text\"", "must hold a JSON object");
+  write_text(path, "{\"a\":" + std::string(63, '[') + std::string(63, ']') + "}");
+  CHECK(io::Config::load(path).has("a"));
+
+  CHECK(refusal(folder.path(), [&] { io::Config::load(folder.path()); }).find("is a folder") !=
+        std::string::npos);
+  const std::filesystem::path absent = folder.path() / "absent.json";
+  CHECK(refusal(absent, [&] { io::Config::load(absent); }).find("No such file") != std::string::npos);
+}
+
+TEST_CASE("config: a damaged file is read or refused, and never crashes") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "config.json";
+  const std::string good = R"({"num_layers": 19, "axes_dims_rope": [16, 56, 56], "guidance_embeds": true,
+    "shift": 3.0, "name": "flux\u00e9", "nested": {"a": [1, {"b": null}]}})";
+  std::mt19937 random(3);
+  int read = 0, refused = 0;
+  for (int i = 0; i < 4000; ++i) {
+    write_text(path, precast::testing::damaged(good, random));
+    try {
+      const io::Config c = io::Config::load(path);
+      c.integer("num_layers", 1, 100);
+      c.integers("axes_dims_rope", 2, 512);
+      c.boolean("guidance_embeds");
+      c.number("shift", 0.01, 100);
+      c.string("name");
+      c.object("nested");
+      ++read;
+    } catch (const InputError& error) {
+      ++refused;
+      if (!precast::testing::is_one_line(error.what())) FAIL_CHECK(error.what());
+    }
+  }
+  CHECK(read > 0);
+  CHECK(refused > 2000);
+}
