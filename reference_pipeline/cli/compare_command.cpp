@@ -1,0 +1,83 @@
+// precast compare: what a policy does to a picture, and what it costs.
+#include <array>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <cli/arguments.hpp>
+#include <cli/commands.hpp>
+#include <cli/comparison.hpp>
+#include <cli/model_path.hpp>
+#include <cli/output.hpp>
+#include <cli/picture_run.hpp>
+#include <cli/run_options.hpp>
+#include <image/png.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+struct CompareOptions {
+  RunOptions run;
+  CLI::Option* policies = nullptr;
+  std::string output = "compare.png";
+  bool markdown = false, json = false;
+};
+
+void compare(const CompareOptions& options) {
+  const flux::Request request = options.run.request();
+  if (request.prompts.size() != 1) throw UsageError("--prompt is given more than once: compare takes one prompt");
+  const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
+  require_writable(options.output);
+  options.run.set_threads();
+  const auto model = model_path(options.run.model);
+  const std::vector<Compared> rows = compare_policies(model, request, policies);
+
+  const std::string prompt = request.prompts.front();
+  std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
+  for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
+  const std::array texts{image::PngText{"parameters", facts}};
+  image::write_png(options.output, comparison_sheet(prompt, rows), texts);
+  if (options.json)
+    return print(Json{{"prompt", prompt},
+                      {"seed", request.seed},
+                      {"model", model_name(model, options.run.model.empty())},
+                      {"reference", rows.front().name},
+                      {"sheet", options.output},
+                      {"policies", comparison_json(rows)}});
+  print(options.markdown ? comparison_markdown(rows) : comparison_text(rows));
+  std::cerr << "wrote " << io::shown(options.output) << "\n";
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app) {
+  const auto options = std::make_shared<CompareOptions>();
+  CLI::App* command =
+      app.add_subcommand("compare", "One prompt and seed under several policies: a contact sheet and a table");
+  add_run_options(*command, options->run);
+  // Bound to no variable, as --prompt is.
+  options->policies =
+      command->add_option("--policies", "Policies, with commas between: presets and precisions, with +upcast-attention,\n"
+                                        "+upcast-matmul, +flash, +no-flash; the first is the reference. Default: all presets")
+          ->type_name("LIST")
+          ->take_all();
+  command->add_option("--output", options->output, "PNG of the contact sheet to write")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->add_flag("--markdown", options->markdown, "The table as Markdown");
+  command->add_flag("--json", options->json, "The table as JSON on stdout");
+  command->footer(
+      "PSNR and MSE are of the 8-bit pictures against the first policy. A policy whose values do not stay finite\n"
+      "runs a second time, watched, to say which op overflows and what cures it.\n"
+      "\n"
+      "Examples:\n"
+      "  precast compare --prompt \"a small green star on a black background\"\n"
+      "  precast compare --prompt \"a ring\" --policies quality,fast,f16,f16+upcast-attention --markdown\n"
+      "  precast compare --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --width 512 --height 512 --json");
+  command->callback([options] { compare(*options); });
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,135 @@
+#include <cli/comparison.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+
+#include <cli/arguments.hpp>
+#include <cli/auto_preset.hpp>
+#include <cli/picture_run.hpp>
+#include <cli/policy_options.hpp>
+#include <image/contact_sheet.hpp>
+#include <image/metrics.hpp>
+#include <precast/policy/paths.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+std::string fixed(double value, int digits) {
+  if (std::isinf(value)) return "equal";
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::vector<std::vector<std::string>> cells(std::span<const Compared> rows) {
+  std::vector<std::vector<std::string>> table{{"policy", "PSNR (dB)", "MSE", "seconds", "peak memory", "non-finite"}};
+  for (const Compared& row : rows) {
+    const bool reference = &row == &rows.front();
+    table.push_back({row.name, reference ? "–" : fixed(row.psnr, 2), reference ? "–" : fixed(row.mse, 3),
+                     fixed(row.seconds, 2), in_bytes(row.peak_bytes), with_commas(row.non_finite)});
+  }
+  return table;
+}
+
+Compared run_policy(const std::filesystem::path& model, const flux::Request& request, const PolicyChoice& choice) {
+  Compared row;
+  row.name = policy_text(choice);
+  row.choice = choice;
+  std::cerr << row.name << "\n";
+  const flux::FluxPipeline pipeline(model, flux::ComponentChoices::all(choice));
+  PictureRun run = run_pipeline(pipeline, request, false, progress_on_stderr());
+  row.picture = std::move(run.result.images.front());
+  row.seconds = run.seconds;
+  row.peak_bytes = run.result.peak_bytes;
+  row.non_finite = run.non_finite_latents;
+  row.advice = run.advice();
+  if (!row.advice.empty()) {
+    std::cerr << row.name << ": not finite, again with the watch on\n";
+    row.advice = run_pipeline(pipeline, request, true, progress_on_stderr()).advice();
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists) {
+  std::vector<PolicyChoice> policies;
+  for (const std::string& list : lists)
+    for (std::size_t begin = 0; begin <= list.size();) {
+      const std::size_t end = std::min(list.find(',', begin), list.size());
+      policies.push_back(parse_policy(list.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+  if (lists.empty())
+    for (const NamedPreset& preset : named_presets)
+      if (path_compiled(preset.choice)) policies.push_back(preset.choice);
+  for (const PolicyChoice& choice : policies) {
+    require_path(choice);
+    if (std::count(policies.begin(), policies.end(), choice) > 1)
+      throw UsageError("--policies names " + policy_text(choice) + " twice");
+  }
+  return policies;
+}
+
+std::vector<Compared> compare_policies(const std::filesystem::path& model, const flux::Request& request,
+                                       std::span<const PolicyChoice> policies) {
+  std::vector<Compared> rows;
+  for (const PolicyChoice& choice : policies) {
+    rows.push_back(run_policy(model, request, choice));
+    const image::Difference difference = image::difference(rows.front().picture, rows.back().picture);
+    rows.back().psnr = difference.psnr;
+    rows.back().mse = difference.mse;
+  }
+  return rows;
+}
+
+std::string comparison_text(std::span<const Compared> rows) {
+  std::string text = aligned(cells(rows), true);
+  for (const Compared& row : rows)
+    if (!row.advice.empty()) text += row.name + ": " + row.advice + "\n";
+  return text;
+}
+
+std::string comparison_markdown(std::span<const Compared> rows) {
+  std::string text;
+  const auto table = cells(rows);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    for (const std::string& cell : table[i]) text += "| " + cell + " ";
+    text += "|\n";
+    if (i == 0) text += "|:--|--:|--:|--:|--:|--:|\n";
+  }
+  return text;
+}
+
+Json comparison_json(std::span<const Compared> rows) {
+  Json all = Json::array();
+  for (const Compared& row : rows)
+    all.push_back({{"name", row.name},
+                   {"policy", to_string(row.choice)},
+                   {"psnr", json_number(row.psnr)},
+                   {"mse", row.mse},
+                   {"seconds", row.seconds},
+                   {"peak_bytes", row.peak_bytes},
+                   {"non_finite", row.non_finite},
+                   {"advice", row.advice.empty() ? Json() : Json(row.advice)}});
+  return all;
+}
+
+image::Image comparison_sheet(const std::string& prompt, std::span<const Compared> rows) {
+  std::vector<image::SheetCell> sheet;
+  for (const Compared& row : rows) {
+    std::vector<std::string> captions{row.name};
+    if (&row == &rows.front())
+      captions.emplace_back("reference");
+    else
+      captions.push_back(std::isinf(row.psnr) ? "equal" : fixed(row.psnr, 1) + " dB");
+    captions.push_back(fixed(row.seconds, 1) + " s, " + in_bytes(row.peak_bytes));
+    sheet.push_back({row.picture, std::move(captions)});
+  }
+  return image::contact_sheet(prompt, sheet);
+}
+
+}  // namespace precast::cli

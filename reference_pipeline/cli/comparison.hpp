@@ -1,0 +1,44 @@
+// One prompt and seed under several policies, measured against the first of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <cli/output.hpp>
+#include <flux/pipeline.hpp>
+#include <image/image.hpp>
+#include <precast/policy/choice.hpp>
+
+namespace precast::cli {
+
+/// A policy and what it made.
+struct Compared {
+  std::string name;  ///< "fast", "f16+upcast-attention"
+  PolicyChoice choice;
+  image::Image picture;
+  double psnr = 0;  ///< dB against the first; infinity where every byte is equal
+  double mse = 0;   ///< of 8-bit values
+  double seconds = 0;
+  std::int64_t peak_bytes = 0;
+  std::int64_t non_finite = 0;  ///< values of the final latents that are inf or NaN
+  std::string advice;           ///< which op left the finite numbers and what cures it; "" where all is well
+};
+
+/// The policies that a comma-separated list names; every preset of this build for an empty one. Throws UsageError.
+std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists);
+
+/// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find the op.
+std::vector<Compared> compare_policies(const std::filesystem::path& model, const flux::Request& request,
+                                       std::span<const PolicyChoice> policies);
+
+std::string comparison_text(std::span<const Compared> rows);
+std::string comparison_markdown(std::span<const Compared> rows);
+Json comparison_json(std::span<const Compared> rows);
+
+/// The pictures side by side, each with its policy and how far it is from the first; under the prompt.
+image::Image comparison_sheet(const std::string& prompt, std::span<const Compared> rows);
+
+}  // namespace precast::cli

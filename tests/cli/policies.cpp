@@ -1,0 +1,136 @@
+// Which policy a command line means, and which preset `auto` takes.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <cli/arguments.hpp>
+#include <cli/auto_preset.hpp>
+#include <cli/policy_options.hpp>
+#include <cli/policy_table.hpp>
+#include <precast/policy/paths.hpp>
+
+using namespace precast;
+using namespace precast::cli;
+
+namespace {
+
+constexpr PolicyChoice fast = preset_named("fast")->choice;
+constexpr PolicyChoice memory = preset_named("memory")->choice;
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+/// All presets, f32 needing twice what the others need.
+std::vector<Candidate> candidates(std::int64_t f32_bytes) {
+  std::vector<Candidate> all;
+  for (const NamedPreset& preset : named_presets)
+    all.push_back({preset, preset.choice.precision == Precision::f32 ? f32_bytes : f32_bytes / 2});
+  return all;
+}
+
+std::string_view chosen(const Machine& machine, std::int64_t f32_bytes) {
+  return choose_preset(machine, candidates(f32_bytes)).preset.name;
+}
+
+}  // namespace
+
+TEST_CASE("a precision without a preset is a plain policy") {
+  PolicyOptions options;
+  options.precision = Precision::f16;
+  CHECK_FALSE(options.automatic());
+  CHECK(resolved(options, fast) == PolicyChoice{Precision::f16, false, false, false});
+  options.upcast_attention = true;
+  CHECK(resolved(options, fast) == PolicyChoice{Precision::f16, false, true, false});
+}
+
+TEST_CASE("a precision changes a preset and keeps its other options") {
+  PolicyOptions options;
+  options.preset = "fast";
+  options.precision = Precision::f16;
+  CHECK(resolved(options, {}) == PolicyChoice{Precision::f16, true, false, false});
+  options.preset = "memory";
+  options.precision = Precision::bf16;
+  options.no_flash = true;
+  options.upcast_matmul = true;
+  CHECK(resolved(options, {}) == PolicyChoice{Precision::bf16, false, true, true});
+}
+
+TEST_CASE("without preset and precision the machine decides") {
+  PolicyOptions options;
+  CHECK(options.automatic());
+  CHECK(resolved(options, fast) == fast);
+  options.preset = "auto";
+  options.no_flash = true;
+  CHECK(options.automatic());
+  CHECK(resolved(options, fast) == PolicyChoice{Precision::bf16, false, false, false});
+}
+
+TEST_CASE("components take their own precision over the rest") {
+  PolicyOptions options;
+  options.preset = "memory";
+  options.vae = Precision::f32;
+  options.text = Precision::bf16;
+  const flux::ComponentChoices choices = resolved_components(options, {});
+  CHECK(choices.transformer == memory);
+  CHECK(choices.vae == PolicyChoice{Precision::f32, false, false, false});  // f32 has nothing to cast up
+  CHECK(choices.text_encoder == PolicyChoice{Precision::bf16, false, true, false});
+  CHECK(policy_text(choices) == "transformer memory, text bf16+upcast-attention, vae quality");
+}
+
+TEST_CASE("policies have names that read back") {
+  for (const char* name : {"quality", "balanced", "fast", "memory", "bf16", "f16", "f16+upcast-matmul+flash",
+                           "bf16+upcast-attention+upcast-matmul"})
+    CHECK(policy_text(parse_policy(name)) == name);
+  CHECK(parse_policy("f16+upcast-attention") == memory);
+  CHECK(policy_text(parse_policy("f16+upcast-attention")) == "memory");
+  CHECK(parse_policy("fast+no-flash") == PolicyChoice{Precision::bf16, false, false, false});
+  for (const char* name : {"", "fp16", "fast+", "fast+x", "+flash", "auto"})
+    CHECK_THROWS_AS(parse_policy(name), UsageError);
+}
+
+TEST_CASE("auto takes fast where the CPU has bf16, balanced where it has not") {
+  CHECK(chosen({64 * gib, true}, 2 * gib) == "fast");
+  CHECK(chosen({64 * gib, false}, 2 * gib) == "balanced");
+  CHECK(chosen({0, true}, 2 * gib) == "fast");  // memory unknown
+}
+
+TEST_CASE("auto takes what fits") {
+  CHECK(chosen({30 * gib, false}, 48 * gib) == "fast");
+  CHECK(chosen({30 * gib, true}, 48 * gib) == "fast");
+  std::vector<Candidate> all = candidates(48 * gib);
+  all[2].needed_bytes = 40 * gib;  // fast
+  const AutoChoice choice = choose_preset({30 * gib, false}, all);
+  CHECK(choice.preset.name == "memory");
+  CHECK(choice.reason == "this CPU has no bf16 of its own; balanced and fast would not fit; it needs 24.0 GiB, 30.0 GiB are free");
+  const AutoChoice least = choose_preset({gib, true}, all);
+  CHECK(least.preset.name == "memory");
+  CHECK(least.reason == "it needs the least; it needs 24.0 GiB, 1.0 GiB are free");
+}
+
+TEST_CASE("auto takes the only preset of a small build") {
+  const std::array only{Candidate{*preset_named("memory"), gib}};
+  CHECK(choose_preset({64 * gib, true}, only).preset.name == "memory");
+  CHECK_THROWS_AS(choose_preset({64 * gib, true}, {}), PathNotCompiled);
+}
+
+TEST_CASE("bytes in words") {
+  CHECK(in_bytes(0) == "0 B");
+  CHECK(in_bytes(1023) == "1023 B");
+  CHECK(in_bytes(1024) == "1.0 KiB");
+  CHECK(in_bytes(12 << 20) == "12.0 MiB");
+  CHECK(in_bytes(std::int64_t{24} << 30) == "24.0 GiB");
+}
+
+TEST_CASE("the printed table is the op table") {
+  if (!path_compiled(memory)) return;
+  const auto rows = op_rows(memory);
+  REQUIRE(rows.size() == 9);
+  const auto row = [&](std::string_view op) {
+    return *std::find_if(rows.begin(), rows.end(), [&](const OpRow& r) { return r.op == op; });
+  };
+  CHECK(row("Attention") == OpRow{"Attention", "f16", "f32", "f32", "f32", "f16"});
+  CHECK(row("Matmul") == OpRow{"Matmul", "f16", "f16", "f32", "", "f16"});
+  CHECK(row("Pointwise") == OpRow{"Pointwise", "f16", "f16", "", "f32", "f16"});
+  CHECK(op_table_json(memory)["ops"]["Matmul"]["inside"].is_null());
+  CHECK(op_table_json(memory)["preset"] == "memory");
+}

@@ -1,0 +1,82 @@
+// Runs the built program as a user would, and keeps what it said.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace program {
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+
+  nlohmann::json json() const { return nlohmann::json::parse(out); }
+  /// Whether stderr is one line that begins as errors do.
+  bool one_line_error() const {
+    return err.starts_with("precast: error: ") && err.ends_with('\n') && std::count(err.begin(), err.end(), '\n') == 1;
+  }
+};
+
+/// A folder of its own that is gone with it.
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "precast-cli-XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw std::runtime_error("no scratch folder");
+    path_ = pattern;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  /// A file in it that holds this text; gives its path.
+  std::string file(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name, std::ios::binary) << text;
+    return (path_ / name).string();
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string content(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+inline std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+/// Runs the program; `environment` goes in front of it, `redirection` behind.
+inline Outcome run(const std::vector<std::string>& arguments, const std::string& environment = "",
+                   const std::string& redirection = "") {
+  const Scratch scratch;
+  std::string line = environment + " " + quoted(PRECAST_PROGRAM);
+  for (const std::string& argument : arguments) line += " " + quoted(argument);
+  line += " >" + quoted((scratch.path() / "out").string()) + " 2>" + quoted((scratch.path() / "err").string()) +
+          " </dev/null " + redirection;
+  const int status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content(scratch.path() / "out"),
+          content(scratch.path() / "err")};
+}
+
+}  // namespace program

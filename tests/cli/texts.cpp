@@ -1,0 +1,103 @@
+// What is written beside pictures: the PNG's parameters, numbered names, latents files, traces.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+
+#include <catch2/catch.hpp>
+
+#include <cli/latents_file.hpp>
+#include <cli/output.hpp>
+#include <cli/parameters_text.hpp>
+#include <cli/picture_run.hpp>
+#include <cli/trace_file.hpp>
+#include <precast/error.hpp>
+
+#include "program.hpp"
+
+using namespace precast;
+using namespace precast::cli;
+
+TEST_CASE("the parameters of a picture") {
+  flux::Request used;
+  used.steps = 20;
+  used.guidance = 3.5;
+  used.seed = 1;
+  used.width = 64;
+  used.height = 96;
+  used.max_sequence_length = 512;
+  const std::string text = parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false});
+  CHECK_THAT(text, Catch::StartsWith("a red circle\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x96, "
+                                     "Model: shapes, T5 length: 512, Precision: fast, Version: "));
+  used.strength = 0.75;
+  const std::string from_image =
+      parameters_text(used, {"two\nlines, one: \"quoted\"", "a, b", "transformer fast, vae quality", 1, 2, true, false});
+  CHECK_THAT(from_image, Catch::StartsWith("two\nlines, one: \"quoted\"\nSteps: 20"));
+  CHECK_THAT(from_image, Catch::Contains("Model: \"a, b\", Denoising strength: 0.75, Batch size: 2, Batch pos: 1"));
+  CHECK_THAT(from_image, Catch::Contains("Precision: \"transformer fast, vae quality\""));
+}
+
+TEST_CASE("several pictures are numbered before the extension") {
+  using Paths = std::vector<std::filesystem::path>;
+  CHECK(numbered("a/out.png", 1) == Paths{"a/out.png"});
+  CHECK(numbered("a/out.png", 2) == Paths{"a/out-1.png", "a/out-2.png"});
+  CHECK(numbered("out", 2) == Paths{"out-1", "out-2"});
+  CHECK(numbered("v1.5.png", 2) == Paths{"v1.5-1.png", "v1.5-2.png"});
+}
+
+TEST_CASE("numbers for people and machines") {
+  CHECK(with_commas(11'837'294'656) == "11,837,294,656");
+  CHECK(with_commas(999) == "999");
+  CHECK(with_commas(-1000) == "-1,000");
+  CHECK(json_number(1.5) == 1.5);
+  CHECK(json_number(std::numeric_limits<double>::infinity()) == "inf");
+  CHECK(json_number(-std::numeric_limits<double>::infinity()) == "-inf");
+  CHECK(json_number(-std::numeric_limits<double>::quiet_NaN()) == "nan");
+}
+
+TEST_CASE("latents go to a file and back") {
+  const program::Scratch scratch;
+  const auto file = scratch.path() / "latents.safetensors";
+  const std::array<f32, 6> values{0.5f, -1.25f, 3, 4, 5, 6};
+  const Tensor<f32> latents(Shape{1, 3, 2}, values);
+  write_latents(file, latents);
+  const Tensor<f32> again = read_latents(file);
+  CHECK(again.shape() == Shape{1, 3, 2});
+  CHECK(std::equal(values.begin(), values.end(), again.values().begin()));
+}
+
+TEST_CASE("latents of other kinds are turned down by name") {
+  const program::Scratch scratch;
+  const auto tensor_file = [&](const std::string& name, const std::string& header, std::size_t bytes) {
+    std::string text(8, '\0');
+    text[0] = static_cast<char>(header.size());
+    return scratch.file(name, text + header + std::string(bytes, '\0'));
+  };
+  const auto bf16_file = tensor_file("b", R"({"latents":{"dtype":"BF16","shape":[1,1,2],"data_offsets":[0,4]}})", 4);
+  CHECK(read_latents(bf16_file).shape() == Shape{1, 1, 2});
+  for (const auto& file :
+       {tensor_file("name", R"({"latent":{"dtype":"F32","shape":[1,1,1],"data_offsets":[0,4]}})", 4),
+        tensor_file("rank", R"({"latents":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}})", 4),
+        tensor_file("type", R"({"latents":{"dtype":"I32","shape":[1,1,1],"data_offsets":[0,4]}})", 4)})
+    CHECK_THROWS_WITH(read_latents(file), Catch::StartsWith(file));
+}
+
+TEST_CASE("a trace is one JSON object, an op a line") {
+  watch::Trace trace;
+  trace.on_op({"transformer.x_embedder", "linear", "Matmul", "f16", "f16", "f32", "", "f16", Shape{1, 16, 96}, 2.5, 0, 0});
+  const auto fine = nlohmann::json::parse(trace_text(trace));
+  CHECK(fine["first_non_finite"].is_null());
+  REQUIRE(fine["ops"].size() == 1);
+  CHECK(fine["ops"][0]["path"] == "transformer.x_embedder");
+  CHECK(fine["ops"][0]["op"] == "Matmul");
+  CHECK(fine["ops"][0]["inside"].is_null());
+  CHECK(fine["ops"][0]["shape"] == nlohmann::json::array({1, 16, 96}));
+  CHECK(fine["ops"][0]["max_abs"] == 2.5);
+  watch::OpRecord broken{"a", "attention", "Attention", "f16", "f16", "f32", "f16", "f16", Shape{2, 2}, 1, 0, 3};
+  trace.on_op(broken);
+  trace.on_non_finite({broken, 1, std::numeric_limits<double>::quiet_NaN(), 1.5, 70000, 65504});
+  const auto found = nlohmann::json::parse(trace_text(trace));
+  CHECK(found["ops"][1]["nan"] == 3);
+  CHECK(found["first_non_finite"]["value"] == "nan");
+  CHECK(found["first_non_finite"]["cure"] == "--upcast-attention");
+}

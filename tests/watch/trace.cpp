@@ -1,0 +1,70 @@
+// Trace keeps the first value that is not finite, and says what cures it.
+#include <precast/watch/trace.hpp>
+
+#include <limits>
+
+#include <catch2/catch.hpp>
+
+using namespace precast;
+using namespace precast::watch;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+OpRecord op(std::string_view name, std::string_view operand, std::string_view inside, std::string_view result) {
+  return {"transformer.transformer_blocks.3.attn", name == "Attention" ? "attention" : "linear", name, "f16", operand,
+          "f32", inside, result, Shape{1, 4, 8}, 12, 0, 2};
+}
+
+}  // namespace
+
+TEST_CASE("scores that overflow inside attention") {
+  const NonFinite found{op("Attention", "f16", "f16", "f16"), 19, not_a_number, 1.25, 91234, 65504};
+  CHECK(cause_of(found) == Cause::inside);
+  CHECK(cure_for(found) == "--upcast-attention");
+  CHECK(diagnosis(found) ==
+        "first non-finite value: nan at [0, 2, 3] of transformer.transformer_blocks.3.attn (attention, Attention); f32 "
+        "has 1.25 there: f16 can hold that, but the op overflows on the way, where values reach 91234 and f16 ends at "
+        "65504: --upcast-attention cures it, and so does --flash");
+}
+
+TEST_CASE("a result above the range of its dtype") {
+  const NonFinite found{op("Matmul", "f16", "", "f16"), 0, inf, 70000, 0, 65504};
+  CHECK(cause_of(found) == Cause::result);
+  CHECK(cure_for(found) == "--precision bf16");
+  CHECK_THAT(diagnosis(found), Catch::Contains("inf at [0, 0, 0]") && Catch::Contains("f32 has 70000 there") &&
+                                   Catch::Contains("above the largest f16, 65504: --precision bf16 cures it"));
+  // Casting attention up does not cure what its result cannot hold.
+  CHECK(cure_for({op("Attention", "f32", "f32", "f16"), 0, inf, -70000, 0, 65504}) == "--precision bf16");
+  CHECK(cure_for({op("Matmul", "bf16", "", "bf16"), 0, inf, 3.4e38, 0, 3.3895313892515355e38}) == "--precision f32");
+}
+
+TEST_CASE("a product that overflows on the way") {
+  CHECK(cure_for({op("Matmul", "f16", "", "f16"), 0, not_a_number, 2, 0, 65504}) == "--upcast-matmul");
+  CHECK(cure_for({op("Norm", "f16", "f32", "f16"), 0, not_a_number, 2, 0, 65504}) == "--precision bf16");
+}
+
+TEST_CASE("what no precision cures") {
+  for (const double in_f32 : {inf, -inf, not_a_number}) {
+    const NonFinite found{op("Matmul", "f16", "", "f16"), 0, not_a_number, in_f32, 0, 65504};
+    CHECK(cause_of(found) == Cause::input);
+    CHECK(cure_for(found).empty());
+    CHECK_THAT(diagnosis(found), Catch::Contains("no precision option cures that"));
+  }
+}
+
+TEST_CASE("a trace keeps every op and the first value alone") {
+  Trace trace;
+  CHECK(trace.wants_non_finite());
+  const Watching watching(trace);
+  trace.on_op(op("Matmul", "f16", "", "f16"));
+  trace.on_non_finite({op("Matmul", "f16", "", "f16"), 5, inf, 70000, 0, 65504});
+  CHECK_FALSE(trace.wants_non_finite());
+  trace.on_op(op("Norm", "f16", "f32", "f16"));
+  trace.on_non_finite({op("Norm", "f16", "f32", "f16"), 6, not_a_number, 1, 0, 65504});
+  REQUIRE(trace.records().size() == 2);
+  CHECK(trace.first_non_finite()->index == 5);
+  CHECK(trace.non_finite_values() == 4);
+}
