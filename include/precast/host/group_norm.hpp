@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <precast/host/norm.hpp>
@@ -19,20 +20,26 @@ struct ChunkMoments {
   f32 count = 0;
 };
 
-/// The moments of a group in a chunk of `pixels` rows of `channels` f32 values; `scratch` holds 2 * channels.
+/// The moments of each group in a chunk of `pixels` rows of `channels` f32 values; `scratch` holds 3 * channels.
 inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
                           std::span<ChunkMoments> result, f32* scratch) {
   const std::int64_t width = channels / groups;
   const f32 count = static_cast<f32>(pixels * width);
   f32* sums = scratch;
   f32* means = scratch + channels;
+  f32* block_sums = scratch + 2 * channels;
   const auto sum_of_group = [&](std::int64_t g) {
     return sum_of(width, [p = sums + g * width](std::int64_t i) { return p[i]; });
   };
   const auto sum_pixels = [&](auto&& term) {
+    constexpr std::int64_t block = 32;  // in blocks: each addition's error grows with the sum so far
     std::fill(sums, sums + channels, 0.0f);
-    for (std::int64_t p = 0; p < pixels; ++p)
-      for (std::int64_t c = 0; c < channels; ++c) sums[c] += term(chunk[p * channels + c], means[c]);
+    for (std::int64_t first = 0; first < pixels; first += block) {
+      std::fill(block_sums, block_sums + channels, 0.0f);
+      for (std::int64_t p = first; p < std::min(pixels, first + block); ++p)
+        for (std::int64_t c = 0; c < channels; ++c) block_sums[c] += term(chunk[p * channels + c], means[c]);
+      for (std::int64_t c = 0; c < channels; ++c) sums[c] += block_sums[c];
+    }
   };
   std::fill(means, means + channels, 0.0f);
   sum_pixels([](f32 x, f32) { return x; });
@@ -76,7 +83,7 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
                 Activate activation, View<typename Types::result> out) {
   const std::int64_t batch = x.shape()[0], channels = x.columns(), width = channels / groups;
   const std::int64_t pixels = x.shape()[1] * x.shape()[2];
-  const std::int64_t chunk = std::max<std::int64_t>(1, 8 * values_per_chunk / channels);
+  const std::int64_t chunk = std::clamp<std::int64_t>(8 * values_per_chunk / channels, 1, 1024);
   const std::int64_t chunks = (pixels + chunk - 1) / chunk;
   std::vector<detail::ChunkMoments> partial(static_cast<std::size_t>(batch * chunks * groups));
   // One chunk of pixels as f32, in place where they are f32 and side by side already.
@@ -90,7 +97,7 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
   const auto for_each_chunk = [&](auto&& body) {
     parallel_for(batch * chunks, [&](std::int64_t task) {
       const std::int64_t b = task / chunks, start = task % chunks * chunk, count = std::min(chunk, pixels - start);
-      Tensor<f32> scratch(Shape{chunk + 2, channels});
+      Tensor<f32> scratch(Shape{chunk + 3, channels});
       body(task, b, b * pixels + start, count, load(b * pixels + start, count, scratch.data()),
            scratch.data() + chunk * channels);
     });
@@ -120,11 +127,12 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
       const f32* mean = means.data() + b * channels;
       const f32* rest = rests.data() + b * channels;
       const f32* factor = factors.data() + b * channels;
+      const f32* offset = shift.data();
       for (std::int64_t p = 0; p < count; ++p) {
         const std::span<f32> computed = row_to_compute(out.row(first + p), scratch);
         for (std::int64_t c = 0; c < channels; ++c)
           computed[c] = activate<constant()>(
-              std::fma((in[p * channels + c] - mean[c]) - rest[c], factor[c], shift.data()[c]));
+              std::fma((in[p * channels + c] - mean[c]) - rest[c], factor[c], offset[c]));
         store_row<Types::saturate>(std::span<const f32>(computed), out.row(first + p));
       }
     });
