@@ -1,0 +1,26 @@
+// Numbers as people read them.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+namespace precast::cli {
+
+/// "0.42 s", "3.2 s", "41 s", "3 min 05 s", "2 h 07 min"; "?" where there is no such time.
+inline std::string human_duration(double seconds) {
+  if (!(seconds >= 0 && seconds < 3.6e9)) return "?";
+  char text[40];
+  if (seconds < 59.5) {
+    std::snprintf(text, sizeof text, "%.*f s", seconds < 0.995 ? 2 : seconds < 9.95 ? 1 : 0, seconds);
+    return text;
+  }
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 3600)
+    std::snprintf(text, sizeof text, "%lld min %02lld s", whole / 60, whole % 60);
+  else
+    std::snprintf(text, sizeof text, "%lld h %02lld min", whole / 3600, whole % 3600 / 60);
+  return text;
+}
+
+}  // namespace precast::cli

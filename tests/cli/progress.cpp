@@ -1,0 +1,137 @@
+// Progress on a terminal and in a log, by a clock that the test turns; and numbers for people.
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <cli/format.hpp>
+#include <cli/progress.hpp>
+
+using precast::cli::human_duration;
+using precast::cli::ProgressReporter;
+using precast::cli::ProgressStyle;
+
+namespace {
+
+/// What a reporter wrote, piece by piece.
+struct Recording {
+  double now = 100;
+  std::vector<std::string> pieces;
+  ProgressReporter reporter;
+
+  explicit Recording(const ProgressStyle& style)
+      : reporter(
+            style, [this](std::string_view text) { pieces.emplace_back(text); }, [this] { return now; }) {}
+  std::string all() const {
+    std::string text;
+    for (const std::string& piece : pieces) text += piece;
+    return text;
+  }
+};
+
+const ProgressStyle plain{false, false, 80};
+const ProgressStyle terminal{true, false, 80};
+const std::string wiped = "\r\x1b[K";
+
+}  // namespace
+
+TEST_CASE("a log has a line for a stage's start and end, and one every ten seconds") {
+  Recording recording(plain);
+  for (int step = 0; step <= 20; ++step, recording.now += 1.5) recording.reporter.update("denoise", step, 20);
+  CHECK(recording.all() ==
+        "denoise ...\n"
+        "denoise: 7 of 20, 1.5 s each, 20 s left\n"
+        "denoise: 14 of 20, 1.5 s each, 9.0 s left\n"
+        "denoise: done in 30 s\n");
+}
+
+TEST_CASE("stages follow one another, and the end said twice shows once") {
+  Recording recording(plain);
+  recording.reporter.update("load", 0, 0);
+  recording.reporter.update("load", 5, 0);
+  recording.now += 2;
+  recording.reporter.update("decode", 1, 1);
+  recording.reporter.update("decode", 1, 1);
+  recording.reporter.update("decode", 0, 1);
+  recording.now += 0.25;
+  recording.reporter.update("decode", 1, 1);
+  CHECK(recording.all() ==
+        "load ...\nload: done in 2.0 s\n"
+        "decode ...\ndecode: done in 0.00 s\n"
+        "decode ...\ndecode: done in 0.25 s\n");
+}
+
+TEST_CASE("a terminal has one line with bar, count, rate and time left") {
+  Recording recording(terminal);
+  recording.reporter.update("denoise", 0, 8);
+  recording.now += 1;
+  recording.reporter.update("denoise", 4, 8);
+  REQUIRE(recording.pieces.size() == 2);
+  CHECK(recording.pieces[0] == "\rdenoise  [........................]  0/8\x1b[K");
+  CHECK(recording.pieces[1] == "\rdenoise  [############............]  4/8  4.0/s  1.0 s left\x1b[K");
+  recording.now += 1;
+  recording.reporter.update("denoise", 8, 8);
+  REQUIRE(recording.pieces.size() == 3);
+  CHECK(recording.pieces[2] == wiped);
+}
+
+TEST_CASE("a terminal is drawn on at most ten times a second") {
+  Recording recording(terminal);
+  for (int i = 0; i < 1000; ++i, recording.now += 0.001) recording.reporter.update("load", i, 1001);
+  CHECK(recording.pieces.size() >= 9);
+  CHECK(recording.pieces.size() <= 11);
+}
+
+TEST_CASE("a reporter that ends early leaves a clean line") {
+  std::string text;
+  {
+    ProgressReporter reporter(
+        terminal, [&](std::string_view piece) { text += piece; }, [] { return 1.0; });
+    reporter.update("denoise", 1, 4);
+    CHECK_FALSE(text.ends_with(wiped));
+    reporter.wipe();
+    CHECK(text.ends_with(wiped));
+    reporter.update("denoise", 2, 4);
+    CHECK_FALSE(text.ends_with(wiped));
+  }
+  CHECK(text.ends_with(wiped));
+}
+
+TEST_CASE("bytes show as a percentage, and a total that is not known as a count") {
+  Recording recording(terminal);
+  recording.reporter.update("load", 0, 1 << 30);
+  recording.now += 1;
+  recording.reporter.update("load", 1 << 29, 1 << 30);
+  CHECK(recording.pieces.back().find("]  50%  1.0 s left") != std::string::npos);
+  recording.now += 1;
+  recording.reporter.update("search", 7, 0);
+  CHECK(recording.pieces.back() == "\rsearch  7\x1b[K");
+}
+
+TEST_CASE("no line is wider than the terminal, and colour is only where it is wanted") {
+  for (const int columns : {1, 5, 20, 40, 60, 80, 200}) {
+    Recording recording(ProgressStyle{true, false, columns});
+    recording.reporter.update("a stage with a rather long name", 3, 900);
+    recording.now += 1;
+    recording.reporter.update("a stage with a rather long name", 4, 900);
+    for (const std::string& piece : recording.pieces)
+      CHECK(static_cast<int>(piece.size() - wiped.size()) <= std::max(columns - 1, 1));
+  }
+  Recording colored(ProgressStyle{true, true, 80});
+  colored.reporter.update("denoise", 1, 4);
+  CHECK(colored.all().find("\x1b[32m######") != std::string::npos);
+}
+
+TEST_CASE("durations read well at every length") {
+  CHECK(human_duration(0) == "0.00 s");
+  CHECK(human_duration(0.424) == "0.42 s");
+  CHECK(human_duration(0.996) == "1.0 s");
+  CHECK(human_duration(9.94) == "9.9 s");
+  CHECK(human_duration(9.96) == "10 s");
+  CHECK(human_duration(59.4) == "59 s");
+  CHECK(human_duration(59.6) == "1 min 00 s");
+  CHECK(human_duration(185) == "3 min 05 s");
+  CHECK(human_duration(3599.7) == "1 h 00 min");
+  CHECK(human_duration(7620) == "2 h 07 min");
+  CHECK(human_duration(-1) == "?");
+  CHECK(human_duration(1e300) == "?");
+}
