@@ -1,5 +1,5 @@
-# Configures SOURCE with OPTIONS (separated by |). Either it must fail and say SAYS, or it must succeed with PATHS
-# kernel sources, SOURCE_OF.cpp among them.
+# Configures SOURCE with OPTIONS (separated by |). Either it must fail and say SAYS, or it must succeed with the models
+# of PATHS paths, models_<PATH>.cpp among them, and no source that names a precision in WITHOUT.
 cmake_minimum_required(VERSION 3.25)
 
 set(build "${SCRATCH}/${NAME}")
@@ -25,9 +25,16 @@ else()
     message(FATAL_ERROR "does not configure: ${errors}")
   endif()
   file(GLOB sources RELATIVE "${build}/kernels" "${build}/kernels/*.cpp")
-  list(LENGTH sources count)
-  if(NOT count EQUAL PATHS OR NOT "${SOURCE_OF}.cpp" IN_LIST sources)
-    message(FATAL_ERROR "expected ${PATHS} paths with ${SOURCE_OF} among them, found ${count}: ${sources}")
+  set(models ${sources})
+  list(FILTER models INCLUDE REGEX "^models_")
+  list(LENGTH models count)
+  if(NOT count EQUAL PATHS OR NOT "models_${PATH}.cpp" IN_LIST models)
+    message(FATAL_ERROR "expected the models of ${PATHS} paths with ${PATH} among them, found ${count}: ${models}")
   endif()
+  foreach(precision IN LISTS WITHOUT)
+    if(sources MATCHES "_${precision}[_.]")
+      message(FATAL_ERROR "${precision} was left out, and is among the sources: ${sources}")
+    endif()
+  endforeach()
 endif()
 file(REMOVE_RECURSE "${build}")
