@@ -20,22 +20,23 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-/// Names what was not expected, and what was probably meant.
-std::string unexpected(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const auto chosen = app.get_subcommands();
-  const CLI::App& command = chosen.empty() ? app : *chosen.front();
+/// The first option that the command does not have, and what was probably meant; "" where it has them all.
+std::string unknown_option(const CLI::App& command, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  bool is_value = false;
   for (const std::string& argument : arguments) {
+    if (argument == "--") break;
     const std::string name = argument.substr(0, argument.find('='));
-    if (!name.starts_with("-") || name == "--") continue;
-    if (command.get_option_no_throw(name)) continue;
-    const std::string nearest = nearest_name(name, names);
-    return "there is no option " + name + (nearest.empty() ? "" : ": did you mean " + nearest + "?");
+    const CLI::Option* option = is_value || !name.starts_with("-") ? nullptr : command.get_option_no_throw(name);
+    if (!option && !is_value && name.starts_with("-") && name.size() > 1) {
+      const std::string nearest = nearest_name(name, names);
+      return "there is no option " + name + (nearest.empty() ? "" : ": did you mean " + nearest + "?");
+    }
+    is_value = option && name == argument && option->get_items_expected_max() > 0;
   }
-  const auto rest = app.remaining();
-  return rest.empty() ? "an argument too many" : "'" + rest.front() + "' was not expected";
+  return {};
 }
 
 void parse(CLI::App& app, const std::vector<std::string>& arguments) {
@@ -50,8 +51,14 @@ void parse(CLI::App& app, const std::vector<std::string>& arguments) {
   const std::vector<std::string> plain = plain_arguments(arguments);
   try {
     app.parse(std::vector<std::string>(plain.rbegin(), plain.rend()));
-  } catch (const CLI::ExtrasError&) {
-    throw UsageError(unexpected(app, plain));
+  } catch (const CLI::Success&) {  // --help and --version
+    throw;
+  } catch (const CLI::ParseError& wrong) {
+    const auto chosen = app.get_subcommands();
+    const std::string unknown = unknown_option(chosen.empty() ? app : *chosen.front(), plain);
+    if (!unknown.empty()) throw UsageError(unknown);
+    const bool extras = wrong.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+    throw UsageError(extras ? "there is an argument too many" : wrong.what());
   }
 }
 
@@ -100,15 +107,13 @@ int run(const std::vector<std::string>& arguments) {
     }
     try {
       parse(app, arguments);
-    } catch (const CLI::Success& wanted) {  // --help and --version
+    } catch (const CLI::Success& wanted) {
       app.exit(wanted, std::cout, std::cerr);
-    } catch (const CLI::ParseError& wrong) {
-      throw UsageError(wrong.what());
     }
     errno = 0;
-    if (!std::cout.flush())
-      throw Error(std::string("could not write to standard output: ") + std::strerror(errno ? errno : EIO));
-    return exit_code::ok;
+    if (std::cout.flush()) return exit_code::ok;
+    if (errno == EPIPE) return exit_code::error;  // who reads has seen enough, as `head` does
+    throw Error(std::string("could not write to standard output: ") + std::strerror(errno ? errno : EIO));
   } catch (const UsageError& wrong) {
     CLI::App app;
     build_app(app);

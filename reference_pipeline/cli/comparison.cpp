@@ -40,15 +40,15 @@ Compared run_policy(const std::filesystem::path& model, const flux::Request& req
   row.choice = choice;
   std::cerr << row.name << "\n";
   const flux::FluxPipeline pipeline(model, flux::ComponentChoices::all(choice));
-  PictureRun run = run_pipeline(pipeline, request, false, progress_on_stderr());
+  PictureRun run = run_pipeline(pipeline, request, false);
   row.picture = std::move(run.result.images.front());
   row.seconds = run.seconds;
   row.peak_bytes = run.result.peak_bytes;
-  row.non_finite = run.non_finite_latents;
+  row.non_finite = run.non_finite();
   row.advice = run.advice();
   if (!row.advice.empty()) {
     std::cerr << row.name << ": not finite, again with the watch on\n";
-    row.advice = run_pipeline(pipeline, request, true, progress_on_stderr()).advice();
+    row.advice = run_pipeline(pipeline, request, true).advice();
   }
   return row;
 }

@@ -23,7 +23,7 @@ struct Compared {
   double mse = 0;   ///< of 8-bit values
   double seconds = 0;
   std::int64_t peak_bytes = 0;
-  std::int64_t non_finite = 0;  ///< values of the final latents that are inf or NaN
+  std::int64_t non_finite = 0;  ///< values of latents and pixels that are inf or NaN
   std::string advice;           ///< which op left the finite numbers and what cures it; "" where all is well
 };
 

@@ -23,6 +23,8 @@ namespace precast::cli {
 
 namespace {
 
+constexpr std::size_t most_pictures = 1024;
+
 struct GenerateOptions {
   RunOptions run;
   PolicyOptions policy;
@@ -35,7 +37,7 @@ struct GenerateOptions {
 
 void add_options(CLI::App& command, GenerateOptions& options) {
   add_run_options(command, options.run);
-  add_integer(command, "--batch", options.batch, 1, 10000, "Pictures for each prompt; default 1");
+  add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures), "Pictures for each prompt; default 1");
   CLI::Option* image = command.add_option("--image", options.image, "PNG to start from (image to image)");
   image->type_name("FILE");
   command
@@ -53,7 +55,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       ->group(group);
   command
       .add_option("--latents", options.latents,
-                  "safetensors with one tensor 'latents', packed [pictures, tokens, channels]: the noise to start from")
+                  "The noise to start from: safetensors with one tensor 'latents', packed\n"
+                  "[pictures, tokens, channels]")
       ->type_name("FILE")
       ->group(group)
       ->excludes(image);
@@ -62,8 +65,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       ->group(group);
   command
       .add_option("--trace", options.trace,
-                  "JSON of every op: path, dtypes, shape, largest value, inf and NaN; and on stderr the first value\n"
-                  "that is not finite, with the option that cures it")
+                  "JSON of every op: path, dtypes, shape, largest value, inf and NaN; and on\n"
+                  "stderr the first value that is not finite, with the option that cures it")
       ->type_name("FILE")
       ->group(group);
   command.add_flag("--json", options.json, "What was made, as JSON on stdout");
@@ -107,8 +110,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fl
     pictures.push_back({{"file", files[i].string()},
                         {"prompt", result.prompts[i]},
                         {"width", result.images[i].width},
-                        {"height", result.images[i].height},
-                        {"all_black", static_cast<bool>(run.all_black[i])}});
+                        {"height", result.images[i].height}});
   Json settings{{"steps", optional(result.used.steps)},
                 {"guidance", optional(result.used.guidance)},
                 {"max_sequence_length", optional(result.used.max_sequence_length)},
@@ -140,6 +142,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fl
           {"estimated_peak_bytes", run.estimated_bytes},
           {"non_finite",
            {{"latents", run.non_finite_latents},
+            {"pixels", result.nan_values},
             {"ops", run.trace ? Json(run.trace->non_finite_values()) : Json()},
             {"advice", advice.empty() ? Json() : Json(advice)}}},
           {"latents", file_or_null(options.save_latents)},
@@ -161,8 +164,9 @@ void generate(const GenerateOptions& options) {
   request.batch = options.batch.value_or(1);
   if (options.strength) request.strength = *options.strength;
   const auto files = numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
-  if (files.size() > 10000) throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) +
-                                             " pictures: 10000 are the most in one run");
+  if (files.size() > most_pictures)
+    throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) + " pictures: " +
+                     std::to_string(most_pictures) + " are the most in one run");
   check_outputs(options, files);
   options.run.set_threads();
   if (!options.image.empty()) request.image = image::read_png(options.image).image;
@@ -178,7 +182,7 @@ void generate(const GenerateOptions& options) {
   const PolicyChoice base = options.policy.automatic() ? chosen_by_auto(model, request) : PolicyChoice{};
   const flux::ComponentChoices choices = resolved_components(options.policy, base);
   const flux::FluxPipeline pipeline(model, choices);
-  const PictureRun run = run_pipeline(pipeline, request, !options.trace.empty(), progress_on_stderr());
+  const PictureRun run = run_pipeline(pipeline, request, !options.trace.empty());
   write_pictures(options, run, choices, name, files);
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
   if (!options.trace.empty()) write_trace(options.trace, *run.trace);

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,19 +19,18 @@ struct PictureRun {
   double seconds = 0;
   std::int64_t estimated_bytes = 0;
   std::int64_t non_finite_latents = 0;
-  std::vector<bool> all_black;          ///< for each picture
+  bool all_black = false;               ///< one of the pictures has no other pixels
   std::unique_ptr<watch::Trace> trace;  ///< where the run was watched
+
+  /// Values of the final latents that are not finite, and of pixels that are NaN.
+  std::int64_t non_finite() const { return non_finite_latents + result.nan_values; }
 
   /// One line on what is not finite and what cures it, or "" where all is well.
   std::string advice() const;
 };
 
-/// Generates. Throws what the pipeline throws, and Interrupted.
-PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request& request, bool watched,
-                        const flux::ProgressCallback& progress);
-
-/// Shows on stderr how far a run is.
-flux::ProgressCallback progress_on_stderr();
+/// Generates, with progress on stderr. Throws what the pipeline throws, and Interrupted.
+PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request& request, bool watched);
 
 /// "out-1.png" … "out-3.png" for three pictures, "out.png" for one.
 std::vector<std::filesystem::path> numbered(const std::filesystem::path& file, std::size_t count);

@@ -49,11 +49,11 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
       .add_option_function<std::string>(
           "--preset", [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names); },
           "quality: f32. balanced: f32, flash attention. fast: bf16, flash attention.\n"
-          "memory: f16, attention in f32. auto (default): chosen from CPU, free memory and model")
+          "memory: f16, attention in f32. auto: by CPU, free memory and model (default)")
       ->type_name("quality|balanced|fast|memory|auto")
       ->group(group);
   add_precision(command, "--precision", options.precision,
-                "Precision of every component; without --preset a plain policy of that precision")
+                "Precision of all components; without --preset, a plain policy of it")
       ->group(group);
   command.add_flag("--upcast-attention", options.upcast_attention, "Attention takes f32 operands and scores")
       ->group(group);

@@ -35,11 +35,11 @@ CLI::Option* add_integer(CLI::App& command, const std::string& name, std::option
 
 void add_run_options(CLI::App& command, RunOptions& options) {
   // Bound to no variable: CLI11 would take "[a, b]" and "{}" for lists of its own.
-  options.prompts = command.add_option("--prompt", "What to paint; several texts, or --prompt several times, for several pictures")
+  options.prompts = command.add_option("--prompt", "What to paint; several texts for several pictures")
                         ->type_name("TEXT...")
                         ->take_all()
                         ->required();
-  command.add_option("--model", options.model, "Model folder as diffusers saves it; default: the embedded model, shapes")
+  command.add_option("--model", options.model, "Model folder as diffusers saves it; default: the embedded model")
       ->type_name("DIR");
   command
       .add_option_function<std::string>(
@@ -55,7 +55,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add_integer(command, "--width", options.width, 1, 16384, "Pixels; default: the model's, else 1024")->type_name("W");
   add_integer(command, "--height", options.height, 1, 16384, "Pixels; default: the model's, else 1024")->type_name("H");
   add_integer(command, "--max-sequence-length", options.max_sequence_length, 1, 1 << 20,
-              "Tokens that T5 sees; default: 512, or its tokenizer's limit where that is smaller");
+              "Tokens that T5 sees; default: 512, or its tokenizer's limit if smaller");
   add_integer(command, "--threads", options.threads, 1, 1024, "CPU threads; the picture does not depend on them");
 }
 
