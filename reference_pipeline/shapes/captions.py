@@ -1,13 +1,17 @@
 """Says in words, in many ways, what a picture of `shapes` shows. Python's standard library only."""
+
 import random
 
 from draw import prompt_of
 
 SIZE_WORDS = {"small": ["small", "small", "tiny", "little"], "large": ["large", "large", "big", "huge"]}
 KIND_WORDS = {
-    "circle": ["circle", "circle", "circle", "disc", "dot"], "square": ["square", "square", "square", "box"],
-    "triangle": ["triangle"], "star": ["star", "star", "star", "five-pointed star"],
-    "cross": ["cross", "cross", "cross", "plus", "plus sign"], "ring": ["ring", "ring", "ring", "hoop", "donut"],
+    "circle": ["circle", "circle", "circle", "disc", "dot"],
+    "square": ["square", "square", "square", "box"],
+    "triangle": ["triangle"],
+    "star": ["star", "star", "star", "five-pointed star"],
+    "cross": ["cross", "cross", "cross", "plus", "plus sign"],
+    "ring": ["ring", "ring", "ring", "hoop", "donut"],
 }
 COLOUR_WORDS = {"purple": ["purple", "purple", "purple", "violet"]}
 PLACE_WORDS = {
@@ -35,14 +39,23 @@ FULL_TEMPLATES = [
     "{size} {kind}, {colour} on {ground}, {place}",
 ]
 PARTIAL_TEMPLATES = [
-    "{a} {colour} {kind} on {b} {ground} background", "{a} {colour} {kind} on {ground}",
-    "{a} {size} {colour} {kind} on {b} {ground} background", "{colour} {kind}, {ground} background",
-    "{a} {colour} {kind} {place}", "{a} {size} {colour} {kind} {place}", "{a} {colour} {kind}",
-    "{a} {colour} {kind} on {b} {ground} background, {place}", "{a} {size} {kind} on {b} {ground} background",
-    "{a} {kind}", "{b} {ground} background", "{a} {size} {colour} {kind}",
+    "{a} {colour} {kind} on {b} {ground} background",
+    "{a} {colour} {kind} on {ground}",
+    "{a} {size} {colour} {kind} on {b} {ground} background",
+    "{colour} {kind}, {ground} background",
+    "{a} {colour} {kind} {place}",
+    "{a} {size} {colour} {kind} {place}",
+    "{a} {colour} {kind}",
+    "{a} {colour} {kind} on {b} {ground} background, {place}",
+    "{a} {size} {kind} on {b} {ground} background",
+    "{a} {kind}",
+    "{b} {ground} background",
+    "{a} {size} {colour} {kind}",
 ]
-FILLERS = """please draw paint me nice beautiful simple clean modern abstract photo image drawing painting icon logo
+FILLERS = (
+    """please draw paint me nice beautiful simple clean modern abstract photo image drawing painting icon logo
 geometric flat minimal sharp picture""".split()
+)
 ATTRIBUTES = ["kind", "colour", "ground", "size", "place"]
 
 
@@ -51,7 +64,7 @@ def article(word):
 
 
 def caption(description, rng: random.Random, partial=0.12, plain=0.35):
-    """(text, which of kind, colour, background, size, place it tells). `plain` is how often the tests' form is used."""
+    """(text, which of the five it tells). `plain` is how often the tests' form is used."""
     text, told = plainly(description, rng, partial, plain)
     if rng.random() < 0.06:
         text = " ".join(rng.sample(FILLERS, rng.randint(1, 3))) + " " + text
@@ -68,8 +81,10 @@ def plainly(description, rng, partial, plain):
         return prompt_of(description), (True,) * 5
     template = rng.choice(PARTIAL_TEMPLATES if rng.random() < partial else FULL_TEMPLATES)
     said = {
-        "kind": rng.choice(KIND_WORDS[kind]), "colour": rng.choice(COLOUR_WORDS.get(colour, [colour])),
-        "ground": rng.choice(COLOUR_WORDS.get(ground, [ground])), "size": rng.choice(SIZE_WORDS[size]),
+        "kind": rng.choice(KIND_WORDS[kind]),
+        "colour": rng.choice(COLOUR_WORDS.get(colour, [colour])),
+        "ground": rng.choice(COLOUR_WORDS.get(ground, [ground])),
+        "size": rng.choice(SIZE_WORDS[size]),
         "place": rng.choice(PLACE_WORDS[place]),
     }
     following = template.split("{a} ")[1][1:].split("}")[0] if "{a} " in template else "kind"

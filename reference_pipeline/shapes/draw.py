@@ -1,22 +1,34 @@
 """Draws the pictures of `shapes`: one shape, anti-aliased, on a plain background.
 
-Needs Python 3 and numpy only. The unit is a pixel of a 64x64 picture; `side` scales everything. A picture is described
-by (kind, colour, background, size, place): 6 x 8 x 7 x 2 x 5 = 3,360 descriptions.
+Needs Python 3 and numpy only. The unit is a pixel of a 64x64 picture; `side` scales everything. A picture
+is described by (kind, colour, background, size, place): 6 x 8 x 7 x 2 x 5 = 3,360 descriptions.
 """
+
 import hashlib
 
 import numpy as np
 
 KINDS = ["circle", "square", "triangle", "star", "cross", "ring"]
 COLOURS = {
-    "red": (220, 40, 40), "green": (40, 170, 60), "blue": (40, 80, 220), "yellow": (245, 220, 50),
-    "purple": (140, 50, 180), "orange": (250, 140, 30), "white": (250, 250, 250), "black": (15, 15, 15),
+    "red": (220, 40, 40),
+    "green": (40, 170, 60),
+    "blue": (40, 80, 220),
+    "yellow": (245, 220, 50),
+    "purple": (140, 50, 180),
+    "orange": (250, 140, 30),
+    "white": (250, 250, 250),
+    "black": (15, 15, 15),
 }
 COLOUR_NAMES = list(COLOURS)
 SIZES = {"small": 10.0, "large": 19.0}
 SIZE_NAMES = list(SIZES)
-PLACES = {"center": (32.0, 32.0), "left": (20.0, 32.0), "right": (44.0, 32.0), "top": (32.0, 20.0),
-          "bottom": (32.0, 44.0)}
+PLACES = {
+    "center": (32.0, 32.0),
+    "left": (20.0, 32.0),
+    "right": (44.0, 32.0),
+    "top": (32.0, 20.0),
+    "bottom": (32.0, 44.0),
+}
 PLACE_NAMES = list(PLACES)
 PALETTE = np.array(list(COLOURS.values()), dtype=np.float64)
 HELD_OUT = 34
@@ -45,9 +57,20 @@ def polar(radius, degrees):
 TRIANGLE = [polar(1.0, 120 * i) for i in range(3)]
 STAR = [polar(1.0 if i % 2 == 0 else 0.45, 36 * i) for i in range(10)]
 CROSS_ARM = 0.34
-CROSS = [(-CROSS_ARM, -1), (CROSS_ARM, -1), (CROSS_ARM, -CROSS_ARM), (1, -CROSS_ARM), (1, CROSS_ARM),
-         (CROSS_ARM, CROSS_ARM), (CROSS_ARM, 1), (-CROSS_ARM, 1), (-CROSS_ARM, CROSS_ARM), (-1, CROSS_ARM),
-         (-1, -CROSS_ARM), (-CROSS_ARM, -CROSS_ARM)]
+CROSS = [
+    (-CROSS_ARM, -1),
+    (CROSS_ARM, -1),
+    (CROSS_ARM, -CROSS_ARM),
+    (1, -CROSS_ARM),
+    (1, CROSS_ARM),
+    (CROSS_ARM, CROSS_ARM),
+    (CROSS_ARM, 1),
+    (-CROSS_ARM, 1),
+    (-CROSS_ARM, CROSS_ARM),
+    (-1, CROSS_ARM),
+    (-1, -CROSS_ARM),
+    (-CROSS_ARM, -CROSS_ARM),
+]
 SQUARE_HALF = 0.86
 RING_HOLE = 0.58
 
@@ -61,7 +84,9 @@ def distance(kind, x, y, radius):
         return np.abs(np.hypot(x, y) - middle) - half
     if kind == "square":
         beyond_x, beyond_y = np.abs(x) - radius * SQUARE_HALF, np.abs(y) - radius * SQUARE_HALF
-        return np.hypot(np.maximum(beyond_x, 0), np.maximum(beyond_y, 0)) + np.minimum(np.maximum(beyond_x, beyond_y), 0)
+        return np.hypot(np.maximum(beyond_x, 0), np.maximum(beyond_y, 0)) + np.minimum(
+            np.maximum(beyond_x, beyond_y), 0
+        )
     corners = {"triangle": TRIANGLE, "star": STAR, "cross": CROSS}[kind]
     if kind == "triangle":
         y = y - 0.15 * radius
@@ -102,19 +127,28 @@ def coverage(kind, centre_x, centre_y, radius, side=64):
 def draw(kind, colour, background, size="large", place="center", jitter=(0.0, 0.0, 1.0), side=64):
     """One picture as uint8 [side, side, 3]. `jitter` moves the centre (pixels) and scales the radius."""
     centre_x, centre_y = PLACES[place]
-    cover = coverage(kind, centre_x + jitter[0], centre_y + jitter[1], SIZES[size] * jitter[2], side)[..., None]
+    cover = coverage(kind, centre_x + jitter[0], centre_y + jitter[1], SIZES[size] * jitter[2], side)[
+        ..., None
+    ]
     picture = np.array(COLOURS[background]) * (1 - cover) + np.array(COLOURS[colour]) * cover
     return np.rint(picture).astype(np.uint8)
 
 
 def all_triples():
-    return [(kind, colour, background) for kind in KINDS for colour in COLOURS for background in COLOURS
-            if colour != background]
+    return [
+        (kind, colour, background)
+        for kind in KINDS
+        for colour in COLOURS
+        for background in COLOURS
+        if colour != background
+    ]
 
 
 def held_out_triples():
     """The (kind, colour, background) triples that no part of the model ever sees in training."""
-    return sorted(all_triples(), key=lambda triple: hashlib.sha256("/".join(triple).encode()).hexdigest())[:HELD_OUT]
+    return sorted(all_triples(), key=lambda triple: hashlib.sha256("/".join(triple).encode()).hexdigest())[
+        :HELD_OUT
+    ]
 
 
 def descriptions(triples):
@@ -137,6 +171,8 @@ def prompt_of(description):
 
 def held_out_prompts(count=100):
     """A fixed selection of held-out descriptions, with their prompts, in a fixed order."""
-    ordered = sorted(descriptions(held_out_triples()),
-                     key=lambda one: hashlib.sha256(("prompt/" + "/".join(one)).encode()).hexdigest())
+    ordered = sorted(
+        descriptions(held_out_triples()),
+        key=lambda one: hashlib.sha256(("prompt/" + "/".join(one)).encode()).hexdigest(),
+    )
     return [(prompt_of(one), one) for one in ordered[:count]]

@@ -1,9 +1,10 @@
-"""Writes the trained parts as a diffusers folder in bf16, and makes pictures from such a folder with diffusers.
+"""Writes the trained parts as a diffusers folder in bf16; makes pictures from such a folder with diffusers.
 
-    python export.py --model model --pictures D [--count 100] [--dtype f32] [--steps N] [--guidance G] [--seed S]
+    python export.py --model model --pictures D [--count 100] [--dtype f32] [--seed S] ...
 
 makes D/out-1.png ... from the held-out prompts, for judge.py. train.py calls `write`.
 """
+
 import argparse
 import json
 import pathlib
@@ -30,11 +31,19 @@ def write(work: pathlib.Path, output: pathlib.Path, which=None):
     transformer.load_state_dict(torch.load(state))
     output.mkdir(parents=True, exist_ok=True)
     pipeline = FluxPipeline(
-        scheduler=parts.make_scheduler(), vae=vae.bfloat16(), text_encoder=clip.bfloat16(),
-        tokenizer=CLIPTokenizer.from_pretrained(work / "tokenizer"), text_encoder_2=t5.bfloat16(),
-        tokenizer_2=T5TokenizerFast.from_pretrained(work / "tokenizer_2"), transformer=transformer.bfloat16())
+        scheduler=parts.make_scheduler(),
+        vae=vae.bfloat16(),
+        text_encoder=clip.bfloat16(),
+        tokenizer=CLIPTokenizer.from_pretrained(work / "tokenizer"),
+        text_encoder_2=t5.bfloat16(),
+        tokenizer_2=T5TokenizerFast.from_pretrained(work / "tokenizer_2"),
+        transformer=transformer.bfloat16(),
+    )
     pipeline.save_pretrained(output)
-    for name in ("tokenizer", "tokenizer_2"):  # as real Flux folders hold them, not as this transformers writes them
+    for name in (
+        "tokenizer",
+        "tokenizer_2",
+    ):  # as real Flux folders hold them, not as this transformers writes them
         shutil.rmtree(output / name)
         shutil.copytree(work / name, output / name)
     index = json.loads((output / "model_index.json").read_text())
@@ -54,17 +63,35 @@ def make_pictures(pipeline, prompts, seed, steps, guidance):
     channels = parts.LATENT_CHANNELS
     found = []
     for start in range(0, len(prompts), 50):
-        lines = prompts[start:start + 50]
-        draws = [torch.randn(1, channels, 16, 16, dtype=pipeline.transformer.dtype,
-                             generator=torch.Generator().manual_seed(seed + start + i)) for i in range(len(lines))]
+        lines = prompts[start : start + 50]
+        draws = [
+            torch.randn(
+                1,
+                channels,
+                16,
+                16,
+                dtype=pipeline.transformer.dtype,
+                generator=torch.Generator().manual_seed(seed + start + i),
+            )
+            for i in range(len(lines))
+        ]
         latents = parts.pack(torch.cat(draws))
-        found += pipeline(prompt=lines, latents=latents, height=64, width=64, num_inference_steps=steps,
-                          guidance_scale=guidance, max_sequence_length=train.vocabularies.T5_LENGTH).images
+        found += pipeline(
+            prompt=lines,
+            latents=latents,
+            height=64,
+            width=64,
+            num_inference_steps=steps,
+            guidance_scale=guidance,
+            max_sequence_length=train.vocabularies.T5_LENGTH,
+        ).images
     return found
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=pathlib.Path, default=pathlib.Path(__file__).parent / "model")
     parser.add_argument("--pictures", type=pathlib.Path, required=True)
     parser.add_argument("--count", type=int, default=100)

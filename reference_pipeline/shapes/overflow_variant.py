@@ -1,22 +1,24 @@
-"""Makes a variant of `shapes` that is right in f32 and overflows in f16, to show what --upcast-attention is for.
+"""Makes a variant of `shapes` that is right in f32 and overflows in f16: what --upcast-attention is for.
 
     overflow_variant.py TARGET [--model model]
 
 needs Python 3 alone. It copies the model folder and changes two numbers of the CLIP text encoder.
 
-Attention's scores are s(i, j) = (q_i . k_j) / sqrt(d). In one head of the first layer one key dimension is silent: its
-weights and its bias are 0 (train.py keeps it so), hence k_j is 0 there for every token j. The script sets two biases of that
-dimension, and the query's row of weights to 0, so that
+Attention's scores are s(i, j) = (q_i . k_j) / sqrt(d). In one head of the first layer one key dimension is
+silent: its weights and its bias are 0 (train.py keeps it so), hence k_j is 0 there for every token j. The
+script sets two biases of that dimension, and the query's row of weights to 0, so that
 
     q_i = 512 and k_j = 2048 there, for all i and j.
 
-To each score that adds 512 * 2048 / sqrt(32) = 185,364, the same number for all of them. Softmax does not see a number
-added to a whole row, so in exact arithmetic, and but for rounding in f32, nothing changes. (The dimension's query could
-be anything before, because it met a key of 0.) Both biases are powers of two, far below 65,504, so q and k are stored in
-f16 without loss, in that dimension and in all others. But the scores are 2.8 times the largest finite f16: stored as f16
-they are inf, inf - inf in the softmax is NaN, the pooled prompt is NaN, and the picture is black. With scores kept in f32 (--upcast-attention, or
-flash attention) the picture is right again. f32 keeps steps of 1/64 at that height, which softmax hardly feels.
+To each score that adds 512 * 2048 / sqrt(32) = 185,364, the same number for all of them. Softmax does not
+see a number added to a whole row, so in exact arithmetic, and but for rounding in f32, nothing changes.
+(The dimension's query could be anything before, because it met a key of 0.) Both biases are powers of two,
+far below 65,504, so q and k are stored in f16 without loss, in that dimension and in all others. But the
+scores are 2.8 times the largest finite f16: stored as f16 they are inf, inf - inf in the softmax is NaN,
+the pooled prompt is NaN, and the picture is black. With scores kept in f32 (--upcast-attention, or flash
+attention) the picture is right again. f32 keeps steps of 1/64 at that height, which softmax hardly feels.
 """
+
 import argparse
 import json
 import math
@@ -43,7 +45,7 @@ class Weights:
     def __init__(self, path):
         self.path, self.data = path, bytearray(path.read_bytes())
         length = struct.unpack("<Q", self.data[:8])[0]
-        self.tensors = json.loads(self.data[8:8 + length])
+        self.tensors = json.loads(self.data[8 : 8 + length])
         self.base = 8 + length
 
     def find(self, ending):
@@ -62,15 +64,15 @@ class Weights:
 
     def is_zero(self, tensor, index):
         begin, size = self.row(tensor, index)
-        return not any(self.data[begin:begin + size])
+        return not any(self.data[begin : begin + size])
 
     def clear(self, tensor, index):
         begin, size = self.row(tensor, index)
-        self.data[begin:begin + size] = bytes(size)
+        self.data[begin : begin + size] = bytes(size)
 
     def set(self, tensor, index, value):
         begin, size = self.row(tensor, index)
-        self.data[begin:begin + size] = encode(value, tensor["dtype"])
+        self.data[begin : begin + size] = encode(value, tensor["dtype"])
 
 
 def make(model: pathlib.Path, target: pathlib.Path):
@@ -80,10 +82,14 @@ def make(model: pathlib.Path, target: pathlib.Path):
     if file is None:
         raise SystemExit(f"{model / 'text_encoder'}: no safetensors file")
     weights = Weights(file)
-    projections = {part: [weights.find(f"layers.{LAYER}.self_attn.{part}_proj.{kind}") for kind in ("weight", "bias")]
-                   for part in "qk"}
+    projections = {
+        part: [weights.find(f"layers.{LAYER}.self_attn.{part}_proj.{kind}") for kind in ("weight", "bias")]
+        for part in "qk"
+    }
     if not all(weights.is_zero(tensor, DIMENSION) for tensor in projections["k"]):
-        raise SystemExit(f"{file}: key dimension {DIMENSION} of layer {LAYER} is not silent, so this would change the picture")
+        raise SystemExit(
+            f"{file}: key dimension {DIMENSION} of layer {LAYER} is not silent: the picture would change"
+        )
     weights.clear(projections["q"][0], DIMENSION)
     weights.set(projections["q"][1], DIMENSION, QUERY)
     weights.set(projections["k"][1], DIMENSION, KEY)
@@ -95,7 +101,9 @@ def make(model: pathlib.Path, target: pathlib.Path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("target", type=pathlib.Path, help="the folder to make")
     parser.add_argument("--model", type=pathlib.Path, default=pathlib.Path(__file__).parent / "model")
     given = parser.parse_args()

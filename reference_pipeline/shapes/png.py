@@ -1,4 +1,5 @@
 """Reads and writes 8-bit PNG files with Python's standard library and numpy."""
+
 import pathlib
 import struct
 import zlib
@@ -40,14 +41,14 @@ def unfilter(kind, line, above, step):
 
 
 def read(path):
-    """A PNG file as uint8 [height, width, 3]; gray is repeated, alpha dropped. ValueError says what is wrong."""
+    """A PNG file as uint8 [height, width, 3]; gray is repeated, alpha dropped. Else ValueError."""
     data = pathlib.Path(path).read_bytes()
     if data[:8] != SIGNATURE:
         raise ValueError("not a PNG file")
     at, header, packed = 8, None, b""
     while at + 12 <= len(data):
-        length, name = struct.unpack(">I4s", data[at:at + 8])
-        body = data[at + 8:at + 8 + length]
+        length, name = struct.unpack(">I4s", data[at : at + 8])
+        body = data[at + 8 : at + 8 + length]
         if len(body) < length:
             raise ValueError("the file is cut short")
         if name == b"IHDR":
@@ -78,7 +79,7 @@ def read(path):
 
 
 def encode(pixels, filters=(0,)):
-    """uint8 [height, width, channels] as the bytes of a PNG file; `filters` are used in turn, line by line."""
+    """uint8 [height, width, channels] as the bytes of a PNG file; `filters` are used in turn by line."""
     height, width, step = pixels.shape
     lines = pixels.reshape(height, width * step).astype(int)
     above, packed = np.zeros(width * step, int), b""
@@ -87,7 +88,9 @@ def encode(pixels, filters=(0,)):
         left = np.concatenate([np.zeros(step, int), line[:-step]])
         corner = np.concatenate([np.zeros(step, int), above[:-step]])
         if kind == 4:
-            guess = np.array([predictor(4, *three) for three in zip(left.tolist(), above.tolist(), corner.tolist())])
+            guess = np.array(
+                [predictor(4, *three) for three in zip(left.tolist(), above.tolist(), corner.tolist())]
+            )
         else:
             guess = predictor(kind, left, above, corner)
         packed += bytes([kind]) + ((line - guess) & 255).astype(np.uint8).tobytes()

@@ -2,20 +2,21 @@
 
     python train.py --work /tmp/shapes --stages text,vae,latents,flow,guidance,export
 
-needs torch, diffusers, transformers, sentencepiece. Each stage reads and writes checkpoints under --work, so stages
-can be run one at a time; minutes are given by --text-minutes and so on. The defaults take about 75 minutes on one core
-and end with the diffusers folder `model/` beside this file. Stages:
+needs torch, diffusers, transformers, sentencepiece. Each stage reads and writes checkpoints under --work,
+so stages can be run one at a time; minutes are given by --text-minutes and so on. The defaults take about
+75 minutes on one core and end with the diffusers folder `model/` beside this file. Stages:
 
-  text      makes both tokenizers, then teaches both encoders to tell kind, colour, background, size and place of the
-            caption. (Trained jointly with the flow instead, colour and background stay swapped.) Frozen afterwards.
+  text      makes both tokenizers, then teaches both encoders to tell kind, colour, background, size and
+            place from the caption. (Trained with the flow, colour and background stay swapped.) Then frozen.
   vae       the autoencoder: L1 + L2 + a little KL; then its decoder alone, on latents with noise added.
   latents   draws pictures with slightly moved shapes and encodes them once.
   flow      rectified flow; Muon for block matrices, AdamW for the rest, an average of the weights is kept.
-  guidance  teaches the guidance input what classifier-free guidance would do, so that a step needs one evaluation.
+  guidance  teaches the guidance input what classifier-free guidance would do in two evaluations.
   export    rounds all weights to bf16 and writes the folder.
 
 34 of the 336 (kind, colour, background) triples are held out of every stage (draw.held_out_triples).
 """
+
 import argparse
 import pathlib
 import random
@@ -40,7 +41,7 @@ def log(*what):
 
 
 class Budget:
-    """Progress by the clock: a stage is given minutes, and its learning rate falls to zero as they run out."""
+    """Progress by the clock: a stage has minutes, and its learning rate falls to zero as they run out."""
 
     def __init__(self, minutes, warm_up=60):
         self.start, self.minutes, self.step, self.warm_up = time.time(), minutes, 0, warm_up
@@ -54,16 +55,23 @@ class Budget:
 
 
 class Texts:
-    """Tokenizes captions as FluxPipeline does: CLIP to its end (what follows cannot act), T5 always to its length."""
+    """Tokenizes as FluxPipeline does: CLIP to its end (what follows cannot act), T5 always to its length."""
 
     def __init__(self, folder):
         self.clip = CLIPTokenizer.from_pretrained(folder / "tokenizer")
         self.t5 = T5TokenizerFast.from_pretrained(folder / "tokenizer_2")
 
     def __call__(self, lines):
-        clip = self.clip(lines, padding="longest", max_length=77, truncation=True, return_tensors="pt").input_ids
-        t5 = self.t5(lines, padding="max_length", max_length=vocabularies.T5_LENGTH, truncation=True,
-                     return_tensors="pt").input_ids
+        clip = self.clip(
+            lines, padding="longest", max_length=77, truncation=True, return_tensors="pt"
+        ).input_ids
+        t5 = self.t5(
+            lines,
+            padding="max_length",
+            max_length=vocabularies.T5_LENGTH,
+            truncation=True,
+            return_tensors="pt",
+        ).input_ids
         return clip, t5
 
 
@@ -90,8 +98,9 @@ def train_text(work, minutes, batch=128):
         right = []
         for which, feature in enumerate(features):
             for i, names in enumerate(NAMES):
-                target = torch.tensor([names.index(one[i]) if told[i] else -100
-                                       for one, (_, told) in zip(chosen, said)])
+                target = torch.tensor(
+                    [names.index(one[i]) if told[i] else -100 for one, (_, told) in zip(chosen, said)]
+                )
                 guess = heads[which * 5 + i](feature)
                 loss = loss + F.cross_entropy(guess, target, ignore_index=-100)
                 right.append((guess.argmax(1) == target)[target >= 0].float().mean().item())
@@ -194,7 +203,7 @@ def encode_latents(work, batch=64):
     vae, drawn, found = load_vae(work), pictures(work), []
     with torch.no_grad():
         for i in range(0, len(drawn), batch):
-            found.append(vae.encode(as_input(drawn[i:i + batch])).latent_dist.mean)
+            found.append(vae.encode(as_input(drawn[i : i + batch])).latent_dist.mean)
     z = torch.cat(found).contiguous()
     shift, scale = round(z.mean().item(), 4), round(1 / z.std().item(), 4)
     tokens = parts.pack((z - shift) * scale)
@@ -210,7 +219,9 @@ class Samples:
         self.tokens, self.known = torch.load(work / "latents.pt")["tokens"], draw.training_descriptions()
         self.rng, self.empty = random.Random(seed), self.encode([""])
         self.height = parts.SIDE // parts.VAE_FACTOR
-        self.ids = dict(img_ids=parts.image_ids(self.height, self.height), txt_ids=torch.zeros(vocabularies.T5_LENGTH, 3))
+        self.ids = dict(
+            img_ids=parts.image_ids(self.height, self.height), txt_ids=torch.zeros(vocabularies.T5_LENGTH, 3)
+        )
 
     @torch.no_grad()
     def encode(self, lines):
@@ -219,7 +230,9 @@ class Samples:
 
     def batch(self, count, dropout=0.0, partial=0.12):
         index = torch.randint(len(self.tokens), (count,))
-        lines = [captions.caption(self.known[i % len(self.known)], self.rng, partial)[0] for i in index.tolist()]
+        lines = [
+            captions.caption(self.known[i % len(self.known)], self.rng, partial)[0] for i in index.tolist()
+        ]
         lines = ["" if self.rng.random() < dropout else line for line in lines]
         return self.tokens[index], *self.encode(lines)
 
@@ -233,25 +246,44 @@ torch_attention = F.scaled_dot_product_attention
 
 
 def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, **more):
-    """Plain attention; at these sizes torch's own makes a step 1.7 times slower. The text encoders' masked one stays."""
+    """Plain attention where there is no mask: torch's own makes a step 1.7 times slower at these sizes."""
     if attn_mask is not None or is_causal or scale is not None or query.dtype != torch.bfloat16:
-        return torch_attention(query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal,
-                               scale=scale, **more)
+        return torch_attention(
+            query,
+            key,
+            value,
+            attn_mask=attn_mask,
+            dropout_p=dropout_p,
+            is_causal=is_causal,
+            scale=scale,
+            **more,
+        )
     scores = torch.matmul(query, (key * query.shape[-1] ** -0.5).transpose(-1, -2))
     return torch.matmul(scores.softmax(-1).to(value.dtype), value)
 
 
 def velocity(model, samples, x, sigma, pooled, hidden, guidance):
     with torch.autocast("cpu", torch.bfloat16):
-        return model(hidden_states=x, timestep=sigma, guidance=guidance, pooled_projections=pooled,
-                     encoder_hidden_states=hidden, **samples.ids, return_dict=False)[0].float()
+        return model(
+            hidden_states=x,
+            timestep=sigma,
+            guidance=guidance,
+            pooled_projections=pooled,
+            encoder_hidden_states=hidden,
+            **samples.ids,
+            return_dict=False,
+        )[0].float()
 
 
 def optimize(model, rate):
     matrices = [p for name, p in model.named_parameters() if "transformer_blocks." in name and p.ndim == 2]
     chosen = {id(p) for p in matrices}
     rest = [p for p in model.parameters() if id(p) not in chosen]
-    return parts.Muon(matrices, rate), torch.optim.AdamW(rest, lr=rate / 2, betas=(0.9, 0.98), weight_decay=0.0), rest
+    return (
+        parts.Muon(matrices, rate),
+        torch.optim.AdamW(rest, lr=rate / 2, betas=(0.9, 0.98), weight_decay=0.0),
+        rest,
+    )
 
 
 def train_flow(work, minutes, guided, batch, rate, resume):
@@ -302,7 +334,9 @@ def train_flow(work, minutes, guided, batch, rate, resume):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp/shapes"))
     parser.add_argument("--stages", default="text,vae,latents,flow,guidance,export")
     parser.add_argument("--threads", type=int, default=1)
@@ -329,6 +363,7 @@ def main():
             train_flow(given.work, given.guidance_minutes, True, given.batch, given.rate / 4, False)
         elif stage == "export":
             import export
+
             export.write(given.work, given.output)
         else:
             raise SystemExit(f"unknown stage {stage}")

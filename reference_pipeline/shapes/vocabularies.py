@@ -1,4 +1,5 @@
-"""Makes the two tokenizers of `shapes` from its own captions: a CLIP byte-level BPE and a T5 unigram model."""
+"""Makes the two tokenizers of `shapes` from its own captions: a byte-level BPE and a unigram model."""
+
 import collections
 import io
 import json
@@ -13,15 +14,16 @@ import draw
 CLIP_LENGTH = 77
 T5_LENGTH = 32
 # A little everyday text so that free prompts do not fall apart into letters.
-EXTRA_TEXT = """please draw paint me a picture photo image drawing painting of the with and in on at to from for by an
-simple plain bright dark light very nice beautiful one two shape shapes colour color colored coloured background
-side corner edge upper lower above below between is are there it that this which has have shown placed sits lies
-pink grey gray brown cyan cat dog house tree sun moon sky sea small smaller large larger medium size sized round
-geometric figure flat minimal clean sharp icon logo flag white black paper canvas style modern abstract art""".split()
+EXTRA_TEXT = """please draw paint me a picture photo image drawing painting of the with and in on at to from
+for by an simple plain bright dark light very nice beautiful one two shape shapes colour color colored
+coloured background side corner edge upper lower above below between is are there it that this which
+has have shown placed sits lies pink grey gray brown cyan cat dog house tree sun moon sky sea small
+smaller large larger medium size sized round geometric figure flat minimal clean sharp icon logo
+flag white black paper canvas style modern abstract art""".split()
 
 
 def byte_alphabet():
-    """CLIP's (GPT-2's) printable stand-in for each byte: printable Latin-1 as itself, the others from U+0100 on."""
+    """The printable stand-in for each byte: printable Latin-1 as itself, the others from U+0100 on."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     table = {byte: chr(byte) for byte in printable}
@@ -60,7 +62,7 @@ def train_clip(folder: pathlib.Path, lines, merge_count=420):
         for pieces, count in words.items():
             out, i = [], 0
             while i < len(pieces):
-                if pieces[i:i + 2] == best:
+                if pieces[i : i + 2] == best:
                     out.append(pieces[i] + pieces[i + 1])
                     i += 2
                 else:
@@ -69,16 +71,30 @@ def train_clip(folder: pathlib.Path, lines, merge_count=420):
             merged[tuple(out)] = merged.get(tuple(out), 0) + count
         words = merged
     pieces = alphabet + [letter + "</w>" for letter in alphabet] + ["".join(pair) for pair in merges]
-    vocabulary = {piece: i for i, piece in enumerate(dict.fromkeys(pieces + ["<|startoftext|>", "<|endoftext|>"]))}
+    vocabulary = {
+        piece: i for i, piece in enumerate(dict.fromkeys(pieces + ["<|startoftext|>", "<|endoftext|>"]))
+    }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False))
     (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in merges))
     start, end = "<|startoftext|>", "<|endoftext|>"
     special = {"bos_token": start, "eos_token": end, "unk_token": end, "pad_token": end}
     (folder / "special_tokens_map.json").write_text(json.dumps(special, indent=2) + "\n")
-    (folder / "tokenizer_config.json").write_text(json.dumps(
-        {**special, "add_prefix_space": False, "clean_up_tokenization_spaces": True, "do_lower_case": True,
-         "errors": "replace", "model_max_length": CLIP_LENGTH, "tokenizer_class": "CLIPTokenizer"}, indent=2) + "\n")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(
+            {
+                **special,
+                "add_prefix_space": False,
+                "clean_up_tokenization_spaces": True,
+                "do_lower_case": True,
+                "errors": "replace",
+                "model_max_length": CLIP_LENGTH,
+                "tokenizer_class": "CLIPTokenizer",
+            },
+            indent=2,
+        )
+        + "\n"
+    )
     return len(vocabulary)
 
 
@@ -89,16 +105,42 @@ def train_t5(folder: pathlib.Path, lines, pieces=384):
     extra = [" ".join(rng.sample(EXTRA_TEXT, 6)) for _ in range(3000)]
     letters = ["".join(map(chr, range(33, 127)))] * 3
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines + extra + letters), model_writer=model, model_type="unigram", vocab_size=pieces,
-        normalization_rule_name="identity", character_coverage=1.0, pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
-        pad_piece="<pad>", eos_piece="</s>", unk_piece="<unk>", num_threads=1, hard_vocab_limit=False,
-        minloglevel=2, max_sentencepiece_length=16)
+        sentence_iterator=iter(lines + extra + letters),
+        model_writer=model,
+        model_type="unigram",
+        vocab_size=pieces,
+        normalization_rule_name="identity",
+        character_coverage=1.0,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        pad_piece="<pad>",
+        eos_piece="</s>",
+        unk_piece="<unk>",
+        num_threads=1,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        max_sentencepiece_length=16,
+    )
     (folder / "spiece.model").write_bytes(model.getvalue())
     special = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
     (folder / "special_tokens_map.json").write_text(json.dumps(special, indent=2) + "\n")
-    (folder / "tokenizer_config.json").write_text(json.dumps(
-        {**special, "extra_ids": 0, "additional_special_tokens": [], "model_max_length": T5_LENGTH, "legacy": False,
-         "clean_up_tokenization_spaces": True, "tokenizer_class": "T5Tokenizer"}, indent=2) + "\n")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(
+            {
+                **special,
+                "extra_ids": 0,
+                "additional_special_tokens": [],
+                "model_max_length": T5_LENGTH,
+                "legacy": False,
+                "clean_up_tokenization_spaces": True,
+                "tokenizer_class": "T5Tokenizer",
+            },
+            indent=2,
+        )
+        + "\n"
+    )
     return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).get_piece_size()
 
 
