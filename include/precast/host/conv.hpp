@@ -66,8 +66,8 @@ template <class Types, OneDnnOperand Multiplied, class X>
 void blocked_conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
                   const Epilogue& epilogue, View<typename Types::result> out) {
   constexpr std::int64_t pixels_per_block = 256;
-  const std::int64_t block = std::min(pixels_per_block, sizes.pixels()), columns = sizes.patch();
-  const PanelProduct<Types, Multiplied> product(weight, epilogue, sizes.pixels(), block, columns);
+  const std::int64_t columns = sizes.patch();
+  const PanelProduct<Types, Multiplied> product(weight, epilogue, sizes.pixels(), columns, pixels_per_block);
   parallel_for(product.blocks(), [&](std::int64_t task) {
     const std::int64_t first = product.first_row(task), count = product.rows_of(task);
     auto* const patches = reinterpret_cast<Multiplied*>(

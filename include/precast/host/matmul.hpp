@@ -17,20 +17,12 @@ namespace precast::host {
 
 namespace detail {
 
-/// Rows of x that are multiplied at a time: as many as keep about 12 MiB of f32 operands near.
-inline std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns) {
-  const std::int64_t most = std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
-  const std::int64_t blocks = (rows + most - 1) / most;
-  return std::min(rows, ((rows + blocks - 1) / blocks + 15) / 16 * 16);
-}
-
 template <class Types, OneDnnOperand Multiplied, class X>
 void blocked_matmul(View<const X> x, View<const typename Types::storage> weight, const Epilogue& epilogue,
                     View<typename Types::result> out) {
   const Operands<typename Types::operand, Types::saturate, Multiplied, X> operands(x);
   const View<const Multiplied> src = operands.view();
-  const PanelProduct<Types, Multiplied> product(weight, epilogue, src.rows(),
-                                                rows_per_block(src.rows(), src.columns()), src.row_stride());
+  const PanelProduct<Types, Multiplied> product(weight, epilogue, src.rows(), src.row_stride());
   const std::int64_t panels = product.panels();
   parallel_for(product.blocks() * panels, [&](std::int64_t task) {
     const std::int64_t block = task / panels;
@@ -42,13 +34,14 @@ template <class Types, class X>
 void few_rows_matmul(View<const X> x, View<const typename Types::storage> weight, const Epilogue& epilogue,
                      View<typename Types::result> out) {
   const Operands<typename Types::operand, Types::saturate, f32, X> operands(x);
+  constexpr std::int64_t panel = 64;
   const std::int64_t features = weight.rows();
-  parallel_for((features + panel_features - 1) / panel_features, [&](std::int64_t task) {
-    const std::int64_t first = task * panel_features, count = std::min(panel_features, features - first);
-    f32 tile[most_few_rows * panel_features];
+  parallel_for((features + panel - 1) / panel, [&](std::int64_t task) {
+    const std::int64_t first = task * panel, count = std::min(panel, features - first);
+    f32 tile[most_few_rows * panel];
     few_rows_product<typename Types::operand, Types::saturate>(operands.view(), weight.rows_between(first, count),
-                                                               tile, panel_features);
-    store_tile<Types>(tile, panel_features, first, epilogue,
+                                                               tile, panel);
+    store_tile<Types>(tile, panel, first, epilogue,
                       out.rows_between(0, out.rows()).columns_between(first, count));
   });
 }

@@ -28,11 +28,27 @@ struct Epilogue {
   Activate activate = Activate::none;
 };
 
-// Weights stay as files have them, row by row: oneDNN rearranges a panel as it multiplies it, which for 64 rows or
-// more costs at most 5% against weights rearranged beforehand, and lets few rows, other dtypes and views share them.
-inline constexpr std::int64_t panel_features = 64;
-
 namespace detail {
+
+/// Features of the weight that are multiplied at a time. The weight stays as files have it, row by row: oneDNN
+/// rearranges a panel as it multiplies it, which for hundreds of rows costs some percent against a weight that was
+/// rearranged beforehand, and lets few rows, other dtypes and views share it.
+constexpr std::int64_t features_per_panel(std::int64_t features, std::int64_t columns, bool in_place) {
+  // A wide panel reads x less often, but is worth it only where it leaves enough tasks, and fits the cache widened.
+  const bool wide = features >= 1536 && (in_place || columns <= 4096);
+  return std::min<std::int64_t>(features, wide ? 128 : 64);
+}
+
+/// Rows of x that are multiplied at a time: as many as keep some 12 MiB of f32 operands near, fewer where that leaves
+/// too few tasks.
+constexpr std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, std::int64_t panels) {
+  constexpr std::int64_t enough_tasks = 16, fewest = 128;
+  const std::int64_t near = std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
+  const std::int64_t shares = (enough_tasks + panels - 1) / panels;
+  const std::int64_t most = std::min(near, std::max(fewest, (rows + shares - 1) / shares));
+  const std::int64_t blocks = (rows + most - 1) / most;
+  return std::min(rows, ((rows + blocks - 1) / blocks + 15) / 16 * 16);
+}
 
 struct TileScratch;
 struct PanelScratch;
@@ -85,16 +101,19 @@ class PanelProduct {
   using Operand = typename Types::operand;
   using Accumulate = typename Types::accumulate;
 
-  /// `rows` rows will come in blocks of `block`, the last one shorter; they lie `src_stride` apart.
-  PanelProduct(View<const Storage> weight, const Epilogue& epilogue, std::int64_t rows, std::int64_t block,
-               std::int64_t src_stride)
-      : weight_(weight), epilogue_(epilogue), rows_(rows), block_(block), src_stride_(src_stride),
-        panel_(std::min(panel_features, weight.rows())) {
+  /// `rows` rows will come in blocks, which lie `src_stride` apart. `most_in_block` limits the blocks; 0: as suits
+  /// the weight.
+  PanelProduct(View<const Storage> weight, const Epilogue& epilogue, std::int64_t rows, std::int64_t src_stride,
+               std::int64_t most_in_block = 0)
+      : weight_(weight), epilogue_(epilogue), rows_(rows), src_stride_(src_stride),
+        panel_(detail::features_per_panel(weight.rows(), weight.columns(), in_place)),
+        block_(most_in_block ? std::min(most_in_block, rows)
+                             : detail::rows_per_block(rows, weight.columns(), panels())) {
     if constexpr (in_onednn)
       for (const bool at_end : {false, true})
         for (const bool at_side : {false, true})
           products_[at_end][at_side] = detail::product_of<Multiplied>(
-              at_end ? rows - (blocks() - 1) * block : block,
+              at_end ? rows - (blocks() - 1) * block_ : block_,
               at_side ? weight.rows() - (panels() - 1) * panel_ : panel_, columns(), src_stride,
               in_place ? weight.row_stride() : columns());
   }
@@ -152,7 +171,7 @@ class PanelProduct {
 
   View<const Storage> weight_;
   Epilogue epilogue_;
-  std::int64_t rows_, block_, src_stride_, panel_;
+  std::int64_t rows_, src_stride_, panel_, block_;
   std::shared_ptr<const onednn::Primitive> products_[2][2];  // [the last block][the last panel]
 };
 
