@@ -1,0 +1,151 @@
+// generate, compare and tokenize on a small model, as a user runs them.
+#include <array>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include <cli/latents_file.hpp>
+#include <image/png.hpp>
+
+#include "program.hpp"
+
+using program::run;
+using program::Scratch;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
+
+/// A small run of the small model; more arguments follow.
+std::vector<std::string> generate(const std::vector<std::string>& more) {
+  std::vector<std::string> all{"generate", "--model", model, "--width", "32", "--height", "16", "--steps", "2",
+                               "--max-sequence-length", "8"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("generate: a picture, its latents, its trace and its parameters") {
+  const Scratch scratch;
+  const std::string here = scratch.path().string();
+  const auto result = run(generate({"--prompt", "a red circle", "--seed", "7", "--output", here + "/p.png", "--json",
+                                    "--save-latents", here + "/l.safetensors", "--trace", here + "/t.json"}));
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const Json json = result.json();
+  CHECK(json["seed"] == 7);
+  CHECK(json["settings"]["steps"] == 2);
+  CHECK(json["settings"]["width"] == 32);
+  CHECK(json["pictures"][0]["file"] == here + "/p.png");
+  CHECK(json["non_finite"]["latents"] == 0);
+  CHECK(json["non_finite"]["ops"] == 0);
+  CHECK(json["peak_bytes"] > 0);
+  CHECK(json["seconds"]["total"] > 0);
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"l.safetensors", "p.png", "t.json"});
+
+  const auto png = precast::image::read_png(here + "/p.png");
+  CHECK(png.image.width == 32);
+  CHECK(png.image.height == 16);
+  REQUIRE(png.texts.size() == 1);
+  CHECK(png.texts[0].key == "parameters");
+  CHECK_THAT(png.texts[0].value, Catch::StartsWith("a red circle\nSteps: 2, Sampler: Euler, CFG scale: 3.5, Seed: 7, "
+                                                   "Size: 32x16, Model: dev_f32"));
+  CHECK(precast::cli::read_latents(here + "/l.safetensors").shape().rank() == 3);
+  const Json trace = Json::parse(program::content(here + "/t.json"));
+  CHECK(trace["first_non_finite"].is_null());
+  CHECK(trace["ops"].size() > 50);
+  for (const Json& op : trace["ops"])
+    for (const char* key : {"path", "op", "storage", "operand", "accumulate", "inside", "result", "shape", "max_abs",
+                            "inf", "nan"})
+      CHECK(op.contains(key));
+}
+
+TEST_CASE("generate: the same bytes for one thread and two") {
+  const Scratch scratch;
+  const std::string one = (scratch.path() / "one.safetensors").string(), two = (scratch.path() / "two.safetensors").string();
+  const std::string picture = (scratch.path() / "p.png").string();
+  REQUIRE(run(generate({"--prompt", "a", "--threads", "1", "--save-latents", one, "--output", picture})).code == 0);
+  REQUIRE(run(generate({"--prompt", "a", "--threads", "2", "--save-latents", two, "--output", picture})).code == 0);
+  CHECK(program::content(one) == program::content(two));
+}
+
+TEST_CASE("generate: several prompts, batches and their names") {
+  const Scratch scratch;
+  const std::string output = (scratch.path() / "out.png").string();
+  const auto result = run(generate({"--prompt", "a", "", "--prompt", "[b, c]", "--batch", "2", "--output", output, "--json"}));
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const Json pictures = result.json()["pictures"];
+  REQUIRE(pictures.size() == 6);
+  CHECK(pictures[0]["prompt"] == "a");
+  CHECK(pictures[3]["prompt"] == "");
+  CHECK(pictures[5]["prompt"] == "[b, c]");
+  CHECK(names_in(scratch.path()) ==
+        std::set<std::string>{"out-1.png", "out-2.png", "out-3.png", "out-4.png", "out-5.png", "out-6.png"});
+}
+
+TEST_CASE("generate: latents and pictures to start from") {
+  const Scratch scratch;
+  const std::string output = (scratch.path() / "out.png").string(), latents = (scratch.path() / "l").string();
+  REQUIRE(run(generate({"--prompt", "a", "--save-latents", latents, "--output", output})).code == 0);
+  CHECK(run(generate({"--prompt", "a", "--latents", latents, "--output", output})).code == 0);
+  CHECK(run(generate({"--prompt", "a", "--image", output, "--strength", "1", "--output", output})).code == 0);
+  const auto too_many = run(generate({"--prompt", "a", "b", "--latents", latents, "--output", output}));
+  CHECK(too_many.code == 1);
+  CHECK_THAT(too_many.err, Catch::Contains(latents) && Catch::Contains("2 pictures"));
+}
+
+TEST_CASE("generate: Ctrl-C leaves nothing") {
+  const Scratch scratch;
+  const std::string output = (scratch.path() / "out.png").string();
+  std::vector<std::string> arguments = generate({"--prompt", "a", "--output", output});
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i)
+    if (arguments[i] == "--steps") arguments[i + 1] = "10000";
+  const auto result = run(arguments, "timeout --preserve-status -s INT 1");
+  CHECK(result.code == 130);
+  CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted"));
+  CHECK(names_in(scratch.path()).empty());
+}
+
+TEST_CASE("compare: a sheet and a table") {
+  const Scratch scratch;
+  const std::string output = (scratch.path() / "sheet.png").string();
+  const std::vector<std::string> arguments{"compare", "--model", model, "--prompt", "a star", "--width", "16", "--height",
+                                           "16", "--steps", "1", "--max-sequence-length", "8", "--output", output};
+  auto with_json = arguments;
+  with_json.emplace_back("--json");
+  const auto result = run(with_json);
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const Json policies = result.json()["policies"];
+  REQUIRE_FALSE(policies.empty());
+  CHECK(policies[0]["psnr"] == "inf");
+  CHECK(policies[0]["mse"] == 0);
+  for (const Json& policy : policies) {
+    CHECK(policy["seconds"] > 0);
+    CHECK(policy["peak_bytes"] > 0);
+    CHECK(policy["non_finite"] == 0);
+  }
+  CHECK(precast::image::read_png(output).image.width > 16 * static_cast<int>(policies.size()));
+  auto markdown = arguments;
+  markdown.emplace_back("--markdown");
+  CHECK_THAT(run(markdown).out, Catch::StartsWith("| policy | PSNR (dB) | MSE | seconds | peak memory | non-finite |\n|:--|"));
+}
+
+TEST_CASE("tokenize: ids of both tokenizers") {
+  const auto json = run({"tokenize", "--model", model, "--text", "a red circle", "--json"});
+  INFO(json.err);
+  REQUIRE(json.code == 0);
+  CHECK(json.json()["clip"].size() >= 3);
+  CHECK(json.json()["t5"].size() >= 2);
+  CHECK(run({"tokenize", "--model", model, "--text", "", "--json"}).json()["t5"] == Json::array({1}));
+}

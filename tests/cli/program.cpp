@@ -1,0 +1,277 @@
+// The program as a user runs it: formats, policies, help, completions, and what wrong command lines get.
+#include "program.hpp"
+
+#include <array>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+using program::run;
+using program::Scratch;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::vector<std::string> commands{"generate", "compare", "inspect", "policy", "formats", "tokenize", "completions"};
+const std::string source = PRECAST_SOURCE_DIR;
+const std::string golden = source + "/tests/golden/models/";
+
+}  // namespace
+
+TEST_CASE("formats: what each format makes of a number") {
+  const auto result = run({"formats", "0.1", "65520", "-inf", "nan", "--json", "-0", "1e-7"});
+  REQUIRE(result.code == 0);
+  CHECK(result.err.empty());
+  const Json numbers = result.json()["numbers"];
+  REQUIRE(numbers.size() == 6);
+  CHECK(numbers[0]["input"] == 0.1);
+  CHECK(numbers[0]["bf16"]["bits"] == "0x3dcd");
+  CHECK(numbers[0]["bf16"]["value"] == 0.10009765625);
+  CHECK(numbers[0]["bf16"]["kind"] == "normal");
+  CHECK(numbers[0]["bf16"]["ulp"] == 0.00048828125);
+  CHECK(numbers[0]["bf16"]["error"] == 0.10009765625 - 0.1);
+  CHECK(numbers[0]["tf32"]["bits"] == "0x1ee66");
+  CHECK(numbers[1]["f16"]["value"] == "inf");
+  CHECK(numbers[1]["f16"]["error"] == "inf");
+  CHECK(numbers[1]["f16"]["ulp"] == "nan");
+  CHECK(numbers[1]["fp8_e4m3"]["value"] == "nan");
+  CHECK(numbers[2]["input"] == "-inf");
+  CHECK(numbers[2]["fp8_e5m2"]["bits"] == "0xfc");
+  CHECK(numbers[2]["f32"]["error"] == "nan");
+  CHECK(numbers[3]["input"] == "nan");
+  CHECK(numbers[4]["f16"]["bits"] == "0x8000");
+  CHECK(numbers[4]["f16"]["kind"] == "zero");
+  CHECK(numbers[5]["f16"]["kind"] == "subnormal");
+  for (const Json& number : numbers) CHECK(number.size() == 7);  // the input and six formats
+}
+
+TEST_CASE("formats: a double is rounded once") {
+  // 1 + 2^-8 + 2^-30 is above a tie of bf16; through f32 it would be the tie, and go down to even.
+  const auto result = run({"formats", "--json", "0x1.01000004p0"});
+  CHECK(result.json()["numbers"][0]["bf16"]["value"] == 1.0078125);
+}
+
+TEST_CASE("formats: the facts") {
+  const auto result = run({"formats", "--json"});
+  REQUIRE(result.code == 0);
+  const Json formats = result.json()["formats"];
+  CHECK(formats["f16"]["max"] == 65504);
+  CHECK(formats["fp8_e4m3"]["max"] == 448);
+  CHECK(formats["fp8_e4m3"]["infinity"] == false);
+  CHECK(formats["bf16"]["mantissa_bits"] == 7);
+  CHECK_THAT(run({"formats"}).out, Catch::StartsWith("format") && Catch::Contains("65504"));
+}
+
+TEST_CASE("policy: the resolved table") {
+  const auto memory = run({"policy", "--preset", "memory", "--json"});
+  if (memory.code != 0) return;  // a build of another preset alone says so
+  const Json table = memory.json();
+  CHECK(table["policy"] == "Policy<Storage<f16>, Upcast<Attention>>");
+  CHECK(table["preset"] == "memory");
+  CHECK(table["ops"]["Attention"] ==
+        Json({{"storage", "f16"}, {"operand", "f32"}, {"accumulate", "f32"}, {"inside", "f32"}, {"result", "f16"}}));
+  CHECK(table["ops"]["Matmul"]["inside"].is_null());
+  CHECK(table["ops"].size() == 9);
+  const Json plain = run({"policy", "--precision", "f16", "--json"}).json();
+  CHECK(plain["preset"].is_null());
+  CHECK(plain["ops"]["Attention"]["inside"] == "f16");
+  const auto all = run({"policy"});
+  CHECK(all.code == 0);
+  for (const char* preset : {"quality", "balanced", "fast", "memory"}) CHECK_THAT(all.out, Catch::Contains(preset));
+}
+
+TEST_CASE("help is there for everything") {
+  const auto all = run({"--help"});
+  CHECK(all.code == 0);
+  CHECK(all.err.empty());
+  for (const std::string& command : commands) {
+    INFO(command);
+    CHECK_THAT(all.out, Catch::Contains("  " + command + " "));
+    const auto help = run({command, "--help"});
+    CHECK(help.code == 0);
+    CHECK(help.err.empty());
+    CHECK_THAT(help.out, Catch::Contains("Example") && Catch::Contains("precast " + command));
+  }
+  CHECK(run({"--version"}).out.starts_with("precast "));
+  const auto nothing = run({});
+  CHECK(nothing.code == 2);
+  CHECK(nothing.out.empty());
+  CHECK_THAT(nothing.err, Catch::Contains("Usage"));
+}
+
+TEST_CASE("completions are those of the parser, and the committed ones are up to date") {
+  const std::string folder = source + "/reference_pipeline/cli/completions/";
+  for (const auto& [shell, file] : {std::pair("bash", "precast.bash"), std::pair("zsh", "_precast"), std::pair("fish", "precast.fish")}) {
+    INFO("precast completions " << shell << " > reference_pipeline/cli/completions/" << file);
+    const auto script = run({"completions", shell});
+    CHECK(script.code == 0);
+    for (const std::string& command : commands) CHECK_THAT(script.out, Catch::Contains(command));
+    CHECK_THAT(script.out, Catch::Contains("upcast-attention") && Catch::Contains("quality balanced fast memory auto"));
+    CHECK(script.out == program::content(folder + file));
+  }
+  const Scratch scratch;
+  const std::string asks = scratch.file("asks", "source " + folder + "precast.bash\nCOMP_WORDS=(precast generate --preset f)\n"
+                                        "COMP_CWORD=3\n_precast\necho \"${COMPREPLY[@]}\"\n");
+  CHECK(std::system(("test \"$(bash " + asks + ")\" = fast").c_str()) == 0);
+}
+
+TEST_CASE("a wrong command line is one line and exit code 2") {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string says;
+  };
+  const std::vector<Case> cases{
+      {{"formta"}, "there is no command 'formta': did you mean formats?"},
+      {{"paint"}, "there is no command 'paint': it is generate,"},
+      {{"--sed"}, "there is no option --sed"},
+      {{"formats", "1e400"}, "1e400 is too large for a double"},
+      {{"formats", "one"}, "'one' is not a number"},
+      {{"formats", "-x"}, "there is no option -x"},
+      {{"policy", "--preset", "memroy"}, "did you mean memory?"},
+      {{"policy", "--precision", "f64"}, "--precision is 'f64': it takes f32, bf16 or f16"},
+      {{"policy", "--flash", "--no-flash"}, "excludes"},
+      {{"policy", "--preset"}, "--preset"},
+      {{"policy", "extra"}, "argument too many"},
+      {{"completions", "csh"}, "it takes bash, zsh or fish"},
+      {{"tokenize"}, "--text is required"},
+      {{"inspect"}, "path is required"},
+      {{"generate"}, "--prompt is required"},
+      {{"generate", "--prompt"}, "--prompt needs a value"},
+      {{"generate", "--prompt", "--seed", "1"}, "--prompt needs a value before --seed"},
+      {{"generate", "--promt", "a"}, "there is no option --promt: did you mean --prompt?"},
+      {{"generate", "--prompt", "a", "--steps", "0"}, "--steps is '0': it takes a whole number from 1 to 10000"},
+      {{"generate", "--prompt", "a", "--steps", "100000"}, "--steps is '100000'"},
+      {{"generate", "--prompt", "a", "--steps", "4.5"}, "--steps is '4.5'"},
+      {{"generate", "--prompt", "a", "--batch", "0"}, "--batch is '0'"},
+      {{"generate", "--prompt", "a", "--batch", "99999999999"}, "--batch is '99999999999'"},
+      {{"generate", "--prompt", "a", "b", "--batch", "1000"}, "ask for 2000 pictures"},
+      {{"generate", "--prompt", "a", "--width", "0"}, "--width is '0'"},
+      {{"generate", "--prompt", "a", "--height", "1000000"}, "--height is '1000000'"},
+      {{"generate", "--prompt", "a", "--seed", "-1"}, "--seed is '-1'"},
+      {{"generate", "--prompt", "a", "--seed", "18446744073709551616"}, "--seed is '18446744073709551616'"},
+      {{"generate", "--prompt", "a", "--guidance", "nan"}, "--guidance is 'nan'"},
+      {{"generate", "--prompt", "a", "--threads", "0"}, "--threads is '0'"},
+      {{"generate", "--prompt", "a", "--max-sequence-length", "0"}, "--max-sequence-length is '0'"},
+      {{"generate", "--prompt", "a", "--image", "a.png", "--strength", "1.5"}, "--strength is '1.5'"},
+      {{"generate", "--prompt", "a", "--strength", "0.5"}, "--strength requires --image"},
+      {{"generate", "--prompt", "a", "--image", "a.png", "--latents", "b"}, "excludes"},
+      {{"generate", "--prompt", "a", "--output", "a.jpg"}, "only PNG is written"},
+      {{"generate", "--prompt", "a", "--output", "x.png", "--trace", "./x.png"}, "would be written twice"},
+      {{"generate", "--prompt", "a", "--vae-precision", "f8"}, "--vae-precision is 'f8'"},
+      {{"compare", "--prompt", "a", "b"}, "compare takes one prompt"},
+      {{"compare", "--prompt", "a", "--policies", "quality,zap"}, "'zap' names no policy"},
+      {{"compare", "--prompt", "a", "--policies", "f32,f32"}, "names quality twice"},
+  };
+  for (const Case& wrong : cases) {
+    const auto result = run(wrong.arguments);
+    INFO(wrong.says << " | " << result.err);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.one_line_error());
+    CHECK_THAT(result.err, Catch::Contains(wrong.says));
+  }
+}
+
+TEST_CASE("a file that is not what it should be is one line with its name and exit code 1") {
+  const Scratch scratch;
+  const std::string here = scratch.path().string();
+  const std::string cut = scratch.file("cut.safetensors", std::string("\x40\0\0\0\0\0\0\0{", 9));
+  const std::string noise = scratch.file("noise.safetensors", "not a header at all");
+  const std::string broken_config = scratch.file("broken/config.json", R"({"_class_name": "FluxTransformer2DModel", )"
+                                                                       R"("num_layers": -1})");
+  const std::string text_file = scratch.file("text.txt", "hello");
+  const std::string empty = scratch.file("empty/readme", "");
+  const std::string picture = scratch.file("picture.png", "not a picture");
+  std::filesystem::create_directories(scratch.path() / "folder.png");
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string names;
+  };
+  const std::string model = golden + "one_level";
+  const std::vector<Case> cases{
+      {{"inspect", here + "/nothing"}, here + "/nothing"},
+      {{"inspect", cut}, cut},
+      {{"inspect", noise}, noise},
+      {{"inspect", text_file}, text_file},
+      {{"inspect", here + "/empty"}, here + "/empty"},
+      {{"inspect", here + "/broken"}, broken_config + ": key 'num_layers'"},
+      {{"inspect", broken_config}, broken_config + ": key 'num_layers'"},
+      {{"tokenize", "--model", here + "/nothing", "--text", "a"}, here + "/nothing"},
+      {{"generate", "--model", here + "/nothing", "--prompt", "a", "--output", here + "/a.png"}, here + "/nothing"},
+      {{"generate", "--model", here + "/empty", "--prompt", "a", "--output", here + "/a.png"}, here + "/empty"},
+      {{"generate", "--prompt", "a", "--output", here + "/no/a.png"}, here + "/no/a.png"},
+      {{"generate", "--prompt", "a", "--output", here + "/folder.png"}, here + "/folder.png"},
+      {{"generate", "--prompt", "a", "--output", here + "/a.png", "--trace", here + "/no/t"}, here + "/no/t"},
+      {{"generate", "--prompt", "a", "--output", here + "/a.png", "--save-latents", here}, here},
+      {{"generate", "--prompt", "a", "--output", "/dev/full"}, "/dev/full"},
+      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--image", picture}, picture},
+      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--image", here + "/no.png"},
+       here + "/no.png"},
+      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--latents", noise}, noise},
+      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--width", "17"}, "width is 17"},
+      {{"compare", "--model", here + "/nothing", "--prompt", "a", "--output", here + "/a.png"}, here + "/nothing"},
+      {{"compare", "--prompt", "a", "--output", here + "/no/a.png"}, here + "/no/a.png"},
+  };
+  for (const Case& wrong : cases) {
+    const auto result = run(wrong.arguments);
+    INFO(wrong.names << " | " << result.err);
+    CHECK(result.code == 1);
+    CHECK(result.out.empty());
+    CHECK_THAT(result.err, Catch::Contains("precast: error: ") && Catch::Contains(wrong.names));
+    // What `auto` chose may stand before it.
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') <= 2);
+  }
+  CHECK_FALSE(std::filesystem::exists(here + "/a.png"));
+  const auto full = run({"formats"}, "", ">/dev/full");
+  CHECK(full.code == 1);
+  CHECK_THAT(full.err, Catch::Contains("could not write to standard output: No space left on device"));
+  const auto unset = run({"tokenize", "--text", "a"}, "PRECAST_SHAPES=" + here + "/nothing");
+  CHECK(unset.code == 1);
+  CHECK_THAT(unset.err, Catch::Contains(here + "/nothing"));
+}
+
+TEST_CASE("inspect: full depth by accounting, from a config alone") {
+  const Scratch scratch;
+  scratch.file("dev/transformer/config.json",
+               R"({"_class_name": "FluxTransformer2DModel", "attention_head_dim": 128, "guidance_embeds": true,
+                   "in_channels": 64, "joint_attention_dim": 4096, "num_attention_heads": 24, "num_layers": 19,
+                   "num_single_layers": 38, "patch_size": 1, "pooled_projection_dim": 768})");
+  for (const std::string path : {"/dev", "/dev/transformer", "/dev/transformer/config.json"}) {
+    const auto text = run({"inspect", scratch.path().string() + path});
+    REQUIRE(text.code == 0);
+    for (const char* number : {"19 x 339,738,624", "38 x 141,557,760", "11,834,228,736", "11,837,294,656", "3,065,920",
+                               "64,124,992", "19,456", "11,901,408,320", "44.3 GiB", "22.2 GiB"})
+      CHECK_THAT(text.out, Catch::Contains(number));
+    const Json accounting = run({"inspect", "--json", scratch.path().string() + path}).json()["accounting"];
+    CHECK(accounting["quantisable"] == 11837294656);
+    CHECK(accounting["quantisable_without_biases"] == 11834228736);
+    CHECK(accounting["biases"] == 3065920);
+    CHECK(accounting["entry_and_exit"] == 64124992);
+    CHECK(accounting["norm_scales"] == 19456);
+  }
+}
+
+TEST_CASE("inspect: a model, a component and a file") {
+  const auto model = run({"inspect", golden + "dev_f16", "--json"});
+  REQUIRE(model.code == 0);
+  const Json json = model.json();
+  CHECK(json["kind"] == "model");
+  std::set<std::string> names;
+  for (const Json& component : json["components"]) names.insert(component["name"].get<std::string>());
+  CHECK(names == std::set<std::string>{"text_encoder", "text_encoder_2", "transformer", "vae", "scheduler", "tokenizer",
+                                       "tokenizer_2"});
+  for (const Json& component : json["components"])
+    if (component["name"] == "transformer") {
+      CHECK(component["dtypes"].contains("f16"));
+      CHECK(component["parameters"] == json["accounting"]["parameters"]);
+      CHECK(component["tensors"].size() > 50);
+    }
+  CHECK_FALSE(json["memory"].empty());
+  for (const auto& [preset, memory] : json["memory"].items()) CHECK(memory["peak"] > 0);
+  const auto shards = run({"inspect", golden + "static_sharded/transformer", "--json"}).json();
+  CHECK(shards["kind"] == "component");
+  CHECK(shards["components"][0]["files"].size() == 4);
+  const auto file = run({"inspect", golden + "dev_f32/vae/diffusion_pytorch_model.safetensors", "--tensors"});
+  CHECK(file.code == 0);
+  CHECK_THAT(file.out, Catch::Contains("decoder.conv_in.weight"));
+}
