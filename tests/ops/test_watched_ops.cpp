@@ -1,0 +1,147 @@
+// What ops tell the watch hook: the op table's dtypes, and what f32 would have made of a value that is not finite.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <precast/ops/attention.hpp>
+#include <precast/ops/embedding.hpp>
+#include <precast/ops/norm.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/ops/position.hpp>
+#include <precast/ops/resample.hpp>
+#include <precast/ops/softmax.hpp>
+#include <precast/policy/presets.hpp>
+#include <precast/watch/observer.hpp>
+#include <support/arrays.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+struct Recorder : watch::Observer {
+  std::vector<watch::OpRecord> ops;
+  std::vector<watch::NonFinite> found;
+  void on_op(const watch::OpRecord& record) override { ops.push_back(record); }
+  bool wants_non_finite() const override { return true; }
+  void on_non_finite(const watch::NonFinite& value) override { found.push_back(value); }
+};
+
+template <class T>
+std::string name_of() {
+  if constexpr (std::is_same_v<T, NoDtype>)
+    return "";
+  else
+    return std::string(dtype_traits<T>::name);
+}
+
+template <class P, OpClass Op>
+void check_row(const watch::OpRecord& record) {
+  using Types = precisions<P, Op>;
+  INFO(record.function);
+  CHECK(record.op == Op::name);
+  CHECK(record.storage == name_of<typename Types::storage>());
+  CHECK(record.operand == name_of<typename Types::operand>());
+  CHECK(record.accumulate == name_of<typename Types::accumulate>());
+  CHECK(record.inside == name_of<typename Types::inside>());
+  CHECK(record.result == name_of<typename Types::result>());
+}
+
+using F16 = Policy<Storage<f16>>;
+using Bf16UpcastNorm = Policy<Storage<bf16>, Upcast<Norm, Pointwise>>;
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", presets::Quality, presets::Balanced,
+                   presets::Fast, presets::Memory, F16, Bf16UpcastNorm) {
+  using P = TestType;
+  using A = typename P::activation;
+  using S = typename P::storage;
+  const auto x = random_tensor<A>(Shape{2, 3, 8}, 1), row = random_tensor<A>(Shape{2, 8}, 2), image = random_tensor<A>(Shape{1, 2, 2, 8}, 3);
+  const auto weight = random_tensor<S>(Shape{8}, 4), table_values = random_tensor<S>(Shape{5, 8}, 5);
+  const RotaryTable table = rotary_table(std::vector<std::int64_t>{4}, 100, std::vector<f32>{0, 1, 2});
+  Tensor<A> target(x.shape());
+  Recorder recorder;
+  {
+    const watch::Watching watching(recorder);
+    layer_norm<P>(x, 1e-5);
+    layer_norm<P>(x, weight, weight, 1e-5);
+    layer_norm_modulate<P>(x, row, row, 1e-5);
+    rms_norm<P>(x, weight, 1e-5);
+    rms_norm_heads<P>(x, weight, 1e-5);
+    group_norm<P>(image, 2, weight, weight, 1e-5, Activate::silu);
+    REQUIRE(recorder.ops.size() == 6);
+    activate<P>(x, Activate::silu);
+    add<P>(x, x);
+    add<P>(x, row.view().rows_between(0, 1).reshaped(Shape{8}));
+    gated_add<P>(x, row, x);
+    gated_product<P>(x, x, Activate::gelu_tanh);
+    scale_shift<P>(x, 2, 1);
+    clamp<P>(x, -1, 1);
+    copy_into<P>(x, target.view());
+    embedding<P>(table_values, std::vector<std::int32_t>{1, 2});
+    upsample_nearest<P>(image, 2);
+    REQUIRE(recorder.ops.size() == 16);
+    rotary<P>(x, 2, table);
+    timestep_embedding<P>(std::vector<f32>{3}, 8);
+    softmax<P>(x);
+    attention<P>(x, x, x, {});
+  }
+  REQUIRE(recorder.ops.size() == 20);
+  for (std::size_t i = 0; i < 6; ++i) check_row<P, Norm>(recorder.ops[i]);
+  for (std::size_t i = 6; i < 16; ++i) check_row<P, Pointwise>(recorder.ops[i]);
+  for (std::size_t i = 16; i < 18; ++i) check_row<P, Position>(recorder.ops[i]);
+  check_row<P, Softmax>(recorder.ops[18]);
+  check_row<P, Attention>(recorder.ops[19]);
+  CHECK(recorder.ops[5].shape == image.shape());
+  CHECK(recorder.ops[13].function == "copy_into");
+  CHECK(recorder.found.empty());
+  double largest = 0;
+  for (const double value : wide(target)) largest = std::max(largest, std::abs(value));
+  CHECK(recorder.ops[13].max_abs == largest);
+}
+
+TEST_CASE("a score that overflows f16 is reported with its size and with what f32 makes of it", "[watched_ops]") {
+  const auto q = random_tensor<f16>(Shape{1, 4, 16}, 1, 0.1, 150), k = random_tensor<f16>(Shape{1, 6, 16}, 2, 0.1, 150);
+  const auto v = random_tensor<f16>(Shape{1, 6, 16}, 3);
+  Recorder recorder;
+  {
+    const watch::Watching watching(recorder);
+    attention<F16>(q, k, v, {});
+  }
+  REQUIRE(recorder.ops.size() == 1);
+  CHECK(recorder.ops[0].nans == 64);
+  CHECK(recorder.ops[0].max_abs == 0);
+  REQUIRE(recorder.found.size() == 1);
+  CHECK(recorder.found[0].index == 0);
+  CHECK(std::isnan(recorder.found[0].value));
+  CHECK(recorder.found[0].value_in_f32 == wide(attention<Policy<Storage<f16>, Upcast<Attention>, Activation<f32>>>(q, k, v, {}))[0]);
+  double largest = 0;
+  const auto wq = wide(q), wk = wide(k);
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t j = 0; j < 6; ++j) {
+      double dot = 0;
+      for (std::size_t d = 0; d < 16; ++d) dot += wq[i * 16 + d] * wk[j * 16 + d];
+      largest = std::max(largest, std::abs(dot) / 4);
+    }
+  CHECK(largest > 65504);
+  CHECK(std::abs(recorder.found[0].largest_inside - largest) <= 40 * unit<f32> * largest);
+}
+
+TEST_CASE("an f16 norm that overflows is reported with its value in f32", "[watched_ops]") {
+  const auto x = random_tensor<f16>(Shape{4, 16}, 1);
+  const Tensor<f16> huge(Shape{16}, std::vector<f16>(16, from_double<f16>(60000)));
+  Recorder recorder;
+  {
+    const watch::Watching watching(recorder);
+    rms_norm<F16>(x, huge, 1e-6);
+  }
+  REQUIRE(recorder.found.size() == 1);
+  CHECK(std::isinf(recorder.found[0].value));
+  CHECK(std::abs(recorder.found[0].value_in_f32) > 65504);
+  CHECK(std::isfinite(recorder.found[0].value_in_f32));
+  CHECK(recorder.ops[0].infinities > 0);
+}
