@@ -137,7 +137,6 @@ void convert_row(std::span<const From> from, std::span<To> to) {
   if constexpr (std::same_as<To, From> && !Saturates) {
     if (count && in != out) std::memmove(out, in, count * sizeof(To));
   } else {
-#pragma GCC ivdep
     for (std::size_t i = 0; i < count; ++i) out[i] = detail::convert_one<To, Saturates>(in[i]);
   }
 }
