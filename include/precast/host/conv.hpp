@@ -1,5 +1,5 @@
-// Convolution on the host: the patches of a block of pixels, as rows, times the weight. Pixels lie channel by channel
-// beside each other, so a row of a patch is one copy; for n output channels the copies cost about 1/n of the products.
+// Convolution on the host. Large pictures go to oneDNN's convolution in bands of rows; for all others the patches of a
+// block of pixels, as rows, are multiplied with the weight.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/conv_bands.hpp>
+#include <precast/host/conv_sizes.hpp>
 #include <precast/host/matmul.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
@@ -17,19 +19,7 @@
 
 namespace precast::host {
 
-/// The sizes of a convolution: from [batch, height, width, channels] to [batch, out_height, out_width, features].
-struct ConvSizes {
-  std::int64_t batch, height, width, channels;
-  std::int64_t kernel_height, kernel_width, stride, pad_top, pad_left;
-  std::int64_t out_height, out_width;
-
-  std::int64_t pixels() const { return batch * out_height * out_width; }
-  std::int64_t patch() const { return kernel_height * kernel_width * channels; }
-};
-
 namespace detail {
-
-struct PatchScratch;
 
 /// Writes the patch [kernel_height, kernel_width, channels] under an output pixel as operands; zeros outside.
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, class X>
@@ -63,7 +53,7 @@ void gather_patch(View<const X> x, const ConvSizes& sizes, std::int64_t pixel, M
 }
 
 template <class Types, OneDnnOperand Multiplied, class X>
-void blocked_conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
+void conv_of_patches(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
                   const Epilogue& epilogue, View<typename Types::result> out) {
   constexpr std::int64_t pixels_per_block = 256;
   const std::int64_t columns = sizes.patch();
@@ -89,9 +79,14 @@ void conv(View<const X> x, View<const typename Types::storage> weight, const Con
   const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
                                   sizes.out_height == sizes.height && sizes.out_width == sizes.width;
   if (patches_are_pixels) return matmul_transposed<Types>(x, weight, epilogue, out);
+  const auto multiply = [&]<class Multiplied>(Multiplied) {
+    if constexpr (std::is_same_v<typename Types::accumulate, f32>)
+      if (detail::conv_in_bands<Types, Multiplied>(x, weight, sizes, epilogue, out)) return;
+    detail::conv_of_patches<Types, Multiplied>(x, weight, sizes, epilogue, out);
+  };
   if constexpr (std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::operand, bf16>)
-    if (multiplies_bf16()) return detail::blocked_conv<Types, bf16>(x, weight, sizes, epilogue, out);
-  detail::blocked_conv<Types, f32>(x, weight, sizes, epilogue, out);
+    if (multiplies_bf16()) return multiply(bf16{});
+  multiply(f32{});
 }
 
 }  // namespace precast::host

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -114,21 +116,23 @@ struct Argument {
 class Primitive {
  public:
   /// `operation` is one of oneDNN's operation descriptors. `doing` completes "oneDNN could not ...".
-  Primitive(const_dnnl_op_desc_t operation, const std::string& doing) {
-    const OneOpenMpThread one_thread;  // oneDNN plans for as many threads as there are now
-    dnnl_primitive_attr_t attributes_handle = nullptr;
-    check(dnnl_primitive_attr_create(&attributes_handle), doing);
-    const Attributes attributes(attributes_handle);
-    // With scratch memory of its own, a primitive would serve only the thread that made it.
-    check(dnnl_primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user), doing);
-    dnnl_primitive_desc_t description = nullptr;
-    check(dnnl_primitive_desc_create(&description, operation, attributes.get(), engine(), nullptr), doing);
-    description_.reset(description);
-    dnnl_primitive_t primitive = nullptr;
-    check(dnnl_primitive_create(&primitive, description), doing);
-    primitive_.reset(primitive);
+  Primitive(const_dnnl_op_desc_t operation, const std::string& doing)
+      : Primitive(doing, [&](dnnl_primitive_desc_t* made, dnnl_primitive_attr_t attributes) {
+          return dnnl_primitive_desc_create(made, operation, attributes, engine(), nullptr);
+        }) {}
+  /// Copies DNNL_ARG_FROM to DNNL_ARG_TO, from one layout to another.
+  static Primitive reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
+    return Primitive("rearrange a tensor", [&](dnnl_primitive_desc_t* made, dnnl_primitive_attr_t attributes) {
+      return dnnl_reorder_primitive_desc_create(made, &from, engine(), &to, engine(), attributes);
+    });
   }
 
+  /// The name of the code that oneDNN chose, "brgconv:avx512_core". Names with "ref" are loops for want of better.
+  std::string_view implementation() const {
+    const char* name = "";
+    check(dnnl_primitive_desc_query(description_.get(), dnnl_query_impl_info_str, 0, &name), "name its code");
+    return name;
+  }
   /// How an argument lies in memory: DNNL_ARG_WEIGHTS and the like.
   const dnnl_memory_desc_t& argument(int index) const {
     return *dnnl_primitive_desc_query_md(description_.get(), dnnl_query_exec_arg_md, index);
@@ -154,6 +158,22 @@ class Primitive {
   }
 
  private:
+  template <class Describe>
+  Primitive(const std::string& doing, Describe&& describe) {
+    const OneOpenMpThread one_thread;  // oneDNN plans for as many threads as there are now
+    dnnl_primitive_attr_t attributes_handle = nullptr;
+    check(dnnl_primitive_attr_create(&attributes_handle), doing);
+    const Attributes attributes(attributes_handle);
+    // With scratch memory of its own, a primitive would serve only the thread that made it.
+    check(dnnl_primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user), doing);
+    dnnl_primitive_desc_t description = nullptr;
+    check(describe(&description, attributes.get()), doing);
+    description_.reset(description);
+    dnnl_primitive_t primitive = nullptr;
+    check(dnnl_primitive_create(&primitive, description), doing);
+    primitive_.reset(primitive);
+  }
+
   PrimitiveDescription description_;
   PrimitiveHandle primitive_;
 };

@@ -1,0 +1,212 @@
+// Convolution of large pictures: oneDNN's own, on bands of rows. The weight is rearranged for it at each call, which
+// for thousands of pixels costs less than it saves, and keeps one copy of the weights in memory.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/conv_sizes.hpp>
+#include <precast/host/onednn.hpp>
+#include <precast/host/operands.hpp>
+#include <precast/host/panel_product.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/tensor/memory.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::host::detail {
+
+struct PatchScratch;
+
+/// The rows of a picture that a band of output rows reads, and the zeros above and below them.
+struct BandRows {
+  std::int64_t out_rows, first_in, in_rows, pad_top, pad_bottom;
+};
+
+inline BandRows band_rows(const ConvSizes& sizes, std::int64_t first_out, std::int64_t out_rows) {
+  const std::int64_t first = first_out * sizes.stride - sizes.pad_top;
+  const std::int64_t end = first + (out_rows - 1) * sizes.stride + sizes.kernel_height;
+  const std::int64_t inside = std::max<std::int64_t>(first, 0);
+  return {out_rows, inside, std::min(end, sizes.height) - inside, inside - first,
+          std::max<std::int64_t>(0, end - sizes.height)};
+}
+
+/// The zeros that the last output column reads right of the picture.
+inline std::int64_t pad_right(const ConvSizes& sizes) {
+  return std::max<std::int64_t>(
+      0, (sizes.out_width - 1) * sizes.stride + sizes.kernel_width - sizes.width - sizes.pad_left);
+}
+
+/// The convolution of one band, into f32. `weights` may leave the layout to oneDNN.
+template <OneDnnOperand T>
+onednn::Primitive band_conv(const ConvSizes& sizes, std::int64_t features, const BandRows& rows,
+                            const dnnl_memory_desc_t& weights) {
+  const std::int64_t channels = sizes.channels, width = sizes.width, out_width = sizes.out_width;
+  const std::string doing = "convolve " + std::to_string(width) + " pixels of " + std::to_string(channels) +
+                            " channels to " + std::to_string(features);
+  const auto src = onednn::strided(onednn::data_type<T>, {1, channels, rows.in_rows, width},
+                                   {rows.in_rows * width * channels, 1, width * channels, channels});
+  const auto dst = onednn::strided(dnnl_f32, {1, features, rows.out_rows, out_width},
+                                   {rows.out_rows * out_width * features, 1, out_width * features, features});
+  const std::int64_t strides[2] = {sizes.stride, sizes.stride};
+  const std::int64_t before[2] = {rows.pad_top, sizes.pad_left}, after[2] = {rows.pad_bottom, pad_right(sizes)};
+  dnnl_convolution_desc_t operation;
+  onednn::check(dnnl_convolution_forward_desc_init(&operation, dnnl_forward_inference, dnnl_convolution_direct, &src,
+                                                   &weights, nullptr, &dst, strides, before, after),
+                doing);
+  return onednn::Primitive(&operation, doing);
+}
+
+/// Everything that oneDNN compiled for one convolution: the middle band, whose layout of the weight all others take,
+/// and the bands that differ from it.
+template <OneDnnOperand T>
+class BandConv {
+ public:
+  BandConv(const ConvSizes& sizes, std::int64_t features, std::int64_t rows_per_band)
+      : sizes_(sizes), rows_per_band_(rows_per_band),
+        middle_(band_conv<T>(sizes, features,
+                             {rows_per_band, 0, (rows_per_band - 1) * sizes.stride + sizes.kernel_height, 0, 0},
+                             onednn::any_layout(onednn::data_type<T>, {features, sizes.channels, sizes.kernel_height,
+                                                                       sizes.kernel_width}))) {
+    for (std::int64_t band = 0; band < bands(); ++band) {
+      const BandRows rows = rows_of(band);
+      const bool known = std::ranges::any_of(others_, [&](const auto& other) { return same(other.first, rows); });
+      if (known || is_middle(rows)) continue;
+      others_.emplace_back(rows, band_conv<T>(sizes, features, rows, weight_layout()));
+    }
+    const auto slow = [](const onednn::Primitive& primitive) {
+      return primitive.implementation().find("ref") != std::string_view::npos;
+    };
+    fast_ = !slow(middle_) && std::ranges::none_of(others_, [&](const auto& other) { return slow(other.second); });
+  }
+
+  /// Whether oneDNN has more than plain loops for it.
+  bool fast() const { return fast_; }
+  std::int64_t rows_per_band() const { return rows_per_band_; }
+  std::int64_t bands() const { return (sizes_.out_height + rows_per_band_ - 1) / rows_per_band_; }
+  BandRows rows_of(std::int64_t band) const {
+    const std::int64_t first = band * rows_per_band_;
+    return band_rows(sizes_, first, std::min(rows_per_band_, sizes_.out_height - first));
+  }
+  const onednn::Primitive& primitive(const BandRows& rows) const {
+    for (const auto& [other, primitive] : others_)
+      if (same(other, rows)) return primitive;
+    return middle_;
+  }
+  const dnnl_memory_desc_t& weight_layout() const { return middle_.argument(DNNL_ARG_WEIGHTS); }
+
+ private:
+  static bool same(const BandRows& a, const BandRows& b) {
+    return a.out_rows == b.out_rows && a.in_rows == b.in_rows && a.pad_top == b.pad_top &&
+           a.pad_bottom == b.pad_bottom;
+  }
+  bool is_middle(const BandRows& rows) const {
+    return rows.out_rows == rows_per_band_ && rows.pad_top == 0 && rows.pad_bottom == 0;
+  }
+
+  ConvSizes sizes_;
+  std::int64_t rows_per_band_;
+  onednn::Primitive middle_;
+  std::vector<std::pair<BandRows, onednn::Primitive>> others_;
+  bool fast_ = false;
+};
+
+template <OneDnnOperand T>
+std::shared_ptr<const BandConv<T>> band_conv_for(const ConvSizes& sizes, std::int64_t features,
+                                                 std::int64_t rows_per_band) {
+  using Key = std::array<std::int64_t, 12>;
+  static onednn::Cache<Key, BandConv<T>> cache(128);
+  return cache.find_or_make({sizes.height, sizes.width, sizes.channels, sizes.kernel_height, sizes.kernel_width,
+                             sizes.stride, sizes.pad_top, sizes.pad_left, sizes.out_height, sizes.out_width, features,
+                             rows_per_band},
+                            [&] { return BandConv<T>(sizes, features, rows_per_band); });
+}
+
+/// A weight [features, kernel_height, kernel_width, channels] in another layout.
+template <OneDnnOperand T>
+Buffer rearranged_weight(const T* weight, std::int64_t features, const ConvSizes& sizes,
+                         const dnnl_memory_desc_t& layout) {
+  const std::int64_t columns = sizes.patch();
+  Buffer buffer(dnnl_memory_desc_get_size(&layout));
+  // Groups of output channels are rearranged side by side, where the layout keeps them apart.
+  const std::int64_t group = features % 64 == 0 ? 64 : features;
+  const auto layout_of = [&](std::int64_t first) {
+    dnnl_memory_desc_t part;
+    const std::int64_t dims[4] = {group, sizes.channels, sizes.kernel_height, sizes.kernel_width};
+    const std::int64_t offsets[4] = {first, 0, 0, 0};
+    onednn::check(dnnl_memory_desc_init_submemory(&part, &layout, dims, offsets), "split a weight");
+    return part;
+  };
+  const dnnl_memory_desc_t first_layout = layout_of(0);
+  const auto from = onednn::strided(onednn::data_type<T>,
+                                    {group, sizes.channels, sizes.kernel_height, sizes.kernel_width},
+                                    {columns, 1, sizes.kernel_width * sizes.channels, sizes.channels});
+  const auto reorder = onednn::Primitive::reorder(from, first_layout);
+  parallel_for(features / group, [&](std::int64_t task) {
+    const auto offset = layout_of(task * group).offset0 - first_layout.offset0;
+    reorder({{DNNL_ARG_FROM, &from, weight + task * group * columns},
+             {DNNL_ARG_TO, &first_layout, reinterpret_cast<T*>(buffer.data()) + offset}},
+            thread_scratch<OneDnnScratch>(reorder.scratch_bytes()));
+  });
+  return buffer;
+}
+
+/// Convolves in bands and returns true, or returns false where that would not be faster than patches.
+template <class Types, OneDnnOperand Multiplied, class X>
+bool conv_in_bands(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
+                   const Epilogue& epilogue, View<typename Types::result> out) {
+  constexpr std::int64_t fewest_pixels = 8192, tile_bytes = 1 << 20;
+  using Operand = typename Types::operand;
+  const std::int64_t features = weight.rows();
+  const BandRows last = band_rows(sizes, sizes.out_height - 1, 1);
+  const bool zeros_only_at_edges = sizes.pad_top < sizes.kernel_height && last.pad_bottom < sizes.kernel_height &&
+                                   sizes.pad_left < sizes.kernel_width && pad_right(sizes) < sizes.kernel_width;
+  if (sizes.out_height * sizes.out_width < fewest_pixels || !zeros_only_at_edges) return false;
+  const std::int64_t rows_per_band =
+      std::min(sizes.out_height, std::clamp<std::int64_t>(tile_bytes / (sizes.out_width * features * 4), 4, 16));
+  const auto bands = band_conv_for<Multiplied>(sizes, features, rows_per_band);
+  if (!bands->fast()) return false;
+
+  const Operands<Operand, Types::saturate, Multiplied, typename Types::storage> operands(weight);
+  const Buffer rearranged =
+      rearranged_weight<Multiplied>(operands.view().data(), features, sizes, bands->weight_layout());
+  const bool in_place = are_operands<Operand, Multiplied, X> && x.row_stride() == sizes.channels;
+  parallel_for(sizes.batch * bands->bands(), [&](std::int64_t task) {
+    const std::int64_t picture = task / bands->bands(), band = task % bands->bands();
+    const BandRows rows = bands->rows_of(band);
+    const onednn::Primitive& conv = bands->primitive(rows);
+    const std::int64_t first_pixel = (picture * sizes.height + rows.first_in) * sizes.width;
+    const void* src = x.data() + first_pixel * x.row_stride();
+    if (!in_place) {
+      const std::int64_t pixels = rows.in_rows * sizes.width;
+      auto* const copy = reinterpret_cast<Multiplied*>(
+          thread_scratch<PatchScratch>(static_cast<std::size_t>(pixels * sizes.channels) * sizeof(Multiplied)));
+      for (std::int64_t p = 0; p < pixels; ++p)
+        operand_row<Operand, Types::saturate>(
+            x.row(first_pixel + p),
+            std::span<Multiplied>(copy + p * sizes.channels, static_cast<std::size_t>(sizes.channels)));
+      src = copy;
+    }
+    const std::int64_t pixels = rows.out_rows * sizes.out_width;
+    auto* const tile =
+        reinterpret_cast<f32*>(thread_scratch<TileScratch>(static_cast<std::size_t>(pixels * features) * sizeof(f32)));
+    conv({{DNNL_ARG_SRC, &conv.argument(DNNL_ARG_SRC), src},
+          {DNNL_ARG_WEIGHTS, &conv.argument(DNNL_ARG_WEIGHTS), rearranged.data()},
+          {DNNL_ARG_DST, &conv.argument(DNNL_ARG_DST), tile}},
+         thread_scratch<OneDnnScratch>(conv.scratch_bytes()));
+    const std::int64_t first_out = picture * sizes.out_height + band * bands->rows_per_band();
+    store_tile<Types>(tile, features, 0, epilogue, out.rows_between(first_out * sizes.out_width, pixels));
+  });
+  return true;
+}
+
+}  // namespace precast::host::detail
