@@ -87,7 +87,7 @@ std::vector<Compared> compare_policies(const std::filesystem::path& model, const
 }
 
 std::string comparison_text(std::span<const Compared> rows) {
-  std::string text = aligned(cells(rows), true);
+  std::string text = aligned(cells(rows), "lr");
   for (const Compared& row : rows)
     if (!row.advice.empty()) text += row.name + ": " + row.advice + "\n";
   return text;

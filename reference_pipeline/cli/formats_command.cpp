@@ -103,7 +103,7 @@ std::string facts_table() {
                     std::to_string(format.decimal_digits()),
                     format.specials == Specials::infinity_and_nan ? "yes" : "no"});
   });
-  return aligned(rows, true);
+  return aligned(rows, "lr");
 }
 
 Json number_json(double input) {

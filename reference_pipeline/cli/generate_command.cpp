@@ -159,6 +159,16 @@ void write_pictures(const GenerateOptions& options, const PictureRun& run, const
   }
 }
 
+/// What is about to run and the memory that it takes, on stderr.
+void tell(const std::string& model, const flux::Request& full, const flux::MemoryEstimate& estimate,
+          const flux::ComponentChoices& choices, std::size_t pictures) {
+  std::cerr << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width << "x"
+            << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", " << policy_text(choices)
+            << "; needs about " << in_bytes(estimate.peak());
+  if (const std::int64_t free = this_machine().free_bytes) std::cerr << ", " << in_bytes(free) << " are free";
+  std::cerr << "\n";
+}
+
 void generate(const GenerateOptions& options) {
   flux::Request request = options.run.request();
   request.batch = options.batch.value_or(1);
@@ -182,6 +192,7 @@ void generate(const GenerateOptions& options) {
   const PolicyChoice base = options.policy.automatic() ? chosen_by_auto(model, request) : PolicyChoice{};
   const flux::ComponentChoices choices = resolved_components(options.policy, base);
   const flux::FluxPipeline pipeline(model, choices);
+  tell(name, pipeline.with_defaults(request), pipeline.estimate(request), choices, files.size());
   const PictureRun run = run_pipeline(pipeline, request, !options.trace.empty());
   write_pictures(options, run, choices, name, files);
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);

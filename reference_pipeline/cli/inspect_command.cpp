@@ -67,7 +67,7 @@ std::string tensor_table(const InspectedComponent& component, bool all) {
   for (const Group& group : groups)
     rows.push_back({"  " + group.name, group.dtype, group.shape,
                     (group.count > 1 ? std::to_string(group.count) + " x, " : "") + in_bytes(group.bytes)});
-  return component.name + "\n" + aligned(rows);
+  return component.name + "\n" + aligned(rows, "lllr");
 }
 
 std::string dtypes_of(const InspectedComponent& component) {
@@ -90,7 +90,7 @@ std::string overview(const Inspection& inspection) {
     bytes += component.bytes;
   }
   if (inspection.components.size() > 1) rows.push_back({"together", "", "", "", with_commas(parameters), in_bytes(bytes)});
-  std::string text = aligned(rows);
+  std::string text = aligned(rows, "lllr");
   for (const InspectedComponent& component : inspection.components)
     if (const std::string line = config_line(component.config); !line.empty())
       text += component.name + ": " + line + "\n";
@@ -111,7 +111,8 @@ std::string accounting_table(const flux::Accounting& a) {
                        " in entry and exit"},
                   {"  entry and exit", with_commas(a.entry_and_exit), "never cast; its biases are in it"},
                   {"  norm scales", with_commas(a.norm_scales), "never cast"},
-                  {"  parameters", with_commas(a.parameters())}});
+                  {"  parameters", with_commas(a.parameters())}},
+                 "lrl");
 }
 
 std::string memory_table(const Inspection& inspection) {
@@ -124,7 +125,7 @@ std::string memory_table(const Inspection& inspection) {
       rows.back().push_back(in_bytes(component.weights) +
                             (component.activations ? " + " + in_bytes(component.activations) : ""));
   }
-  return "memory: " + inspection.memory_note + "\n" + aligned(rows);
+  return "memory: " + inspection.memory_note + "\n" + aligned(rows, "lr");
 }
 
 Json accounting_json(const flux::Accounting& a) {

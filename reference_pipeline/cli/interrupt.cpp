@@ -1,5 +1,7 @@
 #include <cli/interrupt.hpp>
 
+#include <unistd.h>
+
 #include <csignal>
 
 namespace precast::cli {
@@ -8,7 +10,11 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-void on_signal(int) { interrupted = 1; }
+void on_signal(int) {
+  static constexpr char notice[] = "\nstopping after this step; Ctrl-C again stops at once\n";
+  interrupted = 1;
+  static_cast<void>(!write(STDERR_FILENO, notice, sizeof notice - 1));  // the only way to speak in a handler
+}
 
 }  // namespace
 

@@ -34,7 +34,7 @@ void print(const Json& json) { std::cout << to_text(json) << '\n'; }
 
 void print(const std::string& text) { std::cout << text; }
 
-std::string aligned(const std::vector<std::vector<std::string>>& rows, bool numbers) {
+std::string aligned(const std::vector<std::vector<std::string>>& rows, const std::string& alignment) {
   const auto columns_of = [](const std::string& text) {
     return static_cast<std::size_t>(std::count_if(
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }));
@@ -50,7 +50,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, bool numb
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string gap(widths[i] - columns_of(row[i]), ' ');
       if (i) line += "  ";
-      line += numbers && i ? gap + row[i] : row[i] + gap;
+      line += alignment[std::min(i, alignment.size() - 1)] == 'r' ? gap + row[i] : row[i] + gap;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
