@@ -1,0 +1,66 @@
+// Measuring one piece of work against another that runs in turn with it, so that a busy machine slows both.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+namespace precast::bench {
+
+template <class Work>
+double seconds_of(Work&& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+inline double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  if (values.empty()) return 0;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// Medians of both times, and of the ratios of neighbours.
+struct InTurn {
+  double seconds = 0, reference_seconds = 0, reference_over_work = 0;
+};
+
+/// Runs `work` once for each iteration of the state, whose time it sets, and `reference` after each.
+template <class Work, class Reference>
+InTurn measure_in_turn(benchmark::State& state, Work&& work, Reference&& reference) {
+  // OpenMP's threads spin for some milliseconds after their work, and would take a core from ours.
+  const auto let_threads_sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  work();
+  reference();
+  std::vector<double> times, reference_times, ratios;
+  for (auto _ : state) {
+    let_threads_sleep();
+    times.push_back(seconds_of(work));
+    state.SetIterationTime(times.back());
+    reference_times.push_back(seconds_of(reference));
+    ratios.push_back(reference_times.back() / times.back());
+  }
+  const InTurn result{median(times), median(reference_times), median(ratios)};
+  state.counters["seconds"] = result.seconds;
+  return result;
+}
+
+/// A size of this process in /proc/self/status in bytes: "VmRSS" now, "VmHWM" at most since `forget_peak_resident`.
+inline double resident_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    double kibibytes = 0;
+    if (word == key + ":" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
+}
+inline void forget_peak_resident() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+}  // namespace precast::bench

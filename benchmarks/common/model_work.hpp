@@ -1,0 +1,70 @@
+// A part of a model as a benchmark: its time, the share of oneDNN's own matmul rate that it reaches, and its memory.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <common/measure.hpp>
+#include <common/onednn_rate.hpp>
+#include <common/policies.hpp>
+#include <precast/host/convert.hpp>
+#include <precast/tensor/memory.hpp>
+#include <precast/tensor/tensor.hpp>
+#include <support/random_model.hpp>
+
+namespace precast::bench {
+
+/// Values of about unit size.
+template <ScalarDtype T>
+Tensor<T> random_tensor(const Shape& shape) {
+  static const std::vector<f32> values = testing::random_values<f32>(65521);
+  Tensor<T> tensor(shape);
+  for (std::size_t i = 0; i < tensor.values().size(); ++i) tensor.data()[i] = convert<T>(40 * values[i % values.size()]);
+  return tensor;
+}
+
+/// What a part of a model must do at least.
+struct Work {
+  LinearShapes layers;        ///< linear layers on tokens, which multiply nearly all
+  double other_products = 0;  ///< operations of attention's products and convolutions
+  double parameters = 0;
+};
+
+/// Measures `run(part)`, with `make()` making the part, which is what loads and holds its weights. Counters:
+///   share           flops of the layers / our time / oneDNN's rate on the same layers: what a block loses to
+///                   everything that is not a linear layer counts against it
+///   share_all       the same with the flops of attention's products counted too
+///   memory          most tensor memory while it was made and ran / bytes of its parameters as stored
+///   resident        the same by what the system says the process held
+template <PolicyType P, class Make, class Run>
+void measure_model(benchmark::State& state, const Work& work, Make&& make, Run&& run) {
+  using Activation = typename P::activation;
+  release_cached_memory();
+  reset_peak_memory();
+  forget_peak_resident();
+  const double resident_before = resident_bytes("VmRSS");
+  const auto used_before = static_cast<double>(memory_use().in_use);
+  const auto part = make();
+  run(part);
+  const double stored = work.parameters * static_cast<double>(sizeof(typename precisions<P, Matmul>::storage));
+  state.counters["memory"] = (static_cast<double>(memory_use().peak) - used_before) / stored;
+  state.counters["resident"] = (resident_bytes("VmHWM") - resident_before) / stored;
+
+  const double layer_flops = flops_of(work.layers);
+  if (work.layers.empty()) {
+    measure_in_turn(state, [&] { run(part); }, [] {});
+  } else {
+    OneDnnLayers layers(work.layers, std::type_identity<Activation>{});
+    const InTurn times = measure_in_turn(state, [&] { run(part); }, layers);
+    state.counters["share"] = times.reference_over_work;
+    state.counters["share_all"] = times.reference_over_work * (layer_flops + work.other_products) / layer_flops;
+    state.counters["onednn_flops"] = layer_flops / times.reference_seconds;
+  }
+  state.counters["flops"] = (layer_flops + work.other_products) / state.counters["seconds"];
+}
+
+}  // namespace precast::bench

@@ -1,0 +1,33 @@
+// The policies that are measured, and the names that benchmarks and docs/benchmarks.md give them.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <op_kernels.hpp>
+
+#include <precast/policy/policy.hpp>
+#include <precast/policy/presets.hpp>
+
+namespace precast::bench {
+
+using F32 = presets::Balanced;
+using Bf16 = presets::Fast;
+using F16 = presets::Memory;
+using F16Flash = Policy<Storage<f16>, Flash>;
+
+template <PolicyType P>
+inline constexpr const char* name_of = std::is_same_v<P, F32>    ? "f32"
+                                       : std::is_same_v<P, Bf16> ? "bf16"
+                                       : std::is_same_v<P, F16>  ? "f16"
+                                                                 : "f16_flash";
+
+/// Calls `visit` with a null pointer to each policy: every op tells them apart, or (attention aside) flash does not.
+template <class Visit>
+void for_each_policy(Visit&& visit, bool with_flash = true) {
+  visit(static_cast<F32*>(nullptr));
+  visit(static_cast<Bf16*>(nullptr));
+  visit(static_cast<F16*>(nullptr));
+  if (with_flash) visit(static_cast<F16Flash*>(nullptr));
+}
+
+}  // namespace precast::bench

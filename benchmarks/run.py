@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Runs precast_benchmarks, and the same work in PyTorch in turn with it, and writes the ratios to docs/benchmarks.md.
+
+The machine's speed changes from minute to minute, so both take turns, several rounds of them, and only ratios of
+neighbours count: each number in the tables is the median of its rounds. Without PyTorch (name a Python that has it with
+--python or PRECAST_PYTHON) only what needs none of it is measured.
+"""
+
+import argparse
+import collections
+import datetime
+import json
+import os
+import platform
+import re
+import select
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+MODEL_PARTS = ("double_block", "single_block", "t5_layer", "vae_decode")
+BLOCKS = ("double_block", "single_block")
+WITH_TWIN = MODEL_PARTS + ("attention", "linear")
+TITLES = {"double_block": "double block", "single_block": "single block", "t5_layer": "T5-XXL layer",
+          "vae_decode": "VAE decode"}
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Ours:
+    def __init__(self, program):
+        self.program = str(program)
+
+    def names(self):
+        listed = subprocess.run([self.program, "--benchmark_list_tests"], check=True, capture_output=True, text=True)
+        return [re.sub(r"/iterations:.*", "", line) for line in listed.stdout.split()]
+
+    def measure(self, names):
+        """The counters of each name, from one run of the program."""
+        either = "|".join(re.escape(name) for name in names)
+        command = [self.program, f"--benchmark_filter=^({either})/iterations", "--benchmark_format=json"]
+        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        results = {}
+        for entry in json.loads(ran.stdout)["benchmarks"]:
+            if entry.get("error_occurred"):
+                raise RuntimeError(f"{entry['name']}: {entry['error_message']}")
+            results[re.sub(r"/iterations:.*", "", entry["name"])] = entry
+        return results
+
+
+class Twin:
+    """pytorch_twin.py, which is told names and answers with seconds. Absent where that Python has no PyTorch."""
+
+    def __init__(self, python, seconds):
+        self.process, self.seconds, self.version, self.notes = None, seconds, None, {}
+        try:
+            found = subprocess.run([python, "-c", "import torch, diffusers; print(torch.__version__)"],
+                                   capture_output=True, text=True)
+        except OSError:
+            return
+        if found.returncode != 0:
+            return
+        self.version = found.stdout.strip()
+        self.process = subprocess.Popen([python, str(ROOT / "benchmarks" / "pytorch_twin.py")], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def measure(self, name):
+        """Seconds of its fastest way and that way's name, or None."""
+        if not self.process:
+            return None
+        self.process.stdin.write(name + "\n")
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], self.seconds)
+        line = self.process.stdout.readline() if ready else ""
+        if not line:
+            say(f"  PyTorch gave no answer for {name}: going on without it")
+            self.close()
+            return None
+        answer = json.loads(line)
+        for way, reason in answer.get("skipped", {}).items():
+            self.notes[name] = f"{way}: {reason}"
+        if "error" in answer:
+            self.notes[name] = answer["error"]
+            say(f"  PyTorch, {name}: {answer['error']}")
+            return None
+        ways = {way: answer[way] for way in ("eager", "compiled") if way in answer}
+        way = min(ways, key=ways.get)
+        return ways[way], way
+
+    def close(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def measure_all(ours, twin, names, rounds):
+    """name -> counter -> one value for each round."""
+    samples = collections.defaultdict(lambda: collections.defaultdict(list))
+    groups = collections.defaultdict(list)
+    for name in names:
+        parts = name.split("/")
+        kind, size = parts[0], parts[2] if len(parts) > 2 else ""
+        groups[kind, size].append(name)
+    for (kind, size), members in groups.items():
+        say(f"{kind} {size}")
+        for _ in range(rounds):
+            seconds = {}
+            alternates = kind in WITH_TWIN and twin.process
+            together = [[name] for name in members] if alternates or kind in MODEL_PARTS else [members]
+            for batch in together:
+                for name, counters in ours.measure(batch).items():
+                    seconds[name] = counters["seconds"]
+                    for key in ("share", "share_all", "memory", "resident", "of_copy", "flops", "onednn_flops"):
+                        if key in counters:
+                            samples[name][key].append(counters[key])
+                if alternates and batch[0].split("/")[1] in ("f32", "bf16"):
+                    answer = twin.measure(batch[0])
+                    if answer:
+                        samples[batch[0]]["pytorch"].append(answer[0] / seconds[batch[0]])
+                        samples[batch[0]]["way"].append(answer[1])
+            in_f32 = seconds.get(f"{kind}/f32/{size}")
+            for name, time_taken in seconds.items():
+                if in_f32 and not name.startswith(f"{kind}/f32/"):
+                    samples[name]["of_f32"].append(in_f32 / time_taken)
+    return samples
+
+
+def mid(samples, name, key):
+    values = samples[name].get(key)
+    return statistics.median(values) if values else None
+
+
+def required(name, key):
+    """What issue 3 asks of a value: (at least or at most, limit), or None."""
+    kind, policy = name.split("/")[:2]
+    if kind in BLOCKS:
+        if key == "share" and policy in ("f32", "bf16"):
+            return ">=", 0.80
+        if key == "pytorch":
+            return ">=", {"f32": 1.5, "bf16": 1.2}[policy]
+        if key == "of_f32" and policy.startswith("f16"):
+            return ">=", 0.80
+    if kind in MODEL_PARTS and kind != "vae_decode" and key == "memory":
+        return "<=", 1.20
+    return None
+
+
+def cell(samples, misses, name, key, digits=2):
+    value = mid(samples, name, key)
+    if value is None:
+        return "–"
+    text = f"{value:.{digits}f}"
+    rule = required(name, key)
+    if rule:
+        sign, limit = rule
+        met = value >= limit if sign == ">=" else value <= limit
+        if not met:
+            misses.append(f"{name}: {key} {text}, required {sign} {limit:.2f}")
+            text = f"**{text}**"
+    return text
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "|".join("---" for _ in header) + "|"]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def policy_title(policy):
+    return policy.replace("_flash", ", flash")
+
+
+def report(samples, names, machine):
+    misses = []
+    rows = []
+    for name in names:
+        kind, policy, *size = name.split("/")
+        if kind not in MODEL_PARTS:
+            continue
+        ways = collections.Counter(samples[name].get("way", []))
+        against = cell(samples, misses, name, "pytorch")
+        if ways:
+            against += f" ({ways.most_common(1)[0][0]})"
+        rows.append([f"{TITLES[kind]}, {size[0]}", policy_title(policy), cell(samples, misses, name, "share"),
+                     cell(samples, misses, name, "share_all"), against, cell(samples, misses, name, "of_f32"),
+                     cell(samples, misses, name, "memory"), cell(samples, misses, name, "resident")])
+    lines = machine + ["", "### Parts of models", ""]
+    lines += table(["part", "policy", "share of oneDNN's rate", "with attention's products", "times PyTorch's speed",
+                    "times our f32 speed", "peak / weights", "resident / weights"], rows)
+    rows = []
+    for name in names:
+        kind, policy, *size = name.split("/")
+        if kind in ("linear", "attention"):
+            rows.append([f"{kind} {size[0]}", policy_title(policy), cell(samples, misses, name, "share"),
+                         cell(samples, misses, name, "pytorch"), cell(samples, misses, name, "of_f32")])
+    lines += ["", "### Layers alone", ""]
+    lines += table(["layer", "policy", "share of oneDNN's rate", "times PyTorch's speed", "times our f32 speed"], rows)
+    by_op = collections.defaultdict(dict)
+    for name in names:
+        kind, what = name.split("/")[:2]
+        if "of_copy" in samples[name]:
+            by_op[kind][what] = cell(samples, misses, name, "of_copy")
+    lines += ["", "### What only moves numbers", "",
+              "The share of the rate at which memory is copied.", ""]
+    rows = [[kind, ", ".join(f"{what.replace('_to_', ' to ')} {value}" for what, value in values.items())]
+            for kind, values in by_op.items()]
+    lines += table(["op", "share of the copy's rate"], rows)
+    lines.append("")
+    lines.append("Required and missed: " + ("; ".join(misses) if misses else "nothing of what was measured") + ".")
+    return lines, misses
+
+
+def machine_lines(twin, rounds, load):
+    model, flags = platform.processor() or "unknown CPU", []
+    if os.path.exists("/proc/cpuinfo"):
+        text = Path("/proc/cpuinfo").read_text()
+        fields = dict(re.findall(r"^(model name|cpu family|flags)\s*:\s*(.*)$", text, re.M))
+        model = f"{fields.get('model name', model)} (family {fields.get('cpu family', '?')})"
+        present = fields.get("flags", "").split()
+        flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in present]
+    command = "./dev bench " + " ".join(sys.argv[1:])
+    when = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    torch = f"PyTorch {twin.version}" if twin.version else "no PyTorch"
+    return [f"{when}; {model}, {os.cpu_count()} cores ({' '.join(flags)}); {torch}; `{command.strip()}`; medians of "
+            f"{rounds} rounds; load of the machine before: {load:.1f}."]
+
+
+def write(path, lines):
+    text = path.read_text() if path.exists() else f"# Benchmarks\n\n{BEGIN}\n{END}\n"
+    before, rest = text.split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    path.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    arguments.add_argument("--program", type=Path, default=ROOT / "build/release/benchmarks/precast_benchmarks")
+    arguments.add_argument("--filter", default=".", help="measure the names that this regular expression finds")
+    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--python", default=os.environ.get("PRECAST_PYTHON", sys.executable),
+                           help="a Python with torch, diffusers and transformers (or PRECAST_PYTHON)")
+    arguments.add_argument("--no-torch", action="store_true")
+    arguments.add_argument("--twin-seconds", type=float, default=900, help="how long PyTorch may take for an answer")
+    arguments.add_argument("--samples", type=Path, help="also write every round's values to this JSON file")
+    arguments.add_argument("--output", type=Path, default=ROOT / "docs/benchmarks.md", help="- for stdout")
+    options = arguments.parse_args()
+
+    ours = Ours(options.program)
+    names = [name for name in ours.names() if re.search(options.filter, name)]
+    if not names:
+        arguments.error(f"no benchmark matches {options.filter!r}")
+    load = os.getloadavg()[0]
+    if load > 1.5:
+        say(f"something else is running (load {load:.1f}): ratios will scatter")
+    twin = Twin("/nonexistent" if options.no_torch else options.python, options.twin_seconds)
+    begin = time.monotonic()
+    try:
+        samples = measure_all(ours, twin, names, options.rounds)
+        for name, note in twin.notes.items():
+            say(f"PyTorch, {name}: {note}")
+        lines, misses = report(samples, names, machine_lines(twin, options.rounds, load))
+    finally:
+        twin.close()
+    if options.samples:
+        options.samples.write_text(json.dumps(samples, indent=1))
+    if str(options.output) == "-":
+        print("\n".join(lines))
+    else:
+        write(options.output, lines)
+    for miss in misses:
+        say(f"missed: {miss}")
+    say(f"done in {time.monotonic() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
