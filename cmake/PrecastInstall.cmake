@@ -32,10 +32,11 @@ if(TARGET precast_program)
   install(TARGETS precast_program RUNTIME COMPONENT precast_program)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/shapes/model/"
           DESTINATION "${CMAKE_INSTALL_DATADIR}/precast/shapes" COMPONENT precast_program OPTIONAL)
-  install(FILES "${PROJECT_BINARY_DIR}/precast.bash" RENAME precast COMPONENT precast_program
+  set(_completions "${PROJECT_SOURCE_DIR}/reference_pipeline/cli/completions")
+  install(FILES "${_completions}/precast.bash" RENAME precast COMPONENT precast_program
           DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
-  install(FILES "${PROJECT_BINARY_DIR}/precast.zsh" RENAME _precast COMPONENT precast_program
+  install(FILES "${_completions}/_precast" COMPONENT precast_program
           DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
-  install(FILES "${PROJECT_BINARY_DIR}/precast.fish" COMPONENT precast_program
+  install(FILES "${_completions}/precast.fish" COMPONENT precast_program
           DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 endif()

@@ -1,0 +1,24 @@
+#!/bin/sh
+# judged.sh JUDGE [PROGRAM PRESET]: draws the held-out prompts under a preset and judges the pictures; without a
+# program, proves the judge itself on drawn pictures. Exits with 77 where no Python with numpy is found.
+set -eu
+for python in python3 /usr/bin/python3 none; do
+  "$python" -c 'import numpy' 2>/dev/null && break
+done
+if [ "$python" = none ]; then
+  echo "skipped: no python3 with numpy (on Debian: apt-get install python3-numpy)"
+  exit 77
+fi
+[ $# -eq 1 ] && exec "$python" "$1" --validate
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+"$python" "$1" --prompts 100 >"$scratch/prompts"
+judge=$1 program=$2 preset=$3
+set --
+while IFS= read -r prompt; do set -- "$@" --prompt "$prompt"; done <"$scratch/prompts"
+"$program" generate --preset "$preset" "$@" --output "$scratch/out.png" 2>"$scratch/log" || {
+  cat "$scratch/log" >&2
+  exit 1
+}
+"$python" "$judge" --directory "$scratch"
