@@ -164,7 +164,7 @@ Buffer rearranged_weight(const T* weight, std::int64_t features, const ConvSizes
 template <class Types, OneDnnOperand Multiplied, class X>
 bool conv_in_bands(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
                    const Epilogue& epilogue, View<typename Types::result> out) {
-  constexpr std::int64_t fewest_pixels = 8192, tile_bytes = 1 << 20;
+  constexpr std::int64_t fewest_pixels = 1024, tile_bytes = 1 << 19;
   using Operand = typename Types::operand;
   const std::int64_t features = weight.rows();
   const BandRows last = band_rows(sizes, sizes.out_height - 1, 1);
@@ -172,7 +172,7 @@ bool conv_in_bands(View<const X> x, View<const typename Types::storage> weight, 
                                    sizes.pad_left < sizes.kernel_width && pad_right(sizes) < sizes.kernel_width;
   if (sizes.out_height * sizes.out_width < fewest_pixels || !zeros_only_at_edges) return false;
   const std::int64_t rows_per_band =
-      std::min(sizes.out_height, std::clamp<std::int64_t>(tile_bytes / (sizes.out_width * features * 4), 4, 16));
+      std::min(sizes.out_height, std::clamp<std::int64_t>(tile_bytes / (sizes.out_width * features * 4), 4, 8));
   const auto bands = band_conv_for<Multiplied>(sizes, features, rows_per_band);
   if (!bands->fast()) return false;
 

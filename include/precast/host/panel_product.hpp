@@ -39,11 +39,11 @@ constexpr std::int64_t features_per_panel(std::int64_t features, std::int64_t co
   return std::min<std::int64_t>(features, wide ? 128 : 64);
 }
 
-/// Rows of x that are multiplied at a time: as many as keep some 12 MiB of f32 operands near, fewer where that leaves
-/// too few tasks.
+/// Rows of x that are multiplied at a time. Measured: for few columns, rows and panel stay in the nearest caches; for
+/// many, more rows rearrange the panel less often, until they leave the last cache. Fewer where tasks are few.
 constexpr std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, std::int64_t panels) {
   constexpr std::int64_t enough_tasks = 16, fewest = 128;
-  const std::int64_t near = std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
+  const std::int64_t near = columns < 2048 ? 256 : std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
   const std::int64_t shares = (enough_tasks + panels - 1) / panels;
   const std::int64_t most = std::min(near, std::max(fewest, (rows + shares - 1) / shares));
   const std::int64_t blocks = (rows + most - 1) / most;
