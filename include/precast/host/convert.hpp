@@ -28,7 +28,7 @@ inline constexpr int mantissa_shift = 23 - dtype_traits<T>::format.mantissa_bits
 
 /// A scalar that is not f32, as f32: the same bits as convert<f32>, without branches.
 template <ScalarDtype From>
-inline f32 widen(From value) {
+[[gnu::always_inline]] inline f32 widen(From value) {
   if constexpr (std::same_as<From, bf16> || std::same_as<From, tf32>) {
     return convert<f32>(value);
   } else {
@@ -54,7 +54,7 @@ inline f32 widen(From value) {
 
 /// An f32 as another scalar: the same bits as convert<To>, without branches.
 template <ScalarDtype To>
-inline To narrow(f32 value) {
+[[gnu::always_inline]] inline To narrow(f32 value) {
   if constexpr (std::same_as<To, bf16>) {
     return convert<bf16>(value);
   } else {
@@ -82,7 +82,7 @@ inline To narrow(f32 value) {
 /// What a saturating store makes of a code that came from a value that is a number: never infinity, nor the NaN that
 /// stands for overflow in a format without infinity.
 template <ScalarDtype T>
-inline T saturated(T stored) {
+[[gnu::always_inline]] inline T saturated(T stored) {
   constexpr FloatFormat format = dtype_traits<T>::format;
   constexpr std::uint32_t sign = format.sign_code();
   if constexpr (std::same_as<T, f32>) {
@@ -95,7 +95,7 @@ inline T saturated(T stored) {
 }
 
 template <ScalarDtype T>
-inline bool is_nan(T value) {
+[[gnu::always_inline]] inline bool is_nan(T value) {
   const f32 wide = [&] {
     if constexpr (std::same_as<T, f32>) return value;
     else return widen(value);
@@ -106,7 +106,7 @@ inline bool is_nan(T value) {
 /// The conversion of one value. tf32's codes are wider than 16 bits and go through convert<> unless f32 is the
 /// other side: through f32 a NaN would keep bits that convert<> drops.
 template <ScalarDtype To, bool Saturates, ScalarDtype From>
-inline To convert_one(From value) {
+[[gnu::always_inline]] inline To convert_one(From value) {
   if constexpr (Saturates) {
     const To stored = convert_one<To, false>(value);
     const To largest = saturated(stored);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -20,40 +21,57 @@ struct ChunkMoments {
   f32 count = 0;
 };
 
+/// Calls `terms(value, mean of its channel, sum, other sum)` for every value of a chunk; the sums of each channel go to
+/// the first two rows of `scratch`, the means are in its third.
+template <class Terms>
+void sum_chunk(const f32* chunk, std::int64_t pixels, std::int64_t channels, f32* scratch, Terms&& terms) {
+  constexpr std::int64_t block = 32;  // in blocks: each addition's error grows with the sum so far
+  constexpr std::int64_t lanes = 16;  // whose sums stay in registers
+  const f32* means = scratch + 2 * channels;
+  std::fill(scratch, scratch + 2 * channels, 0.0f);
+  const auto sum_block = [&](std::int64_t first, std::int64_t last, std::int64_t channel, auto width) {
+    std::array<f32, lanes> sums{}, others{};
+    for (std::int64_t p = first; p < last; ++p)
+      for (std::int64_t c = 0; c < width; ++c)
+        terms(chunk[p * channels + channel + c], means[channel + c], sums[c], others[c]);
+    for (std::int64_t c = 0; c < width; ++c) {
+      scratch[channel + c] += sums[c];
+      scratch[channels + channel + c] += others[c];
+    }
+  };
+  for (std::int64_t first = 0; first < pixels; first += block) {
+    const std::int64_t last = std::min(pixels, first + block);
+    std::int64_t channel = 0;
+    for (; channel + lanes <= channels; channel += lanes)
+      sum_block(first, last, channel, std::integral_constant<std::int64_t, lanes>{});
+    if (channel < channels) sum_block(first, last, channel, channels - channel);
+  }
+}
+
 /// The moments of each group in a chunk of `pixels` rows of `channels` f32 values; `scratch` holds 3 * channels.
 inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
                           std::span<ChunkMoments> result, f32* scratch) {
   const std::int64_t width = channels / groups;
-  const f32 count = static_cast<f32>(pixels * width);
-  f32* sums = scratch;
-  f32* means = scratch + channels;
-  f32* block_sums = scratch + 2 * channels;
-  const auto sum_of_group = [&](std::int64_t g) {
+  const auto count = static_cast<f32>(pixels * width);
+  const auto sum_of_group = [&](const f32* sums, std::int64_t g) {
     return sum_of(width, [p = sums + g * width](std::int64_t i) { return p[i]; });
   };
-  const auto sum_pixels = [&](auto&& term) {
-    constexpr std::int64_t block = 32;  // in blocks: each addition's error grows with the sum so far
-    std::fill(sums, sums + channels, 0.0f);
-    for (std::int64_t first = 0; first < pixels; first += block) {
-      std::fill(block_sums, block_sums + channels, 0.0f);
-      for (std::int64_t p = first; p < std::min(pixels, first + block); ++p)
-        for (std::int64_t c = 0; c < channels; ++c) block_sums[c] += term(chunk[p * channels + c], means[c]);
-      for (std::int64_t c = 0; c < channels; ++c) sums[c] += block_sums[c];
-    }
-  };
-  std::fill(means, means + channels, 0.0f);
-  sum_pixels([](f32 x, f32) { return x; });
+  sum_chunk(chunk, pixels, channels, scratch, [](f32 x, f32, f32& sum, f32&) { sum += x; });
   for (std::int64_t g = 0; g < groups; ++g) {
     result[g].count = count;
-    result[g].moments.mean = sum_of_group(g) / count;
-    std::fill(means + g * width, means + (g + 1) * width, result[g].moments.mean);
+    result[g].moments.mean = sum_of_group(scratch, g) / count;
+    f32* means = scratch + 2 * channels + g * width;
+    std::fill(means, means + width, result[g].moments.mean);
   }
-  sum_pixels([](f32 x, f32 mean) { return x - mean; });
-  for (std::int64_t g = 0; g < groups; ++g) result[g].moments.rest = sum_of_group(g) / count;
-  sum_pixels([](f32 x, f32 mean) { return (x - mean) * (x - mean); });
+  sum_chunk(chunk, pixels, channels, scratch, [](f32 x, f32 mean, f32& sum, f32& squares) {
+    const f32 deviation = x - mean;
+    sum += deviation;
+    squares = std::fma(deviation, deviation, squares);
+  });
   for (std::int64_t g = 0; g < groups; ++g) {
-    const f32 rest = result[g].moments.rest;
-    result[g].moments.variance = sum_of_group(g) / count - rest * rest;
+    const f32 rest = sum_of_group(scratch, g) / count;
+    result[g].moments.rest = rest;
+    result[g].moments.variance = sum_of_group(scratch + channels, g) / count - rest * rest;
   }
 }
 
@@ -83,7 +101,7 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
                 Activate activation, View<typename Types::result> out) {
   const std::int64_t batch = x.shape()[0], channels = x.columns(), width = channels / groups;
   const std::int64_t pixels = x.shape()[1] * x.shape()[2];
-  const std::int64_t chunk = std::clamp<std::int64_t>(8 * values_per_chunk / channels, 1, 1024);
+  const std::int64_t chunk = std::clamp<std::int64_t>(4 * values_per_chunk / channels, 1, 1024);
   const std::int64_t chunks = (pixels + chunk - 1) / chunk;
   std::vector<detail::ChunkMoments> partial(static_cast<std::size_t>(batch * chunks * groups));
   // One chunk of pixels as f32, in place where they are f32 and side by side already.
