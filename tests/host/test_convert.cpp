@@ -1,7 +1,5 @@
-// Row conversion against convert<>, the definition: every code of the small formats, and for f32 every number where
-// a conversion changes its mind.
-#include <catch2/catch.hpp>
-
+// Row conversion against convert<>, the definition: every code of the small formats, and for f32 every number
+// where a conversion changes its mind.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +7,8 @@
 #include <random>
 #include <type_traits>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <precast/host/convert.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -19,7 +19,9 @@ namespace {
 
 std::uint32_t bits_of(f32 value) { return std::bit_cast<std::uint32_t>(value); }
 template <class T>
-std::uint32_t bits_of(T value) { return value.bits; }
+std::uint32_t bits_of(T value) {
+  return value.bits;
+}
 
 template <class T>
 std::vector<T> every_code() {
@@ -49,8 +51,10 @@ std::vector<f32> decision_points() {
 }
 
 std::vector<f32> hard_f32() {
-  std::vector<f32> values{0.0f, -0.0f, INFINITY, -INFINITY, 3.4028235e38f, -3.4028235e38f, 1e-45f, -1e-45f, 1.1754942e-38f};
-  for (const std::uint32_t nan : {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xff800001u, 0x7fffffffu, 0x7fa12345u})
+  std::vector<f32> values{0.0f,           -0.0f,  INFINITY, -INFINITY,     3.4028235e38f,
+                          -3.4028235e38f, 1e-45f, -1e-45f,  1.1754942e-38f};
+  for (const std::uint32_t nan :
+       {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xff800001u, 0x7fffffffu, 0x7fa12345u})
     values.push_back(std::bit_cast<f32>(nan));
   std::mt19937 random(1);
   for (int i = 0; i < 300000; ++i) values.push_back(std::bit_cast<f32>(static_cast<std::uint32_t>(random())));
@@ -65,7 +69,8 @@ std::int64_t differences(const std::vector<From>& values) {
   constexpr double max = dtype_traits<To>::format.max();
   for (std::size_t i = 0; i < values.size(); ++i) {
     To want = convert<To>(values[i]);
-    if (Saturates && std::abs(to_double(values[i])) > max) want = from_double<To>(to_double(values[i]) > 0 ? max : -max);
+    if (Saturates && std::abs(to_double(values[i])) > max)
+      want = from_double<To>(to_double(values[i]) > 0 ? max : -max);
     if (Saturates && !std::isnan(to_double(values[i])) && !std::isfinite(to_double(want)))
       want = from_double<To>(to_double(values[i]) > 0 ? max : -max);
     count += bits_of(want) != bits_of(got[i]);
@@ -75,8 +80,8 @@ std::int64_t differences(const std::vector<From>& values) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("every code of a format converts as convert<> has it", "[convert]", tf32, bf16, f16, fp8_e4m3,
-                   fp8_e5m2) {
+TEMPLATE_TEST_CASE("every code of a format converts as convert<> has it", "[convert]", tf32, bf16, f16,
+                   fp8_e4m3, fp8_e5m2) {
   const auto codes = every_code<TestType>();
   CHECK(differences<f32>(codes) == 0);
   CHECK(differences<tf32>(codes) == 0);
@@ -88,7 +93,8 @@ TEMPLATE_TEST_CASE("every code of a format converts as convert<> has it", "[conv
   CHECK(differences<fp8_e4m3, true>(codes) == 0);
 }
 
-TEMPLATE_TEST_CASE("f32 rounds to a format as convert<> has it", "[convert]", f32, bf16, f16, fp8_e4m3, fp8_e5m2) {
+TEMPLATE_TEST_CASE("f32 rounds to a format as convert<> has it", "[convert]", f32, bf16, f16, fp8_e4m3,
+                   fp8_e5m2) {
   const auto random = hard_f32();
   CHECK(differences<TestType>(random) == 0);
   CHECK(differences<TestType, true>(random) == 0);
@@ -114,13 +120,16 @@ TEST_CASE("rounding in place is a store and a load", "[convert]") {
 }
 
 TEST_CASE("whole arrays convert whatever their strides", "[convert]") {
-  for (const Shape shape : {Shape{0}, Shape{3, 0}, Shape{1}, Shape{7, 5}, Shape{2, 3, 129}, Shape{3, 70001}, Shape{40000, 3}}) {
+  for (const Shape shape :
+       {Shape{0}, Shape{3, 0}, Shape{1}, Shape{7, 5}, Shape{2, 3, 129}, Shape{3, 70001}, Shape{40000, 3}}) {
     Tensor<f32> from(shape);
-    for (std::int64_t i = 0; i < from.elements(); ++i) from.data()[i] = static_cast<f32>(i % 4096) * 0.37f - 300.0f;
+    for (std::int64_t i = 0; i < from.elements(); ++i)
+      from.data()[i] = static_cast<f32>(i % 4096) * 0.37f - 300.0f;
     Tensor<f16> to(shape);
     host::convert_values(from, to.view());
     std::int64_t differ = 0;
-    for (std::int64_t i = 0; i < from.elements(); ++i) differ += !(to.data()[i] == convert<f16>(from.data()[i]));
+    for (std::int64_t i = 0; i < from.elements(); ++i)
+      differ += !(to.data()[i] == convert<f16>(from.data()[i]));
     CHECK(differ == 0);
     if (shape.rank() < 2 || shape.back() < 3) continue;
     const std::int64_t columns = shape.back() - 2;

@@ -1,11 +1,11 @@
 // The elementary functions against the C library's in double: how many ulp they are off, over all of f32.
-#include <catch2/catch.hpp>
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <precast/host/vector_math.hpp>
 
@@ -39,7 +39,8 @@ Worst worst_of(const std::vector<f32>& values, F&& f, Reference&& reference) {
     double error = 0;
     if (static_cast<f32>(want) == got) continue;
     constexpr FloatFormat format = dtype_traits<f32>::format;
-    error = std::isfinite(got) && std::abs(want) < format.max() ? std::abs(got - want) / format.ulp(want) : 1e9;
+    error =
+        std::isfinite(got) && std::abs(want) < format.max() ? std::abs(got - want) / format.ulp(want) : 1e9;
     if (!(error <= worst.ulp)) worst = {error, x};
   }
   return worst;
@@ -58,26 +59,33 @@ TEST_CASE("elementary functions are within 3 ulp", "[vector_math]") {
     INFO(name << ": " << worst.ulp << " ulp at " << worst.at);
     CHECK(worst.ulp <= bound);
   };
-  check("exp", 2, [](f32 x) { return host::exp(x); }, [](double x) { return std::exp(x); });
-  check("sigmoid", 3, [](f32 x) { return host::sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); });
-  check("tanh", 3, [](f32 x) { return host::tanh(x); }, [](double x) { return std::tanh(x); });
-  check("erf", 3, [](f32 x) { return host::erf(x); }, [](double x) { return std::erf(x); });
-  check("exp of a negative", 2, [](f32 x) { return host::exp_of_negative(-std::fabs(x)); },
-        [](double x) { return std::fabs(x) > 86 ? 0.0 : std::exp(-std::fabs(x)); });
-  check("erfc of a positive", 5, [](f32 x) { return host::erfc_of_positive(std::fabs(x)); },
-        [](double x) { return std::erfc(std::fabs(x)); });
+  check(
+      "exp", 2, [](f32 x) { return host::exp(x); }, [](double x) { return std::exp(x); });
+  check(
+      "sigmoid", 3, [](f32 x) { return host::sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); });
+  check(
+      "tanh", 3, [](f32 x) { return host::tanh(x); }, [](double x) { return std::tanh(x); });
+  check(
+      "erf", 3, [](f32 x) { return host::erf(x); }, [](double x) { return std::erf(x); });
+  check(
+      "exp of a negative", 2, [](f32 x) { return host::exp_of_negative(-std::fabs(x)); },
+      [](double x) { return std::fabs(x) > 86 ? 0.0 : std::exp(-std::fabs(x)); });
+  check(
+      "erfc of a positive", 5, [](f32 x) { return host::erfc_of_positive(std::fabs(x)); },
+      [](double x) { return std::erfc(std::fabs(x)); });
 }
 
 TEST_CASE("activations follow their definitions", "[vector_math]") {
   const auto values = sweep();
-  // An f32 argument of the inner function is off by half an ulp, which the function multiplies by its condition
-  // number |z f'(z) / f(z)|, at most |z| here; beyond, results are subnormal or zero.
+  // An f32 argument of the inner function is off by half an ulp, which the function multiplies by its
+  // condition number |z f'(z) / f(z)|, at most |z| here; beyond, results are subnormal or zero.
   for (const f32 x : values) {
     const double wide = x;
     const auto check = [&](f32 got, double want, double inner) {
       constexpr FloatFormat format = dtype_traits<f32>::format;
       const double condition = std::min(std::abs(inner), 200.0);
-      const double bound = (4 + 2 * condition) * format.eps() * std::abs(want) + 2 * format.min_subnormal() * std::max(1.0, std::abs(wide));
+      const double bound = (4 + 2 * condition) * format.eps() * std::abs(want) +
+                           2 * format.min_subnormal() * std::max(1.0, std::abs(wide));
       if (!(std::abs(got - want) <= bound)) {
         INFO(x << " gives " << got << ", not " << want);
         FAIL_CHECK();
@@ -106,11 +114,12 @@ TEST_CASE("infinities and NaN come out as limits and NaN", "[vector_math]") {
   CHECK(host::gelu_tanh(inf) == inf);
   CHECK(host::silu(inf) == inf);
   CHECK(host::relu(-inf) == 0);
-  for (const f32 value : {host::exp(not_a_number), host::exp_of_negative(not_a_number), host::sigmoid(not_a_number), host::tanh(not_a_number), host::erf(not_a_number),
-                          host::erfc_of_positive(not_a_number)})
+  for (const f32 value :
+       {host::exp(not_a_number), host::exp_of_negative(not_a_number), host::sigmoid(not_a_number),
+        host::tanh(not_a_number), host::erf(not_a_number), host::erfc_of_positive(not_a_number)})
     CHECK(std::isnan(value));
-  for (const Activate activation : {Activate::none, Activate::gelu_tanh, Activate::gelu_erf, Activate::quick_gelu,
-                                    Activate::silu, Activate::relu}) {
+  for (const Activate activation : {Activate::none, Activate::gelu_tanh, Activate::gelu_erf,
+                                    Activate::quick_gelu, Activate::silu, Activate::relu}) {
     std::vector<f32> row(37, not_a_number);
     host::activate_row(activation, row);
     INFO(to_string(activation));

@@ -1,15 +1,16 @@
-// Attention against float64: plain and flash, every operand dtype, odd sizes, masks, and scores that overflow.
-#include <catch2/catch.hpp>
-
+// Attention against float64: plain and flash, every operand dtype, odd sizes, masks, and scores that
+// overflow.
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+
 #include <precast/ops/attention.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/policy/presets.hpp>
-#include <support/arrays.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -37,7 +38,8 @@ struct Case {
   double size = 1;  ///< of queries and keys
 };
 
-/// Growth of the error of a sum of n terms with the probabilistic bound of Higham and Mary (2019), lambda = 6.
+/// Growth of the error of a sum of n terms with the probabilistic bound of Higham and Mary (2019), lambda
+/// = 6.
 double growth(std::int64_t n) { return 6 * std::sqrt(static_cast<double>(n) + 1); }
 
 /// What attention should give, and how far off the policy's roundings may bring it.
@@ -46,7 +48,8 @@ struct Reference {
   std::vector<double> values, bounds;
 
   template <class T>
-  Reference(const Case& c, const Tensor<T>& q, const Tensor<T>& k, const Tensor<T>& v, const Tensor<f32>& bias, bool flash) {
+  Reference(const Case& c, const Tensor<T>& q, const Tensor<T>& k, const Tensor<T>& v,
+            const Tensor<f32>& bias, bool flash) {
     using Operand = typename Types::operand;
     using Inside = typename Types::inside;
     const auto rounded = [](const Tensor<T>& x) {
@@ -57,8 +60,9 @@ struct Reference {
     const auto wq = rounded(q), wk = rounded(k), wv = rounded(v);
     const std::int64_t stride = c.heads * c.width;
     const double scale = c.scale != 0 ? c.scale : 1 / std::sqrt(static_cast<double>(c.width));
-    const double u_sum = unit<typename Types::accumulate>, u_inside = unit<Inside>, u_weight = unit<Operand> + (flash ? 0 : u_inside);
-    const double lost_weight = smallest<Operand> + (flash ? 0 : smallest<Inside>) + std::exp(-86.0);
+    const double u_sum = unit<typename Types::accumulate>, u_inside = unit<Inside>,
+                 u_weight = unit<Operand> + (flash ? 0 : u_inside);
+    const double lost_weight = smallest<Operand> + (flash ? 0 : smallest<Inside>)+std::exp(-86.0);
     values.assign(static_cast<std::size_t>(c.batch * c.queries * stride), 0);
     bounds = values;
     std::vector<double> scores(static_cast<std::size_t>(c.keys));
@@ -70,8 +74,9 @@ struct Reference {
           for (std::int64_t j = 0; j < seen; ++j) {
             double dot = 0, length = 0;
             for (std::int64_t d = 0; d < c.width; ++d) {
-              const double product = wq[static_cast<std::size_t>((b * c.queries + i) * stride + h * c.width + d)] *
-                                     wk[static_cast<std::size_t>((b * c.keys + j) * stride + h * c.width + d)];
+              const double product =
+                  wq[static_cast<std::size_t>((b * c.queries + i) * stride + h * c.width + d)] *
+                  wk[static_cast<std::size_t>((b * c.keys + j) * stride + h * c.width + d)];
               dot += product;
               length += std::abs(product);
             }
@@ -79,7 +84,8 @@ struct Reference {
             score = dot * scale + (c.biased ? bias.data()[(h * c.queries + i) * c.keys + j] : 0.0);
             most = std::max(most, score);
             if (std::isinf(score)) continue;
-            off = std::max(off, scale * length * u_sum * growth(c.width) + std::abs(score) * (u_inside + 3 * unit<f32>));
+            off = std::max(
+                off, scale * length * u_sum * growth(c.width) + std::abs(score) * (u_inside + 3 * unit<f32>));
           }
           for (std::int64_t j = 0; j < seen; ++j) {
             double& score = scores[static_cast<std::size_t>(j)];
@@ -98,7 +104,9 @@ struct Reference {
             const auto at = static_cast<std::size_t>((b * c.queries + i) * stride + h * c.width + d);
             values[at] = result;
             // Errors of scores shift every exponent, and once more the sum of all.
-            bounds[at] = length * (std::expm1(2 * off) + u_weight + 8 * unit<f32> + growth(seen) * (u_sum + unit<f32>)) + lost;
+            bounds[at] = length * (std::expm1(2 * off) + u_weight + 8 * unit<f32> +
+                                   growth(seen) * (u_sum + unit<f32>)) +
+                         lost;
           }
         }
   }
@@ -129,12 +137,13 @@ std::string wrong_in(const Case& c) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("attention follows its definition", "[attention]", F32, F32Flash, Bf16, Bf16Flash, F16, F16Flash,
-                   F16Upcast, Tf32Flash, Fp8Flash, F16Sums, Bf16InF32) {
+TEMPLATE_TEST_CASE("attention follows its definition", "[attention]", F32, F32Flash, Bf16, Bf16Flash, F16,
+                   F16Flash, F16Upcast, Tf32Flash, Fp8Flash, F16Sums, Bf16InF32) {
   for (const std::int64_t width : {1, 7, 8, 16, 33, 40, 64, 100, 128, 256})
     CHECK(wrong_in<TestType>({2, 3, 19, 23, width}) == "");
   // Fewer keys than a block, just one more than two, several tiles of queries, one key, one query.
-  for (const auto& [queries, keys] : {std::pair{5, 3}, {50, 257}, {200, 130}, {97, 128}, {9, 1}, {1, 300}, {1, 1}})
+  for (const auto& [queries, keys] :
+       {std::pair{5, 3}, {50, 257}, {200, 130}, {97, 128}, {9, 1}, {1, 300}, {1, 1}})
     CHECK(wrong_in<TestType>({1, 2, queries, keys, 24}) == "");
   for (const auto& [queries, keys] : {std::pair{1, 1}, {130, 130}, {20, 150}, {150, 20}})
     CHECK(wrong_in<TestType>({2, 2, queries, keys, 16, true}) == "");
@@ -147,7 +156,8 @@ TEMPLATE_TEST_CASE("attention follows its definition", "[attention]", F32, F32Fl
 
 TEMPLATE_TEST_CASE("attention of nothing is nothing, and to nothing is zero", "[attention]", F32, F32Flash) {
   const auto run = [](std::int64_t batch, std::int64_t queries, std::int64_t keys, std::int64_t values) {
-    const auto q = random_tensor<f32>(Shape{batch, queries, values}, 1), k = random_tensor<f32>(Shape{batch, keys, values}, 2);
+    const auto q = random_tensor<f32>(Shape{batch, queries, values}, 1),
+               k = random_tensor<f32>(Shape{batch, keys, values}, 2);
     AttentionOptions options;
     options.heads = 2;
     return attention<TestType>(q, k, k, options);
@@ -158,7 +168,8 @@ TEMPLATE_TEST_CASE("attention of nothing is nothing, and to nothing is zero", "[
   for (const double value : wide(run(1, 3, 0, 8))) CHECK(value == 0);
 }
 
-TEMPLATE_TEST_CASE("rows that a bias hides altogether are zeros", "[attention]", F32, F32Flash, Bf16, Bf16Flash, F16) {
+TEMPLATE_TEST_CASE("rows that a bias hides altogether are zeros", "[attention]", F32, F32Flash, Bf16,
+                   Bf16Flash, F16) {
   using A = typename TestType::activation;
   const auto q = random_tensor<A>(Shape{1, 3, 8}, 1), k = random_tensor<A>(Shape{1, 140, 8}, 2);
   Tensor<f32> bias(Shape{1, 3, 140});
@@ -177,16 +188,21 @@ TEST_CASE("a slice of columns takes attention's result", "[attention]") {
   Tensor<bf16> target(Shape{1, 70, 50});
   std::fill(target.values().begin(), target.values().end(), from_double<bf16>(5));
   attention_into<Bf16Flash>(part(0), part(1), part(2), options, target.view().columns_between(10, 32));
-  Tensor<bf16> whole[3] = {Tensor<bf16>(Shape{1, 70, 32}), Tensor<bf16>(Shape{1, 70, 32}), Tensor<bf16>(Shape{1, 70, 32})};
+  Tensor<bf16> whole[3] = {Tensor<bf16>(Shape{1, 70, 32}), Tensor<bf16>(Shape{1, 70, 32}),
+                           Tensor<bf16>(Shape{1, 70, 32})};
   for (int i = 0; i < 3; ++i) copy_into<Bf16>(part(i), whole[i].view());
-  CHECK(wide(target.view().columns_between(10, 32)) == wide(attention<Bf16Flash>(whole[0], whole[1], whole[2], options)));
+  CHECK(wide(target.view().columns_between(10, 32)) ==
+        wide(attention<Bf16Flash>(whole[0], whole[1], whole[2], options)));
   for (const double value : wide(target.view().columns_between(0, 10))) CHECK(value == 5);
   for (const double value : wide(target.view().columns_between(42, 8))) CHECK(value == 5);
 }
 
-TEST_CASE("f16 scores overflow in plain attention, and neither with Upcast<Attention> nor with Flash", "[attention]") {
-  // Every score is about 100 * 100 * 64 / 8 = 80,000: one number for a whole row, which a softmax does not feel.
-  auto q = random_tensor<f16>(Shape{1, 20, 64}, 1, 0.05, 100), k = random_tensor<f16>(Shape{1, 30, 64}, 2, 0.05, 100);
+TEST_CASE("f16 scores overflow in plain attention, and neither with Upcast<Attention> nor with Flash",
+          "[attention]") {
+  // Every score is about 100 * 100 * 64 / 8 = 80,000: one number for a whole row, which a softmax does not
+  // feel.
+  auto q = random_tensor<f16>(Shape{1, 20, 64}, 1, 0.05, 100),
+       k = random_tensor<f16>(Shape{1, 30, 64}, 2, 0.05, 100);
   const auto v = random_tensor<f16>(Shape{1, 30, 64}, 3);
   for (const double value : wide(attention<F16>(q, k, v, {}))) CHECK(std::isnan(value));
   const Case c{1, 1, 20, 30, 64};
@@ -204,7 +220,8 @@ TEST_CASE("f16 scores overflow in plain attention, and neither with Upcast<Atten
   for (const double value : wide(attention<Clamping>(q, k, v, {}))) CHECK(std::isfinite(value));
 }
 
-TEMPLATE_TEST_CASE("a NaN or an infinity among the inputs reaches its rows", "[attention]", F32, F32Flash, Bf16Flash, F16) {
+TEMPLATE_TEST_CASE("a NaN or an infinity among the inputs reaches its rows", "[attention]", F32, F32Flash,
+                   Bf16Flash, F16) {
   using A = typename TestType::activation;
   auto q = random_tensor<A>(Shape{1, 5, 8}, 1), k = random_tensor<A>(Shape{1, 150, 8}, 2), v = k.clone();
   q.data()[2 * 8 + 3] = from_double<A>(std::nan(""));
@@ -226,7 +243,8 @@ TEST_CASE("attention names the shapes that do not fit", "[attention]") {
   CHECK_THROWS_WITH(attention<F32>(q, k, other, options), Catch::Contains("[1, 5, 6] and [1, 5, 8]"));
   CHECK_THROWS_AS(attention<F32>(q.view().rows_between(0, 4), k, k, options), ShapeError);
   Tensor<f32> narrow(Shape{1, 4, 5});
-  CHECK_THROWS_WITH(attention_into<F32>(q, k, k, options, narrow.view()), Catch::Contains("[1, 4, 6] and [1, 4, 5]"));
+  CHECK_THROWS_WITH(attention_into<F32>(q, k, k, options, narrow.view()),
+                    Catch::Contains("[1, 4, 6] and [1, 4, 5]"));
   options.heads = 4;
   CHECK_THROWS_WITH(attention<F32>(q, k, k, options), Catch::Contains("4 heads"));
   options.heads = 0;

@@ -1,15 +1,15 @@
 // Norms against float64, in every precision: odd sizes, large means, many values, no values.
-#include <catch2/catch.hpp>
-
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/policy/presets.hpp>
-#include <support/arrays.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -22,8 +22,8 @@ using F16 = Policy<Storage<f16>>;
 using F16Upcast = Policy<Storage<f16>, Upcast<Norm>>;
 using Bf16InF32 = Policy<Storage<bf16>, Activation<f32>>;
 
-// The kernels add at most 64 values in a row and then sum a tree of at most 30 levels; a mean is carried in two
-// parts, so a normalised value is off by this many roundings of itself and of 1, the standard deviation.
+// The kernels add at most 64 values in a row and then sum a tree of at most 30 levels; a mean is carried in
+// two parts, so a normalised value is off by this many roundings of itself and of 1, the standard deviation.
 constexpr double roundings = 100;
 
 struct Reference {
@@ -45,7 +45,8 @@ struct Expected {
   std::vector<double> values, bounds;
   void add(double normalised, double scale, double shift) {
     values.push_back(normalised * scale + shift);
-    bounds.push_back(roundings * unit<f32> * (std::abs(scale) * (std::abs(normalised) + 1) + std::abs(shift)));
+    bounds.push_back(roundings * unit<f32> *
+                     (std::abs(scale) * (std::abs(normalised) + 1) + std::abs(shift)));
   }
   auto bound() const {
     return [this](std::size_t i) { return bounds[i]; };
@@ -68,7 +69,8 @@ TEMPLATE_TEST_CASE("layer_norm follows its definition", "[norm]", F32, Bf16, F16
         const auto row = row_of(all, r, columns);
         const Reference reference(row);
         for (std::size_t c = 0; c < row.size(); ++c) {
-          const double normalised = (row[c] - reference.mean) / std::sqrt(reference.variance + static_cast<f32>(1e-6));
+          const double normalised =
+              (row[c] - reference.mean) / std::sqrt(reference.variance + static_cast<f32>(1e-6));
           with.add(normalised, w[c], b[c]);
           without.add(normalised, 1, 0);
         }
@@ -80,13 +82,16 @@ TEMPLATE_TEST_CASE("layer_norm follows its definition", "[norm]", F32, Bf16, F16
   }
 }
 
-TEMPLATE_TEST_CASE("layer_norm_modulate takes a scale and a shift for each picture", "[norm]", F32, Bf16, F16) {
+TEMPLATE_TEST_CASE("layer_norm_modulate takes a scale and a shift for each picture", "[norm]", F32, Bf16,
+                   F16) {
   using P = TestType;
   using A = typename P::activation;
   constexpr std::int64_t batch = 3, tokens = 5, columns = 77;
   const auto x = random_tensor<A>(Shape{batch, tokens, columns}, 1, 2, 0.5);
-  const auto modulation = random_tensor<A>(Shape{batch, 2 * columns}, 2);  // slices of one row, as models have them
-  const auto scale = modulation.view().columns_between(columns, columns), shift = modulation.view().columns_between(0, columns);
+  const auto modulation =
+      random_tensor<A>(Shape{batch, 2 * columns}, 2);  // slices of one row, as models have them
+  const auto scale = modulation.view().columns_between(columns, columns),
+             shift = modulation.view().columns_between(0, columns);
   const auto all = wide(x), factor = wide(scale), offset = wide(shift);
   Expected expected;
   for (std::int64_t r = 0; r < batch * tokens; ++r) {
@@ -94,14 +99,15 @@ TEMPLATE_TEST_CASE("layer_norm_modulate takes a scale and a shift for each pictu
     const Reference reference(row);
     for (std::int64_t c = 0; c < columns; ++c) {
       const std::size_t at = static_cast<std::size_t>(r / tokens * columns + c);
-      expected.add((row[static_cast<std::size_t>(c)] - reference.mean) / std::sqrt(reference.variance + 1e-6), 1 + factor[at],
-                   offset[at]);
+      expected.add((row[static_cast<std::size_t>(c)] - reference.mean) / std::sqrt(reference.variance + 1e-6),
+                   1 + factor[at], offset[at]);
     }
   }
   const auto result = layer_norm_modulate<P>(x, scale, shift, 1e-6);
   CHECK(outside(result, expected.values, expected.bound()) == "");
   // One picture may come without its batch dimension.
-  const auto one = layer_norm_modulate<P>(x.view().rows_between(0, tokens), scale.rows_between(0, 1), shift.rows_between(0, 1), 1e-6);
+  const auto one = layer_norm_modulate<P>(x.view().rows_between(0, tokens), scale.rows_between(0, 1),
+                                          shift.rows_between(0, 1), 1e-6);
   CHECK(std::memcmp(one.data(), result.data(), sizeof(A) * tokens * columns) == 0);
   CHECK(same_on_any_threads([&] { return layer_norm_modulate<P>(x, scale, shift, 1e-6); }));
 }
@@ -149,10 +155,12 @@ TEMPLATE_TEST_CASE("group_norm follows its definition, with and without silu", "
     double scale, mean;
   };
   // The third has 163,840 values in each group, which f16 sums cannot hold; the fourth a mean of 1000.
-  for (const Case& c : {Case{2, 3, 5, 6, 3, 1, 0}, Case{1, 1, 1, 4, 2, 2, 1}, Case{1, 256, 320, 4, 2, 1, 3},
-                        Case{1, 64, 80, 64, 2, 1, 1000}, Case{2, 9, 7, 33, 1, 0.01, -4}, Case{1, 130, 1, 1, 1, 5, 0}}) {
+  for (const Case& c :
+       {Case{2, 3, 5, 6, 3, 1, 0}, Case{1, 1, 1, 4, 2, 2, 1}, Case{1, 256, 320, 4, 2, 1, 3},
+        Case{1, 64, 80, 64, 2, 1, 1000}, Case{2, 9, 7, 33, 1, 0.01, -4}, Case{1, 130, 1, 1, 1, 5, 0}}) {
     const auto x = random_tensor<A>(Shape{c.batch, c.height, c.width, c.channels}, 11, c.scale, c.mean);
-    const auto weight = random_tensor<S>(Shape{c.channels}, 12), bias = random_tensor<S>(Shape{c.channels}, 13);
+    const auto weight = random_tensor<S>(Shape{c.channels}, 12),
+               bias = random_tensor<S>(Shape{c.channels}, 13);
     const auto all = wide(x), w = wide(weight), b = wide(bias);
     const std::int64_t pixels = c.height * c.width, in_group = c.channels / c.groups;
     Expected expected;
@@ -170,7 +178,8 @@ TEMPLATE_TEST_CASE("group_norm follows its definition, with and without silu", "
             const auto channel = static_cast<std::size_t>(g * in_group + i);
             const std::size_t at = static_cast<std::size_t>((n * pixels + p) * c.channels) + channel;
             Expected one;
-            one.add((all[at] - reference.mean) / std::sqrt(reference.variance + 1e-6), w[channel], b[channel]);
+            one.add((all[at] - reference.mean) / std::sqrt(reference.variance + 1e-6), w[channel],
+                    b[channel]);
             expected.values[at] = one.values[0];
             expected.bounds[at] = one.bounds[0];
           }
@@ -186,7 +195,8 @@ TEMPLATE_TEST_CASE("group_norm follows its definition, with and without silu", "
     }
     const auto activated = group_norm<P>(x, c.groups, weight, bias, 1e-6, Activate::silu);
     CHECK(outside(activated, expected.values, expected.bound()) == "");
-    CHECK(same_on_any_threads([&] { return group_norm<P>(x, c.groups, weight, bias, 1e-6, Activate::silu); }));
+    CHECK(
+        same_on_any_threads([&] { return group_norm<P>(x, c.groups, weight, bias, 1e-6, Activate::silu); }));
   }
 }
 
@@ -197,7 +207,8 @@ TEST_CASE("a first patch unlike the rest of the picture costs group_norm no accu
   const auto all = wide(x);
   const Reference reference(all);
   Expected expected;
-  for (const double value : all) expected.add((value - reference.mean) / std::sqrt(reference.variance + 1e-6), 1, 0);
+  for (const double value : all)
+    expected.add((value - reference.mean) / std::sqrt(reference.variance + 1e-6), 1, 0);
   CHECK(outside(group_norm<F32>(x, 1, ones, zeros, 1e-6), expected.values, expected.bound()) == "");
 }
 
@@ -220,8 +231,10 @@ TEST_CASE("norms of constants are their shift, of infinities NaN, of nothing not
 TEST_CASE("f16 results above the range are inf, or the largest number where the policy saturates", "[norm]") {
   using Clamping = Policy<Storage<f16>, Overflow<Saturate>>;
   const auto x = random_tensor<f16>(Shape{4, 8}, 3);
-  const Tensor<f16> huge(Shape{8}, std::vector<f16>(8, from_double<f16>(60000))), zeros(Shape{8}, std::vector<f16>(8));
-  const auto infinite = wide(layer_norm<F16>(x, huge, zeros, 1e-5)), clamped = wide(layer_norm<Clamping>(x, huge, zeros, 1e-5));
+  const Tensor<f16> huge(Shape{8}, std::vector<f16>(8, from_double<f16>(60000))),
+      zeros(Shape{8}, std::vector<f16>(8));
+  const auto infinite = wide(layer_norm<F16>(x, huge, zeros, 1e-5)),
+             clamped = wide(layer_norm<Clamping>(x, huge, zeros, 1e-5));
   int overflows = 0;
   for (std::size_t i = 0; i < infinite.size(); ++i) {
     CHECK(std::isfinite(clamped[i]));
@@ -236,7 +249,8 @@ TEST_CASE("norms name the shapes that do not fit", "[norm]") {
   CHECK_THROWS_WITH(layer_norm<F32>(x, three, four, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
   CHECK_THROWS_WITH(rms_norm<F32>(x, three, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
   CHECK_THROWS_WITH(rms_norm_heads<F32>(x, three, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
-  CHECK_THROWS_WITH(layer_norm_modulate<F32>(x, modulation, modulation, 1e-5), Catch::Contains("[2, 3, 4] and [3, 4]"));
+  CHECK_THROWS_WITH(layer_norm_modulate<F32>(x, modulation, modulation, 1e-5),
+                    Catch::Contains("[2, 3, 4] and [3, 4]"));
   CHECK_THROWS_WITH(group_norm<F32>(x, 2, four, four, 1e-5), Catch::Contains("[2, 3, 4]"));
   const Tensor<f32> image(Shape{1, 2, 2, 4});
   CHECK_THROWS_WITH(group_norm<F32>(image, 3, four, four, 1e-5), Catch::Contains("3 groups"));

@@ -1,16 +1,16 @@
 // Pointwise ops, look-ups and resampling against float64, on whole tensors and on slices.
-#include <catch2/catch.hpp>
-
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/policy/presets.hpp>
-#include <support/arrays.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -22,20 +22,28 @@ using Bf16 = Policy<Storage<bf16>>;
 using F16 = Policy<Storage<f16>>;
 using Fp8InBf16 = Policy<Storage<fp8_e4m3>, Compute<bf16>>;
 
-double gelu_tanh(double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))); }
+double gelu_tanh(double x) {
+  return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
 double exactly(Activate activation, double x) {
   switch (activation) {
-    case Activate::none: return x;
-    case Activate::gelu_tanh: return gelu_tanh(x);
-    case Activate::gelu_erf: return x / 2 * std::erfc(-x * std::sqrt(0.5));
-    case Activate::quick_gelu: return x / (1 + std::exp(-1.702 * x));
-    case Activate::silu: return x / (1 + std::exp(-x));
-    case Activate::relu: return std::max(x, 0.0);
+    case Activate::none:
+      return x;
+    case Activate::gelu_tanh:
+      return gelu_tanh(x);
+    case Activate::gelu_erf:
+      return x / 2 * std::erfc(-x * std::sqrt(0.5));
+    case Activate::quick_gelu:
+      return x / (1 + std::exp(-1.702 * x));
+    case Activate::silu:
+      return x / (1 + std::exp(-x));
+    case Activate::relu:
+      return std::max(x, 0.0);
   }
   return 0;
 }
-/// The error of an f32 activation function: a few ulp, and the rounding of the inner function's argument times its
-/// condition number, which is at most |x|^2 + |x| where the result is not 0.
+/// The error of an f32 activation function: a few ulp, and the rounding of the inner function's argument
+/// times its condition number, which is at most |x|^2 + |x| where the result is not 0.
 double activation_error(double x, double result) {
   return unit<f32> * std::abs(result) * (8 + 4 * std::min(x * x + std::abs(x), 200.0)) + 1e-36;
 }
@@ -43,7 +51,8 @@ double activation_error(double x, double result) {
 constexpr Activate every[] = {Activate::none,       Activate::gelu_tanh, Activate::gelu_erf,
                               Activate::quick_gelu, Activate::silu,      Activate::relu};
 /// Sizes below, at and above what one piece of a pointwise loop holds, and none.
-const Shape shapes[] = {Shape{0}, Shape{1}, Shape{3, 7}, Shape{2, 2048}, Shape{5, 2049}, Shape{1, 70000}, Shape{9000, 3}};
+const Shape shapes[] = {Shape{0},       Shape{1},        Shape{3, 7},   Shape{2, 2048},
+                        Shape{5, 2049}, Shape{1, 70000}, Shape{9000, 3}};
 
 }  // namespace
 
@@ -59,9 +68,11 @@ TEMPLATE_TEST_CASE("activations of whole tensors", "[pointwise]", F32, Bf16, F16
         product[i] = expected[i] * other[i];
       }
       INFO(to_string(activation) << " of " << to_string(shape));
-      CHECK(outside(activate<TestType>(x, activation), expected, [&](std::size_t i) { return activation_error(in[i], expected[i]); }) == "");
+      CHECK(outside(activate<TestType>(x, activation), expected,
+                    [&](std::size_t i) { return activation_error(in[i], expected[i]); }) == "");
       CHECK(outside(gated_product<TestType>(x, y, activation), product, [&](std::size_t i) {
-              return (activation_error(in[i], expected[i]) + unit<f32> * std::abs(expected[i])) * std::abs(other[i]);
+              return (activation_error(in[i], expected[i]) + unit<f32> * std::abs(expected[i])) *
+                     std::abs(other[i]);
             }) == "");
     }
     CHECK(same_on_any_threads([&] { return activate<TestType>(x, Activate::gelu_tanh); }));
@@ -80,8 +91,10 @@ TEMPLATE_TEST_CASE("sums, scales and clamps", "[pointwise]", F32, Bf16, F16, Fp8
       clamped[i] = std::clamp(a[i], -1.5, 2.0);
     }
     INFO(to_string(shape));
-    CHECK(outside(add<TestType>(x, y), sum, [&](std::size_t i) { return unit<f32> * std::abs(sum[i]); }) == "");
-    CHECK(outside(scale_shift<TestType>(x, 0.75f, 0.1f), scaled, [&](std::size_t i) { return unit<f32> * std::abs(scaled[i]); }) == "");
+    CHECK(outside(add<TestType>(x, y), sum, [&](std::size_t i) { return unit<f32> * std::abs(sum[i]); }) ==
+          "");
+    CHECK(outside(scale_shift<TestType>(x, 0.75f, 0.1f), scaled,
+                  [&](std::size_t i) { return unit<f32> * std::abs(scaled[i]); }) == "");
     CHECK(wide(clamp<TestType>(x, -1.5f, 2.0f)) == clamped);
   }
 }
@@ -105,19 +118,23 @@ TEMPLATE_TEST_CASE("a gate is one for each channel of each picture", "[pointwise
   using P = TestType;
   using A = typename P::activation;
   constexpr std::int64_t batch = 2, tokens = 3, columns = 2100;
-  const auto residual = random_tensor<A>(Shape{batch, tokens, columns}, 1, 4), x = random_tensor<A>(Shape{batch, tokens, columns}, 2);
+  const auto residual = random_tensor<A>(Shape{batch, tokens, columns}, 1, 4),
+             x = random_tensor<A>(Shape{batch, tokens, columns}, 2);
   const auto modulation = random_tensor<A>(Shape{batch, 3 * columns}, 3);
   const auto gate = modulation.view().columns_between(columns, columns);
   const auto base = wide(residual), in = wide(x), by = wide(gate);
   std::vector<double> expected(in.size());
-  for (std::size_t i = 0; i < in.size(); ++i) expected[i] = base[i] + by[i / (tokens * columns) * columns + i % columns] * in[i];
+  for (std::size_t i = 0; i < in.size(); ++i)
+    expected[i] = base[i] + by[i / (tokens * columns) * columns + i % columns] * in[i];
   const auto result = gated_add<P>(residual, gate, x);
   CHECK(outside(result, expected, [&](std::size_t i) { return unit<f32> * std::abs(expected[i]); }) == "");
   CHECK(same_on_any_threads([&] { return gated_add<P>(residual, gate, x); }));
   Tensor<A> into(Shape{tokens, columns});
-  gated_add_into<P>(residual.view().rows_between(tokens, tokens), gate.rows_between(1, 1), x.view().rows_between(tokens, tokens), into.view());
+  gated_add_into<P>(residual.view().rows_between(tokens, tokens), gate.rows_between(1, 1),
+                    x.view().rows_between(tokens, tokens), into.view());
   CHECK(std::memcmp(into.data(), result.data() + tokens * columns, sizeof(A) * tokens * columns) == 0);
-  CHECK_THROWS_WITH(gated_add<P>(residual, gate.rows_between(0, 1), x), Catch::Contains("[2, 3, 2100] and [1, 2100]"));
+  CHECK_THROWS_WITH(gated_add<P>(residual, gate.rows_between(0, 1), x),
+                    Catch::Contains("[2, 3, 2100] and [1, 2100]"));
   CHECK_THROWS_AS(gated_add<P>(x.view().rows_between(0, 3), gate, x), ShapeError);
 }
 
@@ -129,7 +146,9 @@ TEST_CASE("slices are inputs and outputs", "[pointwise]") {
   copy_into<Bf16>(slice, target.view().columns_between(5, 21));
   for (std::int64_t r = 0; r < 6; ++r)
     for (std::int64_t c = 0; c < 40; ++c) {
-      const f32 expected = c < 5 || c >= 26 ? 7.0f : convert<f32>(convert<bf16>(slice.row(r)[static_cast<std::size_t>(c - 5)]));
+      const f32 expected = c < 5 || c >= 26
+                               ? 7.0f
+                               : convert<f32>(convert<bf16>(slice.row(r)[static_cast<std::size_t>(c - 5)]));
       CHECK(convert<f32>(target.view().row(r)[static_cast<std::size_t>(c)]) == expected);
     }
   CHECK(wide(activate<F32>(slice, Activate::relu)).size() == 126);
@@ -162,7 +181,8 @@ TEMPLATE_TEST_CASE("embedding takes rows by number", "[pointwise]", F32, Bf16, F
       CHECK(to_double(result.view().row(static_cast<std::int64_t>(i))[c]) ==
             to_double(convert<typename P::activation>(table.view().row(ids[i])[c])));
   CHECK(embedding<P>(table, std::span<const std::int32_t>{}).shape() == Shape{0, 37});
-  CHECK_THROWS_WITH(embedding<P>(table, std::vector<std::int32_t>{1, 11}), Catch::Contains("id 11 at place 1") && Catch::Contains("11 rows"));
+  CHECK_THROWS_WITH(embedding<P>(table, std::vector<std::int32_t>{1, 11}),
+                    Catch::Contains("id 11 at place 1") && Catch::Contains("11 rows"));
   CHECK_THROWS_AS(embedding<P>(table, std::vector<std::int32_t>{-1}), InputError);
 }
 

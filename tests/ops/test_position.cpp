@@ -1,13 +1,13 @@
 // Rotary and timestep embeddings against float64.
-#include <catch2/catch.hpp>
-
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+
 #include <precast/ops/position.hpp>
 #include <precast/policy/presets.hpp>
-#include <support/arrays.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -28,11 +28,14 @@ TEST_CASE("rotary tables have float64 angles, twice each", "[position]") {
     std::int64_t column = 0;
     for (std::size_t a = 0; a < 3; ++a)
       for (std::int64_t i = 0; i < axes[a]; ++i, ++column) {
-        const double frequency = std::pow(10000.0, -static_cast<double>(i / 2 * 2) / static_cast<double>(axes[a]));
+        const double frequency =
+            std::pow(10000.0, -static_cast<double>(i / 2 * 2) / static_cast<double>(axes[a]));
         const double angle = ids[static_cast<std::size_t>(token) * 3 + a] * frequency;
         // pow and 1 / pow may differ in the last bit of a double, which 1024 multiplies: far below an f32.
-        wrong += std::abs(table.cos.data()[token * 128 + column] - std::cos(angle)) > unit<f32> * std::abs(std::cos(angle)) + 1e-12;
-        wrong += std::abs(table.sin.data()[token * 128 + column] - std::sin(angle)) > unit<f32> * std::abs(std::sin(angle)) + 1e-12;
+        wrong += std::abs(table.cos.data()[token * 128 + column] - std::cos(angle)) >
+                 unit<f32> * std::abs(std::cos(angle)) + 1e-12;
+        wrong += std::abs(table.sin.data()[token * 128 + column] - std::sin(angle)) >
+                 unit<f32> * std::abs(std::sin(angle)) + 1e-12;
       }
   }
   CHECK(wrong == 0);
@@ -60,7 +63,8 @@ TEMPLATE_TEST_CASE("rotary turns neighbouring pairs of each head", "[position]",
   CHECK(outside(rotary<P>(x, heads, table), expected, [&](std::size_t i) { return bounds[i]; }) == "");
   Tensor<A> target(Shape{batch, tokens, 2 * heads * width});
   rotary_into<P>(x, heads, table, target.view().columns_between(heads * width, heads * width));
-  CHECK(wide(target.view().columns_between(heads * width, heads * width)) == wide(rotary<P>(x, heads, table)));
+  CHECK(wide(target.view().columns_between(heads * width, heads * width)) ==
+        wide(rotary<P>(x, heads, table)));
   CHECK(same_on_any_threads([&] { return rotary<P>(x, heads, table); }));
   CHECK_THROWS_WITH(rotary<P>(x, 2, table), Catch::Contains("[2, 5, 36] and [5, 12]"));
   CHECK_THROWS_AS(rotary<P>(x, 0, table), ShapeError);
@@ -80,7 +84,8 @@ TEMPLATE_TEST_CASE("timestep embeddings have cosines, then sines", "[position]",
         const std::size_t at = t * static_cast<std::size_t>(dim) + static_cast<std::size_t>(i);
         expected[at] = std::cos(angle);
         expected[at + static_cast<std::size_t>(half)] = std::sin(angle);
-        // The angle is computed in f32: three roundings of the exponent, which exp turns into relative ones, and two.
+        // The angle is computed in f32: three roundings of the exponent, which exp turns into relative ones,
+        // and two.
         bounds[at] = bounds[at + static_cast<std::size_t>(half)] = angle * unit<f32> * (3 * exponent + 2);
       }
     CHECK(outside(result, expected, [&](std::size_t i) { return bounds[i]; }) == "");

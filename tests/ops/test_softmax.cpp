@@ -1,13 +1,13 @@
 // Softmax against float64.
-#include <catch2/catch.hpp>
-
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+
 #include <precast/ops/softmax.hpp>
 #include <precast/policy/presets.hpp>
-#include <support/arrays.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -34,8 +34,8 @@ TEMPLATE_TEST_CASE("softmax follows its definition and returns f32", "[softmax]"
         for (std::int64_t c = 0; c < columns; ++c) sum += std::exp(row[c] - most);
         for (std::int64_t c = 0; c < columns; ++c) {
           expected.push_back(std::exp(row[c] - most) / sum);
-          // Rounding of x - max shifts the exponent; then 3 ulp of exp, the sum's tree and a product. Weights below
-          // e^-86 are 0.
+          // Rounding of x - max shifts the exponent; then 3 ulp of exp, the sum's tree and a product. Weights
+          // below e^-86 are 0.
           bounds.push_back(expected.back() * unit<f32> * (most - row[c] + 90) + std::exp(-86.0));
         }
       }

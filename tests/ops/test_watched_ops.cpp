@@ -1,10 +1,12 @@
-// What ops tell the watch hook: the op table's dtypes, and what f32 would have made of a value that is not finite.
-#include <catch2/catch.hpp>
-
+// What ops tell the watch hook: the op table's dtypes, and what f32 would have made of a value that is not
+// finite.
 #include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
 
 #include <precast/ops/attention.hpp>
 #include <precast/ops/embedding.hpp>
@@ -15,7 +17,6 @@
 #include <precast/ops/softmax.hpp>
 #include <precast/policy/presets.hpp>
 #include <precast/watch/observer.hpp>
-#include <support/arrays.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -55,12 +56,13 @@ using Bf16UpcastNorm = Policy<Storage<bf16>, Upcast<Norm, Pointwise>>;
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", presets::Quality, presets::Balanced,
-                   presets::Fast, presets::Memory, F16, Bf16UpcastNorm) {
+TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", presets::Quality,
+                   presets::Balanced, presets::Fast, presets::Memory, F16, Bf16UpcastNorm) {
   using P = TestType;
   using A = typename P::activation;
   using S = typename P::storage;
-  const auto x = random_tensor<A>(Shape{2, 3, 8}, 1), row = random_tensor<A>(Shape{2, 8}, 2), image = random_tensor<A>(Shape{1, 2, 2, 8}, 3);
+  const auto x = random_tensor<A>(Shape{2, 3, 8}, 1), row = random_tensor<A>(Shape{2, 8}, 2),
+             image = random_tensor<A>(Shape{1, 2, 2, 8}, 3);
   const auto weight = random_tensor<S>(Shape{8}, 4), table_values = random_tensor<S>(Shape{5, 8}, 5);
   const RotaryTable table = rotary_table(std::vector<std::int64_t>{4}, 100, std::vector<f32>{0, 1, 2});
   Tensor<A> target(x.shape());
@@ -104,8 +106,10 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
   CHECK(recorder.ops[13].max_abs == largest);
 }
 
-TEST_CASE("a score that overflows f16 is reported with its size and with what f32 makes of it", "[watched_ops]") {
-  const auto q = random_tensor<f16>(Shape{1, 4, 16}, 1, 0.1, 150), k = random_tensor<f16>(Shape{1, 6, 16}, 2, 0.1, 150);
+TEST_CASE("a score that overflows f16 is reported with its size and with what f32 makes of it",
+          "[watched_ops]") {
+  const auto q = random_tensor<f16>(Shape{1, 4, 16}, 1, 0.1, 150),
+             k = random_tensor<f16>(Shape{1, 6, 16}, 2, 0.1, 150);
   const auto v = random_tensor<f16>(Shape{1, 6, 16}, 3);
   Recorder recorder;
   {
@@ -118,7 +122,8 @@ TEST_CASE("a score that overflows f16 is reported with its size and with what f3
   REQUIRE(recorder.found.size() == 1);
   CHECK(recorder.found[0].index == 0);
   CHECK(std::isnan(recorder.found[0].value));
-  CHECK(recorder.found[0].value_in_f32 == wide(attention<Policy<Storage<f16>, Upcast<Attention>, Activation<f32>>>(q, k, v, {}))[0]);
+  CHECK(recorder.found[0].value_in_f32 ==
+        wide(attention<Policy<Storage<f16>, Upcast<Attention>, Activation<f32>>>(q, k, v, {}))[0]);
   double largest = 0;
   const auto wq = wide(q), wk = wide(k);
   for (std::size_t i = 0; i < 4; ++i)

@@ -44,10 +44,11 @@ std::vector<double> wide(const A& array) {
   return values;
 }
 
-/// The result furthest outside of its bound, in words; empty where all lie within. `bound(i)` is the largest error
-/// that result i may have before it is stored; storing adds one rounding.
+/// The result furthest outside of its bound, in words; empty where all lie within. `bound(i)` is the largest
+/// error that result i may have before it is stored; storing adds one rounding.
 template <ScalarArray A>
-std::string outside(const A& result, const std::vector<double>& expected, const std::function<double(std::size_t)>& bound) {
+std::string outside(const A& result, const std::vector<double>& expected,
+                    const std::function<double(std::size_t)>& bound) {
   using T = value_type_of<A>;
   const std::vector<double> got = wide(result);
   std::ostringstream text;
@@ -60,14 +61,17 @@ std::string outside(const A& result, const std::vector<double>& expected, const 
     if (ratio <= worst) continue;
     worst = std::isnan(ratio) ? HUGE_VAL : ratio;
     text.str("");
-    text << "result " << i << " is " << got[i] << ", not " << expected[i] << ": " << ratio << " times its bound";
+    text << "result " << i << " is " << got[i] << ", not " << expected[i] << ": " << ratio
+         << " times its bound";
   }
   return text.str();
 }
 
 template <class T>
 bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
-  return a.shape() == b.shape() && (a.elements() == 0 || std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.elements())) == 0);
+  return a.shape() == b.shape() &&
+         (a.elements() == 0 ||
+          std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.elements())) == 0);
 }
 
 /// Another number of threads, for as long as it lives.

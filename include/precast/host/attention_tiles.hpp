@@ -34,11 +34,12 @@ struct AttentionProblem {
 
 namespace detail {
 
-/// The dtype that tiles are multiplied in: bf16 pairs where the CPU multiplies them and sums are f32, else the
-/// operand exactly widened to f32.
+/// The dtype that tiles are multiplied in: bf16 pairs where the CPU multiplies them and sums are f32, else
+/// the operand exactly widened to f32.
 template <class Operand, class Accumulate>
-using tile_type = std::conditional_t<std::same_as<Operand, bf16> && std::same_as<Accumulate, f32> && has_bf16_products,
-                                     bf16, f32>;
+using tile_type =
+    std::conditional_t<std::same_as<Operand, bf16> && std::same_as<Accumulate, f32> && has_bf16_products,
+                       bf16, f32>;
 
 /// Values of the summed dimension that the multiplier takes at once.
 template <class Tile>
@@ -48,7 +49,9 @@ inline constexpr std::int64_t keys_per_block = 128;
 inline constexpr std::int64_t rows_at_once = 6;
 static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0);
 
-constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
+constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
 
 /// A row of any dtype as tile values: rounded to the operand dtype, then widened exactly where tiles are f32.
 template <class Operand, class Tile, class From>
@@ -65,12 +68,13 @@ void load_operands(std::span<const From> row, Tile* to) {
 /// Row panels times column panels in registers: c = a b, or c = factor(row) c + a b. a is [Rows][depth]; b is
 /// [depth / depth_step][columns][depth_step].
 template <class Tile, int Rows, int Vectors>
-void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride, std::int64_t depth,
-                        f32* c, std::int64_t c_stride, const f32* factors) {
+void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride,
+                        std::int64_t depth, f32* c, std::int64_t c_stride, const f32* factors) {
   std::array<std::array<Lanes, Vectors>, Rows> sums;
   for (int r = 0; r < Rows; ++r)
     for (int v = 0; v < Vectors; ++v)
-      sums[r][v] = factors ? Lanes::load(c + r * c_stride + v * Lanes::width) * Lanes::broadcast(factors[r]) : Lanes::zero();
+      sums[r][v] = factors ? Lanes::load(c + r * c_stride + v * Lanes::width) * Lanes::broadcast(factors[r])
+                           : Lanes::zero();
   constexpr std::int64_t step = depth_step<Tile>;
   for (std::int64_t k = 0; k < depth; k += step, b += b_stride) {
     if constexpr (step == 1) {
@@ -92,24 +96,27 @@ void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std
 
 /// The same with sums rounded to Accumulate after each addition.
 template <class Accumulate>
-void multiply_rounding(const f32* a, std::int64_t a_stride, const f32* b, std::int64_t b_stride, std::int64_t depth,
-                       f32* c, std::int64_t c_stride, bool add, std::int64_t rows, std::int64_t columns) {
+void multiply_rounding(const f32* a, std::int64_t a_stride, const f32* b, std::int64_t b_stride,
+                       std::int64_t depth, f32* c, std::int64_t c_stride, bool add, std::int64_t rows,
+                       std::int64_t columns) {
   for (std::int64_t r = 0; r < rows; ++r) {
     f32* sums = c + r * c_stride;
     if (!add) std::fill(sums, sums + columns, 0.0f);
     for (std::int64_t k = 0; k < depth; ++k) {
       const f32 left = a[r * a_stride + k];
       for (std::int64_t i = 0; i < columns; ++i)
-        sums[i] = convert_one<f32, false>(convert_one<Accumulate, false>(std::fma(left, b[k * b_stride + i], sums[i])));
+        sums[i] = convert_one<f32, false>(
+            convert_one<Accumulate, false>(std::fma(left, b[k * b_stride + i], sums[i])));
     }
   }
 }
 
-/// c = a b, or with `factors` c = factor(row) c + a b. `columns` is a multiple of Lanes::width; `rows` are rounded up
-/// to rows_at_once: a, c and factors have room for that.
+/// c = a b, or with `factors` c = factor(row) c + a b. `columns` is a multiple of Lanes::width; `rows` are
+/// rounded up to rows_at_once: a, c and factors have room for that.
 template <class Tile, class Accumulate>
-void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride, std::int64_t depth,
-                   f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows, std::int64_t columns) {
+void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride,
+                   std::int64_t depth, f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows,
+                   std::int64_t columns) {
   if constexpr (!std::same_as<Accumulate, f32>) {
     multiply_rounding<Accumulate>(a, a_stride, b, b_stride, depth, c, c_stride, factors != nullptr, rows,
                                   columns);
@@ -118,8 +125,8 @@ void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int
     const auto panel = [&](auto vectors, std::int64_t column) {
       for (std::int64_t r = 0; r < rows; r += rows_at_once)
         multiply_registers<Tile, rows_at_once, vectors()>(
-            a + r * a_stride, a_stride, b + column * depth_step<Tile>, b_stride, depth, c + r * c_stride + column,
-            c_stride, factors ? factors + r : nullptr);
+            a + r * a_stride, a_stride, b + column * depth_step<Tile>, b_stride, depth,
+            c + r * c_stride + column, c_stride, factors ? factors + r : nullptr);
     };
     std::int64_t column = 0;
     for (; column + most * Lanes::width <= columns; column += most * Lanes::width)
@@ -136,8 +143,8 @@ void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int
   }
 }
 
-/// Keys and values of all heads, in blocks of keys_per_block, as the multiplier reads them; zeros where a block or a
-/// head ends early.
+/// Keys and values of all heads, in blocks of keys_per_block, as the multiplier reads them; zeros where a
+/// block or a head ends early.
 template <class Tile>
 class PackedKeysAndValues {
  public:
@@ -151,7 +158,8 @@ class PackedKeysAndValues {
       const std::int64_t first = block * keys_per_block;
       const std::int64_t count = std::min(keys_per_block, problem.keys - first);
       const std::int64_t row = task / packed.blocks_ / problem.heads * problem.keys + first;
-      packed.template pack<Operand>(problem, keys, values, row, head, count, packed.keys_.data() + task * packed.key_block_,
+      packed.template pack<Operand>(problem, keys, values, row, head, count,
+                                    packed.keys_.data() + task * packed.key_block_,
                                     packed.values_.data() + task * packed.value_block_);
     });
     return packed;
@@ -189,7 +197,8 @@ class PackedKeysAndValues {
     const auto load = [&](const auto& from) {
       std::fill(rows.values().begin(), rows.values().end(), Tile{});
       for (std::int64_t i = 0; i < count; ++i)
-        load_operands<Operand>(from.row(row + i).subspan(static_cast<std::size_t>(head * width), static_cast<std::size_t>(width)),
+        load_operands<Operand>(from.row(row + i).subspan(static_cast<std::size_t>(head * width),
+                                                         static_cast<std::size_t>(width)),
                                rows.data() + i * stride);
     };
     load(keys);

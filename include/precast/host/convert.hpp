@@ -65,22 +65,23 @@ template <ScalarDtype To>
     constexpr std::uint32_t overflow =
         format.specials == Specials::infinity_and_nan ? format.infinity_code() : format.nan_code();
     // Adding 2^23 units of the smallest subnormal makes the adder itself round to that unit.
-    constexpr f32 unit_sum = static_cast<f32>(power_of_two(format.min_exponent() - format.mantissa_bits + 23));
+    constexpr f32 unit_sum =
+        static_cast<f32>(power_of_two(format.min_exponent() - format.mantissa_bits + 23));
     const auto word = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = word & 0x7fffffffu;
     const std::uint32_t sign = (word >> 31) * format.sign_code();
     const std::uint32_t rounding = (std::uint32_t{1} << (shift - 1)) - 1 + ((magnitude >> shift) & 1);
     const std::uint32_t normal = (magnitude - exponent_offset + rounding) >> shift;
-    const std::uint32_t subnormal =
-        std::bit_cast<std::uint32_t>(std::bit_cast<f32>(magnitude) + unit_sum) - std::bit_cast<std::uint32_t>(unit_sum);
+    const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<f32>(magnitude) + unit_sum) -
+                                    std::bit_cast<std::uint32_t>(unit_sum);
     std::uint32_t code = magnitude < first_normal ? subnormal : std::min(normal, overflow);
     code = magnitude > 0x7f800000u ? format.nan_code() : code;
     return To{static_cast<code_of<To>>(code | sign)};
   }
 }
 
-/// What a saturating store makes of a code that came from a value that is a number: never infinity, nor the NaN that
-/// stands for overflow in a format without infinity.
+/// What a saturating store makes of a code that came from a value that is a number: never infinity, nor the
+/// NaN that stands for overflow in a format without infinity.
 template <ScalarDtype T>
 [[gnu::always_inline]] inline T saturated(T stored) {
   constexpr FloatFormat format = dtype_traits<T>::format;
@@ -97,14 +98,16 @@ template <ScalarDtype T>
 template <ScalarDtype T>
 [[gnu::always_inline]] inline bool is_nan(T value) {
   const f32 wide = [&] {
-    if constexpr (std::same_as<T, f32>) return value;
-    else return widen(value);
+    if constexpr (std::same_as<T, f32>)
+      return value;
+    else
+      return widen(value);
   }();
   return wide != wide;
 }
 
-/// The conversion of one value. tf32's codes are wider than 16 bits and go through convert<> unless f32 is the
-/// other side: through f32 a NaN would keep bits that convert<> drops.
+/// The conversion of one value. tf32's codes are wider than 16 bits and go through convert<> unless f32 is
+/// the other side: through f32 a NaN would keep bits that convert<> drops.
 template <ScalarDtype To, bool Saturates, ScalarDtype From>
 [[gnu::always_inline]] inline To convert_one(From value) {
   if constexpr (Saturates) {
@@ -126,9 +129,10 @@ template <ScalarDtype To, bool Saturates, ScalarDtype From>
 
 }  // namespace detail
 
-/// Converts each value to To: the same bits as `convert<To>(value)` for every value, subnormals, infinities and NaN
-/// among them. With `Saturates`, values above the range of To, infinities too, become its largest number instead.
-/// The spans have equal lengths and do not overlap, unless they are the same memory and dtype.
+/// Converts each value to To: the same bits as `convert<To>(value)` for every value, subnormals, infinities
+/// and NaN among them. With `Saturates`, values above the range of To, infinities too, become its largest
+/// number instead. The spans have equal lengths and do not overlap, unless they are the same memory and
+/// dtype.
 template <ScalarDtype To, bool Saturates = false, ScalarDtype From>
 void convert_row(std::span<const From> from, std::span<To> to) {
   const From* in = from.data();
@@ -145,7 +149,8 @@ void convert_row(std::span<const From> from, std::span<To> to) {
 template <ScalarDtype T, bool Saturates = false>
 void round_row(std::span<f32> values) {
   if constexpr (!std::same_as<T, f32> || Saturates)
-    for (f32& value : values) value = detail::convert_one<f32, false>(detail::convert_one<T, Saturates>(value));
+    for (f32& value : values)
+      value = detail::convert_one<f32, false>(detail::convert_one<T, Saturates>(value));
 }
 
 /// A row as f32: the row itself where it is f32 already, else exactly widened into `scratch`.
@@ -159,7 +164,8 @@ std::span<const f32> row_in_f32(std::span<const From> row, f32* scratch) {
   }
 }
 
-/// Where f32 results of a row are computed before they are stored as T: the row itself where it can hold them.
+/// Where f32 results of a row are computed before they are stored as T: the row itself where it can hold
+/// them.
 template <ScalarDtype T>
 std::span<f32> row_to_compute(std::span<T> row, f32* scratch) {
   if constexpr (std::same_as<T, f32>)
@@ -196,7 +202,8 @@ void convert_values(const A& from, View<To> to) {
     const std::int64_t begin = task / chunks * rows_per_task, end = std::min(rows, begin + rows_per_task);
     for (std::int64_t r = begin; r < end; ++r)
       convert_row<To, Saturates>(
-          std::span<const value_type_of<A>>(in.data() + r * in.row_stride() + first, static_cast<std::size_t>(count)),
+          std::span<const value_type_of<A>>(in.data() + r * in.row_stride() + first,
+                                            static_cast<std::size_t>(count)),
           std::span<To>(to.data() + r * to.row_stride() + first, static_cast<std::size_t>(count)));
   });
 }

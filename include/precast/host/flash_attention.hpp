@@ -1,4 +1,5 @@
-// Flash attention (Dao et al. 2022) on the host: tiles of scores that never leave the cache, with an online softmax.
+// Flash attention (Dao et al. 2022) on the host: tiles of scores that never leave the cache, with an online
+// softmax.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,8 @@ class FlashTile {
         weights_(Shape{flash_rows, keys_per_block}),
         result_(Shape{flash_rows, packed.columns()}) {}
 
-  /// Attends with queries [first, first + rows) of a head; `query_row(i)` and `out_row(i)` are the head's slices.
+  /// Attends with queries [first, first + rows) of a head; `query_row(i)` and `out_row(i)` are the head's
+  /// slices.
   template <class QueryRow, class OutRow>
   void run(std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t rows, QueryRow&& query_row,
            OutRow&& out_row) {
@@ -46,14 +48,14 @@ class FlashTile {
       const std::int64_t key = block * keys_per_block;
       const std::int64_t index = batch * problem_.heads + head;
       multiply_tile<Tile, f32>(queries_.data(), packed_.depth(), packed_.keys(index, block),
-                               keys_per_block * depth_step<Tile>, packed_.depth(), scores_.data(), keys_per_block,
-                               nullptr, rows, keys_per_block);
+                               keys_per_block * depth_step<Tile>, packed_.depth(), scores_.data(),
+                               keys_per_block, nullptr, rows, keys_per_block);
       for (std::int64_t i = 0; i < rows; ++i)
         weigh(i, std::clamp(problem_.keys_seen_by(first + i) - key, std::int64_t{0}, keys_per_block),
               problem_.bias_row(head, first + i), key);
       multiply_tile<Tile, f32>(weights_.data(), keys_per_block, packed_.values(index, block),
-                               packed_.columns() * depth_step<Tile>, keys_per_block, result_.data(), packed_.columns(),
-                               factors_.data(), rows, packed_.columns());
+                               packed_.columns() * depth_step<Tile>, keys_per_block, result_.data(),
+                               packed_.columns(), factors_.data(), rows, packed_.columns());
     }
     for (std::int64_t i = 0; i < rows; ++i) {
       // Without a mask a sum of 0 means scores of -inf throughout: NaN, as softmax has it.
@@ -61,7 +63,8 @@ class FlashTile {
       const f32 inverse = sum == 0 && problem_.masks() ? 0.0f : 1.0f / sum;
       f32* row = result_.data() + i * packed_.columns();
       for (std::int64_t d = 0; d < problem_.width; ++d) row[d] *= inverse;
-      store_row<Types::saturate>(std::span<const f32>(row, static_cast<std::size_t>(problem_.width)), out_row(i));
+      store_row<Types::saturate>(std::span<const f32>(row, static_cast<std::size_t>(problem_.width)),
+                                 out_row(i));
     }
   }
 
@@ -70,10 +73,12 @@ class FlashTile {
   void weigh(std::int64_t i, std::int64_t seen, const f32* bias, std::int64_t key) {
     f32* scores = scores_.data() + i * keys_per_block;
     constexpr f32 none = -std::numeric_limits<f32>::infinity();
-    // Scores are scaled inside the exponent, unless a bias comes between or a scale below 0 turns their order.
+    // Scores are scaled inside the exponent, unless a bias comes between or a scale below 0 turns their
+    // order.
     f32 scale = problem_.scale;
     if (bias || scale < 0) {
-      for (std::int64_t j = 0; j < seen; ++j) scores[j] = std::fma(scores[j], scale, bias ? bias[key + j] : 0.0f);
+      for (std::int64_t j = 0; j < seen; ++j)
+        scores[j] = std::fma(scores[j], scale, bias ? bias[key + j] : 0.0f);
       scale = 1;
     }
     for (std::int64_t j = seen; j < keys_per_block; ++j) scores[j] = none;
@@ -81,7 +86,8 @@ class FlashTile {
     for (std::int64_t j = 0; j < keys_per_block; j += Lanes::width) best = best.max(Lanes::load(scores + j));
     const f32 maximum = std::max(maxima_[i], largest_lane(best) * scale);
     const f32 base = maximum == none ? 0.0f : maximum;
-    for (std::int64_t j = 0; j < keys_per_block; ++j) scores[j] = exp_of_negative(std::fma(scores[j], scale, -base));
+    for (std::int64_t j = 0; j < keys_per_block; ++j)
+      scores[j] = exp_of_negative(std::fma(scores[j], scale, -base));
     factors_[i] = exp_of_negative(maxima_[i] - base);
     maxima_[i] = maximum;
     f32* sums = sums_.data() + i * Lanes::width;
@@ -104,8 +110,8 @@ class FlashTile {
 
 }  // namespace detail
 
-/// Attention with tiles of f32 scores. q [B, Sq, H * D], k and v [B, Sk, H * D] are rounded to the operand dtype, the
-/// weights e^(score - running maximum) too; all sums are f32, and the result is rounded once.
+/// Attention with tiles of f32 scores. q [B, Sq, H * D], k and v [B, Sk, H * D] are rounded to the operand
+/// dtype, the weights e^(score - running maximum) too; all sums are f32, and the result is rounded once.
 template <class Types, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
                      View<typename Types::result> out) {
@@ -117,12 +123,14 @@ void flash_attention(const AttentionProblem& problem, View<const Q> q, View<cons
     const std::int64_t batch = task / tiles / problem.heads;
     const std::int64_t rows = std::min(detail::flash_rows, problem.queries - first);
     const auto slice = [&](auto row) {
-      return row.subspan(static_cast<std::size_t>(head * problem.width), static_cast<std::size_t>(problem.width));
+      return row.subspan(static_cast<std::size_t>(head * problem.width),
+                         static_cast<std::size_t>(problem.width));
     };
     const std::int64_t top = batch * problem.queries + first;
     detail::FlashTile<Types, Tile> tile(problem, packed);
-    tile.run(batch, head, first, rows, [&](std::int64_t i) { return slice(q.row(top + i)); },
-             [&](std::int64_t i) { return slice(out.row(top + i)); });
+    tile.run(
+        batch, head, first, rows, [&](std::int64_t i) { return slice(q.row(top + i)); },
+        [&](std::int64_t i) { return slice(out.row(top + i)); });
   });
 }
 

@@ -21,8 +21,8 @@ struct ChunkMoments {
   f32 count = 0;
 };
 
-/// Calls `terms(value, mean of its channel, sum, other sum)` for every value of a chunk; the sums of each channel go to
-/// the first two rows of `scratch`, the means are in its third.
+/// Calls `terms(value, mean of its channel, sum, other sum)` for every value of a chunk; the sums of each
+/// channel go to the first two rows of `scratch`, the means are in its third.
 template <class Terms>
 void sum_chunk(const f32* chunk, std::int64_t pixels, std::int64_t channels, f32* scratch, Terms&& terms) {
   constexpr std::int64_t block = 32;  // in blocks: each addition's error grows with the sum so far
@@ -48,7 +48,8 @@ void sum_chunk(const f32* chunk, std::int64_t pixels, std::int64_t channels, f32
   }
 }
 
-/// The moments of each group in a chunk of `pixels` rows of `channels` f32 values; `scratch` holds 3 * channels.
+/// The moments of each group in a chunk of `pixels` rows of `channels` f32 values; `scratch` holds 3 *
+/// channels.
 inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
                           std::span<ChunkMoments> result, f32* scratch) {
   const std::int64_t width = channels / groups;
@@ -94,11 +95,11 @@ Moments combined(std::int64_t chunks, ChunkAt&& at) {
 
 }  // namespace detail
 
-/// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale plus shift,
-/// then an activation.
+/// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale
+/// plus shift, then an activation.
 template <class Types, class From>
-void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift, f32 eps,
-                Activate activation, View<typename Types::result> out) {
+void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift,
+                f32 eps, Activate activation, View<typename Types::result> out) {
   const std::int64_t batch = x.shape()[0], channels = x.columns(), width = channels / groups;
   const std::int64_t pixels = x.shape()[1] * x.shape()[2];
   const std::int64_t chunk = std::clamp<std::int64_t>(4 * values_per_chunk / channels, 1, 1024);
@@ -109,21 +110,25 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
     if constexpr (std::is_same_v<From, f32>)
       if (x.contiguous()) return x.data() + first * channels;
     for (std::int64_t p = 0; p < count; ++p)
-      convert_row<f32>(x.row(first + p), std::span<f32>(scratch + p * channels, static_cast<std::size_t>(channels)));
+      convert_row<f32>(x.row(first + p),
+                       std::span<f32>(scratch + p * channels, static_cast<std::size_t>(channels)));
     return scratch;
   };
   const auto for_each_chunk = [&](auto&& body) {
     parallel_for(batch * chunks, [&](std::int64_t task) {
-      const std::int64_t b = task / chunks, start = task % chunks * chunk, count = std::min(chunk, pixels - start);
+      const std::int64_t b = task / chunks, start = task % chunks * chunk,
+                         count = std::min(chunk, pixels - start);
       Tensor<f32> scratch(Shape{chunk + 3, channels});
       body(task, b, b * pixels + start, count, load(b * pixels + start, count, scratch.data()),
            scratch.data() + chunk * channels);
     });
   };
-  for_each_chunk([&](std::int64_t task, std::int64_t, std::int64_t, std::int64_t count, const f32* in, f32* scratch) {
-    detail::chunk_moments(in, count, channels, groups,
-                          std::span(partial).subspan(static_cast<std::size_t>(task * groups), static_cast<std::size_t>(groups)),
-                          scratch);
+  for_each_chunk([&](std::int64_t task, std::int64_t, std::int64_t, std::int64_t count, const f32* in,
+                     f32* scratch) {
+    detail::chunk_moments(
+        in, count, channels, groups,
+        std::span(partial).subspan(static_cast<std::size_t>(task * groups), static_cast<std::size_t>(groups)),
+        scratch);
   });
   // Per batch and channel: mean, rest of the mean, and what a deviation is multiplied by.
   Tensor<f32> means(Shape{batch, channels}), rests(Shape{batch, channels}), factors(Shape{batch, channels});
@@ -141,7 +146,8 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
     }
   }
   with_activation(activation, [&](auto constant) {
-    for_each_chunk([&](std::int64_t, std::int64_t b, std::int64_t first, std::int64_t count, const f32* in, f32* scratch) {
+    for_each_chunk([&](std::int64_t, std::int64_t b, std::int64_t first, std::int64_t count, const f32* in,
+                       f32* scratch) {
       const f32* mean = means.data() + b * channels;
       const f32* rest = rests.data() + b * channels;
       const f32* factor = factors.data() + b * channels;

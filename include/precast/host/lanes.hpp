@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <cmath>
 
 #if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
 #include <immintrin.h>
@@ -29,7 +29,8 @@ struct Lanes {
   Lanes operator+(Lanes other) const { return {_mm512_add_ps(value, other.value)}; }
   /// this + a b, rounded once.
   Lanes plus_product(Lanes a, Lanes b) const { return {_mm512_fmadd_ps(a.value, b.value, value)}; }
-  /// The larger; `this` where `x` is NaN. With a mask, since GCC 12 warns of the undefined register in the plain form.
+  /// The larger; `this` where `x` is NaN. With a mask, since GCC 12 warns of the undefined register in the
+  /// plain form.
   Lanes max(Lanes x) const { return {_mm512_mask_max_ps(value, __mmask16{0xffff}, x.value, value)}; }
 };
 
@@ -64,11 +65,19 @@ struct Lanes {
     return result;
   }
   static Lanes zero() { return broadcast(0); }
-  static Lanes load(const f32* from) { return each([&](std::size_t i) { return from[i]; }); }
-  static Lanes broadcast(f32 x) { return each([&](std::size_t) { return x; }); }
+  static Lanes load(const f32* from) {
+    return each([&](std::size_t i) { return from[i]; });
+  }
+  static Lanes broadcast(f32 x) {
+    return each([&](std::size_t) { return x; });
+  }
   void store(f32* to) const { std::memcpy(to, value.data(), sizeof(value)); }
-  Lanes operator*(Lanes other) const { return each([&](std::size_t i) { return value[i] * other.value[i]; }); }
-  Lanes operator+(Lanes other) const { return each([&](std::size_t i) { return value[i] + other.value[i]; }); }
+  Lanes operator*(Lanes other) const {
+    return each([&](std::size_t i) { return value[i] * other.value[i]; });
+  }
+  Lanes operator+(Lanes other) const {
+    return each([&](std::size_t i) { return value[i] + other.value[i]; });
+  }
   Lanes plus_product(Lanes a, Lanes b) const {
     return each([&](std::size_t i) { return std::fma(a.value[i], b.value[i], value[i]); });
   }
@@ -99,7 +108,8 @@ inline f32 largest_lane(Lanes lanes) {
   std::array<f32, Lanes::width> values;
   lanes.store(values.data());
   for (std::size_t half = values.size() / 2; half > 0; half /= 2)
-    for (std::size_t i = 0; i < half; ++i) values[i] = values[i + half] > values[i] ? values[i + half] : values[i];
+    for (std::size_t i = 0; i < half; ++i)
+      values[i] = values[i + half] > values[i] ? values[i + half] : values[i];
   return values[0];
 }
 

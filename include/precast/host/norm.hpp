@@ -33,8 +33,8 @@ f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
   return sums[0];
 }
 
-/// Mean and variance of values. The mean is `mean + rest`: rounded to f32 alone it would shift every deviation from
-/// a large mean.
+/// Mean and variance of values. The mean is `mean + rest`: rounded to f32 alone it would shift every
+/// deviation from a large mean.
 struct Moments {
   f32 mean = 0;
   f32 rest = 0;
@@ -50,10 +50,12 @@ inline Moments moments_of(std::span<const f32> values) {
   const f32 mean = moments.mean;
   moments.rest = sum_of(count, [x, mean](std::int64_t i) { return x[i] - mean; }) / n;
   const f32 rest = moments.rest;
-  moments.variance = sum_of(count, [x, mean, rest](std::int64_t i) {
-                       const f32 deviation = (x[i] - mean) - rest;
-                       return deviation * deviation;
-                     }) / n;
+  moments.variance = sum_of(count,
+                            [x, mean, rest](std::int64_t i) {
+                              const f32 deviation = (x[i] - mean) - rest;
+                              return deviation * deviation;
+                            }) /
+                     n;
   return moments;
 }
 
@@ -74,7 +76,8 @@ namespace detail {
 template <class Types, class From, class F>
 void for_each_row(View<const From> x, View<typename Types::result> out, F&& f) {
   const std::int64_t columns = x.columns(), rows = x.rows();
-  const std::int64_t rows_per_task = std::max<std::int64_t>(1, 8 * values_per_chunk / std::max<std::int64_t>(columns, 1));
+  const std::int64_t rows_per_task =
+      std::max<std::int64_t>(1, 8 * values_per_chunk / std::max<std::int64_t>(columns, 1));
   parallel_for((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
     Tensor<f32> scratch(Shape{2, columns});
     const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
@@ -118,7 +121,8 @@ void rms_norm(View<const From> x, View<const f32> scale, f32 eps, View<typename 
     for (std::size_t first = 0; first < row.size(); first += run) {
       const f32* in = row.data() + first;
       f32* to = computed.data() + first;
-      const f32 squares = sum_of(static_cast<std::int64_t>(run), [in](std::int64_t i) { return in[i] * in[i]; });
+      const f32 squares =
+          sum_of(static_cast<std::int64_t>(run), [in](std::int64_t i) { return in[i] * in[i]; });
       const f32 inverse = 1.0f / std::sqrt(squares / static_cast<f32>(run) + eps);
       for (std::size_t i = 0; i < run; ++i) to[i] = in[i] * inverse * weight[i];
     }

@@ -17,9 +17,9 @@ inline constexpr std::int64_t plain_rows = 48;
 static_assert(plain_rows % rows_at_once == 0);
 }  // namespace detail
 
-/// Attention whose scores and weights are stored in the inside dtype. q [B, Sq, H * D], k and v [B, Sk, H * D].
-/// Rounding happens: q, k, v to operand; each score, scaled and biased in f32, to inside; softmax in f32 from these;
-/// each weight to inside, then to operand; the result to result. Sums of products are Accumulate.
+/// Attention whose scores and weights are stored in the inside dtype. q [B, Sq, H * D], k and v [B, Sk, H *
+/// D]. Rounding happens: q, k, v to operand; each score, scaled and biased in f32, to inside; softmax in f32
+/// from these; each weight to inside, then to operand; the result to result. Sums of products are Accumulate.
 template <class Types, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
                      View<typename Types::result> out) {
@@ -29,7 +29,8 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
   using Tile = detail::tile_type<Operand, typename Types::accumulate>;
   const auto packed = detail::PackedKeysAndValues<Tile>::template of<Operand>(problem, k, v);
   const std::int64_t tiles = (problem.queries + plain_rows - 1) / plain_rows;
-  const std::int64_t depth = packed.depth(), columns = packed.columns(), stride = packed.blocks() * keys_per_block;
+  const std::int64_t depth = packed.depth(), columns = packed.columns(),
+                     stride = packed.blocks() * keys_per_block;
   const auto width = static_cast<std::size_t>(problem.width);
   parallel_for(problem.batch * problem.heads * tiles, [&](std::int64_t task) {
     const std::int64_t first = task % tiles * plain_rows, index = task / tiles;
@@ -54,7 +55,8 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
       const std::span<f32> row(scores.data() + i * stride, static_cast<std::size_t>(stride));
       const std::span<f32> seen = row.first(static_cast<std::size_t>(problem.keys_seen_by(first + i)));
       const f32* bias = problem.bias_row(head, first + i);
-      for (std::size_t j = 0; j < seen.size(); ++j) seen[j] = bias ? std::fma(seen[j], problem.scale, bias[j]) : seen[j] * problem.scale;
+      for (std::size_t j = 0; j < seen.size(); ++j)
+        seen[j] = bias ? std::fma(seen[j], problem.scale, bias[j]) : seen[j] * problem.scale;
       round_row<Inside, Types::saturate>(seen);
       softmax_row(seen, seen, problem.masks());
       round_row<Inside>(seen);
@@ -69,7 +71,8 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
           weights + block * keys_per_block, stride, packed.values(index, block), columns * depth_step<Tile>,
           keys_per_block, result.data(), columns, keep.data(), rows, columns);
     for (std::int64_t i = 0; i < rows; ++i)
-      store_row<Types::saturate>(std::span<const f32>(result.data() + i * columns, width), slice(out.row(top + i)));
+      store_row<Types::saturate>(std::span<const f32>(result.data() + i * columns, width),
+                                 slice(out.row(top + i)));
   });
 }
 

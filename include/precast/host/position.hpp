@@ -39,7 +39,8 @@ void timestep_embedding(std::span<const f32> times, View<typename Types::result>
   for (std::size_t t = 0; t < times.size(); ++t) {
     for (std::int64_t i = 0; i < half; ++i) {
       // Each step is rounded to f32, as in the reference: at t = 1000 the angle feels every one of them.
-      const f32 exponent = static_cast<f32>(-std::log(10000.0)) * static_cast<f32>(i) / static_cast<f32>(half);
+      const f32 exponent =
+          static_cast<f32>(-std::log(10000.0)) * static_cast<f32>(i) / static_cast<f32>(half);
       const f32 angle = times[t] * static_cast<f32>(std::exp(static_cast<double>(exponent)));
       row[static_cast<std::size_t>(i)] = static_cast<f32>(std::cos(static_cast<double>(angle)));
       row[static_cast<std::size_t>(half + i)] = static_cast<f32>(std::sin(static_cast<double>(angle)));

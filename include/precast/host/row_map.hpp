@@ -23,7 +23,8 @@ struct Piece {
 namespace detail {
 
 template <bool Saturates, class T, class F, std::size_t... I, class... In>
-void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, F&& f, std::index_sequence<I...>, In... in) {
+void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, F&& f, std::index_sequence<I...>,
+                In... in) {
   const std::int64_t chunk = std::min(columns, values_per_chunk);
   const std::int64_t chunks = (columns + chunk - 1) / chunk;
   // A task takes several rows where rows are short, and several chunks where they are not.
@@ -32,7 +33,8 @@ void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, F&& f, std
   const std::int64_t tasks_across = (chunks + chunks_per_task - 1) / chunks_per_task;
   parallel_for((rows + rows_per_task - 1) / rows_per_task * tasks_across, [&](std::int64_t task) {
     alignas(64) std::array<std::array<f32, values_per_chunk>, sizeof...(In) + 1> scratch;
-    const std::int64_t begin = task / tasks_across * rows_per_task, end = std::min(rows, begin + rows_per_task);
+    const std::int64_t begin = task / tasks_across * rows_per_task,
+                       end = std::min(rows, begin + rows_per_task);
     const std::int64_t left = task % tasks_across * chunks_per_task * chunk;
     const std::int64_t right = std::min(columns, left + chunks_per_task * chunk);
     for (std::int64_t r = begin; r < end; ++r) {
@@ -52,8 +54,8 @@ void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, F&& f, std
 
 }  // namespace detail
 
-/// Calls `f(Piece, std::span<f32> out, const f32* in...)` for pieces of every row of `out` and the same places of the
-/// inputs, which have out's rows and columns, and stores what f wrote, rounded once.
+/// Calls `f(Piece, std::span<f32> out, const f32* in...)` for pieces of every row of `out` and the same
+/// places of the inputs, which have out's rows and columns, and stores what f wrote, rounded once.
 template <bool Saturates, class T, class F, class... In>
 void map_rows(View<T> out, F&& f, In... in) {
   if (out.elements() == 0) return;

@@ -25,8 +25,8 @@ inline f32 largest_of(std::span<const f32> row) {
   return largest;
 }
 
-/// e^(x - max x) / sum e^(x - max x), from `in` to `out`, which may be one. Rows with +inf or NaN give NaN; so do
-/// rows of nothing but -inf, unless `masked`: then they give zeros.
+/// e^(x - max x) / sum e^(x - max x), from `in` to `out`, which may be one. Rows with +inf or NaN give NaN;
+/// so do rows of nothing but -inf, unless `masked`: then they give zeros.
 inline void softmax_row(std::span<const f32> in, std::span<f32> out, bool masked = false) {
   const f32 largest = largest_of(in);
   if (masked && largest == -std::numeric_limits<f32>::infinity()) {
@@ -39,7 +39,8 @@ inline void softmax_row(std::span<const f32> in, std::span<f32> out, bool masked
   }
   for (std::size_t i = 0; i < in.size(); ++i) out[i] = exp_of_negative(in[i] - largest);
   const f32* terms = out.data();
-  const f32 inverse = 1.0f / sum_of(static_cast<std::int64_t>(out.size()), [terms](std::int64_t i) { return terms[i]; });
+  const f32 inverse =
+      1.0f / sum_of(static_cast<std::int64_t>(out.size()), [terms](std::int64_t i) { return terms[i]; });
   for (f32& y : out) y *= inverse;
 }
 

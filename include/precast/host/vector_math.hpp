@@ -10,9 +10,10 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/ops/activate.hpp>
 
-// Polynomials are minimax fits made for this file (Remez exchange in 200 bits). Every function is within 3 ulp of the
-// real one over all of f32, subnormal results included, unless it says otherwise; NaN gives NaN.
-// Always inlined: a call that the compiler keeps in a large file costs its loop the vectors, 20 times the time.
+// Polynomials are minimax fits made for this file (Remez exchange in 200 bits). Every function is within 3
+// ulp of the real one over all of f32, subnormal results included, unless it says otherwise; NaN gives NaN.
+// Always inlined: a call that the compiler keeps in a large file costs its loop the vectors, 20 times the
+// time.
 namespace precast::host {
 
 namespace detail {
@@ -32,7 +33,8 @@ struct ReducedExp {
 [[gnu::always_inline]] inline ReducedExp reduce_exp(f32 x) {
   constexpr f32 to_integer = 12582912.0f;  // 1.5 * 2^23: its low bits count ones
   const f32 shifted = std::fma(x, 1.44269504f, to_integer);
-  const std::int32_t exponent = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(to_integer);
+  const std::int32_t exponent =
+      std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(to_integer);
   const f32 count = shifted - to_integer;
   const f32 r = std::fma(count, -1.42860677e-6f, std::fma(count, -0.693145752f, x));
   f32 p = std::fma(r, 0.0013942161f, 0.008363776f);
@@ -133,7 +135,8 @@ namespace detail {
   return std::copysign(magnitude < 0.9f ? near : far, x);
 }
 
-/// x/2 (1 + tanh(z)) with z = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2z): no difference of near equals.
+/// x/2 (1 + tanh(z)) with z = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2z): no difference of near
+/// equals.
 [[gnu::always_inline]] inline f32 gelu_tanh(f32 x) {
   const f32 twice = 1.59576912f * std::fma(x * x, 0.044715f * x, x);
   return x * sigmoid(twice);
@@ -164,12 +167,18 @@ template <Activate A>
 template <class Visitor>
 void with_activation(Activate activation, Visitor&& visitor) {
   switch (activation) {
-    case Activate::none: return visitor(std::integral_constant<Activate, Activate::none>{});
-    case Activate::gelu_tanh: return visitor(std::integral_constant<Activate, Activate::gelu_tanh>{});
-    case Activate::gelu_erf: return visitor(std::integral_constant<Activate, Activate::gelu_erf>{});
-    case Activate::quick_gelu: return visitor(std::integral_constant<Activate, Activate::quick_gelu>{});
-    case Activate::silu: return visitor(std::integral_constant<Activate, Activate::silu>{});
-    case Activate::relu: return visitor(std::integral_constant<Activate, Activate::relu>{});
+    case Activate::none:
+      return visitor(std::integral_constant<Activate, Activate::none>{});
+    case Activate::gelu_tanh:
+      return visitor(std::integral_constant<Activate, Activate::gelu_tanh>{});
+    case Activate::gelu_erf:
+      return visitor(std::integral_constant<Activate, Activate::gelu_erf>{});
+    case Activate::quick_gelu:
+      return visitor(std::integral_constant<Activate, Activate::quick_gelu>{});
+    case Activate::silu:
+      return visitor(std::integral_constant<Activate, Activate::silu>{});
+    case Activate::relu:
+      return visitor(std::integral_constant<Activate, Activate::relu>{});
   }
 }
 

@@ -18,12 +18,18 @@ enum class Activate : std::uint8_t {
 
 constexpr std::string_view to_string(Activate activation) {
   switch (activation) {
-    case Activate::none: return "none";
-    case Activate::gelu_tanh: return "gelu_tanh";
-    case Activate::gelu_erf: return "gelu_erf";
-    case Activate::quick_gelu: return "quick_gelu";
-    case Activate::silu: return "silu";
-    case Activate::relu: return "relu";
+    case Activate::none:
+      return "none";
+    case Activate::gelu_tanh:
+      return "gelu_tanh";
+    case Activate::gelu_erf:
+      return "gelu_erf";
+    case Activate::quick_gelu:
+      return "quick_gelu";
+    case Activate::silu:
+      return "silu";
+    case Activate::relu:
+      return "relu";
   }
   return {};
 }

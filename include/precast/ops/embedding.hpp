@@ -11,11 +11,12 @@
 
 namespace precast {
 
-/// The rows of a table that ids name: table [V, C], n ids -> [n, C] in Activation. Throws ShapeError where the table
-/// is no matrix, and InputError for an id outside of [0, V).
+/// The rows of a table that ids name: table [V, C], n ids -> [n, C] in Activation. Throws ShapeError where
+/// the table is no matrix, and InputError for an id outside of [0, V).
 template <PolicyType P, ScalarArray T>
 auto embedding(const T& table, std::span<const std::int32_t> ids) {
-  if (table.shape().rank() != 2) throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
+  if (table.shape().rank() != 2)
+    throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
   const std::int64_t entries = table.shape()[0], columns = table.shape()[1];
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] < 0 || ids[i] >= entries)
@@ -27,7 +28,8 @@ auto embedding(const T& table, std::span<const std::int32_t> ids) {
     using Types = decltype(types);
     const auto rows = as_view(table);
     for (std::int64_t i = 0; i < out.rows(); ++i)
-      host::convert_row<typename Types::result, Types::saturate>(rows.row(ids[static_cast<std::size_t>(i)]), out.row(i));
+      host::convert_row<typename Types::result, Types::saturate>(rows.row(ids[static_cast<std::size_t>(i)]),
+                                                                 out.row(i));
   });
 }
 

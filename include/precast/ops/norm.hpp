@@ -32,8 +32,8 @@ inline void require_one_per_column(std::string_view op, const Shape& x, const Sh
 
 }  // namespace detail
 
-/// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var + eps).
-/// x [..., C] -> [..., C] in Activation; statistics in f32.
+/// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var +
+/// eps). x [..., C] -> [..., C] in Activation; statistics in f32.
 template <PolicyType P, ScalarArray X>
 auto layer_norm(const X& x, double eps) {
   return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
@@ -48,16 +48,18 @@ auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
   detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
   const Tensor<f32> scale = detail::in_f32(weight), shift = detail::in_f32(bias);
   return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
-    host::layer_norm<decltype(types)>(as_view(x), {scale.view(), shift.view(), 0}, static_cast<f32>(eps), out);
+    host::layer_norm<decltype(types)>(as_view(x), {scale.view(), shift.view(), 0}, static_cast<f32>(eps),
+                                      out);
   });
 }
 
-/// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each picture of a
-/// batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for one picture, [S, C];
-/// scale and shift [B, C].
+/// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each
+/// picture of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
+/// one picture, [S, C]; scale and shift [B, C].
 template <PolicyType P, ScalarArray X, ScalarArray M>
 auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps) {
-  const std::int64_t rows_per_picture = detail::rows_per_picture("layer_norm_modulate", x.shape(), scale.shape());
+  const std::int64_t rows_per_picture =
+      detail::rows_per_picture("layer_norm_modulate", x.shape(), scale.shape());
   detail::rows_per_picture("layer_norm_modulate", x.shape(), shift.shape());
   Tensor<f32> factor(scale.shape());
   host::map_values<false>(
@@ -67,14 +69,15 @@ auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps)
       },
       as_view(scale));
   const Tensor<f32> offset = detail::in_f32(shift);
-  return detail::run_op<Norm, precisions<P, Norm>>("layer_norm_modulate", x.shape(), [&](auto types, auto out) {
-    host::layer_norm<decltype(types)>(as_view(x), {factor.view(), offset.view(), rows_per_picture},
-                                      static_cast<f32>(eps), out);
-  });
+  return detail::run_op<Norm, precisions<P, Norm>>(
+      "layer_norm_modulate", x.shape(), [&](auto types, auto out) {
+        host::layer_norm<decltype(types)>(as_view(x), {factor.view(), offset.view(), rows_per_picture},
+                                          static_cast<f32>(eps), out);
+      });
 }
 
-/// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps) weight.
-/// x [..., C], weight [C] -> [..., C] in Activation, into a tensor or slice that does not overlap x.
+/// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps)
+/// weight. x [..., C], weight [C] -> [..., C] in Activation, into a tensor or slice that does not overlap x.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 void rms_norm_into(const X& x, const W& weight, double eps, View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("rms_norm", x.shape(), weight.shape());
@@ -95,12 +98,14 @@ auto rms_norm(const X& x, const W& weight, double eps) {
 
 /// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D].
 template <PolicyType P, ScalarArray X, ScalarArray W>
-void rms_norm_heads_into(const X& x, const W& weight, double eps, View<typename precisions<P, Norm>::result> out) {
+void rms_norm_heads_into(const X& x, const W& weight, double eps,
+                         View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   if (shape.rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
       shape.back() % weight.elements() != 0)
     detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(), "are not [..., heads * D] and [D]");
-  if (out.shape() != shape) detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
+  if (out.shape() != shape)
+    detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
   const Tensor<f32> scale = detail::in_f32(weight);
   detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm_heads", out, [&](auto types, auto to) {
     host::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), to);
@@ -115,8 +120,8 @@ auto rms_norm_heads(const X& x, const W& weight, double eps) {
   return out;
 }
 
-/// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight [C] plus
-/// bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
+/// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight
+/// [C] plus bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
                 Activate activation = Activate::none) {
@@ -130,8 +135,8 @@ auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias,
   const Tensor<f32> scale = detail::in_f32(weight), shift = detail::in_f32(bias);
   return detail::run_op<Norm, precisions<P, Norm>>("group_norm", shape, [&](auto types, auto out) {
     if (out.elements() == 0) return;
-    host::group_norm<decltype(types)>(as_view(x), groups, scale.view(), shift.view(), static_cast<f32>(eps), activation,
-                                      out);
+    host::group_norm<decltype(types)>(as_view(x), groups, scale.view(), shift.view(), static_cast<f32>(eps),
+                                      activation, out);
   });
 }
 

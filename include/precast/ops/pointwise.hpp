@@ -1,4 +1,5 @@
-// Pointwise ops: activations, sums, gates, and copies into slices. Each value is computed in f32 and rounded once.
+// Pointwise ops: activations, sums, gates, and copies into slices. Each value is computed in f32 and rounded
+// once.
 #pragma once
 
 #include <cmath>
@@ -51,7 +52,9 @@ auto add(const A& a, const B& b) {
   const std::size_t extra = long_shape.rank() - short_shape.rank();
   bool fits = short_shape.rank() > 0 && short_shape.rank() < long_shape.rank();
   for (std::size_t i = 0; fits && i < short_shape.rank(); ++i) fits = short_shape[i] == long_shape[extra + i];
-  if (!fits) detail::shapes_do_not_fit("add", a.shape(), b.shape(), "are neither equal nor is the second the end of the first");
+  if (!fits)
+    detail::shapes_do_not_fit("add", a.shape(), b.shape(),
+                              "are neither equal nor is the second the end of the first");
   const Tensor<f32> addend = [&] {
     Tensor<f32> wide(b.shape());
     host::convert_values(b, wide.view());
@@ -67,10 +70,11 @@ auto add(const A& a, const B& b) {
   });
 }
 
-/// residual + gate x with one gate for each channel of each picture: residual and x [B, S, C], gate [B, C]; or
-/// residual and x [S, C], gate [1, C]. `out` has x's shape and overlaps neither.
+/// residual + gate x with one gate for each channel of each picture: residual and x [B, S, C], gate [B, C];
+/// or residual and x [S, C], gate [1, C]. `out` has x's shape and overlaps neither.
 template <PolicyType P, ScalarArray R, ScalarArray G, ScalarArray X>
-void gated_add_into(const R& residual, const G& gate, const X& x, View<typename precisions<P, Pointwise>::result> out) {
+void gated_add_into(const R& residual, const G& gate, const X& x,
+                    View<typename precisions<P, Pointwise>::result> out) {
   const Shape& shape = x.shape();
   detail::require_same_shape("gated_add", residual.shape(), shape);
   detail::require_same_shape("gated_add", shape, out.shape());
@@ -136,8 +140,8 @@ auto clamp(const X& x, f32 low, f32 high) {
       x);
 }
 
-/// Copies x into a slice of another tensor, rounded to Activation where that is narrower. As many rows of as many
-/// columns in both; their shapes may differ otherwise.
+/// Copies x into a slice of another tensor, rounded to Activation where that is narrower. As many rows of as
+/// many columns in both; their shapes may differ otherwise.
 template <PolicyType P, ScalarArray X>
 void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) {
   if (x.elements() != out.elements() || x.columns() != out.columns())

@@ -17,16 +17,16 @@ struct RotaryTable {
   Tensor<f32> cos, sin;
 };
 
-/// The angles of tokens with several coordinates (Su et al. 2021, with axes as FLUX has them): ids holds each token's
-/// coordinates, axes.size() to a token, axes the values of a head that each coordinate turns, D in sum. Frequencies are
-/// theta^(-2i / axis) in float64, and so are the angles; their cosines and sines are rounded to f32. Throws ShapeError
-/// where ids and axes do not fit or an axis is odd.
-inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta,
-                                std::span<const f32> ids) {
+/// The angles of tokens with several coordinates (Su et al. 2021, with axes as FLUX has them): ids holds each
+/// token's coordinates, axes.size() to a token, axes the values of a head that each coordinate turns, D in
+/// sum. Frequencies are theta^(-2i / axis) in float64, and so are the angles; their cosines and sines are
+/// rounded to f32. Throws ShapeError where ids and axes do not fit or an axis is odd.
+inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta, std::span<const f32> ids) {
   std::int64_t width = 0;
   for (const std::int64_t axis : axes) {
     if (axis < 0 || axis % 2 != 0)
-      throw ShapeError("rotary_table: an axis of " + std::to_string(axis) + " values cannot be cut into pairs");
+      throw ShapeError("rotary_table: an axis of " + std::to_string(axis) +
+                       " values cannot be cut into pairs");
     width += axis;
   }
   if (axes.empty() || ids.size() % axes.size() != 0)
@@ -54,8 +54,8 @@ inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta
   return table;
 }
 
-/// Turns each pair of neighbouring values of each head by its token's angle, in f32: x [B, S, heads * D], table of
-/// [S, D] -> [B, S, heads * D] in Activation. Throws ShapeError where they do not fit.
+/// Turns each pair of neighbouring values of each head by its token's angle, in f32: x [B, S, heads * D],
+/// table of [S, D] -> [B, S, heads * D] in Activation. Throws ShapeError where they do not fit.
 template <PolicyType P, ScalarArray X>
 void rotary_into(const X& x, std::int64_t heads, const RotaryTable& table,
                  View<typename precisions<P, Position>::result> out) {
@@ -78,15 +78,17 @@ auto rotary(const X& x, std::int64_t heads, const RotaryTable& table) {
   return out;
 }
 
-/// Sinusoidal embedding of timesteps (Vaswani et al. 2017) as diffusers' Timesteps with flipped halves makes it, in
-/// its f32 steps: n times -> [n, dim], cosines of t 10000^(-i / half) first, then sines; an odd dim ends with a zero.
+/// Sinusoidal embedding of timesteps (Vaswani et al. 2017) as diffusers' Timesteps with flipped halves makes
+/// it, in its f32 steps: n times -> [n, dim], cosines of t 10000^(-i / half) first, then sines; an odd dim
+/// ends with a zero.
 template <PolicyType P>
 auto timestep_embedding(std::span<const f32> times, std::int64_t dim) {
-  if (dim < 2) throw ShapeError("timestep_embedding: " + std::to_string(dim) + " values hold no cosine and sine");
+  if (dim < 2)
+    throw ShapeError("timestep_embedding: " + std::to_string(dim) + " values hold no cosine and sine");
   const Shape shape{static_cast<std::int64_t>(times.size()), dim};
-  return detail::run_op<Position, precisions<P, Position>>("timestep_embedding", shape, [&](auto types, auto out) {
-    host::timestep_embedding<decltype(types)>(times, out);
-  });
+  return detail::run_op<Position, precisions<P, Position>>(
+      "timestep_embedding", shape,
+      [&](auto types, auto out) { host::timestep_embedding<decltype(types)>(times, out); });
 }
 
 }  // namespace precast

@@ -13,10 +13,11 @@
 
 namespace precast::detail {
 
-/// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second time,
-/// with `widened_to_f32<Types>`, so `out` must not overlap what it reads.
+/// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
+/// time, with `widened_to_f32<Types>`, so `out` must not overlap what it reads.
 template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::NoProbe>
-void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel, Probe&& probe = {}) {
+void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel,
+                 Probe&& probe = {}) {
   kernel(Types{}, out);
   watch::report<Op, Types>(
       name, out,
@@ -30,21 +31,24 @@ void run_op_into(std::string_view name, View<typename Types::result> out, Kernel
 
 /// The same into a new tensor.
 template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::NoProbe>
-Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape, Kernel&& kernel, Probe&& probe = {}) {
+Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape, Kernel&& kernel,
+                                      Probe&& probe = {}) {
   Tensor<typename Types::result> out(shape);
   run_op_into<Op, Types>(name, out.view(), kernel, probe);
   return out;
 }
 
 /// Throws the ShapeError of an op whose operands do not fit: "add: [2, 3] and [2, 4] have different shapes".
-[[noreturn]] inline void shapes_do_not_fit(std::string_view op, const Shape& a, const Shape& b, std::string_view why) {
+[[noreturn]] inline void shapes_do_not_fit(std::string_view op, const Shape& a, const Shape& b,
+                                           std::string_view why) {
   throw ShapeError(std::string(op) + ": " + to_string(a) + " and " + to_string(b) + " " + std::string(why));
 }
 
-/// How many rows of x belong to each of the pictures that [B, C] parameters stand for: x is [B, S, C], or [S, C] for
-/// one picture. Throws ShapeError where they do not fit.
+/// How many rows of x belong to each of the pictures that [B, C] parameters stand for: x is [B, S, C], or [S,
+/// C] for one picture. Throws ShapeError where they do not fit.
 inline std::int64_t rows_per_picture(std::string_view op, const Shape& x, const Shape& parameters) {
-  const bool fits = (x.rank() == 3 && parameters == Shape{x[0], x[2]}) || (x.rank() == 2 && parameters == Shape{1, x[1]});
+  const bool fits =
+      (x.rank() == 3 && parameters == Shape{x[0], x[2]}) || (x.rank() == 2 && parameters == Shape{1, x[1]});
   if (!fits) shapes_do_not_fit(op, x, parameters, "are not [B, S, C] and [B, C]");
   return x[x.rank() - 2];
 }

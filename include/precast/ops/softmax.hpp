@@ -6,13 +6,12 @@
 
 namespace precast {
 
-/// e^x / sum e^x over the last dimension, computed and returned in f32. x [..., C] -> [..., C]. A row that holds +inf
-/// or NaN, or nothing but -inf, gives NaN.
+/// e^x / sum e^x over the last dimension, computed and returned in f32. x [..., C] -> [..., C]. A row that
+/// holds +inf or NaN, or nothing but -inf, gives NaN.
 template <PolicyType P, ScalarArray X>
 auto softmax(const X& x) {
-  return detail::run_op<Softmax, precisions<P, Softmax>>("softmax", x.shape(), [&](auto types, auto out) {
-    host::softmax<decltype(types)>(as_view(x), out);
-  });
+  return detail::run_op<Softmax, precisions<P, Softmax>>(
+      "softmax", x.shape(), [&](auto types, auto out) { host::softmax<decltype(types)>(as_view(x), out); });
 }
 
 }  // namespace precast
