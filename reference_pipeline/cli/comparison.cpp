@@ -66,11 +66,10 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
   if (lists.empty())
     for (const NamedPreset& preset : named_presets)
       if (path_compiled(preset.choice)) policies.push_back(preset.choice);
-  for (const PolicyChoice& choice : policies) {
-    require_path(choice);
+  for (const PolicyChoice& choice : policies)
     if (std::count(policies.begin(), policies.end(), choice) > 1)
       throw UsageError("--policies names " + policy_text(choice) + " twice");
-  }
+  std::for_each(policies.begin(), policies.end(), require_path);
   return policies;
 }
 

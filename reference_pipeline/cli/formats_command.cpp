@@ -132,8 +132,8 @@ std::string number_table(const std::string& text, double input) {
                     result.has_exponent() ? shortest(result.mantissa) : "–",
                     result.finite() ? shortest(result.ulp) : "–", shortest(result.error)});
   });
-  const std::string exact = shortest(input);
-  return text + (exact == text ? "" : " = " + exact) + "\n" + aligned(rows);
+  const bool hexadecimal_digits = text.find_first_of("xX") != std::string::npos;
+  return text + (hexadecimal_digits ? " = " + shortest(input) : "") + "\n" + aligned(rows);
 }
 
 }  // namespace

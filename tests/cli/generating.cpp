@@ -107,13 +107,13 @@ TEST_CASE("generate: latents and pictures to start from") {
 TEST_CASE("generate: Ctrl-C leaves nothing") {
   const Scratch scratch;
   const std::string output = (scratch.path() / "out.png").string();
-  std::vector<std::string> arguments = generate({"--prompt", "a", "--output", output});
+  std::vector<std::string> arguments = generate({"--prompt", "a", "--output", output, "--batch", "200"});
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i)
     if (arguments[i] == "--steps") arguments[i + 1] = "10000";
-  const auto result = run(arguments, "timeout --preserve-status -s INT 1");
+  const auto result = run(arguments, "timeout --preserve-status -s INT 2");
   CHECK(result.code == 130);
   CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted"));
-  CHECK(names_in(scratch.path()).empty());
+  CHECK(names_in(scratch.path()).empty());  // no picture, no temporary file
 }
 
 TEST_CASE("compare: a sheet and a table") {

@@ -64,7 +64,11 @@ TEST_CASE("formats: the facts") {
 
 TEST_CASE("policy: the resolved table") {
   const auto memory = run({"policy", "--preset", "memory", "--json"});
-  if (memory.code != 0) return;  // a build of another preset alone says so
+  if (memory.code != 0) {  // a build without that path says which option brings it
+    CHECK(memory.one_line_error());
+    CHECK_THAT(memory.err, Catch::Contains("configure with -DPRECAST_"));
+    return;
+  }
   const Json table = memory.json();
   CHECK(table["policy"] == "Policy<Storage<f16>, Upcast<Attention>>");
   CHECK(table["preset"] == "memory");
@@ -72,9 +76,12 @@ TEST_CASE("policy: the resolved table") {
         Json({{"storage", "f16"}, {"operand", "f32"}, {"accumulate", "f32"}, {"inside", "f32"}, {"result", "f16"}}));
   CHECK(table["ops"]["Matmul"]["inside"].is_null());
   CHECK(table["ops"].size() == 9);
-  const Json plain = run({"policy", "--precision", "f16", "--json"}).json();
-  CHECK(plain["preset"].is_null());
-  CHECK(plain["ops"]["Attention"]["inside"] == "f16");
+  if (const auto plain = run({"policy", "--precision", "f16", "--json"}); plain.code == 0) {
+    CHECK(plain.json()["preset"].is_null());
+    CHECK(plain.json()["ops"]["Attention"]["inside"] == "f16");
+  } else {
+    CHECK_THAT(plain.err, Catch::Contains("-DPRECAST_PRESET=all"));
+  }
   const auto all = run({"policy"});
   CHECK(all.code == 0);
   for (const char* preset : {"quality", "balanced", "fast", "memory"}) CHECK_THAT(all.out, Catch::Contains(preset));
@@ -270,7 +277,11 @@ TEST_CASE("inspect: a model, a component and a file") {
   for (const auto& [preset, memory] : json["memory"].items()) CHECK(memory["peak"] > 0);
   const auto shards = run({"inspect", golden + "static_sharded/transformer", "--json"}).json();
   CHECK(shards["kind"] == "component");
-  CHECK(shards["components"][0]["files"].size() == 4);
+  std::size_t shard_files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(golden + "static_sharded/transformer"))
+    shard_files += entry.path().extension() == ".safetensors";
+  CHECK(shard_files > 1);
+  CHECK(shards["components"][0]["files"].size() == shard_files);
   const auto file = run({"inspect", golden + "dev_f32/vae/diffusion_pytorch_model.safetensors", "--tensors"});
   CHECK(file.code == 0);
   CHECK_THAT(file.out, Catch::Contains("decoder.conv_in.weight"));
