@@ -59,8 +59,9 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
 }
 
 const AddedTokens::Pattern* AddedTokens::longest_at(const Patterns& patterns, std::string_view text) {
-  const auto [first, last] = std::ranges::equal_range(
-      patterns, text[0], {}, [](const Pattern& pattern) { return pattern.content[0]; });
+  const char start = text[0];
+  const auto first = std::ranges::lower_bound(patterns, start, {}, &Pattern::first);
+  const auto last = std::ranges::upper_bound(patterns, start, {}, &Pattern::first);
   const auto found =
       std::find_if(first, last, [&](const Pattern& pattern) { return text.starts_with(pattern.content); });
   return found == last ? nullptr : &*found;

@@ -42,6 +42,8 @@ class AddedTokens {
   struct Pattern {
     std::string content;
     std::size_t token;
+
+    char first() const { return content[0]; }
   };
   using Patterns = std::vector<Pattern>;
 

@@ -18,8 +18,8 @@ UnigramModel::UnigramModel(std::vector<ScoredPiece> pieces, std::int32_t unknown
   std::ranges::sort(sorted_, [](const Entry& a, const Entry& b) {
     return std::pair(std::string_view(a.text), -a.id) < std::pair(std::string_view(b.text), -b.id);
   });
-  const auto repeated = std::ranges::unique(sorted_, {}, &Entry::text);
-  sorted_.erase(repeated.begin(), repeated.end());
+  const auto same_text = [](const Entry& a, const Entry& b) { return a.text == b.text; };
+  sorted_.erase(std::unique(sorted_.begin(), sorted_.end(), same_text), sorted_.end());
 }
 
 std::optional<std::int32_t> UnigramModel::lookup(std::string_view text) const {
@@ -52,9 +52,8 @@ void UnigramModel::append(std::string_view word, std::vector<std::int32_t>& ids)
       const auto byte_of = [&](const Entry& e) {
         return e.text.size() < length ? -1 : static_cast<int>(static_cast<unsigned char>(e.text[length - 1]));
       };
-      const auto range = std::ranges::equal_range(first, last, static_cast<int>(byte), {}, byte_of);
-      first = range.begin();
-      last = range.end();
+      first = std::ranges::lower_bound(first, last, static_cast<int>(byte), {}, byte_of);
+      last = std::ranges::upper_bound(first, last, static_cast<int>(byte), {}, byte_of);
       if (first == last || first->text.size() != length) continue;
       offer(begin, begin + length, scores_[static_cast<std::size_t>(first->id)], first->id);
       has_single = has_single || length == character;

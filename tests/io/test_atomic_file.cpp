@@ -1,5 +1,4 @@
 // AtomicFile: whole or not at all, also on a full disk and when an exception comes in between.
-#include <csignal>
 #include <filesystem>
 #include <string>
 
@@ -23,24 +22,21 @@ std::size_t files_in(const std::filesystem::path& folder) {
       std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
 }
 
-/// While it lives, no file can grow beyond a size: what a full disk looks like to a program.
+/// While it lives, no file can grow beyond a size: what a full disk looks like to a program. SIGXFSZ stays as
+/// it is, which ends the process unless AtomicFile holds it.
 class SmallDisk {
  public:
-  explicit SmallDisk(rlim_t bytes) : previous_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+  explicit SmallDisk(rlim_t bytes) {
     ::getrlimit(RLIMIT_FSIZE, &previous_);
     const rlimit limit{bytes, previous_.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &limit);
   }
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
-  ~SmallDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &previous_);
-    std::signal(SIGXFSZ, previous_handler_);
-  }
+  ~SmallDisk() { ::setrlimit(RLIMIT_FSIZE, &previous_); }
 
  private:
   rlimit previous_{};
-  void (*previous_handler_)(int);
 };
 
 }  // namespace
@@ -92,6 +88,9 @@ TEST_CASE("atomic file: a full disk names the file and leaves nothing half-writt
   CHECK(message.find("free some space") != std::string::npos);
   CHECK(precast::testing::is_one_line(message));
   CHECK(files_in(folder.path()) == 0);
+  sigset_t pending{};
+  CHECK(::sigpending(&pending) == 0);
+  CHECK(::sigismember(&pending, SIGXFSZ) == 0);
 }
 
 TEST_CASE("atomic file: places that cannot be written are named before anything is computed for them") {

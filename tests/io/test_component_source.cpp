@@ -1,7 +1,9 @@
 // Component folders: one file or shards, found as diffusers and transformers find them, and never outside the
 // folder.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include <io/input_errors.hpp>
 #include <support/temporary_folder.hpp>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <precast/io/component_source.hpp>
 #include <precast/io/write_safetensors.hpp>
@@ -128,6 +131,34 @@ TEST_CASE("component: no weights, wrong dtypes and odd files are refused") {
   const std::filesystem::path pipe = folder.path() / "pipe.safetensors";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   expect(refusal(pipe, [&] { io::ComponentSource{pipe}; }), "is not a regular file");
+}
+
+TEST_CASE("component: what was taken no longer counts as this process's memory, and can be read again") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "model.safetensors";
+  Tensor<f32> large(Shape{4 << 20});
+  std::ranges::fill(large.values(), 1.0f);
+  const io::NamedTensor named{"large", large};
+  io::write_safetensors(file, std::span(&named, 1));
+  const auto mapped_pages = [] {
+    std::ifstream statm("/proc/self/statm");
+    std::int64_t size = 0, resident = 0, shared = 0;
+    statm >> size >> resident >> shared;
+    return shared;
+  };
+  const io::ComponentSource source(folder.path());
+  const auto sum = [&] {
+    std::size_t total = 0;
+    for (const std::byte byte : source.find("large").bytes) total += static_cast<std::size_t>(byte);
+    return total;
+  };
+  const std::int64_t before = mapped_pages();
+  const std::size_t expected = sum();
+  const std::int64_t pages = static_cast<std::int64_t>(source.total_bytes()) / ::sysconf(_SC_PAGESIZE);
+  CHECK(mapped_pages() - before > pages * 3 / 4);
+  source.taken(std::size_t{64} << 20);
+  CHECK(mapped_pages() - before < pages / 4);
+  CHECK(sum() == expected);
 }
 
 TEST_CASE("component: the golden folders open, sharded ones too") {

@@ -180,7 +180,8 @@ TEST_CASE("safetensors: a damaged file is opened or refused, and never crashes")
   const std::filesystem::path file = folder.path() / "weights.safetensors";
   const std::string header =
       R"({"__metadata__":{"format":"pt"},"a.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
-      R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]},"c":{"dtype":"I64","shape":[],"data_offsets":[32,40]}})";
+      R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]},)"
+      R"("c":{"dtype":"I64","shape":[],"data_offsets":[32,40]}})";
   std::mt19937 random(20251121);
   int opened = 0, refused = 0;
   for (int i = 0; i < 6000; ++i) {

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +20,36 @@
 #include <precast/io/message.hpp>
 
 namespace precast::io {
+
+namespace detail {
+
+/// While it lives, a write beyond the limit on file sizes fails with EFBIG in this thread, like one to a full
+/// disk, instead of ending the process with SIGXFSZ.
+class FileSizeSignalHeld {
+ public:
+  FileSizeSignalHeld() {
+    ::sigemptyset(&signal_);
+    ::sigaddset(&signal_, SIGXFSZ);
+    ::pthread_sigmask(SIG_BLOCK, &signal_, &previous_);
+  }
+  FileSizeSignalHeld(const FileSizeSignalHeld&) = delete;
+  FileSizeSignalHeld& operator=(const FileSizeSignalHeld&) = delete;
+  ~FileSizeSignalHeld() {
+    const int error_number = errno;
+    const timespec at_once{};
+    // One that came in the meantime must not wait for the mask to fall.
+    if (!::sigismember(&previous_, SIGXFSZ))
+      while (::sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) continue;
+    ::pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+    errno = error_number;
+  }
+
+ private:
+  sigset_t signal_{};
+  sigset_t previous_{};
+};
+
+}  // namespace detail
 
 /// Writes to a temporary name in the target's folder; `commit` brings it to the disk and gives it its real
 /// name, in one step. Destroyed without a commit (an exception, Ctrl-C as one, a full disk), it removes what
@@ -53,6 +83,7 @@ class AtomicFile {
   const std::filesystem::path& target() const { return target_; }
 
   void write(std::span<const std::byte> bytes) {
+    const detail::FileSizeSignalHeld held;
     while (!bytes.empty()) {
       const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), largest_write));
       if (written < 0 && errno == EINTR) continue;

@@ -50,6 +50,12 @@ class ComponentSource final : public nn::ParameterSource {
 
   std::string description() const override { return shown(path_); }
   void taken(std::size_t bytes) const override {
+    // What was converted is not read again: without this, the file and its copy would both count as memory in
+    // use.
+    if ((bytes_since_release_ += bytes) >= release_every) {
+      bytes_since_release_ = 0;
+      for (const SafetensorsFile& file : files_) file.release_pages();
+    }
     if (on_taken_) on_taken_(bytes);
   }
 
@@ -86,6 +92,8 @@ class ComponentSource final : public nn::ParameterSource {
   }
 
  private:
+  static constexpr std::size_t release_every = std::size_t{64} << 20;
+
   struct Place {
     std::size_t file;
     const TensorEntry* entry;
@@ -129,6 +137,7 @@ class ComponentSource final : public nn::ParameterSource {
 
   std::filesystem::path path_;
   TakenCallback on_taken_;
+  mutable std::size_t bytes_since_release_ = 0;
   std::vector<SafetensorsFile> files_;
   std::map<std::string, Place, std::less<>> tensors_;
 };

@@ -79,6 +79,11 @@ class MappedFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// Lets go of the pages that were read, so that they no longer count as this process's memory. The bytes
+  /// stay valid: they come back from the page cache when they are read again.
+  void release_pages() const {
+    if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+  }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
  private:

@@ -78,6 +78,8 @@ class SafetensorsFile {
   }
 
   const std::filesystem::path& path() const { return file_.path(); }
+  /// Lets go of the memory behind bytes that were read; they stay valid.
+  void release_pages() const { file_.release_pages(); }
   /// All tensors, sorted by name.
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   /// The text that the writer attached.
