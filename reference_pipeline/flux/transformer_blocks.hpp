@@ -37,8 +37,7 @@ class Modulation {
       : linear_(place / "linear", inner, parts * inner), inner_(inner) {}
 
   Values operator()(View<const Activation> conditioning) const {
-    const watch::Scope scope("linear");
-    return linear_(conditioning);
+    return watch::scoped("linear", [&] { return linear_(conditioning); });
   }
   /// Part `index` of the values, [1, inner].
   View<const Activation> part(const Values& values, std::int64_t index) const {
@@ -78,10 +77,7 @@ class QueryKeyValue {
  private:
   void project_and_normalise(View<const Activation> x, const nn::Linear<P>& linear, std::string_view linear_name,
                              const nn::RmsNorm<P>& norm, std::string_view norm_name, View<Activation> out) const {
-    const Tensor<Activation> projected = [&] {
-      const watch::Scope scope(linear_name);
-      return linear(x);
-    }();
+    const Tensor<Activation> projected = watch::scoped(linear_name, [&] { return linear(x); });
     const watch::Scope scope(norm_name);
     norm.heads_into(projected, out);
   }
@@ -153,17 +149,15 @@ class DoubleBlock {
           narrow_(place / names.feed_forward / "net.2", 4 * config.inner_dim(), config.inner_dim()) {}
 
     Tensor<Activation> modulation(View<const Activation> conditioning) const {
-      const watch::Scope scope(names_.norm1);
-      return modulation_(conditioning);
+      return watch::scoped(names_.norm1, [&] { return modulation_(conditioning); });
     }
 
     void project(View<const Activation> x, const Tensor<Activation>& modulation, View<Activation> query,
                  View<Activation> key, View<Activation> value) const {
-      const Tensor<Activation> normed = [&] {
-        const watch::Scope scope(names_.norm1);
+      const Tensor<Activation> normed = watch::scoped(names_.norm1, [&] {
         return layer_norm_modulate<P>(x, modulation_.part(modulation, 1), modulation_.part(modulation, 0),
                                       norm_epsilon);
-      }();
+      });
       const watch::Scope scope("attn");
       projections_.into(normed, query, key, value);
     }
@@ -174,16 +168,12 @@ class DoubleBlock {
         const watch::Scope attn("attn"), scope(names_.attention_out);
         return gated_add<P>(x, modulation_.part(modulation, 2), out_(attended));
       }();
-      Tensor<Activation> hidden = [&] {
-        const watch::Scope scope(names_.norm2);
+      Tensor<Activation> hidden = watch::scoped(names_.norm2, [&] {
         return layer_norm_modulate<P>(with_attention, modulation_.part(modulation, 4),
                                       modulation_.part(modulation, 3), norm_epsilon);
-      }();
+      });
       const watch::Scope scope(names_.feed_forward);
-      {
-        const watch::Scope net("net.0.proj");
-        hidden = widen_(hidden, Activate::gelu_tanh);
-      }
+      hidden = watch::scoped("net.0.proj", [&] { return widen_(hidden, Activate::gelu_tanh); });
       const watch::Scope net("net.2");
       gated_add_into<P>(with_attention, modulation_.part(modulation, 5), narrow_(hidden), x);
     }

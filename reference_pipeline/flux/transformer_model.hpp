@@ -28,12 +28,8 @@ class Embedder {
 
   template <ScalarArray X>
   Tensor<typename P::activation> operator()(const X& x) const {
-    auto hidden = [&] {
-      const watch::Scope scope("linear_1");
-      return first_(x, Activate::silu);
-    }();
-    const watch::Scope scope("linear_2");
-    return second_(hidden);
+    const auto hidden = watch::scoped("linear_1", [&] { return first_(x, Activate::silu); });
+    return watch::scoped("linear_2", [&] { return second_(hidden); });
   }
 
  private:
@@ -89,15 +85,13 @@ class TransformerModel final : public Transformer {
       const watch::Scope scope("single_transformer_blocks", static_cast<std::int64_t>(i));
       single_blocks_[i](x, context);
     }
-    Tensor<Activation> normed = [&] {
-      const watch::Scope scope("norm_out");
+    const Tensor<Activation> normed = watch::scoped("norm_out", [&] {
       const Tensor<Activation> modulation = norm_out_(conditioning);
       // Unlike the blocks' norms, the last one has its scale before its shift.
       return layer_norm_modulate<P>(x.view().rows_between(text, image), norm_out_.part(modulation, 0),
                                     norm_out_.part(modulation, 1), norm_epsilon);
-    }();
-    const watch::Scope scope("proj_out");
-    return nn::widened(out_(normed));
+    });
+    return nn::widened(watch::scoped("proj_out", [&] { return out_(normed); }));
   }
 
  private:
@@ -118,10 +112,7 @@ class TransformerModel final : public Transformer {
     const watch::Scope scope("time_text_embed");
     Tensor<Activation> sum = embed_number(input.timestep, time_, "timestep_embedder");
     if (guidance_) sum = add<P>(sum, embed_number(input.guidance, *guidance_, "guidance_embedder"));
-    sum = add<P>(sum, [&] {
-      const watch::Scope text("text_embedder");
-      return pooled_(input.pooled);
-    }());
+    sum = add<P>(sum, watch::scoped("text_embedder", [&] { return pooled_(input.pooled); }));
     return activate<P>(sum, Activate::silu);
   }
 

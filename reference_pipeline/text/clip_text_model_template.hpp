@@ -40,27 +40,21 @@ class ClipLayer {
   /// x [1, tokens, hidden] -> the same shape.
   Tensor<Activation> operator()(const Tensor<Activation>& x) const {
     Tensor<Activation> after_attention = [&] {
-      const Tensor<Activation> normed = watched("layer_norm1", [&] { return norm1_(x); });
+      const Tensor<Activation> normed = watch::scoped("layer_norm1", [&] { return norm1_(x); });
       const watch::Scope scope("self_attn");
-      const Tensor<Activation> query = watched("q_proj", [&] { return query_(normed); });
-      const Tensor<Activation> key = watched("k_proj", [&] { return key_(normed); });
-      const Tensor<Activation> value = watched("v_proj", [&] { return value_(normed); });
+      const Tensor<Activation> query = watch::scoped("q_proj", [&] { return query_(normed); });
+      const Tensor<Activation> key = watch::scoped("k_proj", [&] { return key_(normed); });
+      const Tensor<Activation> value = watch::scoped("v_proj", [&] { return value_(normed); });
       const Tensor<Activation> attended = attention<P>(query, key, value, options_);
-      return add<P>(x, watched("out_proj", [&] { return out_(attended); }));
+      return add<P>(x, watch::scoped("out_proj", [&] { return out_(attended); }));
     }();
-    const Tensor<Activation> normed = watched("layer_norm2", [&] { return norm2_(after_attention); });
+    const Tensor<Activation> normed = watch::scoped("layer_norm2", [&] { return norm2_(after_attention); });
     const watch::Scope scope("mlp");
-    const Tensor<Activation> hidden = watched("fc1", [&] { return widen_(normed, activate_); });
-    return add<P>(after_attention, watched("fc2", [&] { return narrow_(hidden); }));
+    const Tensor<Activation> hidden = watch::scoped("fc1", [&] { return widen_(normed, activate_); });
+    return add<P>(after_attention, watch::scoped("fc2", [&] { return narrow_(hidden); }));
   }
 
  private:
-  template <class Body>
-  static Tensor<Activation> watched(std::string_view name, Body&& body) {
-    const watch::Scope scope(name);
-    return body();
-  }
-
   nn::LayerNorm<P> norm1_, norm2_;
   nn::Linear<P> query_, key_, value_, out_, widen_, narrow_;
   AttentionOptions options_;

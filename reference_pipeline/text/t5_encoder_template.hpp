@@ -42,33 +42,27 @@ class T5Layer {
   Tensor<Activation> operator()(const Tensor<Activation>& x, const AttentionOptions& options) const {
     Tensor<Activation> after_attention = [&] {
       const watch::Scope layer("layer.0");
-      const Tensor<Activation> normed = watched("layer_norm", [&] { return attention_norm_(x); });
+      const Tensor<Activation> normed = watch::scoped("layer_norm", [&] { return attention_norm_(x); });
       const watch::Scope scope("SelfAttention");
-      const Tensor<Activation> query = watched("q", [&] { return query_(normed); });
-      const Tensor<Activation> key = watched("k", [&] { return key_(normed); });
-      const Tensor<Activation> value = watched("v", [&] { return value_(normed); });
+      const Tensor<Activation> query = watch::scoped("q", [&] { return query_(normed); });
+      const Tensor<Activation> key = watch::scoped("k", [&] { return key_(normed); });
+      const Tensor<Activation> value = watch::scoped("v", [&] { return value_(normed); });
       const Tensor<Activation> attended = attention<P>(query, key, value, options);
-      return add<P>(x, watched("o", [&] { return out_(attended); }));
+      return add<P>(x, watch::scoped("o", [&] { return out_(attended); }));
     }();
     const watch::Scope layer("layer.1");
-    const Tensor<Activation> normed = watched("layer_norm", [&] { return feed_forward_norm_(after_attention); });
+    const Tensor<Activation> normed = watch::scoped("layer_norm", [&] { return feed_forward_norm_(after_attention); });
     const watch::Scope scope("DenseReluDense");
     Tensor<Activation> hidden = [&] {
-      if (!gate_) return watched("wi", [&] { return widen_(normed, activation_); });
-      const Tensor<Activation> widened = watched("wi_0", [&] { return widen_(normed, activation_); });
-      const Tensor<Activation> gate = watched("wi_1", [&] { return (*gate_)(normed); });
+      if (!gate_) return watch::scoped("wi", [&] { return widen_(normed, activation_); });
+      const Tensor<Activation> widened = watch::scoped("wi_0", [&] { return widen_(normed, activation_); });
+      const Tensor<Activation> gate = watch::scoped("wi_1", [&] { return (*gate_)(normed); });
       return gated_product<P>(widened, gate, Activate::none);
     }();
-    return add<P>(after_attention, watched("wo", [&] { return narrow_(hidden); }));
+    return add<P>(after_attention, watch::scoped("wo", [&] { return narrow_(hidden); }));
   }
 
  private:
-  template <class Body>
-  static Tensor<Activation> watched(std::string_view name, Body&& body) {
-    const watch::Scope scope(name);
-    return body();
-  }
-
   nn::RmsNorm<P> attention_norm_, feed_forward_norm_;
   nn::Linear<P> query_, key_, value_, out_, widen_, narrow_;
   std::optional<nn::Linear<P>> gate_;

@@ -18,13 +18,6 @@ namespace precast::vae {
 
 inline constexpr f32 norm_epsilon = 1e-6f;
 
-/// Runs a layer under its name in the watch's path.
-template <class Body>
-auto watched(std::string_view name, Body&& body) {
-  const watch::Scope scope(name);
-  return body();
-}
-
 /// norm, silu, conv, norm, silu, conv, and the input added back, through a 1x1 conv where channels change.
 template <PolicyType P>
 class ResidualBlock {
@@ -40,12 +33,12 @@ class ResidualBlock {
   }
 
   Tensor<Activation> operator()(const Tensor<Activation>& x) const {
-    Tensor<Activation> hidden = watched("norm1", [&] { return norm1_(x, Activate::silu); });
-    hidden = watched("conv1", [&] { return conv1_(hidden); });
-    hidden = watched("norm2", [&] { return norm2_(hidden, Activate::silu); });
-    hidden = watched("conv2", [&] { return conv2_(hidden); });
+    Tensor<Activation> hidden = watch::scoped("norm1", [&] { return norm1_(x, Activate::silu); });
+    hidden = watch::scoped("conv1", [&] { return conv1_(hidden); });
+    hidden = watch::scoped("norm2", [&] { return norm2_(hidden, Activate::silu); });
+    hidden = watch::scoped("conv2", [&] { return conv2_(hidden); });
     if (!shortcut_) return add<P>(x, hidden);
-    return add<P>(watched("conv_shortcut", [&] { return (*shortcut_)(x); }), hidden);
+    return add<P>(watch::scoped("conv_shortcut", [&] { return (*shortcut_)(x); }), hidden);
   }
 
  private:
@@ -70,12 +63,12 @@ class PixelAttention {
   Tensor<Activation> operator()(const Tensor<Activation>& x) const {
     const Shape pixels{1, x.rows(), x.columns()};
     const Tensor<Activation> normed =
-        watched("group_norm", [&] { return norm_(x, Activate::none); }).reshaped(pixels);
-    const Tensor<Activation> query = watched("to_q", [&] { return query_(normed); });
-    const Tensor<Activation> key = watched("to_k", [&] { return key_(normed); });
-    const Tensor<Activation> value = watched("to_v", [&] { return value_(normed); });
+        watch::scoped("group_norm", [&] { return norm_(x, Activate::none); }).reshaped(pixels);
+    const Tensor<Activation> query = watch::scoped("to_q", [&] { return query_(normed); });
+    const Tensor<Activation> key = watch::scoped("to_k", [&] { return key_(normed); });
+    const Tensor<Activation> value = watch::scoped("to_v", [&] { return value_(normed); });
     const Tensor<Activation> attended = attention<P>(query, key, value, AttentionOptions{});
-    const Tensor<Activation> projected = watched("to_out.0", [&] { return out_(attended); }).reshaped(x.shape());
+    const Tensor<Activation> projected = watch::scoped("to_out.0", [&] { return out_(attended); }).reshaped(x.shape());
     return add<P>(x, projected);
   }
 
@@ -99,9 +92,9 @@ class MiddleBlock {
 
   Tensor<Activation> operator()(Tensor<Activation> x) const {
     const watch::Scope scope("mid_block");
-    x = watched("resnets.0", [&] { return first_(x); });
-    if (attention_) x = watched("attentions.0", [&] { return (*attention_)(x); });
-    return watched("resnets.1", [&] { return second_(x); });
+    x = watch::scoped("resnets.0", [&] { return first_(x); });
+    if (attention_) x = watch::scoped("attentions.0", [&] { return (*attention_)(x); });
+    return watch::scoped("resnets.1", [&] { return second_(x); });
   }
 
  private:
@@ -138,7 +131,7 @@ class Level {
     if (change_ == Resolution::doubled) {
       const watch::Scope scope("upsamplers.0");
       x = upsample_nearest<P>(x, 2);
-      return watched("conv", [&] { return (*resample_)(x); });
+      return watch::scoped("conv", [&] { return (*resample_)(x); });
     }
     return x;
   }

@@ -46,9 +46,9 @@ class DecoderTemplate final : public Decoder {
   Tensor<f32> decode(View<const f32> latents) const override {
     const watch::Scope model("vae");
     Tensor<Activation> x = [&] {
-      if (!post_quant_) return watched("decoder.conv_in", [&] { return conv_in_(latents); });
-      const auto unquantised = watched("post_quant_conv", [&] { return (*post_quant_)(latents); });
-      return watched("decoder.conv_in", [&] { return conv_in_(unquantised); });
+      if (!post_quant_) return watch::scoped("decoder.conv_in", [&] { return conv_in_(latents); });
+      const auto unquantised = watch::scoped("post_quant_conv", [&] { return (*post_quant_)(latents); });
+      return watch::scoped("decoder.conv_in", [&] { return conv_in_(unquantised); });
     }();
     const watch::Scope scope("decoder");
     x = middle_(std::move(x));
@@ -56,8 +56,8 @@ class DecoderTemplate final : public Decoder {
       const watch::Scope level("up_blocks", static_cast<std::int64_t>(i));
       x = levels_[i](std::move(x));
     }
-    x = watched("conv_norm_out", [&] { return norm_out_(x, Activate::silu); });
-    return nn::widened(watched("conv_out", [&] { return conv_out_(x); }));
+    x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, Activate::silu); });
+    return nn::widened(watch::scoped("conv_out", [&] { return conv_out_(x); }));
   }
 
  private:
@@ -96,7 +96,7 @@ class EncoderTemplate final : public Encoder {
 
   Moments encode(View<const f32> pixels) const override {
     const watch::Scope model("vae");
-    Tensor<Activation> x = watched("encoder.conv_in", [&] { return conv_in_(pixels); });
+    Tensor<Activation> x = watch::scoped("encoder.conv_in", [&] { return conv_in_(pixels); });
     {
       const watch::Scope scope("encoder");
       for (std::size_t i = 0; i < levels_.size(); ++i) {
@@ -104,10 +104,10 @@ class EncoderTemplate final : public Encoder {
         x = levels_[i](std::move(x));
       }
       x = middle_(std::move(x));
-      x = watched("conv_norm_out", [&] { return norm_out_(x, Activate::silu); });
-      x = watched("conv_out", [&] { return conv_out_(x); });
+      x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, Activate::silu); });
+      x = watch::scoped("conv_out", [&] { return conv_out_(x); });
     }
-    if (quant_) x = watched("quant_conv", [&] { return (*quant_)(x); });
+    if (quant_) x = watch::scoped("quant_conv", [&] { return (*quant_)(x); });
     return {part(x, 0), part(x, 1)};
   }
 

@@ -46,4 +46,11 @@ inline std::string current_path() {
   return text;
 }
 
+/// Runs `body` under a name, and returns what it returns.
+template <class Body>
+auto scoped(std::string_view name, Body&& body) {
+  const Scope scope(name);
+  return body();
+}
+
 }  // namespace precast::watch
