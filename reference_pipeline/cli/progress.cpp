@@ -14,6 +14,7 @@ namespace {
 
 constexpr double redraw_seconds = 0.1;
 constexpr double line_seconds = 10;
+constexpr double worth_a_line = 1;            // a log of stages that took no time says nothing
 constexpr std::int64_t longest_count = 9999;  // larger totals, such as bytes, show as a percentage
 constexpr std::size_t bar_length = 24;
 
@@ -88,15 +89,14 @@ void ProgressReporter::start(std::string_view stage, std::int64_t done, double n
   running_ = true;
   first_done_ = done;
   started_ = now;
-  if (style_.terminal) return;
-  sink_(stage_ + " ...\n");
   shown_ = now;
 }
 
 void ProgressReporter::end(double now) {
   running_ = false;
   wipe();
-  if (!style_.terminal) sink_(stage_ + ": done in " + human_duration(now - started_) + "\n");
+  if (!style_.terminal && now - started_ >= worth_a_line)
+    sink_(stage_ + ": done in " + human_duration(now - started_) + "\n");
 }
 
 void ProgressReporter::wipe() {

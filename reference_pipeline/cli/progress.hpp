@@ -20,8 +20,8 @@ struct ProgressStyle {
 };
 
 /// Shows how far the stages of a run are. On a terminal: stage, bar, count, rate and time left in one line,
-/// at most ten times a second, wiped when all is done or the reporter is gone. Elsewhere: a line when a stage
-/// starts, one every ten seconds, and one when it is done. To be used from one thread.
+/// at most ten times a second, wiped when all is done or the reporter is gone. Elsewhere: a line every ten
+/// seconds, and one when a stage of a second or more is done. To be used from one thread.
 class ProgressReporter {
  public:
   using Sink = std::function<void(std::string_view)>;
