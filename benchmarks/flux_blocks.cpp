@@ -1,9 +1,9 @@
 // A double and a single block of Flux at full width: 3072 wide, 24 heads of 128, 512 text tokens.
 //
-// Floors, for T tokens in all: a double block multiplies 24 T 3072^2 in its layers and attention 4 T^2 3072, so for
-// T = 768 174 + 7.2 GFLOP, for 1536 348 + 29; a single block is the same 24 T 3072^2 and 4 T^2 3072. Bytes: every weight
-// once, 340 M and 142 M values; the modulations, which have one row, take 113 M and 28 M of them, and nothing hides
-// their reading. Activations are 2 to 9 MB each and stay in the third-level cache.
+// Floors, for T tokens in all: a double block multiplies 24 T 3072^2 in its layers and attention 4 T^2 3072,
+// so for T = 768 174 + 7.2 GFLOP, for 1536 348 + 29; a single block is the same 24 T 3072^2 and 4 T^2 3072.
+// Bytes: every weight once, 340 M and 142 M values; the modulations, which have one row, take 113 M and 28 M
+// of them, and nothing hides their reading. Activations are 2 to 9 MB each and stay in the third-level cache.
 #include <array>
 #include <string>
 
@@ -84,12 +84,22 @@ void run_block(benchmark::State& state, const std::string& prefix, const flux::T
 template <PolicyType P>
 void add(std::int64_t image_tokens) {
   const std::string size = std::string(name_of<P>) + "/" + std::to_string(image_tokens) + "+512";
-  benchmark::RegisterBenchmark(("double_block/" + size).c_str(), [=](benchmark::State& state) {
-    run_block<P, flux::DoubleBlock>(state, "transformer_blocks.0", config_of(1, 0), image_tokens);
-  })->UseManualTime()->Iterations(3)->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark(("single_block/" + size).c_str(), [=](benchmark::State& state) {
-    run_block<P, flux::SingleBlock>(state, "single_transformer_blocks.0", config_of(0, 1), image_tokens);
-  })->UseManualTime()->Iterations(3)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(("double_block/" + size).c_str(),
+                               [=](benchmark::State& state) {
+                                 run_block<P, flux::DoubleBlock>(state, "transformer_blocks.0",
+                                                                 config_of(1, 0), image_tokens);
+                               })
+      ->UseManualTime()
+      ->Iterations(3)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(("single_block/" + size).c_str(),
+                               [=](benchmark::State& state) {
+                                 run_block<P, flux::SingleBlock>(state, "single_transformer_blocks.0",
+                                                                 config_of(0, 1), image_tokens);
+                               })
+      ->UseManualTime()
+      ->Iterations(3)
+      ->Unit(benchmark::kMillisecond);
 }
 
 const bool added = [] {

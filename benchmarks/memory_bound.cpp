@@ -1,12 +1,13 @@
-// What only moves numbers: norms, activations, rotary positions, sums with gates, casts, loading. Each runs in turn
-// with a copy of as many bytes, half read and half written, by the same threads.
+// What only moves numbers: norms, activations, rotary positions, sums with gates, casts, loading. Each runs
+// in turn with a copy of as many bytes, half read and half written, by the same threads.
 //
-// Floor: the time of that copy. Sizes are 1536 tokens of 3072, so that f32 (19 MB in, 19 out) does not fit the
-// second-level cache.
+// Floor: the time of that copy. Sizes are 1536 tokens of 3072, so that f32 (19 MB in, 19 out) does not fit
+// the second-level cache.
 #include <cstring>
 #include <string>
 
 #include <common/model_work.hpp>
+
 #include <precast/host/parallel.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/ops/norm.hpp>
@@ -50,7 +51,9 @@ void compare_with_copy(benchmark::State& state, double moved_bytes, Run&& run) {
 template <class Body>
 void add(const std::string& name, Body body, int iterations = 15) {
   benchmark::RegisterBenchmark(name.c_str(), body)
-      ->UseManualTime()->Iterations(iterations)->Unit(benchmark::kMillisecond);
+      ->UseManualTime()
+      ->Iterations(iterations)
+      ->Unit(benchmark::kMillisecond);
 }
 
 template <PolicyType P>
@@ -83,7 +86,8 @@ void add_ops() {
   });
   add("rotary/" + policy, [=](benchmark::State& state) {
     const auto x = random_tensor<Activation>({1, tokens, inner});
-    const RotaryTable table{random_tensor<f32>({tokens, inner / heads}), random_tensor<f32>({tokens, inner / heads})};
+    const RotaryTable table{random_tensor<f32>({tokens, inner / heads}),
+                            random_tensor<f32>({tokens, inner / heads})};
     compare_with_copy(state, moved, [&] { benchmark::DoNotOptimize(rotary<P>(x, heads, table).data()); });
   });
 }
@@ -102,7 +106,8 @@ void add_cast() {
 /// A linear layer of 3072 x 12288 from a file's bytes to what the policy stores.
 template <PolicyType P, ScalarDtype InFile>
 void add_load() {
-  add("load/" + std::string(dtype_traits<InFile>::name) + "_to_" + name_of<P>,
+  add(
+      "load/" + std::string(dtype_traits<InFile>::name) + "_to_" + name_of<P>,
       [](benchmark::State& state) {
         const testing::RandomSource<InFile> source({{"weight", {4 * inner, inner}}, {"bias", {4 * inner}}});
         const double values = 4.0 * inner * inner;

@@ -4,14 +4,15 @@
     pytorch_twin.py NAME...    prints one JSON object a line for each NAME
     pytorch_twin.py            the same for the names on stdin, until it ends
 
-NAME is a benchmark's: double_block/f32/256+512, single_block/bf16/1024+512, t5_layer/f32/512, vae_decode/f32/512x512,
-attention/bf16/1536, linear/f32/768x3072x3072. What a name needed is kept until another name comes, so that the same
-name can be asked for again and again, in turn with ours. The object has the seconds of "eager" and of "compiled"
-(torch.compile), whichever could be had, and "skipped" with the reason for one that could not.
+NAME is a benchmark's: double_block/f32/256+512, single_block/bf16/1024+512, t5_layer/f32/512,
+vae_decode/f32/512x512, attention/bf16/1536, linear/f32/768x3072x3072. What the last two names needed is kept, so
+that they can be asked for again and again, in turn with ours. The object has the seconds of "eager" and of
+"compiled" (torch.compile), whichever could be had, and "skipped" with the reason for one that could not.
 
 PRECAST_COMPILE_SECONDS: how long torch.compile may take for one name (default 240; 0: eager only).
 """
 
+import collections
 import gc
 import json
 import os
@@ -66,12 +67,12 @@ def flux_block(single, dtype, size):
 
 def t5_layer(dtype, size):
     from transformers import T5Config
-    from transformers.models.t5.modeling_t5 import T5Block
+    from transformers.models.t5.modeling_t5 import T5Block, T5PreTrainedModel
 
     tokens = int(size)
-    config = T5Config(d_model=4096, d_kv=64, d_ff=10240, num_heads=64, num_layers=1, feed_forward_proj="gated-gelu",
-                      is_decoder=False, use_cache=False)
-    config._attn_implementation = "sdpa" if getattr(T5Block, "_supports_sdpa", False) else "eager"
+    config = T5Config(d_model=4096, d_kv=64, d_ff=10240, num_heads=64, num_layers=1,
+                      feed_forward_proj="gated-gelu", is_decoder=False, use_cache=False)
+    config._attn_implementation = "sdpa" if getattr(T5PreTrainedModel, "_supports_sdpa", False) else "eager"
     layer = random_module(lambda: T5Block(config), dtype)
     inputs = {
         "hidden_states": torch.randn(1, tokens, 4096, dtype=dtype),
@@ -83,9 +84,9 @@ def t5_layer(dtype, size):
 def vae_decode(dtype, size):
     from diffusers import AutoencoderKL
 
-    config = dict(block_out_channels=(128, 256, 512, 512), latent_channels=16, norm_num_groups=32, layers_per_block=2,
-                  down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4,
-                  use_quant_conv=False, use_post_quant_conv=False)
+    config = dict(block_out_channels=(128, 256, 512, 512), latent_channels=16, norm_num_groups=32,
+                  layers_per_block=2, down_block_types=("DownEncoderBlock2D",) * 4,
+                  up_block_types=("UpDecoderBlock2D",) * 4, use_quant_conv=False, use_post_quant_conv=False)
     decoder = random_module(lambda: AutoencoderKL(**config).decoder, dtype)
     side = int(size.split("x")[0]) // 8
     return decoder, {"sample": torch.randn(1, 16, side, side, dtype=dtype)}
@@ -152,7 +153,7 @@ class Case:
                 compiled(**self.inputs)
                 self.ways["compiled"] = compiled
             except Exception as reason:  # without a compiler, or out of time: eager counts
-                self.skipped["compiled"] = f"{type(reason).__name__}: {str(reason).splitlines()[0][:200]}"
+                self.skipped["compiled"] = f"{type(reason).__name__}: {str(reason)[:200].splitlines()[:1]}"
         self.runs = 3 if kind in ("double_block", "single_block", "t5_layer") else 1 if kind == "vae_decode" else 9
 
     def measure(self):
@@ -177,18 +178,19 @@ def names():
 def main():
     torch.set_num_threads(int(os.environ.get("PRECAST_TWIN_THREADS", os.cpu_count() or 2)))
     torch.manual_seed(1)
-    name_before, case = None, None
+    cases = collections.OrderedDict()
     with torch.inference_mode():
         for name in names():
             try:
-                if name != name_before:
-                    case = None
-                    torch.compiler.reset()
+                if name not in cases:
+                    while len(cases) > 1:
+                        cases.popitem(last=False)
                     gc.collect()
-                    case, name_before = Case(name), name
-                answer = {"name": name, **case.measure(), "skipped": case.skipped}
+                    cases[name] = Case(name)
+                cases.move_to_end(name)
+                answer = {"name": name, **cases[name].measure(), "skipped": cases[name].skipped}
             except Exception as reason:
-                name_before, case = None, None
+                cases.pop(name, None)
                 answer = {"name": name, "error": f"{type(reason).__name__}: {reason}"}
             print(json.dumps(answer), flush=True)
 

@@ -1,8 +1,8 @@
-// A layer of T5-XXL's encoder: 4096 wide, 64 heads of 64, feed-forward 10240 with a gate, 512 tokens, as FluxPipeline
-// pads every prompt to.
+// A layer of T5-XXL's encoder: 4096 wide, 64 heads of 64, feed-forward 10240 with a gate, 512 tokens, as
+// FluxPipeline pads every prompt to.
 //
-// Floor: 2 * 512 (4 * 4096^2 + 3 * 4096 * 10240) = 198 GFLOP in its layers and 4 * 512^2 * 4096 = 4.3 in attention;
-// 193 M weights read once. The position bias, 64 * 512^2 f32, is 67 MB more.
+// Floor: 2 * 512 (4 * 4096^2 + 3 * 4096 * 10240) = 198 GFLOP in its layers and 4 * 512^2 * 4096 = 4.3 in
+// attention; 193 M weights read once. The position bias, 64 * 512^2 f32, is 67 MB more.
 #include <string>
 
 #include <common/model_work.hpp>
@@ -43,7 +43,9 @@ void run_layer(benchmark::State& state) {
 const bool added = [] {
   for_each_policy([]<class P>(P*) {
     benchmark::RegisterBenchmark((std::string("t5_layer/") + name_of<P> + "/512").c_str(), run_layer<P>)
-        ->UseManualTime()->Iterations(3)->Unit(benchmark::kMillisecond);
+        ->UseManualTime()
+        ->Iterations(3)
+        ->Unit(benchmark::kMillisecond);
   });
   return true;
 }();

@@ -52,7 +52,8 @@ InTurn measure_in_turn(benchmark::State& state, Work&& work, Reference&& referen
   return result;
 }
 
-/// A size of this process in /proc/self/status in bytes: "VmRSS" now, "VmHWM" at most since `forget_peak_resident`.
+/// A size of this process in /proc/self/status in bytes: "VmRSS" now, "VmHWM" at most since
+/// `forget_peak_resident`.
 inline double resident_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -1,4 +1,5 @@
-// A part of a model as a benchmark: its time, the share of oneDNN's own matmul rate that it reaches, and its memory.
+// A part of a model as a benchmark: its time, the share of oneDNN's own matmul rate that it reaches, and its
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +8,14 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
-
 #include <common/measure.hpp>
 #include <common/onednn_rate.hpp>
 #include <common/policies.hpp>
+#include <support/random_model.hpp>
+
 #include <precast/host/convert.hpp>
 #include <precast/tensor/memory.hpp>
 #include <precast/tensor/tensor.hpp>
-#include <support/random_model.hpp>
 
 namespace precast::bench {
 
@@ -23,7 +24,8 @@ template <ScalarDtype T>
 Tensor<T> random_tensor(const Shape& shape) {
   static const std::vector<f32> values = testing::random_values<f32>(65521);
   Tensor<T> tensor(shape);
-  for (std::size_t i = 0; i < tensor.values().size(); ++i) tensor.data()[i] = convert<T>(40 * values[i % values.size()]);
+  for (std::size_t i = 0; i < tensor.values().size(); ++i)
+    tensor.data()[i] = convert<T>(40 * values[i % values.size()]);
   return tensor;
 }
 
@@ -50,21 +52,26 @@ void measure_model(benchmark::State& state, const Work& work, Make&& make, Run&&
   const auto used_before = static_cast<double>(memory_use().in_use);
   const auto part = make();
   run(part);
-  const double stored = work.parameters * static_cast<double>(sizeof(typename precisions<P, Matmul>::storage));
+  const double stored =
+      work.parameters * static_cast<double>(sizeof(typename precisions<P, Matmul>::storage));
   state.counters["memory"] = (static_cast<double>(memory_use().peak) - used_before) / stored;
   state.counters["resident"] = (resident_bytes("VmHWM") - resident_before) / stored;
 
   const double layer_flops = flops_of(work.layers);
   if (work.layers.empty()) {
-    measure_in_turn(state, [&] { run(part); }, [] {});
+    measure_in_turn(
+        state, [&] { run(part); }, [] {});
   } else {
     OneDnnLayers layers(work.layers, std::type_identity<Activation>{});
-    const InTurn times = measure_in_turn(state, [&] { run(part); }, layers);
+    const InTurn times = measure_in_turn(
+        state, [&] { run(part); }, layers);
     state.counters["share"] = times.reference_over_work;
-    state.counters["share_all"] = times.reference_over_work * (layer_flops + work.other_products) / layer_flops;
+    state.counters["share_all"] =
+        times.reference_over_work * (layer_flops + work.other_products) / layer_flops;
     state.counters["onednn_flops"] = layer_flops / times.reference_seconds;
   }
-  state.counters["flops"] = (layer_flops + work.other_products) / state.counters["seconds"];
+  if (layer_flops + work.other_products > 0)
+    state.counters["flops"] = (layer_flops + work.other_products) / state.counters["seconds"];
 }
 
 }  // namespace precast::bench

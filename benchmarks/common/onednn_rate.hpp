@@ -1,5 +1,5 @@
-// What oneDNN makes of the linear layers of a model by itself: weights in the layout it likes best, rearranged once,
-// no bias, no activation, all of its own threads. The mark that ours are held against.
+// What oneDNN makes of the linear layers of a model by itself: weights in the layout it likes best,
+// rearranged once, no bias, no activation, all of its own threads. The mark that ours are held against.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,9 @@ namespace precast::bench {
 /// x [rows, in] times a weight [out, in].
 struct LinearShape {
   std::int64_t rows, in, out;
-  double flops() const { return 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out); }
+  double flops() const {
+    return 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
+  }
 };
 using LinearShapes = std::vector<LinearShape>;
 
@@ -26,12 +28,13 @@ inline double flops_of(const LinearShapes& layers) {
   return sum;
 }
 
-/// The layers one after another, each with a weight of its own, as in a model. f16 stands for f32: oneDNN 2.6 does not
-/// multiply f16.
+/// The layers one after another, each with a weight of its own, as in a model. f16 stands for f32: oneDNN 2.6
+/// does not multiply f16.
 class OneDnnLayers {
  public:
   template <ScalarDtype T>
-  OneDnnLayers(const LinearShapes& layers, std::type_identity<T>) : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
+  OneDnnLayers(const LinearShapes& layers, std::type_identity<T>)
+      : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
     constexpr auto type =
         std::is_same_v<T, bf16> ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
     for (const LinearShape& layer : layers) products_.push_back(product(layer, type));
@@ -52,8 +55,8 @@ class OneDnnLayers {
 
   Product product(const LinearShape& layer, dnnl::memory::data_type type) {
     using Tag = dnnl::memory::format_tag;
-    const dnnl::memory::desc x({layer.rows, layer.in}, type, Tag::ab), y({layer.rows, layer.out}, type, Tag::ab),
-        any({layer.in, layer.out}, type, Tag::any);
+    const dnnl::memory::desc x({layer.rows, layer.in}, type, Tag::ab),
+        y({layer.rows, layer.out}, type, Tag::ab), any({layer.in, layer.out}, type, Tag::any);
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(x, any, y), engine_);
     dnnl::memory weight(description.weights_desc(), engine_);
     dnnl::memory from_file({{layer.in, layer.out}, type, Tag::ba}, engine_);
@@ -71,7 +74,8 @@ class OneDnnLayers {
     const std::size_t bytes = memory.get_desc().get_size();
     if (type == dnnl::memory::data_type::bf16) {
       auto* values = static_cast<bf16*>(memory.get_data_handle());
-      for (std::size_t i = 0; i < bytes / sizeof(bf16); ++i) values[i] = bf16{static_cast<std::uint16_t>(0x3c00 + i % 97)};
+      for (std::size_t i = 0; i < bytes / sizeof(bf16); ++i)
+        values[i] = bf16{static_cast<std::uint16_t>(0x3c00 + i % 97)};
     } else {
       auto* values = static_cast<f32*>(memory.get_data_handle());
       for (std::size_t i = 0; i < bytes / sizeof(f32); ++i) values[i] = 0.001f * static_cast<f32>(i % 97);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <benchmark/benchmark.h>
-
 #include <op_kernels.hpp>
 
 #include <precast/policy/policy.hpp>
@@ -21,7 +20,8 @@ inline constexpr const char* name_of = std::is_same_v<P, F32>    ? "f32"
                                        : std::is_same_v<P, F16>  ? "f16"
                                                                  : "f16_flash";
 
-/// Calls `visit` with a null pointer to each policy: every op tells them apart, or (attention aside) flash does not.
+/// Calls `visit` with a null pointer to each policy: every op tells them apart, or (attention aside) flash
+/// does not.
 template <class Visit>
 void for_each_policy(Visit&& visit, bool with_flash = true) {
   visit(static_cast<F32*>(nullptr));
