@@ -48,8 +48,8 @@ void add_dots(const f32* x, std::int64_t x_stride, const std::array<const f32*, 
 
 }  // namespace detail
 
-/// The most rows that `few_rows_product` takes.
-inline constexpr std::int64_t most_few_rows = 8;
+/// The most rows that `few_rows_product` takes; oneDNN overtakes it soon after, in bf16 even before.
+inline constexpr std::int64_t most_few_rows = 4, most_few_rows_in_bf16 = 2;
 
 /// sums[r][f] = x[r] . weights[f] for every row of x, f32 operands, and every row of weights in storage.
 template <class Operand, bool Saturates, ScalarDtype Storage>

@@ -55,11 +55,13 @@ template <class Types, class X>
 void matmul_transposed(View<const X> x, View<const typename Types::storage> weight, const Epilogue& epilogue,
                        View<typename Types::result> out) {
   if (out.elements() == 0) return;
-  constexpr bool rounds_sums = !std::is_same_v<typename Types::accumulate, f32>;
-  if constexpr (!rounds_sums)
-    if (out.rows() <= most_few_rows) return detail::few_rows_matmul<Types>(x, weight, epilogue, out);
-  if constexpr (!rounds_sums && std::is_same_v<typename Types::operand, bf16>)
-    if (multiplies_bf16()) return detail::blocked_matmul<Types, bf16>(x, weight, epilogue, out);
+  constexpr bool in_f32 = std::is_same_v<typename Types::accumulate, f32>;
+  const bool in_bf16 = in_f32 && std::is_same_v<typename Types::operand, bf16> && multiplies_bf16();
+  if constexpr (in_f32)
+    if (out.rows() <= (in_bf16 ? most_few_rows_in_bf16 : most_few_rows))
+      return detail::few_rows_matmul<Types>(x, weight, epilogue, out);
+  if constexpr (in_f32 && std::is_same_v<typename Types::operand, bf16>)
+    if (in_bf16) return detail::blocked_matmul<Types, bf16>(x, weight, epilogue, out);
   detail::blocked_matmul<Types, f32>(x, weight, epilogue, out);
 }
 
