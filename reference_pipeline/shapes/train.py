@@ -4,7 +4,7 @@
 
 needs torch, diffusers, transformers, sentencepiece. Each stage reads and writes checkpoints under --work,
 so stages can be run one at a time; minutes are given by --text-minutes and so on. The defaults take about
-75 minutes on one core and end with the diffusers folder `model/` beside this file. Stages:
+70 minutes on two cores and end with the diffusers folder `model/` beside this file. Stages:
 
   text      makes both tokenizers, then teaches both encoders to tell kind, colour, background, size and
             place from the caption. (Trained with the flow, colour and background stay swapped.) Then frozen.
@@ -340,7 +340,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp/shapes"))
     parser.add_argument("--stages", default="text,vae,latents,flow,guidance,export")
     parser.add_argument("--threads", type=int, default=1)
-    for stage, minutes in (("text", 2.0), ("vae", 9.0), ("decoder", 3.0), ("flow", 40.0), ("guidance", 6.0)):
+    for stage, minutes in (("text", 1.8), ("vae", 6.0), ("decoder", 2.0), ("flow", 46.0), ("guidance", 6.0)):
         parser.add_argument(f"--{stage}-minutes", type=float, default=minutes)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rate", type=float, default=2e-3)
