@@ -13,6 +13,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
+#include <precast/host/convert.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/tensor/tensor.hpp>
 
@@ -83,7 +84,7 @@ void read_values(const Parameters& place, const Parameter& parameter, std::int64
       for (std::size_t i = 0; i < out.size(); i += chunk) {
         const std::size_t count = std::min(chunk, out.size() - i);
         std::memcpy(aligned.data(), bytes + i * sizeof(From), count * sizeof(From));
-        for (std::size_t j = 0; j < count; ++j) out[i + j] = convert<T>(aligned[j]);
+        host::convert_row<T>(std::span<const From>(aligned).first(count), out.subspan(i, count));
       }
     }
   });
