@@ -57,7 +57,7 @@ using Bf16UpcastNorm = Policy<Storage<bf16>, Upcast<Norm, Pointwise>>;
 }  // namespace
 
 TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", presets::Quality,
-                   presets::Balanced, presets::Fast, presets::Memory, F16, Bf16UpcastNorm) {
+                   presets::Balanced, presets::Fast, presets::Memory, Bf16UpcastNorm) {
   using P = TestType;
   using A = typename P::activation;
   using S = typename P::storage;

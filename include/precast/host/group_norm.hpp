@@ -145,22 +145,20 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
       }
     }
   }
-  with_activation(activation, [&](auto constant) {
-    for_each_chunk([&](std::int64_t, std::int64_t b, std::int64_t first, std::int64_t count, const f32* in,
-                       f32* scratch) {
-      const f32* mean = means.data() + b * channels;
-      const f32* rest = rests.data() + b * channels;
-      const f32* factor = factors.data() + b * channels;
-      const f32* offset = shift.data();
-      for (std::int64_t p = 0; p < count; ++p) {
-        const std::span<f32> computed = row_to_compute(out.row(first + p), scratch);
-        for (std::int64_t c = 0; c < channels; ++c)
-          computed[c] = activate<constant()>(
-              std::fma((in[p * channels + c] - mean[c]) - rest[c], factor[c], offset[c]));
-        store_row<Types::saturate>(std::span<const f32>(computed), out.row(first + p));
-      }
-    });
-  });
+  for_each_chunk(
+      [&](std::int64_t, std::int64_t b, std::int64_t first, std::int64_t count, const f32* in, f32* scratch) {
+        const f32* mean = means.data() + b * channels;
+        const f32* rest = rests.data() + b * channels;
+        const f32* factor = factors.data() + b * channels;
+        const f32* offset = shift.data();
+        for (std::int64_t p = 0; p < count; ++p) {
+          const std::span<f32> computed = row_to_compute(out.row(first + p), scratch);
+          for (std::int64_t c = 0; c < channels; ++c)
+            computed[c] = std::fma((in[p * channels + c] - mean[c]) - rest[c], factor[c], offset[c]);
+          activate_row(activation, computed);
+          store_row<Types::saturate>(std::span<const f32>(computed), out.row(first + p));
+        }
+      });
 }
 
 }  // namespace precast::host

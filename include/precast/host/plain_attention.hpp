@@ -58,6 +58,9 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
       for (std::size_t j = 0; j < seen.size(); ++j)
         seen[j] = bias ? std::fma(seen[j], problem.scale, bias[j]) : seen[j] * problem.scale;
       round_row<Inside, Types::saturate>(seen);
+      if (Types::saturate && bias)  // what a bias hides stays hidden
+        for (std::size_t j = 0; j < seen.size(); ++j)
+          if (bias[j] == -std::numeric_limits<f32>::infinity()) seen[j] = bias[j];
       softmax_row(seen, seen, problem.masks());
       round_row<Inside>(seen);
       std::fill(row.begin() + static_cast<std::ptrdiff_t>(seen.size()), row.end(), 0.0f);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/ops/activate.hpp>
@@ -152,42 +151,25 @@ namespace detail {
 [[gnu::always_inline]] inline f32 quick_gelu(f32 x) { return x * sigmoid(1.702f * x); }
 [[gnu::always_inline]] inline f32 relu(f32 x) { return x < 0 ? 0.0f : x; }
 
-/// One value of an activation function.
-template <Activate A>
-[[gnu::always_inline]] inline f32 activate(f32 x) {
-  if constexpr (A == Activate::gelu_tanh) return gelu_tanh(x);
-  if constexpr (A == Activate::gelu_erf) return gelu_erf(x);
-  if constexpr (A == Activate::quick_gelu) return quick_gelu(x);
-  if constexpr (A == Activate::silu) return silu(x);
-  if constexpr (A == Activate::relu) return relu(x);
-  return x;
-}
-
-/// Calls `visitor` with the activation as a constant, so that loops inside it hold one function only.
-template <class Visitor>
-void with_activation(Activate activation, Visitor&& visitor) {
+/// Applies an activation function to values in place. No template, so that a file holds its loops once.
+inline void activate_row(Activate activation, std::span<f32> values) {
+  const auto apply = [values](auto function) {
+    for (f32& value : values) value = function(value);
+  };
   switch (activation) {
     case Activate::none:
-      return visitor(std::integral_constant<Activate, Activate::none>{});
+      return;
     case Activate::gelu_tanh:
-      return visitor(std::integral_constant<Activate, Activate::gelu_tanh>{});
+      return apply([](f32 x) { return gelu_tanh(x); });
     case Activate::gelu_erf:
-      return visitor(std::integral_constant<Activate, Activate::gelu_erf>{});
+      return apply([](f32 x) { return gelu_erf(x); });
     case Activate::quick_gelu:
-      return visitor(std::integral_constant<Activate, Activate::quick_gelu>{});
+      return apply([](f32 x) { return quick_gelu(x); });
     case Activate::silu:
-      return visitor(std::integral_constant<Activate, Activate::silu>{});
+      return apply([](f32 x) { return silu(x); });
     case Activate::relu:
-      return visitor(std::integral_constant<Activate, Activate::relu>{});
+      return apply([](f32 x) { return relu(x); });
   }
-}
-
-/// Applies an activation function to values in place.
-inline void activate_row(Activate activation, std::span<f32> values) {
-  with_activation(activation, [&](auto constant) {
-    if constexpr (constant() != Activate::none)
-      for (f32& value : values) value = activate<constant()>(value);
-  });
 }
 
 }  // namespace precast::host
