@@ -1,3 +1,4 @@
+// Builds the parser of all commands, runs one of them, and turns every error into one line and an exit code.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -29,7 +30,8 @@ std::string unknown_option(const CLI::App& command, const std::vector<std::strin
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
     const std::string name = argument.substr(0, argument.find('='));
-    const CLI::Option* option = is_value || !name.starts_with("-") ? nullptr : command.get_option_no_throw(name);
+    const CLI::Option* option =
+        is_value || !name.starts_with("-") ? nullptr : command.get_option_no_throw(name);
     if (!option && !is_value && name.starts_with("-") && name.size() > 1) {
       const std::string nearest = nearest_name(name, names);
       return "there is no option " + name + (nearest.empty() ? "" : ": did you mean " + nearest + "?");
@@ -73,7 +75,8 @@ int fail(const std::string& message, int code) {
 void build_app(CLI::App& app) {
   app.name("precast");
   app.description(
-      "Precast makes pictures from words with Flux models on the CPU, under a precision policy that was fixed when\n"
+      "Precast makes pictures from words with Flux models on the CPU, under a precision policy that was "
+      "fixed when\n"
       "it was compiled, and shows what every number format does on the way.");
   app.set_version_flag("--version", "precast " PRECAST_VERSION);
   app.set_help_flag("-h,--help", "This help; after a command, the help of that command");
@@ -89,7 +92,8 @@ void build_app(CLI::App& app) {
   app.footer(
       "Examples:\n"
       "  precast generate --prompt \"a large red circle on a blue background, at the left\"\n"
-      "  precast generate --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --preset memory --output lighthouse.png\n"
+      "  precast generate --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --preset memory --output "
+      "lighthouse.png\n"
       "  precast compare --prompt \"a small green star on a black background\"\n"
       "  precast COMMAND --help\n"
       "\n"
@@ -118,13 +122,16 @@ int run(const std::vector<std::string>& arguments) {
     CLI::App app;
     build_app(app);
     const auto names = command_names(app);
-    const bool known = !arguments.empty() && std::find(names.begin(), names.end(), arguments.front()) != names.end();
-    return fail(std::string(wrong.what()) + " (see precast " + (known ? arguments.front() + " " : "") + "--help)",
-                exit_code::usage);
+    const bool known =
+        !arguments.empty() && std::find(names.begin(), names.end(), arguments.front()) != names.end();
+    return fail(
+        std::string(wrong.what()) + " (see precast " + (known ? arguments.front() + " " : "") + "--help)",
+        exit_code::usage);
   } catch (const Interrupted& stop) {
     return fail(stop.what(), exit_code::interrupted);
   } catch (const std::bad_alloc&) {
-    return fail("out of memory: close other programs, or use a smaller size or --preset memory", exit_code::error);
+    return fail("out of memory: close other programs, or use a smaller size or --preset memory",
+                exit_code::error);
   } catch (const std::exception& problem) {
     return fail(problem.what(), exit_code::error);
   }

@@ -1,5 +1,4 @@
-#include <cli/arguments.hpp>
-
+// Parses what arguments say, stricter than strtol: all of the text counts, and nothing around it.
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -7,6 +6,8 @@
 #include <cstdlib>
 #include <numeric>
 #include <optional>
+
+#include <cli/arguments.hpp>
 
 namespace precast::cli {
 
@@ -57,42 +58,46 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low, std::int64_t high) {
+std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low,
+                           std::int64_t high) {
   const auto value = whole_number<std::int64_t>(text);
   if (!value || *value < low || *value > high)
-    throw UsageError(std::string(option) + " is '" + text + "': it takes a whole number from " + std::to_string(low) +
-                     " to " + std::to_string(high));
+    throw UsageError(std::string(option) + " is '" + text + "': it takes a whole number from " +
+                     std::to_string(low) + " to " + std::to_string(high));
   return *value;
 }
 
 std::uint64_t parse_seed(std::string_view option, const std::string& text) {
   const auto value = whole_number<std::uint64_t>(text);
   if (!value)
-    throw UsageError(std::string(option) + " is '" + text + "': it takes a whole number from 0 to 18446744073709551615");
+    throw UsageError(std::string(option) + " is '" + text +
+                     "': it takes a whole number from 0 to 18446744073709551615");
   return *value;
 }
 
 double parse_real(std::string_view option, const std::string& text, double low, double high) {
   const auto value = real_number(text);
   if (!value || !(*value >= low && *value <= high))
-    throw UsageError(std::string(option) + " is '" + text + "': it takes a number from " + in_digits(low) + " to " +
-                     in_digits(high));
+    throw UsageError(std::string(option) + " is '" + text + "': it takes a number from " + in_digits(low) +
+                     " to " + in_digits(high));
   return *value;
 }
 
 double parse_double(const std::string& text) {
   const auto value = real_number(text);
-  if (!value)
-    throw UsageError("'" + text + "' is not a number: write 1.5, -3e-8, 0x1.8p3, inf or nan");
+  if (!value) throw UsageError("'" + text + "' is not a number: write 1.5, -3e-8, 0x1.8p3, inf or nan");
   const bool out_of_range = errno == ERANGE;
   if (out_of_range && std::isinf(*value))
-    throw UsageError(text + " is too large for a double, which ends at 1.7976931348623157e308: write inf for infinity");
+    throw UsageError(
+        text + " is too large for a double, which ends at 1.7976931348623157e308: write inf for infinity");
   if (out_of_range && *value == 0)
-    throw UsageError(text + " is too small for a double, which ends at 4.9406564584124654e-324: write 0 for zero");
+    throw UsageError(text +
+                     " is too small for a double, which ends at 4.9406564584124654e-324: write 0 for zero");
   return *value;
 }
 
-std::string parse_name(std::string_view option, const std::string& text, std::span<const std::string_view> names) {
+std::string parse_name(std::string_view option, const std::string& text,
+                       std::span<const std::string_view> names) {
   if (std::find(names.begin(), names.end(), text) != names.end()) return text;
   const std::vector<std::string> known(names.begin(), names.end());
   const std::string nearest = nearest_name(text, known);

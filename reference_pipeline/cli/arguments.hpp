@@ -17,7 +17,8 @@ struct UsageError : Error {
 };
 
 /// A decimal integer in [low, high]. Throws UsageError that names the option.
-std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low, std::int64_t high);
+std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low,
+                           std::int64_t high);
 
 /// A seed: a decimal integer in [0, 2^64). Throws UsageError.
 std::uint64_t parse_seed(std::string_view option, const std::string& text);
@@ -30,7 +31,8 @@ double parse_real(std::string_view option, const std::string& text, double low, 
 double parse_double(const std::string& text);
 
 /// `text` where `names` holds it. Throws UsageError with the list, and the nearest name where one is near.
-std::string parse_name(std::string_view option, const std::string& text, std::span<const std::string_view> names);
+std::string parse_name(std::string_view option, const std::string& text,
+                       std::span<const std::string_view> names);
 
 /// The name that `text` is a slip of the fingers away from, or "".
 std::string nearest_name(std::string_view text, std::span<const std::string> names);

@@ -1,10 +1,11 @@
-#include <cli/auto_preset.hpp>
-
+// Chooses a preset from what the CPU multiplies and what fits into memory.
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
+#include <cli/auto_preset.hpp>
 #include <flux/free_memory.hpp>
+
 #include <precast/policy/paths.hpp>
 
 namespace precast::cli {
@@ -23,7 +24,8 @@ bool cpu_has_bf16() {
 
 Machine this_machine() { return {flux::free_memory().value_or(0), cpu_has_bf16()}; }
 
-std::vector<Candidate> compiled_candidates(const std::function<std::int64_t(const PolicyChoice&)>& needed_bytes) {
+std::vector<Candidate> compiled_candidates(
+    const std::function<std::int64_t(const PolicyChoice&)>& needed_bytes) {
   std::vector<Candidate> candidates;
   for (const NamedPreset& preset : named_presets)
     if (path_compiled(preset.choice)) candidates.push_back({preset, needed_bytes(preset.choice)});
@@ -31,35 +33,37 @@ std::vector<Candidate> compiled_candidates(const std::function<std::int64_t(cons
 }
 
 AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> candidates) {
-  if (candidates.empty())
-    throw PathNotCompiled("this build holds no preset: name a policy with --precision");
-  const std::array<std::string_view, 4> order = machine.native_bf16
-                                                    ? std::array<std::string_view, 4>{"fast", "balanced", "memory", "quality"}
-                                                    : std::array<std::string_view, 4>{"balanced", "fast", "memory", "quality"};
+  if (candidates.empty()) throw PathNotCompiled("this build holds no preset: name a policy with --precision");
+  const std::array<std::string_view, 4> order =
+      machine.native_bf16 ? std::array<std::string_view, 4>{"fast", "balanced", "memory", "quality"}
+                          : std::array<std::string_view, 4>{"balanced", "fast", "memory", "quality"};
   const auto fits = [&](const Candidate& candidate) {
     return machine.free_bytes == 0 || candidate.needed_bytes <= machine.free_bytes;
   };
   const auto memory = [&](const Candidate& candidate) {
     if (candidate.needed_bytes == 0 || machine.free_bytes == 0) return std::string();
-    return "; it needs " + in_bytes(candidate.needed_bytes) + ", " + in_bytes(machine.free_bytes) + " are free";
+    return "; it needs " + in_bytes(candidate.needed_bytes) + ", " + in_bytes(machine.free_bytes) +
+           " are free";
   };
-  const std::string cpu = machine.native_bf16 ? "this CPU multiplies bf16 natively" : "this CPU has no bf16 of its own";
+  const std::string cpu =
+      machine.native_bf16 ? "this CPU multiplies bf16 natively" : "this CPU has no bf16 of its own";
   std::string passed_over;
   for (const std::string_view name : order) {
-    const auto found = std::find_if(candidates.begin(), candidates.end(),
-                                    [&](const Candidate& candidate) { return candidate.preset.name == name; });
+    const auto found = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+      return candidate.preset.name == name;
+    });
     if (found == candidates.end()) continue;
     if (!fits(*found)) {
       passed_over += (passed_over.empty() ? "" : " and ") + std::string(name);
       continue;
     }
     if (candidates.size() == 1) return {found->preset, "this build holds no other preset" + memory(*found)};
-    return {found->preset, cpu + (passed_over.empty() ? "" : "; " + passed_over + " would not fit") + memory(*found)};
+    return {found->preset,
+            cpu + (passed_over.empty() ? "" : "; " + passed_over + " would not fit") + memory(*found)};
   }
-  const Candidate& least =
-      *std::min_element(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-        return a.needed_bytes < b.needed_bytes;
-      });
+  const Candidate& least = *std::min_element(
+      candidates.begin(), candidates.end(),
+      [](const Candidate& a, const Candidate& b) { return a.needed_bytes < b.needed_bytes; });
   return {least.preset, "it needs the least" + memory(least)};
 }
 

@@ -27,7 +27,8 @@ struct Candidate {
 };
 
 /// The presets that this build holds; `needed_bytes` tells what the model needs under a preset.
-std::vector<Candidate> compiled_candidates(const std::function<std::int64_t(const PolicyChoice&)>& needed_bytes);
+std::vector<Candidate> compiled_candidates(
+    const std::function<std::int64_t(const PolicyChoice&)>& needed_bytes);
 
 /// What was chosen, and a sentence that says why.
 struct AutoChoice {
@@ -35,8 +36,8 @@ struct AutoChoice {
   std::string reason;
 };
 
-/// The first that fits into free memory: fast before balanced where the CPU has bf16, balanced before fast where
-/// bf16 would be emulated, then memory, then quality. Where none fits, the one that needs least. Throws
+/// The first that fits into free memory: fast before balanced where the CPU has bf16, balanced before fast
+/// where bf16 would be emulated, then memory, then quality. Where none fits, the one that needs least. Throws
 /// PathNotCompiled where the build holds no preset.
 AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> candidates);
 

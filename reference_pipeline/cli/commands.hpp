@@ -1,4 +1,5 @@
-// The commands of the program, one .cpp each: every function here adds one to the parser, which then calls it.
+// The commands of the program, one .cpp each: every function here adds one to the parser, which then calls
+// it.
 #pragma once
 
 #include <string>

@@ -13,6 +13,7 @@
 #include <cli/picture_run.hpp>
 #include <cli/run_options.hpp>
 #include <image/png.hpp>
+
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -28,7 +29,8 @@ struct CompareOptions {
 
 void compare(const CompareOptions& options) {
   const flux::Request request = options.run.request();
-  if (request.prompts.size() != 1) throw UsageError("--prompt is given more than once: compare takes one prompt");
+  if (request.prompts.size() != 1)
+    throw UsageError("--prompt is given more than once: compare takes one prompt");
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
   require_writable(options.output);
   options.run.set_threads();
@@ -55,13 +57,15 @@ void compare(const CompareOptions& options) {
 
 void add_compare_command(CLI::App& app) {
   const auto options = std::make_shared<CompareOptions>();
-  CLI::App* command =
-      app.add_subcommand("compare", "One prompt and seed under several policies: a contact sheet and a table");
+  CLI::App* command = app.add_subcommand(
+      "compare", "One prompt and seed under several policies: a contact sheet and a table");
   add_run_options(*command, options->run);
   // Bound to no variable, as --prompt is.
   options->policies =
-      command->add_option("--policies", "Policies, with commas between: presets and precisions, with +upcast-attention,\n"
-                                        "+upcast-matmul, +flash, +no-flash; the first is the reference. Default: all presets")
+      command
+          ->add_option("--policies",
+                       "Policies, with commas between: presets and precisions, with +upcast-attention,\n"
+                       "+upcast-matmul, +flash, +no-flash; the first is the reference. Default: all presets")
           ->type_name("LIST")
           ->take_all();
   command->add_option("--output", options->output, "PNG of the contact sheet to write")
@@ -70,7 +74,8 @@ void add_compare_command(CLI::App& app) {
   command->add_flag("--markdown", options->markdown, "The table as Markdown");
   command->add_flag("--json", options->json, "The table as JSON on stdout");
   command->footer(
-      "PSNR and MSE are of the 8-bit pictures against the first policy. A policy whose values do not stay finite\n"
+      "PSNR and MSE are of the 8-bit pictures against the first policy. A policy whose values do not stay "
+      "finite\n"
       "runs a second time, watched, to say which op overflows and what cures it.\n"
       "\n"
       "Examples:\n"

@@ -1,5 +1,4 @@
-#include <cli/comparison.hpp>
-
+// Runs policies one after another and puts what they made side by side.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -7,10 +6,12 @@
 
 #include <cli/arguments.hpp>
 #include <cli/auto_preset.hpp>
+#include <cli/comparison.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
 #include <image/contact_sheet.hpp>
 #include <image/metrics.hpp>
+
 #include <precast/policy/paths.hpp>
 
 namespace precast::cli {
@@ -25,7 +26,8 @@ std::string fixed(double value, int digits) {
 }
 
 std::vector<std::vector<std::string>> cells(std::span<const Compared> rows) {
-  std::vector<std::vector<std::string>> table{{"policy", "PSNR (dB)", "MSE", "seconds", "peak memory", "non-finite"}};
+  std::vector<std::vector<std::string>> table{
+      {"policy", "PSNR (dB)", "MSE", "seconds", "peak memory", "non-finite"}};
   for (const Compared& row : rows) {
     const bool reference = &row == &rows.front();
     table.push_back({row.name, reference ? "–" : fixed(row.psnr, 2), reference ? "–" : fixed(row.mse, 3),
@@ -34,7 +36,8 @@ std::vector<std::vector<std::string>> cells(std::span<const Compared> rows) {
   return table;
 }
 
-Compared run_policy(const std::filesystem::path& model, const flux::Request& request, const PolicyChoice& choice) {
+Compared run_policy(const std::filesystem::path& model, const flux::Request& request,
+                    const PolicyChoice& choice) {
   Compared row;
   row.name = policy_text(choice);
   row.choice = choice;

@@ -10,6 +10,7 @@
 #include <cli/output.hpp>
 #include <flux/pipeline.hpp>
 #include <image/image.hpp>
+
 #include <precast/policy/choice.hpp>
 
 namespace precast::cli {
@@ -27,10 +28,12 @@ struct Compared {
   std::string advice;           ///< which op left the finite numbers and what cures it; "" where all is well
 };
 
-/// The policies that a comma-separated list names; every preset of this build for an empty one. Throws UsageError.
+/// The policies that a comma-separated list names; every preset of this build for an empty one. Throws
+/// UsageError.
 std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists);
 
-/// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find the op.
+/// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find
+/// the op.
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const flux::Request& request,
                                        std::span<const PolicyChoice> policies);
 

@@ -1,4 +1,5 @@
-// precast completions: what a shell needs to complete commands, options and their values, from the parser itself.
+// precast completions: what a shell needs to complete commands, options and their values, from the parser
+// itself.
 #include <array>
 #include <memory>
 #include <string>
@@ -97,7 +98,8 @@ std::string bash_script(const std::vector<CompletedCommand>& commands) {
     if (!values.empty()) cases += "      case \"$before\" in\n" + values + "      esac\n";
     cases += "      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '" + options + "' -- \"$word\"))\n";
     if (!command.argument.words.empty())
-      cases += "      else COMPREPLY=($(compgen -W '" + joined(command.argument.words, " ") + "' -- \"$word\"))\n";
+      cases +=
+          "      else COMPREPLY=($(compgen -W '" + joined(command.argument.words, " ") + "' -- \"$word\"))\n";
     else if (command.argument.file)
       cases += "      else COMPREPLY=($(compgen -f -- \"$word\"))\n";
     cases += "      fi ;;\n";
@@ -107,10 +109,13 @@ std::string bash_script(const std::vector<CompletedCommand>& commands) {
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
          "  COMPREPLY=()\n"
          "  if [[ $COMP_CWORD -eq 1 ]]; then\n"
-         "    COMPREPLY=($(compgen -W '" + names + " --help --version' -- \"$word\"))\n"
+         "    COMPREPLY=($(compgen -W '" +
+         names +
+         " --help --version' -- \"$word\"))\n"
          "    return\n"
          "  fi\n"
-         "  case \"${COMP_WORDS[1]}\" in\n" + cases +
+         "  case \"${COMP_WORDS[1]}\" in\n" +
+         cases +
          "  esac\n"
          "}\n"
          "complete -o filenames -F _precast precast\n";
@@ -139,7 +144,8 @@ std::string zsh_script(const std::vector<CompletedCommand>& commands) {
   return "#compdef precast\n"
          "# zsh completion for precast: save as _precast in a folder of $fpath\n"
          "_precast() {\n"
-         "  local -a commands=(\n" + names +
+         "  local -a commands=(\n" +
+         names +
          "  )\n"
          "  local context state line\n"
          "  _arguments -C '(-h --help)'{-h,--help}'[help]' '--version[version]' '1:command:->command' "
@@ -147,7 +153,8 @@ std::string zsh_script(const std::vector<CompletedCommand>& commands) {
          "  case $state in\n"
          "    command) _describe command commands ;;\n"
          "    arguments)\n"
-         "      case $words[1] in\n" + cases +
+         "      case $words[1] in\n" +
+         cases +
          "      esac ;;\n"
          "  esac\n"
          "}\n"
@@ -161,7 +168,8 @@ std::string fish_script(const std::vector<CompletedCommand>& commands) {
       "complete -c precast -n __fish_use_subcommand -l help -s h -d Help\n"
       "complete -c precast -n __fish_use_subcommand -l version -d Version\n";
   for (const CompletedCommand& command : commands) {
-    text += "complete -c precast -n __fish_use_subcommand -a " + command.name + " -d '" + command.help + "'\n";
+    text +=
+        "complete -c precast -n __fish_use_subcommand -a " + command.name + " -d '" + command.help + "'\n";
     const std::string when = "complete -c precast -n '__fish_seen_subcommand_from " + command.name + "'";
     for (const CompletedOption& option : command.options) {
       text += when;
@@ -181,7 +189,8 @@ std::string fish_script(const std::vector<CompletedCommand>& commands) {
 
 void add_completions_command(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("completions", "A script that completes commands and options in a shell");
+  CLI::App* command =
+      app.add_subcommand("completions", "A script that completes commands and options in a shell");
   command->add_option("shell", *shell, "The shell")->type_name("bash|zsh|fish")->required();
   command->footer(
       "Examples:\n"
@@ -194,7 +203,9 @@ void add_completions_command(CLI::App& app) {
     CLI::App all;
     build_app(all);
     const auto commands = completed(all);
-    print(name == "bash" ? bash_script(commands) : name == "zsh" ? zsh_script(commands) : fish_script(commands));
+    print(name == "bash"  ? bash_script(commands)
+          : name == "zsh" ? zsh_script(commands)
+                          : fish_script(commands));
   });
 }
 

@@ -7,6 +7,7 @@
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/output.hpp>
+
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::cli {
@@ -24,11 +25,16 @@ void for_each_format(Visitor&& visitor) {
 
 std::string_view kind_name(ValueKind kind) {
   switch (kind) {
-    case ValueKind::zero: return "zero";
-    case ValueKind::subnormal: return "subnormal";
-    case ValueKind::normal: return "normal";
-    case ValueKind::infinity: return "infinity";
-    case ValueKind::nan: return "nan";
+    case ValueKind::zero:
+      return "zero";
+    case ValueKind::subnormal:
+      return "subnormal";
+    case ValueKind::normal:
+      return "normal";
+    case ValueKind::infinity:
+      return "infinity";
+    case ValueKind::nan:
+      return "nan";
   }
   return {};
 }
@@ -61,7 +67,8 @@ Encoded encoded(const FloatFormat& format, double input) {
 
 std::string hexadecimal(std::uint32_t code, int bits) {
   std::string digits;
-  for (int shift = (bits - 1) / 4 * 4; shift >= 0; shift -= 4) digits += "0123456789abcdef"[(code >> shift) & 15u];
+  for (int shift = (bits - 1) / 4 * 4; shift >= 0; shift -= 4)
+    digits += "0123456789abcdef"[(code >> shift) & 15u];
   return "0x" + digits;
 }
 
@@ -94,13 +101,13 @@ Json facts() {
 }
 
 std::string facts_table() {
-  std::vector<std::vector<std::string>> rows{{"format", "bits", "exponent", "mantissa", "bias", "eps", "min normal",
-                                              "min subnormal", "max", "digits", "infinity"}};
+  std::vector<std::vector<std::string>> rows{{"format", "bits", "exponent", "mantissa", "bias", "eps",
+                                              "min normal", "min subnormal", "max", "digits", "infinity"}};
   for_each_format([&](std::string_view name, const FloatFormat& format) {
     rows.push_back({std::string(name), std::to_string(format.bits()), std::to_string(format.exponent_bits),
-                    std::to_string(format.mantissa_bits), std::to_string(format.bias()), shortest(format.eps()),
-                    shortest(format.min_normal()), shortest(format.min_subnormal()), shortest(format.max()),
-                    std::to_string(format.decimal_digits()),
+                    std::to_string(format.mantissa_bits), std::to_string(format.bias()),
+                    shortest(format.eps()), shortest(format.min_normal()), shortest(format.min_subnormal()),
+                    shortest(format.max()), std::to_string(format.decimal_digits()),
                     format.specials == Specials::infinity_and_nan ? "yes" : "no"});
   });
   return aligned(rows, "lr");
@@ -146,9 +153,11 @@ void add_formats_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "formats", "The facts of the number formats, or what each of them makes of the numbers given");
-  command->add_option("number", options->numbers,
-                      "Numbers: decimal, hexadecimal (0x1.8p3), inf or nan, either sign. Each is read as a double\n"
-                      "and rounded once, to nearest, ties to even")
+  command
+      ->add_option(
+          "number", options->numbers,
+          "Numbers: decimal, hexadecimal (0x1.8p3), inf or nan, either sign. Each is read as a double\n"
+          "and rounded once, to nearest, ties to even")
       ->type_name("X");
   command->add_flag("--json", options->json, "JSON on stdout");
   command->footer(

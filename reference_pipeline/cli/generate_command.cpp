@@ -17,6 +17,7 @@
 #include <cli/run_options.hpp>
 #include <cli/trace_file.hpp>
 #include <image/png.hpp>
+
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -37,19 +38,22 @@ struct GenerateOptions {
 
 void add_options(CLI::App& command, GenerateOptions& options) {
   add_run_options(command, options.run);
-  add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures), "Pictures for each prompt; default 1");
+  add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures),
+              "Pictures for each prompt; default 1");
   CLI::Option* image = command.add_option("--image", options.image, "PNG to start from (image to image)");
   image->type_name("FILE");
   command
       .add_option_function<std::string>(
-          "--strength", [&](const std::string& text) { options.strength = parse_real("--strength", text, 0, 1); },
+          "--strength",
+          [&](const std::string& text) { options.strength = parse_real("--strength", text, 0, 1); },
           "How much of --image to replace: 0 keeps it, 1 ignores it; default 0.6")
       ->type_name("S")
       ->needs(image);
   add_policy_options(command, options.policy);
   add_component_options(command, options.policy);
   const std::string group = "Files";
-  command.add_option("--output", options.output, "PNG to write; out-1.png, out-2.png … where there are several")
+  command
+      .add_option("--output", options.output, "PNG to write; out-1.png, out-2.png … where there are several")
       ->type_name("FILE")
       ->capture_default_str()
       ->group(group);
@@ -60,7 +64,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       ->type_name("FILE")
       ->group(group)
       ->excludes(image);
-  command.add_option("--save-latents", options.save_latents, "Writes the final latents, packed in the same way")
+  command
+      .add_option("--save-latents", options.save_latents, "Writes the final latents, packed in the same way")
       ->type_name("FILE")
       ->group(group);
   command
@@ -74,13 +79,17 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       "Examples:\n"
       "  precast generate --prompt \"a large red circle on a blue background, at the left\"\n"
       "  precast generate --prompt \"a star\" \"a ring\" --batch 2 --seed 7 --output shapes.png\n"
-      "  precast generate --model ~/FLUX.1-dev --prompt \"a lighthouse\" --preset memory --steps 20 --width 768 "
+      "  precast generate --model ~/FLUX.1-dev --prompt \"a lighthouse\" --preset memory --steps 20 --width "
+      "768 "
       "--height 512\n"
       "  precast generate --prompt \"a green square\" --image out.png --strength 0.8 --output again.png\n"
-      "  precast generate --prompt \"a cross\" --precision f16 --trace trace.json      where does f16 overflow?\n"
+      "  precast generate --prompt \"a cross\" --precision f16 --trace trace.json      where does f16 "
+      "overflow?\n"
       "\n"
-      "--precision sets the precision of all components and keeps the preset's other options; without --preset it is\n"
-      "a plain policy. --upcast-*, --flash and --no-flash change the preset; the options of a component come last.");
+      "--precision sets the precision of all components and keeps the preset's other options; without "
+      "--preset it is\n"
+      "a plain policy. --upcast-*, --flash and --no-flash change the preset; the options of a component come "
+      "last.");
 }
 
 /// Every file that will be written: none twice, and none that cannot be.
@@ -149,11 +158,17 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fl
           {"trace", file_or_null(options.trace)}};
 }
 
-void write_pictures(const GenerateOptions& options, const PictureRun& run, const flux::ComponentChoices& choices,
-                    const std::string& model, const std::vector<std::filesystem::path>& files) {
+void write_pictures(const GenerateOptions& options, const PictureRun& run,
+                    const flux::ComponentChoices& choices, const std::string& model,
+                    const std::vector<std::filesystem::path>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const PictureFacts facts{run.result.prompts[i], model,        policy_text(choices),      static_cast<std::int64_t>(i),
-                             static_cast<std::int64_t>(files.size()), !options.image.empty(), !options.latents.empty()};
+    const PictureFacts facts{run.result.prompts[i],
+                             model,
+                             policy_text(choices),
+                             static_cast<std::int64_t>(i),
+                             static_cast<std::int64_t>(files.size()),
+                             !options.image.empty(),
+                             !options.latents.empty()};
     const std::array texts{image::PngText{"parameters", parameters_text(run.result.used, facts)}};
     image::write_png(files[i], run.result.images[i], texts);
   }
@@ -162,9 +177,9 @@ void write_pictures(const GenerateOptions& options, const PictureRun& run, const
 /// What is about to run and the memory that it takes, on stderr.
 void tell(const std::string& model, const flux::Request& full, const flux::MemoryEstimate& estimate,
           const flux::ComponentChoices& choices, std::size_t pictures) {
-  std::cerr << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width << "x"
-            << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", " << policy_text(choices)
-            << "; needs about " << in_bytes(estimate.peak());
+  std::cerr << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width
+            << "x" << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", "
+            << policy_text(choices) << "; needs about " << in_bytes(estimate.peak());
   if (const std::int64_t free = this_machine().free_bytes) std::cerr << ", " << in_bytes(free) << " are free";
   std::cerr << "\n";
 }
@@ -173,19 +188,21 @@ void generate(const GenerateOptions& options) {
   flux::Request request = options.run.request();
   request.batch = options.batch.value_or(1);
   if (options.strength) request.strength = *options.strength;
-  const auto files = numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
+  const auto files =
+      numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
   if (files.size() > most_pictures)
-    throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) + " pictures: " +
-                     std::to_string(most_pictures) + " are the most in one run");
+    throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) +
+                     " pictures: " + std::to_string(most_pictures) + " are the most in one run");
   check_outputs(options, files);
   options.run.set_threads();
   if (!options.image.empty()) request.image = image::read_png(options.image).image;
   if (!options.latents.empty()) {
     request.latents = read_latents(options.latents);
     if (request.latents->shape()[0] != static_cast<std::int64_t>(files.size()))
-      throw io::file_error(options.latents, "tensor 'latents' has shape " + to_string(request.latents->shape()) +
-                                                ": --prompt and --batch ask for " + std::to_string(files.size()) +
-                                                " pictures");
+      throw io::file_error(options.latents, "tensor 'latents' has shape " +
+                                                to_string(request.latents->shape()) +
+                                                ": --prompt and --batch ask for " +
+                                                std::to_string(files.size()) + " pictures");
   }
   const auto model = model_path(options.run.model);
   const std::string name = model_name(model, options.run.model.empty());
@@ -197,7 +214,8 @@ void generate(const GenerateOptions& options) {
   write_pictures(options, run, choices, name, files);
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
   if (!options.trace.empty()) write_trace(options.trace, *run.trace);
-  if (const std::string advice = run.advice(); !advice.empty()) std::cerr << "precast: warning: " << advice << "\n";
+  if (const std::string advice = run.advice(); !advice.empty())
+    std::cerr << "precast: warning: " << advice << "\n";
   if (options.json) return print(result_json(options, run, choices, name, files));
   for (const auto& file : files) std::cerr << "wrote " << io::shown(file) << "\n";
 }

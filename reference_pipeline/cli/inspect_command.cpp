@@ -7,6 +7,7 @@
 #include <cli/auto_preset.hpp>
 #include <cli/commands.hpp>
 #include <cli/inspect_model.hpp>
+
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -14,22 +15,51 @@ namespace precast::cli {
 namespace {
 
 /// The keys of a config that say how large a component is, in the order in which they are shown.
-constexpr std::array<const char*, 36> main_keys{
-    "num_layers", "num_single_layers", "num_hidden_layers", "num_attention_heads", "attention_head_dim", "num_heads",
-    "d_kv", "hidden_size", "d_model", "intermediate_size", "d_ff", "joint_attention_dim", "pooled_projection_dim",
-    "in_channels", "axes_dims_rope", "guidance_embeds", "vocab_size", "max_position_embeddings", "hidden_act",
-    "feed_forward_proj", "eos_token_id", "block_out_channels", "layers_per_block", "latent_channels",
-    "norm_num_groups", "use_quant_conv", "use_post_quant_conv", "scaling_factor", "shift_factor",
-    "num_train_timesteps", "shift", "use_dynamic_shifting", "base_shift", "max_shift", "model_max_length",
-    "sample_size"};
+constexpr std::array<const char*, 36> main_keys{"num_layers",
+                                                "num_single_layers",
+                                                "num_hidden_layers",
+                                                "num_attention_heads",
+                                                "attention_head_dim",
+                                                "num_heads",
+                                                "d_kv",
+                                                "hidden_size",
+                                                "d_model",
+                                                "intermediate_size",
+                                                "d_ff",
+                                                "joint_attention_dim",
+                                                "pooled_projection_dim",
+                                                "in_channels",
+                                                "axes_dims_rope",
+                                                "guidance_embeds",
+                                                "vocab_size",
+                                                "max_position_embeddings",
+                                                "hidden_act",
+                                                "feed_forward_proj",
+                                                "eos_token_id",
+                                                "block_out_channels",
+                                                "layers_per_block",
+                                                "latent_channels",
+                                                "norm_num_groups",
+                                                "use_quant_conv",
+                                                "use_post_quant_conv",
+                                                "scaling_factor",
+                                                "shift_factor",
+                                                "num_train_timesteps",
+                                                "shift",
+                                                "use_dynamic_shifting",
+                                                "base_shift",
+                                                "max_shift",
+                                                "model_max_length",
+                                                "sample_size"};
 
 std::string config_line(const nlohmann::json& config) {
   std::string line;
   for (const char* key : main_keys) {
     const auto found = config.find(key);
     if (found == config.end() || found->is_null()) continue;
-    const std::string value =
-        found->is_string() ? found->get<std::string>() : found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string value = found->is_string()
+                                  ? found->get<std::string>()
+                                  : found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     line += (line.empty() ? "" : ", ") + std::string(key) + " " + io::printable(value, 60);
   }
   return line;
@@ -41,7 +71,8 @@ std::string without_indices(const std::string& name) {
   for (std::size_t begin = 0; begin <= name.size();) {
     const std::size_t end = std::min(name.find('.', begin), name.size());
     part = name.substr(begin, end - begin);
-    const bool index = !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
+    const bool index = !part.empty() &&
+                       std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
     pattern += (begin ? "." : "") + (index ? "*" : part);
     begin = end + 1;
   }
@@ -79,17 +110,22 @@ std::string dtypes_of(const InspectedComponent& component) {
 }
 
 std::string overview(const Inspection& inspection) {
-  std::vector<std::vector<std::string>> rows{{"component", "class", "dtype", "tensors", "parameters", "bytes"}};
+  std::vector<std::vector<std::string>> rows{
+      {"component", "class", "dtype", "tensors", "parameters", "bytes"}};
   std::int64_t parameters = 0, bytes = 0;
   for (const InspectedComponent& component : inspection.components) {
-    rows.push_back({component.name, component.class_name.empty() ? "–" : component.class_name, dtypes_of(component),
+    rows.push_back({component.name, component.class_name.empty() ? "–" : component.class_name,
+                    dtypes_of(component),
                     component.has_weights ? std::to_string(component.tensors.size()) : "–",
                     component.parameters ? with_commas(component.parameters) : "–",
-                    component.has_weights ? in_bytes(component.bytes) : component.parameters ? "no weights here" : "–"});
+                    component.has_weights  ? in_bytes(component.bytes)
+                    : component.parameters ? "no weights here"
+                                           : "–"});
     parameters += component.parameters;
     bytes += component.bytes;
   }
-  if (inspection.components.size() > 1) rows.push_back({"together", "", "", "", with_commas(parameters), in_bytes(bytes)});
+  if (inspection.components.size() > 1)
+    rows.push_back({"together", "", "", "", with_commas(parameters), in_bytes(bytes)});
   std::string text = aligned(rows, "lllr");
   for (const InspectedComponent& component : inspection.components)
     if (const std::string line = config_line(component.config); !line.empty())
@@ -153,7 +189,8 @@ Json inspection_json(const Inspection& inspection) {
     for (const InspectedTensor& tensor : component.tensors) {
       Json shape = Json::array();
       for (const std::int64_t size : tensor.shape.sizes()) shape.push_back(size);
-      tensors.push_back({{"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", shape}, {"bytes", tensor.bytes}});
+      tensors.push_back(
+          {{"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", shape}, {"bytes", tensor.bytes}});
     }
     components.push_back({{"name", component.name},
                           {"class", component.class_name.empty() ? Json() : Json(component.class_name)},
@@ -173,8 +210,11 @@ Json inspection_json(const Inspection& inspection) {
       parts[component.component] = {{"weights", component.weights}, {"activations", component.activations}};
     memory[preset.preset] = {{"peak", preset.estimate.peak()}, {"components", parts}};
   }
-  return {{"path", inspection.path.string()}, {"kind", inspection.kind}, {"components", components},
-          {"accounting", accounting},         {"memory", memory}};
+  return {{"path", inspection.path.string()},
+          {"kind", inspection.kind},
+          {"components", components},
+          {"accounting", accounting},
+          {"memory", memory}};
 }
 
 void print_text(const Inspection& inspection, bool all_tensors) {
@@ -196,14 +236,18 @@ void add_inspect_command(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "inspect", "What is in a model folder or a file: components, dtypes, shapes, parameters, bytes, memory");
-  command->add_option("path", options->path, "A model folder, a component's folder, a .safetensors file or a config.json")
+      "inspect",
+      "What is in a model folder or a file: components, dtypes, shapes, parameters, bytes, memory");
+  command
+      ->add_option("path", options->path,
+                   "A model folder, a component's folder, a .safetensors file or a config.json")
       ->type_name("PATH")
       ->required();
   command->add_flag("--tensors", options->tensors, "Every tensor, not one line for a layer in all blocks");
   command->add_flag("--json", options->json, "JSON on stdout, with every tensor");
   command->footer(
-      "Reads configs and file headers, no weights. A transformer's config.json alone is enough for its accounting.\n"
+      "Reads configs and file headers, no weights. A transformer's config.json alone is enough for its "
+      "accounting.\n"
       "\n"
       "Examples:\n"
       "  precast inspect ~/FLUX.1-dev\n"

@@ -1,9 +1,10 @@
-#include <cli/inspect_model.hpp>
-
+// Reads configs and safetensors headers into one description.
 #include <algorithm>
 #include <array>
 
+#include <cli/inspect_model.hpp>
 #include <flux/transformer.hpp>
+
 #include <precast/io/component_source.hpp>
 #include <precast/policy/paths.hpp>
 
@@ -37,12 +38,14 @@ void add_weights(InspectedComponent& component, const io::ComponentSource& sourc
     component.parameters += entry->shape.elements();
     component.bytes += bytes;
   }
-  for (const io::SafetensorsFile& file : source.files()) component.files.push_back(file.path().filename().string());
+  for (const io::SafetensorsFile& file : source.files())
+    component.files.push_back(file.path().filename().string());
 }
 
 bool holds_weights(const fs::path& folder) {
-  for (const char* name : {"diffusion_pytorch_model.safetensors.index.json", "diffusion_pytorch_model.safetensors",
-                           "model.safetensors", "model.safetensors.index.json"})
+  for (const char* name :
+       {"diffusion_pytorch_model.safetensors.index.json", "diffusion_pytorch_model.safetensors",
+        "model.safetensors", "model.safetensors.index.json"})
     if (is_there(folder / name)) return true;
   return false;
 }
@@ -83,26 +86,31 @@ InspectedComponent read_folder(const fs::path& folder, const std::string& name) 
   return component;
 }
 
-/// Where some component is missing or has no weights: the transformer's matrices and the rest, at each precision.
+/// Where some component is missing or has no weights: the transformer's matrices and the rest, at each
+/// precision.
 flux::MemoryEstimate transformer_weights(const InspectedComponent& transformer, const PolicyChoice& choice) {
   const std::int64_t size = choice.precision == Precision::f32 ? 4 : 2;
   return {{{"transformer", transformer.parameters * size, 0}}};
 }
 
 void add_memory(Inspection& inspection) {
-  const auto transformer = std::find_if(inspection.components.begin(), inspection.components.end(),
-                                        [](const auto& component) { return component.accounting.has_value(); });
+  const auto transformer =
+      std::find_if(inspection.components.begin(), inspection.components.end(),
+                   [](const auto& component) { return component.accounting.has_value(); });
   if (transformer == inspection.components.end()) return;
-  const bool complete = inspection.kind == "model" &&
-                        std::all_of(component_names.begin(), component_names.begin() + 4, [&](const char* name) {
-                          return std::any_of(inspection.components.begin(), inspection.components.end(),
-                                             [&](const auto& c) { return c.name == name && c.has_weights; });
-                        });
-  inspection.memory_note = complete ? "weights and results of ops at the model's own size, one component at a time"
-                                    : "the transformer's weights alone";
+  const bool complete =
+      inspection.kind == "model" &&
+      std::all_of(component_names.begin(), component_names.begin() + 4, [&](const char* name) {
+        return std::any_of(inspection.components.begin(), inspection.components.end(),
+                           [&](const auto& c) { return c.name == name && c.has_weights; });
+      });
+  inspection.memory_note = complete
+                               ? "weights and results of ops at the model's own size, one component at a time"
+                               : "the transformer's weights alone";
   for (const NamedPreset& preset : named_presets) {
     if (!complete) {
-      inspection.memory.push_back({std::string(preset.name), transformer_weights(*transformer, preset.choice)});
+      inspection.memory.push_back(
+          {std::string(preset.name), transformer_weights(*transformer, preset.choice)});
     } else if (path_compiled(preset.choice)) {
       flux::Request request;
       request.prompts = {""};
@@ -124,7 +132,8 @@ Inspection inspect_file(const fs::path& path) {
     add_config(component, path);
     component.files.push_back(io::printable(file_name));
   } else {
-    throw io::file_error(path, "is neither a .safetensors file nor a .json config: give a model folder or such a file");
+    throw io::file_error(
+        path, "is neither a .safetensors file nor a .json config: give a model folder or such a file");
   }
   inspection.components.push_back(std::move(component));
   return inspection;
@@ -144,8 +153,9 @@ Inspection inspect(const fs::path& path) {
     if (is_folder(path / name)) inspection.components.push_back(read_folder(path / name, name));
   if (inspection.components.empty()) {
     if (!holds_weights(path) && !is_there(path / "config.json"))
-      throw io::file_error(path, "holds no model: neither components such as transformer/, nor a config.json, nor "
-                                 "weights in safetensors form");
+      throw io::file_error(path,
+                           "holds no model: neither components such as transformer/, nor a config.json, nor "
+                           "weights in safetensors form");
     inspection.kind = "component";
     const fs::path whole = fs::absolute(path).lexically_normal();
     inspection.components.push_back(

@@ -11,6 +11,7 @@
 #include <cli/output.hpp>
 #include <flux/accounting.hpp>
 #include <flux/pipeline.hpp>
+
 #include <precast/tensor/shape.hpp>
 
 namespace precast::cli {
@@ -26,8 +27,8 @@ struct DtypeShare {
   std::int64_t tensors = 0, parameters = 0, bytes = 0;
 };
 
-/// A component's folder, or a file. Without weights, `tensors` is empty and `parameters` is what the config says
-/// where that can be computed, else 0.
+/// A component's folder, or a file. Without weights, `tensors` is empty and `parameters` is what the config
+/// says where that can be computed, else 0.
 struct InspectedComponent {
   std::string name;        ///< "transformer"
   std::string class_name;  ///< "FluxTransformer2DModel"; "" where no config says it

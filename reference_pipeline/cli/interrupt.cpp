@@ -1,8 +1,8 @@
-#include <cli/interrupt.hpp>
-
-#include <unistd.h>
-
+// Catches the first Ctrl-C.
 #include <csignal>
+
+#include <cli/interrupt.hpp>
+#include <unistd.h>
 
 namespace precast::cli {
 

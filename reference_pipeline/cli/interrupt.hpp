@@ -10,8 +10,8 @@ struct Interrupted : Error {
   using Error::Error;
 };
 
-/// From now on SIGINT and SIGTERM set a flag once and kill the second time; a closed pipe is an error of the write
-/// to it.
+/// From now on SIGINT and SIGTERM set a flag once and kill the second time; a closed pipe is an error of the
+/// write to it.
 void catch_interrupts();
 
 /// Throws Interrupted where the flag is set.

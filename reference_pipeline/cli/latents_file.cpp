@@ -1,7 +1,8 @@
-#include <cli/latents_file.hpp>
-
+// Reads latents of any floating-point dtype, and writes f32.
 #include <array>
 #include <cstring>
+
+#include <cli/latents_file.hpp>
 
 #include <precast/io/safetensors.hpp>
 #include <precast/io/write_safetensors.hpp>
@@ -33,22 +34,26 @@ Tensor<f32> read_latents(const std::filesystem::path& file) {
   const io::SafetensorsFile source(file);
   const io::TensorEntry* entry = source.lookup("latents");
   if (!entry)
-    throw io::file_error(file, "has no tensor 'latents': give a file that --save-latents wrote, or one like it");
+    throw io::file_error(file,
+                         "has no tensor 'latents': give a file that --save-latents wrote, or one like it");
   if (source.tensors().size() != 1)
     throw io::file_error(file, "holds " + std::to_string(source.tensors().size()) +
                                    " tensors: a latents file holds 'latents' alone");
   if (entry->shape.rank() != 3)
-    throw io::tensor_error(file, "latents", "has shape " + to_string(entry->shape) +
-                                                ": packed latents are [pictures, tokens, channels]");
+    throw io::tensor_error(
+        file, "latents",
+        "has shape " + to_string(entry->shape) + ": packed latents are [pictures, tokens, channels]");
   Tensor<f32> latents(entry->shape);
   const std::span<f32> values = latents.values();
-  const bool known = widened<f32>(*entry, values) || widened<bf16>(*entry, values) || widened<f16>(*entry, values) ||
-                     widened<fp8_e4m3>(*entry, values) || widened<fp8_e5m2>(*entry, values);
+  const bool known = widened<f32>(*entry, values) || widened<bf16>(*entry, values) ||
+                     widened<f16>(*entry, values) || widened<fp8_e4m3>(*entry, values) ||
+                     widened<fp8_e5m2>(*entry, values);
   if (!known && entry->dtype.is_float)
     widen<double>(entry->bytes, values, [](double value) { return static_cast<f32>(value); });
   else if (!known)
-    throw io::tensor_error(file, "latents", "has dtype " + std::string(entry->dtype.file_name) +
-                                                ": latents are numbers such as F32, BF16 or F16");
+    throw io::tensor_error(file, "latents",
+                           "has dtype " + std::string(entry->dtype.file_name) +
+                               ": latents are numbers such as F32, BF16 or F16");
   return latents;
 }
 

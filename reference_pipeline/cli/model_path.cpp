@@ -1,7 +1,8 @@
-#include <cli/model_path.hpp>
-
+// Finds the embedded model beside the program or in the source tree.
 #include <cstdlib>
 #include <vector>
+
+#include <cli/model_path.hpp>
 
 #include <precast/io/message.hpp>
 

@@ -1,9 +1,10 @@
-#include <cli/output.hpp>
-
+// Prints JSON, numbers and columns.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iostream>
+
+#include <cli/output.hpp>
 
 namespace precast::cli {
 
@@ -26,9 +27,7 @@ std::string with_commas(std::int64_t value) {
   return text;
 }
 
-std::string to_text(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
-}
+std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 void print(const Json& json) { std::cout << to_text(json) << '\n'; }
 

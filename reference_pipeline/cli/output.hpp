@@ -29,8 +29,8 @@ void print(const Json& json);
 /// Writes text to stdout.
 void print(const std::string& text);
 
-/// Columns, two spaces apart. `alignment` has a letter for each column, l or r; its last one counts for the rest.
-/// Widths count code points, so that a dash of three bytes is one column.
+/// Columns, two spaces apart. `alignment` has a letter for each column, l or r; its last one counts for the
+/// rest. Widths count code points, so that a dash of three bytes is one column.
 std::string aligned(const std::vector<std::vector<std::string>>& rows, const std::string& alignment = "l");
 
 }  // namespace precast::cli

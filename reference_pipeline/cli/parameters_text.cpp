@@ -1,6 +1,6 @@
-#include <cli/parameters_text.hpp>
-
+// Writes prompt and settings in the line that other programs read.
 #include <cli/output.hpp>
+#include <cli/parameters_text.hpp>
 
 namespace precast::cli {
 
@@ -22,7 +22,8 @@ std::string parameters_text(const flux::Request& used, const PictureFacts& facts
   add("Sampler", "Euler");
   if (used.guidance) add("CFG scale", shortest(*used.guidance));
   add("Seed", std::to_string(used.seed));
-  if (used.width && used.height) add("Size", std::to_string(*used.width) + "x" + std::to_string(*used.height));
+  if (used.width && used.height)
+    add("Size", std::to_string(*used.width) + "x" + std::to_string(*used.height));
   add("Model", facts.model);
   if (facts.from_image) add("Denoising strength", shortest(used.strength));
   if (facts.from_latents) add("Initial noise", "latents file");

@@ -1,4 +1,5 @@
-// The text `parameters` in a PNG: prompt and settings, as programs that generate pictures write and read them.
+// The text `parameters` in a PNG: prompt and settings, as programs that generate pictures write and read
+// them.
 #pragma once
 
 #include <string>
@@ -17,8 +18,9 @@ struct PictureFacts {
   bool from_latents = false;
 };
 
-/// "PROMPT\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x64, Model: shapes, …": the prompt, then one
-/// line of pairs; a value that holds a comma, a colon or a line break is quoted as JSON, as those programs do.
+/// "PROMPT\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x64, Model: shapes, …": the prompt,
+/// then one line of pairs; a value that holds a comma, a colon or a line break is quoted as JSON, as those
+/// programs do.
 std::string parameters_text(const flux::Request& used, const PictureFacts& facts);
 
 }  // namespace precast::cli

@@ -1,5 +1,4 @@
-#include <cli/picture_run.hpp>
-
+// Runs the pipeline for generate and compare.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -7,7 +6,9 @@
 
 #include <cli/interrupt.hpp>
 #include <cli/output.hpp>
+#include <cli/picture_run.hpp>
 #include <cli/progress.hpp>
+
 #include <precast/io/atomic_file.hpp>
 
 namespace precast::cli {
@@ -15,12 +16,14 @@ namespace precast::cli {
 std::string PictureRun::advice() const {
   if (trace && trace->first_non_finite()) return watch::diagnosis(*trace->first_non_finite());
   if (!non_finite() && !all_black) return {};
-  const std::string text = non_finite_latents ? with_commas(non_finite_latents) + " of the latents are not finite"
+  const std::string text = non_finite_latents
+                               ? with_commas(non_finite_latents) + " of the latents are not finite"
                            : result.nan_values ? with_commas(result.nan_values) + " values of pixels are NaN"
                                                : "the picture is entirely black";
   if (trace) return text + ", but every op gave finite values";
-  return text + ": run again with --trace FILE to see which op left the finite numbers and which option cures it "
-                "(in f16 most often --upcast-attention or --precision bf16)";
+  return text +
+         ": run again with --trace FILE to see which op left the finite numbers and which option cures it "
+         "(in f16 most often --upcast-attention or --precision bf16)";
 }
 
 PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request& request, bool watched) {
@@ -40,9 +43,11 @@ PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request&
   const auto latents = run.result.latents.values();
   run.non_finite_latents =
       std::count_if(latents.begin(), latents.end(), [](f32 value) { return !std::isfinite(value); });
-  run.all_black = std::any_of(run.result.images.begin(), run.result.images.end(), [](const image::Image& picture) {
-    return std::all_of(picture.rgb.begin(), picture.rgb.end(), [](std::uint8_t value) { return value == 0; });
-  });
+  run.all_black =
+      std::any_of(run.result.images.begin(), run.result.images.end(), [](const image::Image& picture) {
+        return std::all_of(picture.rgb.begin(), picture.rgb.end(),
+                           [](std::uint8_t value) { return value == 0; });
+      });
   return run;
 }
 

@@ -1,5 +1,5 @@
-// One run of the pipeline for the command line: watched where that is wanted, stopped by Ctrl-C, and looked over for
-// what is not finite.
+// One run of the pipeline for the command line: watched where that is wanted, stopped by Ctrl-C, and looked
+// over for what is not finite.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <flux/pipeline.hpp>
+
 #include <precast/watch/trace.hpp>
 
 namespace precast::cli {

@@ -7,6 +7,7 @@
 #include <cli/output.hpp>
 #include <cli/policy_options.hpp>
 #include <cli/policy_table.hpp>
+
 #include <precast/policy/paths.hpp>
 
 namespace precast::cli {
@@ -22,8 +23,8 @@ void print_presets(bool json) {
       if (compiled) policies.push_back(op_table_json(preset.choice));
       continue;
     }
-    text += (text.empty() ? "" : "\n") + std::string(preset.name) + ": " + std::string(preset.summary) + "\n" +
-            to_string(preset.choice) + "\n";
+    text += (text.empty() ? "" : "\n") + std::string(preset.name) + ": " + std::string(preset.summary) +
+            "\n" + to_string(preset.choice) + "\n";
     text += compiled ? op_table_text(preset.choice) : "not in this build\n";
   }
   if (json)
@@ -40,13 +41,14 @@ void add_policy_command(CLI::App& app) {
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("policy", "Which number format every op class uses under a policy: the resolved op table");
+  CLI::App* command = app.add_subcommand(
+      "policy", "Which number format every op class uses under a policy: the resolved op table");
   add_policy_options(*command, options->policy);
   command->add_flag("--json", options->json, "JSON on stdout");
   command->footer(
       "storage: parameters at rest. operand: what is multiplied. accumulate: what products are summed in.\n"
-      "inside: what an op keeps between its steps (attention scores, a norm's variance). result: what is stored.\n"
+      "inside: what an op keeps between its steps (attention scores, a norm's variance). result: what is "
+      "stored.\n"
       "\n"
       "Examples:\n"
       "  precast policy                                        all presets\n"

@@ -1,9 +1,9 @@
-#include <cli/policy_options.hpp>
-
+// Reads policies from options, and writes them as names.
 #include <algorithm>
 #include <array>
 
 #include <cli/arguments.hpp>
+#include <cli/policy_options.hpp>
 #include <cli/policy_table.hpp>
 
 namespace precast::cli {
@@ -47,7 +47,8 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
   const std::string group = "Precision";
   command
       .add_option_function<std::string>(
-          "--preset", [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names); },
+          "--preset",
+          [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names); },
           "quality: f32. balanced: f32, flash attention. fast: bf16, flash attention.\n"
           "memory: f16, attention in f32. auto: by CPU, free memory and model (default)")
       ->type_name("quality|balanced|fast|memory|auto")
@@ -58,7 +59,8 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
   command.add_flag("--upcast-attention", options.upcast_attention, "Attention takes f32 operands and scores")
       ->group(group);
   command.add_flag("--upcast-matmul", options.upcast_matmul, "Linear layers take f32 operands")->group(group);
-  CLI::Option* flash = command.add_flag("--flash", options.flash, "Attention without a score matrix in memory");
+  CLI::Option* flash =
+      command.add_flag("--flash", options.flash, "Attention without a score matrix in memory");
   CLI::Option* no_flash = command.add_flag("--no-flash", options.no_flash, "Attention with one");
   flash->group(group)->excludes(no_flash);
   no_flash->group(group)->excludes(flash);
@@ -70,7 +72,8 @@ void add_component_options(CLI::App& command, PolicyOptions& options) {
                 "Precision of the transformer alone")
       ->group(group);
   add_precision(command, "--vae-precision", options.vae, "Precision of the VAE alone")->group(group);
-  add_precision(command, "--text-precision,--clip-precision", options.text, "Precision of the text encoders alone")
+  add_precision(command, "--text-precision,--clip-precision", options.text,
+                "Precision of the text encoders alone")
       ->group(group);
 }
 
@@ -102,7 +105,8 @@ PolicyChoice parse_policy(const std::string& text) {
   } else if (const auto precision = precision_named(base)) {
     choice.precision = *precision;
   } else {
-    throw UsageError("'" + text + "' names no policy: begin with quality, balanced, fast, memory, f32, bf16 or f16");
+    throw UsageError("'" + text +
+                     "' names no policy: begin with quality, balanced, fast, memory, f32, bf16 or f16");
   }
   while (end != std::string::npos) {
     const std::size_t begin = end + 1;
@@ -115,7 +119,8 @@ PolicyChoice parse_policy(const std::string& text) {
     else if (flag == "flash" || flag == "no-flash")
       choice.flash = flag == "flash";
     else
-      throw UsageError("'" + text + "' names no policy: after + come upcast-attention, upcast-matmul, flash or no-flash");
+      throw UsageError("'" + text +
+                       "' names no policy: after + come upcast-attention, upcast-matmul, flash or no-flash");
   }
   return choice.normalised();
 }

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <flux/pipeline.hpp>
+
 #include <precast/policy/choice.hpp>
 
 namespace precast::cli {
@@ -24,8 +25,8 @@ struct PolicyOptions {
 
   /// Whether nothing was asked for.
   bool empty() const;
-  /// Whether the machine decides: no preset but auto, and no precision. A precision without a preset is a plain
-  /// policy, the same on every machine.
+  /// Whether the machine decides: no preset but auto, and no precision. A precision without a preset is a
+  /// plain policy, the same on every machine.
   bool automatic() const;
 };
 
@@ -41,8 +42,8 @@ PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_b
 /// The policy of each component.
 flux::ComponentChoices resolved_components(const PolicyOptions& options, const PolicyChoice& chosen_by_auto);
 
-/// The policy that a text names: a preset or a precision, then any of +upcast-attention, +upcast-matmul, +flash and
-/// +no-flash: "fast", "f16+upcast-attention". Throws UsageError.
+/// The policy that a text names: a preset or a precision, then any of +upcast-attention, +upcast-matmul,
+/// +flash and +no-flash: "fast", "f16+upcast-attention". Throws UsageError.
 PolicyChoice parse_policy(const std::string& text);
 
 /// The text of a policy as parse_policy takes it: its preset where it equals one, else "f16+flash".

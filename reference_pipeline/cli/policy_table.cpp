@@ -1,6 +1,7 @@
-#include <cli/policy_table.hpp>
-
+// Asks the op table of a compiled policy for its rows.
 #include <type_traits>
+
+#include <cli/policy_table.hpp>
 
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/visit.hpp>
@@ -34,7 +35,8 @@ std::vector<OpRow> op_rows(const PolicyChoice& choice) {
 }
 
 std::string op_table_text(const PolicyChoice& choice) {
-  std::vector<std::vector<std::string>> rows{{"op class", "storage", "operand", "accumulate", "inside", "result"}};
+  std::vector<std::vector<std::string>> rows{
+      {"op class", "storage", "operand", "accumulate", "inside", "result"}};
   const auto cell = [](std::string_view name) { return name.empty() ? std::string("–") : std::string(name); };
   for (const OpRow& row : op_rows(choice))
     rows.push_back({std::string(row.op), cell(row.storage), cell(row.operand), cell(row.accumulate),

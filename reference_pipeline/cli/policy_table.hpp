@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <cli/output.hpp>
+
 #include <precast/policy/choice.hpp>
 
 namespace precast::cli {
@@ -23,7 +24,8 @@ std::vector<OpRow> op_rows(const PolicyChoice& choice);
 /// The rows as columns of text.
 std::string op_table_text(const PolicyChoice& choice);
 
-/// {"policy": its C++ spelling, "preset": the preset that it equals or null, "ops": {"Matmul": {"storage": …}}}.
+/// {"policy": its C++ spelling, "preset": the preset that it equals or null, "ops": {"Matmul": {"storage":
+/// …}}}.
 Json op_table_json(const PolicyChoice& choice);
 
 /// The preset that a choice equals, or "".

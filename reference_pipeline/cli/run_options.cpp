@@ -1,8 +1,9 @@
-#include <cli/run_options.hpp>
-
+// Adds the options that generate and compare share.
 #include <iostream>
 
 #include <cli/arguments.hpp>
+#include <cli/run_options.hpp>
+
 #include <precast/host/parallel.hpp>
 
 namespace precast::cli {
@@ -23,12 +24,14 @@ void RunOptions::set_threads() const {
   if (threads) host::set_threads(*threads);
 }
 
-CLI::Option* add_integer(CLI::App& command, const std::string& name, std::optional<int>& value, int low, int high,
-                         const std::string& description) {
+CLI::Option* add_integer(CLI::App& command, const std::string& name, std::optional<int>& value, int low,
+                         int high, const std::string& description) {
   return command
       .add_option_function<std::string>(
           name,
-          [=, &value](const std::string& text) { value = static_cast<int>(parse_integer(name, text, low, high)); },
+          [=, &value](const std::string& text) {
+            value = static_cast<int>(parse_integer(name, text, low, high));
+          },
           description)
       ->type_name("N");
 }
@@ -39,7 +42,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                         ->type_name("TEXT...")
                         ->take_all()
                         ->required();
-  command.add_option("--model", options.model, "Model folder as diffusers saves it; default: the embedded model")
+  command
+      .add_option("--model", options.model, "Model folder as diffusers saves it; default: the embedded model")
       ->type_name("DIR");
   command
       .add_option_function<std::string>(
@@ -49,14 +53,18 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add_integer(command, "--steps", options.steps, 1, 10000, "Denoising steps; default: the model's");
   command
       .add_option_function<std::string>(
-          "--guidance", [&](const std::string& text) { options.guidance = parse_real("--guidance", text, 0, 1000); },
+          "--guidance",
+          [&](const std::string& text) { options.guidance = parse_real("--guidance", text, 0, 1000); },
           "How closely to follow the prompt; default: the model's, else 3.5")
       ->type_name("G");
-  add_integer(command, "--width", options.width, 1, 16384, "Pixels; default: the model's, else 1024")->type_name("W");
-  add_integer(command, "--height", options.height, 1, 16384, "Pixels; default: the model's, else 1024")->type_name("H");
+  add_integer(command, "--width", options.width, 1, 16384, "Pixels; default: the model's, else 1024")
+      ->type_name("W");
+  add_integer(command, "--height", options.height, 1, 16384, "Pixels; default: the model's, else 1024")
+      ->type_name("H");
   add_integer(command, "--max-sequence-length", options.max_sequence_length, 1, 1 << 20,
               "Tokens that T5 sees; default: 512, or its tokenizer's limit if smaller");
-  add_integer(command, "--threads", options.threads, 1, 1024, "CPU threads; the picture does not depend on them");
+  add_integer(command, "--threads", options.threads, 1, 1024,
+              "CPU threads; the picture does not depend on them");
 }
 
 PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request) {

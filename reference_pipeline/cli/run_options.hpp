@@ -26,12 +26,13 @@ struct RunOptions {
   void set_threads() const;
 };
 
-/// Adds --prompt, --model, --seed, --steps, --guidance, --max-sequence-length, --width, --height and --threads.
+/// Adds --prompt, --model, --seed, --steps, --guidance, --max-sequence-length, --width, --height and
+/// --threads.
 void add_run_options(CLI::App& command, RunOptions& options);
 
 /// A whole number in [low, high], into `value`.
-CLI::Option* add_integer(CLI::App& command, const std::string& name, std::optional<int>& value, int low, int high,
-                         const std::string& description);
+CLI::Option* add_integer(CLI::App& command, const std::string& name, std::optional<int>& value, int low,
+                         int high, const std::string& description);
 
 /// What `auto` chooses for a model and a request, told on stderr.
 PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request);

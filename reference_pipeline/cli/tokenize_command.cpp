@@ -6,6 +6,7 @@
 #include <cli/model_path.hpp>
 #include <cli/output.hpp>
 #include <flux/pipeline.hpp>
+
 #include <precast/policy/visit.hpp>
 
 namespace precast::cli {
@@ -34,9 +35,12 @@ void add_tokenize_command(CLI::App& app) {
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("tokenize", "The token ids that a model's CLIP and T5 tokenizers make of a text");
-  command->add_option("--model", options->model, "Model folder; default: the embedded model")->type_name("DIR");
-  options->text = command->add_option("--text", "The text, which may be empty")->type_name("TEXT")->required();
+  CLI::App* command =
+      app.add_subcommand("tokenize", "The token ids that a model's CLIP and T5 tokenizers make of a text");
+  command->add_option("--model", options->model, "Model folder; default: the embedded model")
+      ->type_name("DIR");
+  options->text =
+      command->add_option("--text", "The text, which may be empty")->type_name("TEXT")->required();
   command->add_flag("--json", options->json, "JSON on stdout");
   command->footer(
       "Special tokens are in, padding is out, and the ids are cut at the encoder's length.\n"
@@ -44,7 +48,8 @@ void add_tokenize_command(CLI::App& app) {
       "Example:\n"
       "  precast tokenize --model ~/FLUX.1-dev --text \"a red circle\" --json");
   command->callback([options] {
-    const flux::FluxPipeline pipeline(model_path(options->model), flux::ComponentChoices::all(any_compiled_choice()));
+    const flux::FluxPipeline pipeline(model_path(options->model),
+                                      flux::ComponentChoices::all(any_compiled_choice()));
     const std::string text = options->text->results().front();
     const auto clip = pipeline.clip_tokens(text), t5 = pipeline.t5_tokens(text);
     if (options->json)

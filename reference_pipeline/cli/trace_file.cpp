@@ -1,6 +1,7 @@
+// Writes a trace as JSON.
+#include <cli/output.hpp>
 #include <cli/trace_file.hpp>
 
-#include <cli/output.hpp>
 #include <precast/io/atomic_file.hpp>
 
 namespace precast::cli {

@@ -8,8 +8,9 @@
 
 namespace precast::cli {
 
-/// {"ops": [{"path", "op", "function", "storage", "operand", "accumulate", "inside", "result", "shape", "max_abs",
-/// "inf", "nan"}, …], "first_non_finite": {…} or null}, an op a line. A dtype that an op has not is null.
+/// {"ops": [{"path", "op", "function", "storage", "operand", "accumulate", "inside", "result", "shape",
+/// "max_abs", "inf", "nan"}, …], "first_non_finite": {…} or null}, an op a line. A dtype that an op has not
+/// is null.
 std::string trace_text(const watch::Trace& trace);
 
 /// Writes it, whole or not at all. Throws InputError that names the file.

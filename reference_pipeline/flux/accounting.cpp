@@ -1,3 +1,4 @@
+// Adds up the linear layers of a Flux transformer.
 #include <flux/accounting.hpp>
 
 namespace precast::flux {
@@ -42,7 +43,8 @@ Accounting account(const TransformerConfig& config) {
   result.single_blocks = config.num_single_layers;
   result.double_block_weights = double_block.weights;
   result.single_block_weights = single_block.weights;
-  result.block_biases = config.num_layers * double_block.biases + config.num_single_layers * single_block.biases;
+  result.block_biases =
+      config.num_layers * double_block.biases + config.num_single_layers * single_block.biases;
   result.norm_scales = (4 * config.num_layers + 2 * config.num_single_layers) * config.attention_head_dim;
   result.entry_and_exit = ends.weights + ends.biases;
   result.entry_and_exit_biases = ends.biases;
@@ -50,7 +52,8 @@ Accounting account(const TransformerConfig& config) {
 }
 
 ParameterRole role_of(std::string_view tensor_name) {
-  if (!tensor_name.starts_with("transformer_blocks.") && !tensor_name.starts_with("single_transformer_blocks."))
+  if (!tensor_name.starts_with("transformer_blocks.") &&
+      !tensor_name.starts_with("single_transformer_blocks."))
     return ParameterRole::entry_and_exit;
   for (const std::string_view norm : {".norm_q.", ".norm_k.", ".norm_added_q.", ".norm_added_k."})
     if (tensor_name.find(norm) != std::string_view::npos) return ParameterRole::norm_scale;

@@ -1,4 +1,5 @@
-// Which of a Flux transformer's parameters a cast can reach: the accounting that casting reports are weighted by.
+// Which of a Flux transformer's parameters a cast can reach: the accounting that casting reports are weighted
+// by.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ struct Accounting {
     return double_blocks * double_block_weights + single_blocks * single_block_weights;
   }
   std::int64_t biases() const { return block_biases + entry_and_exit_biases; }
-  /// What quantising on the fly is said to reach: block weights and biases. The reports count the biases of entry
-  /// and exit here too, although their layers are not cast (for Flux.1-dev 30,784).
+  /// What quantising on the fly is said to reach: block weights and biases. The reports count the biases of
+  /// entry and exit here too, although their layers are not cast (for Flux.1-dev 30,784).
   std::int64_t quantisable() const { return block_weights() + biases(); }
   std::int64_t parameters() const { return block_weights() + block_biases + norm_scales + entry_and_exit; }
 };

@@ -1,9 +1,9 @@
-// The accounting of a Flux transformer: Flux.1-dev's published numbers, and every tensor of the golden models.
-#include <flux/accounting.hpp>
-
+// The accounting of a Flux transformer: Flux.1-dev's published numbers, and every tensor of the golden
+// models.
 #include <filesystem>
 
 #include <catch2/catch.hpp>
+#include <flux/accounting.hpp>
 
 #include <precast/io/component_source.hpp>
 
@@ -43,9 +43,15 @@ TEST_CASE("the accounting of a config is what its weights hold") {
     for (const io::TensorEntry* tensor : source.tensors()) {
       const std::int64_t count = tensor->shape.elements();
       switch (flux::role_of(tensor->name)) {
-        case flux::ParameterRole::block_weight: block_weights += count; break;
-        case flux::ParameterRole::block_bias: block_biases += count; break;
-        case flux::ParameterRole::norm_scale: norm_scales += count; break;
+        case flux::ParameterRole::block_weight:
+          block_weights += count;
+          break;
+        case flux::ParameterRole::block_bias:
+          block_biases += count;
+          break;
+        case flux::ParameterRole::norm_scale:
+          norm_scales += count;
+          break;
         case flux::ParameterRole::entry_and_exit:
           ends += count;
           if (tensor->name.ends_with(".bias")) end_biases += count;

@@ -1,11 +1,10 @@
 // Numbers, names and lists as they stand on a command line.
-#include <cli/arguments.hpp>
-
 #include <array>
 #include <cmath>
 #include <limits>
 
 #include <catch2/catch.hpp>
+#include <cli/arguments.hpp>
 
 using namespace precast::cli;
 
@@ -27,7 +26,8 @@ std::string message_of(auto&& call) {
 TEST_CASE("whole numbers are taken whole, in decimal and in range") {
   CHECK(parse_integer("--steps", "20", 1, 100) == 20);
   CHECK(parse_integer("--steps", "010", 1, 100) == 10);  // not octal
-  for (const char* text : {"", "0", "101", "-1", "+1", "4x", " 4", "4 ", "4.0", "1e2", "0x10", "99999999999999999999"})
+  for (const char* text :
+       {"", "0", "101", "-1", "+1", "4x", " 4", "4 ", "4.0", "1e2", "0x10", "99999999999999999999"})
     CHECK_THROWS_AS(parse_integer("--steps", text, 1, 100), UsageError);
   CHECK(message_of([] { parse_integer("--steps", "0", 1, 100); }) ==
         "--steps is '0': it takes a whole number from 1 to 100");
@@ -44,7 +44,8 @@ TEST_CASE("real numbers are finite and in range") {
   CHECK(parse_real("--strength", "1", 0, 1) == 1);
   for (const char* text : {"", "1.0001", "-0.1", "nan", "inf", "half", "0.5x", " 0.5"})
     CHECK_THROWS_AS(parse_real("--strength", text, 0, 1), UsageError);
-  CHECK(message_of([] { parse_real("--strength", "2", 0, 1); }) == "--strength is '2': it takes a number from 0 to 1");
+  CHECK(message_of([] { parse_real("--strength", "2", 0, 1); }) ==
+        "--strength is '2': it takes a number from 0 to 1");
 }
 
 TEST_CASE("any double can be written") {
@@ -90,8 +91,10 @@ TEST_CASE("numbers after formats are never taken for options") {
 TEST_CASE("several prompts become several options") {
   CHECK(plain_arguments({"generate", "--prompt", "a", "b", "--steps", "4", "--prompt", "c"}) ==
         Words{"generate", "--prompt", "a", "--prompt", "b", "--steps", "4", "--prompt", "c"});
-  CHECK(plain_arguments({"generate", "--prompt", "", "--json"}) == Words{"generate", "--prompt", "", "--json"});
-  CHECK(plain_arguments({"generate", "--prompt=a", "b"}) == Words{"generate", "--prompt", "a", "--prompt", "b"});
+  CHECK(plain_arguments({"generate", "--prompt", "", "--json"}) ==
+        Words{"generate", "--prompt", "", "--json"});
+  CHECK(plain_arguments({"generate", "--prompt=a", "b"}) ==
+        Words{"generate", "--prompt", "a", "--prompt", "b"});
   CHECK(plain_arguments({"generate", "--prompt=--steps"}) == Words{"generate", "--prompt", "--steps"});
   CHECK(plain_arguments({"generate", "--prompt", "[a, b]"}) == Words{"generate", "--prompt", "[a, b]"});
   CHECK_THROWS_AS(plain_arguments({"generate", "--prompt"}), UsageError);

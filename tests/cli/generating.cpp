@@ -3,7 +3,6 @@
 #include <set>
 
 #include <catch2/catch.hpp>
-
 #include <cli/latents_file.hpp>
 #include <image/png.hpp>
 
@@ -20,8 +19,9 @@ const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/model
 
 /// A small run of the small model; more arguments follow.
 std::vector<std::string> generate(const std::vector<std::string>& more) {
-  std::vector<std::string> all{"generate", "--model", model, "--width", "32", "--height", "16", "--steps", "2",
-                               "--max-sequence-length", "8"};
+  std::vector<std::string> all{"generate", "--model", model,     "--width", "32",
+                               "--height", "16",      "--steps", "2",       "--max-sequence-length",
+                               "8"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -37,8 +37,9 @@ std::set<std::string> names_in(const fs::path& folder) {
 TEST_CASE("generate: a picture, its latents, its trace and its parameters") {
   const Scratch scratch;
   const std::string here = scratch.path().string();
-  const auto result = run(generate({"--prompt", "a red circle", "--seed", "7", "--output", here + "/p.png", "--json",
-                                    "--save-latents", here + "/l.safetensors", "--trace", here + "/t.json"}));
+  const auto result =
+      run(generate({"--prompt", "a red circle", "--seed", "7", "--output", here + "/p.png", "--json",
+                    "--save-latents", here + "/l.safetensors", "--trace", here + "/t.json"}));
   INFO(result.err);
   REQUIRE(result.code == 0);
   const Json json = result.json();
@@ -57,31 +58,38 @@ TEST_CASE("generate: a picture, its latents, its trace and its parameters") {
   CHECK(png.image.height == 16);
   REQUIRE(png.texts.size() == 1);
   CHECK(png.texts[0].key == "parameters");
-  CHECK_THAT(png.texts[0].value, Catch::StartsWith("a red circle\nSteps: 2, Sampler: Euler, CFG scale: 3.5, Seed: 7, "
-                                                   "Size: 32x16, Model: dev_f32"));
+  CHECK_THAT(png.texts[0].value,
+             Catch::StartsWith("a red circle\nSteps: 2, Sampler: Euler, CFG scale: 3.5, Seed: 7, "
+                               "Size: 32x16, Model: dev_f32"));
   CHECK(precast::cli::read_latents(here + "/l.safetensors").shape().rank() == 3);
   const Json trace = Json::parse(program::content(here + "/t.json"));
   CHECK(trace["first_non_finite"].is_null());
   CHECK(trace["ops"].size() > 50);
   for (const Json& op : trace["ops"])
-    for (const char* key : {"path", "op", "storage", "operand", "accumulate", "inside", "result", "shape", "max_abs",
-                            "inf", "nan"})
+    for (const char* key : {"path", "op", "storage", "operand", "accumulate", "inside", "result", "shape",
+                            "max_abs", "inf", "nan"})
       CHECK(op.contains(key));
 }
 
 TEST_CASE("generate: the same bytes for one thread and two") {
   const Scratch scratch;
-  const std::string one = (scratch.path() / "one.safetensors").string(), two = (scratch.path() / "two.safetensors").string();
+  const std::string one = (scratch.path() / "one.safetensors").string(),
+                    two = (scratch.path() / "two.safetensors").string();
   const std::string picture = (scratch.path() / "p.png").string();
-  REQUIRE(run(generate({"--prompt", "a", "--threads", "1", "--save-latents", one, "--output", picture})).code == 0);
-  REQUIRE(run(generate({"--prompt", "a", "--threads", "2", "--save-latents", two, "--output", picture})).code == 0);
+  REQUIRE(
+      run(generate({"--prompt", "a", "--threads", "1", "--save-latents", one, "--output", picture})).code ==
+      0);
+  REQUIRE(
+      run(generate({"--prompt", "a", "--threads", "2", "--save-latents", two, "--output", picture})).code ==
+      0);
   CHECK(program::content(one) == program::content(two));
 }
 
 TEST_CASE("generate: several prompts, batches and their names") {
   const Scratch scratch;
   const std::string output = (scratch.path() / "out.png").string();
-  const auto result = run(generate({"--prompt", "a", "", "--prompt", "[b, c]", "--batch", "2", "--output", output, "--json"}));
+  const auto result = run(
+      generate({"--prompt", "a", "", "--prompt", "[b, c]", "--batch", "2", "--output", output, "--json"}));
   INFO(result.err);
   REQUIRE(result.code == 0);
   const Json pictures = result.json()["pictures"];
@@ -119,8 +127,10 @@ TEST_CASE("generate: Ctrl-C leaves nothing") {
 TEST_CASE("compare: a sheet and a table") {
   const Scratch scratch;
   const std::string output = (scratch.path() / "sheet.png").string();
-  const std::vector<std::string> arguments{"compare", "--model", model, "--prompt", "a star", "--width", "16", "--height",
-                                           "16", "--steps", "1", "--max-sequence-length", "8", "--output", output};
+  const std::vector<std::string> arguments{"compare", "--model",  model, "--prompt",
+                                           "a star",  "--width",  "16",  "--height",
+                                           "16",      "--steps",  "1",   "--max-sequence-length",
+                                           "8",       "--output", output};
   auto with_json = arguments;
   with_json.emplace_back("--json");
   const auto result = run(with_json);
@@ -138,7 +148,8 @@ TEST_CASE("compare: a sheet and a table") {
   CHECK(precast::image::read_png(output).image.width > 16 * static_cast<int>(policies.size()));
   auto markdown = arguments;
   markdown.emplace_back("--markdown");
-  CHECK_THAT(run(markdown).out, Catch::StartsWith("| policy | PSNR (dB) | MSE | seconds | peak memory | non-finite |\n|:--|"));
+  CHECK_THAT(run(markdown).out,
+             Catch::StartsWith("| policy | PSNR (dB) | MSE | seconds | peak memory | non-finite |\n|:--|"));
 }
 
 TEST_CASE("tokenize: ids of both tokenizers") {

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-
 #include <cli/arguments.hpp>
 #include <cli/auto_preset.hpp>
 #include <cli/policy_options.hpp>
 #include <cli/policy_table.hpp>
+
 #include <precast/policy/paths.hpp>
 
 using namespace precast;
@@ -101,7 +101,9 @@ TEST_CASE("auto takes what fits") {
   all[2].needed_bytes = 40 * gib;  // fast
   const AutoChoice choice = choose_preset({30 * gib, false}, all);
   CHECK(choice.preset.name == "memory");
-  CHECK(choice.reason == "this CPU has no bf16 of its own; balanced and fast would not fit; it needs 24.0 GiB, 30.0 GiB are free");
+  CHECK(choice.reason ==
+        "this CPU has no bf16 of its own; balanced and fast would not fit; it needs 24.0 GiB, 30.0 GiB are "
+        "free");
   const AutoChoice least = choose_preset({gib, true}, all);
   CHECK(least.preset.name == "memory");
   CHECK(least.reason == "it needs the least; it needs 24.0 GiB, 1.0 GiB are free");

@@ -12,7 +12,8 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> commands{"generate", "compare", "inspect", "policy", "formats", "tokenize", "completions"};
+const std::vector<std::string> commands{"generate", "compare",  "inspect",    "policy",
+                                        "formats",  "tokenize", "completions"};
 const std::string source = PRECAST_SOURCE_DIR;
 const std::string golden = source + "/tests/golden/models/";
 
@@ -72,8 +73,11 @@ TEST_CASE("policy: the resolved table") {
   const Json table = memory.json();
   CHECK(table["policy"] == "Policy<Storage<f16>, Upcast<Attention>>");
   CHECK(table["preset"] == "memory");
-  CHECK(table["ops"]["Attention"] ==
-        Json({{"storage", "f16"}, {"operand", "f32"}, {"accumulate", "f32"}, {"inside", "f32"}, {"result", "f16"}}));
+  CHECK(table["ops"]["Attention"] == Json({{"storage", "f16"},
+                                           {"operand", "f32"},
+                                           {"accumulate", "f32"},
+                                           {"inside", "f32"},
+                                           {"result", "f16"}}));
   CHECK(table["ops"]["Matmul"]["inside"].is_null());
   CHECK(table["ops"].size() == 9);
   if (const auto plain = run({"policy", "--precision", "f16", "--json"}); plain.code == 0) {
@@ -84,7 +88,8 @@ TEST_CASE("policy: the resolved table") {
   }
   const auto all = run({"policy"});
   CHECK(all.code == 0);
-  for (const char* preset : {"quality", "balanced", "fast", "memory"}) CHECK_THAT(all.out, Catch::Contains(preset));
+  for (const char* preset : {"quality", "balanced", "fast", "memory"})
+    CHECK_THAT(all.out, Catch::Contains(preset));
 }
 
 TEST_CASE("help is there for everything") {
@@ -108,17 +113,20 @@ TEST_CASE("help is there for everything") {
 
 TEST_CASE("completions are those of the parser, and the committed ones are up to date") {
   const std::string folder = source + "/reference_pipeline/cli/completions/";
-  for (const auto& [shell, file] : {std::pair("bash", "precast.bash"), std::pair("zsh", "_precast"), std::pair("fish", "precast.fish")}) {
+  for (const auto& [shell, file] :
+       {std::pair("bash", "precast.bash"), std::pair("zsh", "_precast"), std::pair("fish", "precast.fish")}) {
     INFO("precast completions " << shell << " > reference_pipeline/cli/completions/" << file);
     const auto script = run({"completions", shell});
     CHECK(script.code == 0);
     for (const std::string& command : commands) CHECK_THAT(script.out, Catch::Contains(command));
-    CHECK_THAT(script.out, Catch::Contains("upcast-attention") && Catch::Contains("quality balanced fast memory auto"));
+    CHECK_THAT(script.out,
+               Catch::Contains("upcast-attention") && Catch::Contains("quality balanced fast memory auto"));
     CHECK(script.out == program::content(folder + file));
   }
   const Scratch scratch;
-  const std::string asks = scratch.file("asks", "source " + folder + "precast.bash\nCOMP_WORDS=(precast generate --preset f)\n"
-                                        "COMP_CWORD=3\n_precast\necho \"${COMPREPLY[@]}\"\n");
+  const std::string asks = scratch.file("asks", "source " + folder +
+                                                    "precast.bash\nCOMP_WORDS=(precast generate --preset f)\n"
+                                                    "COMP_CWORD=3\n_precast\necho \"${COMPREPLY[@]}\"\n");
   CHECK(std::system(("test \"$(bash " + asks + ")\" = fast").c_str()) == 0);
 }
 
@@ -146,7 +154,8 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"generate", "--prompt"}, "--prompt needs a value"},
       {{"generate", "--prompt", "--seed", "1"}, "--prompt needs a value before --seed"},
       {{"generate", "--promt", "a"}, "there is no option --promt: did you mean --prompt?"},
-      {{"generate", "--prompt", "a", "--steps", "0"}, "--steps is '0': it takes a whole number from 1 to 10000"},
+      {{"generate", "--prompt", "a", "--steps", "0"},
+       "--steps is '0': it takes a whole number from 1 to 10000"},
       {{"generate", "--prompt", "a", "--steps", "100000"}, "--steps is '100000'"},
       {{"generate", "--prompt", "a", "--steps", "4.5"}, "--steps is '4.5'"},
       {{"generate", "--prompt", "a", "--batch", "0"}, "--batch is '0'"},
@@ -184,8 +193,9 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
   const std::string here = scratch.path().string();
   const std::string cut = scratch.file("cut.safetensors", std::string("\x40\0\0\0\0\0\0\0{", 9));
   const std::string noise = scratch.file("noise.safetensors", "not a header at all");
-  const std::string broken_config = scratch.file("broken/config.json", R"({"_class_name": "FluxTransformer2DModel", )"
-                                                                       R"("num_layers": -1})");
+  const std::string broken_config =
+      scratch.file("broken/config.json", R"({"_class_name": "FluxTransformer2DModel", )"
+                                         R"("num_layers": -1})");
   const std::string text_file = scratch.file("text.txt", "hello");
   const std::string empty = scratch.file("empty/readme", "");
   const std::string picture = scratch.file("picture.png", "not a picture");
@@ -204,19 +214,26 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
       {{"inspect", here + "/broken"}, broken_config + ": key 'num_layers'"},
       {{"inspect", broken_config}, broken_config + ": key 'num_layers'"},
       {{"tokenize", "--model", here + "/nothing", "--text", "a"}, here + "/nothing"},
-      {{"generate", "--model", here + "/nothing", "--prompt", "a", "--output", here + "/a.png"}, here + "/nothing"},
-      {{"generate", "--model", here + "/empty", "--prompt", "a", "--output", here + "/a.png"}, here + "/empty"},
+      {{"generate", "--model", here + "/nothing", "--prompt", "a", "--output", here + "/a.png"},
+       here + "/nothing"},
+      {{"generate", "--model", here + "/empty", "--prompt", "a", "--output", here + "/a.png"},
+       here + "/empty"},
       {{"generate", "--prompt", "a", "--output", here + "/no/a.png"}, here + "/no/a.png"},
       {{"generate", "--prompt", "a", "--output", here + "/folder.png"}, here + "/folder.png"},
       {{"generate", "--prompt", "a", "--output", here + "/a.png", "--trace", here + "/no/t"}, here + "/no/t"},
       {{"generate", "--prompt", "a", "--output", here + "/a.png", "--save-latents", here}, here},
       {{"generate", "--prompt", "a", "--output", "/dev/full"}, "/dev/full"},
-      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--image", picture}, picture},
-      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--image", here + "/no.png"},
+      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--image", picture},
+       picture},
+      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--image",
+        here + "/no.png"},
        here + "/no.png"},
-      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--latents", noise}, noise},
-      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--width", "17"}, "width is 17"},
-      {{"compare", "--model", here + "/nothing", "--prompt", "a", "--output", here + "/a.png"}, here + "/nothing"},
+      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--latents", noise},
+       noise},
+      {{"generate", "--model", model, "--prompt", "a", "--output", here + "/a.png", "--width", "17"},
+       "width is 17"},
+      {{"compare", "--model", here + "/nothing", "--prompt", "a", "--output", here + "/a.png"},
+       here + "/nothing"},
       {{"compare", "--prompt", "a", "--output", here + "/no/a.png"}, here + "/no/a.png"},
   };
   for (const Case& wrong : cases) {
@@ -239,15 +256,16 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
 
 TEST_CASE("inspect: full depth by accounting, from a config alone") {
   const Scratch scratch;
-  scratch.file("dev/transformer/config.json",
-               R"({"_class_name": "FluxTransformer2DModel", "attention_head_dim": 128, "guidance_embeds": true,
+  scratch.file(
+      "dev/transformer/config.json",
+      R"({"_class_name": "FluxTransformer2DModel", "attention_head_dim": 128, "guidance_embeds": true,
                    "in_channels": 64, "joint_attention_dim": 4096, "num_attention_heads": 24, "num_layers": 19,
                    "num_single_layers": 38, "patch_size": 1, "pooled_projection_dim": 768})");
   for (const std::string path : {"/dev", "/dev/transformer", "/dev/transformer/config.json"}) {
     const auto text = run({"inspect", scratch.path().string() + path});
     REQUIRE(text.code == 0);
-    for (const char* number : {"19 x 339,738,624", "38 x 141,557,760", "11,834,228,736", "11,837,294,656", "3,065,920",
-                               "64,124,992", "19,456", "11,901,408,320", "44.3 GiB", "22.2 GiB"})
+    for (const char* number : {"19 x 339,738,624", "38 x 141,557,760", "11,834,228,736", "11,837,294,656",
+                               "3,065,920", "64,124,992", "19,456", "11,901,408,320", "44.3 GiB", "22.2 GiB"})
       CHECK_THAT(text.out, Catch::Contains(number));
     const Json accounting = run({"inspect", "--json", scratch.path().string() + path}).json()["accounting"];
     CHECK(accounting["quantisable"] == 11837294656);
@@ -265,8 +283,8 @@ TEST_CASE("inspect: a model, a component and a file") {
   CHECK(json["kind"] == "model");
   std::set<std::string> names;
   for (const Json& component : json["components"]) names.insert(component["name"].get<std::string>());
-  CHECK(names == std::set<std::string>{"text_encoder", "text_encoder_2", "transformer", "vae", "scheduler", "tokenizer",
-                                       "tokenizer_2"});
+  CHECK(names == std::set<std::string>{"text_encoder", "text_encoder_2", "transformer", "vae", "scheduler",
+                                       "tokenizer", "tokenizer_2"});
   for (const Json& component : json["components"])
     if (component["name"] == "transformer") {
       CHECK(component["dtypes"].contains("f16"));

@@ -1,9 +1,6 @@
 // Runs the built program as a user would, and keeps what it said.
 #pragma once
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +10,8 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace program {
 
@@ -23,7 +22,8 @@ struct Outcome {
   nlohmann::json json() const { return nlohmann::json::parse(out); }
   /// Whether stderr is one line that begins as errors do.
   bool one_line_error() const {
-    return err.starts_with("precast: error: ") && err.ends_with('\n') && std::count(err.begin(), err.end(), '\n') == 1;
+    return err.starts_with("precast: error: ") && err.ends_with('\n') &&
+           std::count(err.begin(), err.end(), '\n') == 1;
   }
 };
 
@@ -72,8 +72,8 @@ inline Outcome run(const std::vector<std::string>& arguments, const std::string&
   const Scratch scratch;
   std::string line = environment + " " + quoted(PRECAST_PROGRAM);
   for (const std::string& argument : arguments) line += " " + quoted(argument);
-  line += " >" + quoted((scratch.path() / "out").string()) + " 2>" + quoted((scratch.path() / "err").string()) +
-          " </dev/null " + redirection;
+  line += " >" + quoted((scratch.path() / "out").string()) + " 2>" +
+          quoted((scratch.path() / "err").string()) + " </dev/null " + redirection;
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content(scratch.path() / "out"),
           content(scratch.path() / "err")};

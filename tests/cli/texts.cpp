@@ -5,12 +5,12 @@
 #include <limits>
 
 #include <catch2/catch.hpp>
-
 #include <cli/latents_file.hpp>
 #include <cli/output.hpp>
 #include <cli/parameters_text.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/trace_file.hpp>
+
 #include <precast/error.hpp>
 
 #include "program.hpp"
@@ -27,13 +27,15 @@ TEST_CASE("the parameters of a picture") {
   used.height = 96;
   used.max_sequence_length = 512;
   const std::string text = parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false});
-  CHECK_THAT(text, Catch::StartsWith("a red circle\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x96, "
-                                     "Model: shapes, T5 length: 512, Precision: fast, Version: "));
+  CHECK_THAT(text, Catch::StartsWith(
+                       "a red circle\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x96, "
+                       "Model: shapes, T5 length: 512, Precision: fast, Version: "));
   used.strength = 0.75;
-  const std::string from_image =
-      parameters_text(used, {"two\nlines, one: \"quoted\"", "a, b", "transformer fast, vae quality", 1, 2, true, false});
+  const std::string from_image = parameters_text(
+      used, {"two\nlines, one: \"quoted\"", "a, b", "transformer fast, vae quality", 1, 2, true, false});
   CHECK_THAT(from_image, Catch::StartsWith("two\nlines, one: \"quoted\"\nSteps: 20"));
-  CHECK_THAT(from_image, Catch::Contains("Model: \"a, b\", Denoising strength: 0.75, Batch size: 2, Batch pos: 1"));
+  CHECK_THAT(from_image,
+             Catch::Contains("Model: \"a, b\", Denoising strength: 0.75, Batch size: 2, Batch pos: 1"));
   CHECK_THAT(from_image, Catch::Contains("Precision: \"transformer fast, vae quality\""));
 }
 
@@ -73,7 +75,8 @@ TEST_CASE("latents of other kinds are turned down by name") {
     text[0] = static_cast<char>(header.size());
     return scratch.file(name, text + header + std::string(bytes, '\0'));
   };
-  const auto bf16_file = tensor_file("b", R"({"latents":{"dtype":"BF16","shape":[1,1,2],"data_offsets":[0,4]}})", 4);
+  const auto bf16_file =
+      tensor_file("b", R"({"latents":{"dtype":"BF16","shape":[1,1,2],"data_offsets":[0,4]}})", 4);
   CHECK(read_latents(bf16_file).shape() == Shape{1, 1, 2});
   for (const auto& file :
        {tensor_file("name", R"({"latent":{"dtype":"F32","shape":[1,1,1],"data_offsets":[0,4]}})", 4),
@@ -84,7 +87,8 @@ TEST_CASE("latents of other kinds are turned down by name") {
 
 TEST_CASE("a trace is one JSON object, an op a line") {
   watch::Trace trace;
-  trace.on_op({"transformer.x_embedder", "linear", "Matmul", "f16", "f16", "f32", "", "f16", Shape{1, 16, 96}, 2.5, 0, 0});
+  trace.on_op({"transformer.x_embedder", "linear", "Matmul", "f16", "f16", "f32", "", "f16", Shape{1, 16, 96},
+               2.5, 0, 0});
   const auto fine = nlohmann::json::parse(trace_text(trace));
   CHECK(fine["first_non_finite"].is_null());
   REQUIRE(fine["ops"].size() == 1);
@@ -93,7 +97,8 @@ TEST_CASE("a trace is one JSON object, an op a line") {
   CHECK(fine["ops"][0]["inside"].is_null());
   CHECK(fine["ops"][0]["shape"] == nlohmann::json::array({1, 16, 96}));
   CHECK(fine["ops"][0]["max_abs"] == 2.5);
-  watch::OpRecord broken{"a", "attention", "Attention", "f16", "f16", "f32", "f16", "f16", Shape{2, 2}, 1, 0, 3};
+  watch::OpRecord broken{"a",   "attention", "Attention", "f16", "f16", "f32",
+                         "f16", "f16",       Shape{2, 2}, 1,     0,     3};
   trace.on_op(broken);
   trace.on_non_finite({broken, 1, std::numeric_limits<double>::quiet_NaN(), 1.5, 70000, 65504});
   const auto found = nlohmann::json::parse(trace_text(trace));

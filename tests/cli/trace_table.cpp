@@ -3,9 +3,9 @@
 #include <set>
 
 #include <catch2/catch.hpp>
-
 #include <cli/policy_table.hpp>
 #include <flux/pipeline.hpp>
+
 #include <precast/policy/visit.hpp>
 #include <precast/watch/trace.hpp>
 
@@ -34,14 +34,17 @@ TEST_CASE("the trace agrees with the op table under every compiled policy") {
     for (const watch::OpRecord& record : trace.records()) {
       seen.insert(record.op);
       components.insert(record.path.substr(0, record.path.find('.')));
-      const auto row = std::find_if(table.begin(), table.end(), [&](const auto& r) { return r.op == record.op; });
+      const auto row =
+          std::find_if(table.begin(), table.end(), [&](const auto& r) { return r.op == record.op; });
       REQUIRE(row != table.end());
-      const cli::OpRow ran{record.op, record.storage, record.operand, record.accumulate, record.inside, record.result};
+      const cli::OpRow ran{record.op,         record.storage, record.operand,
+                           record.accumulate, record.inside,  record.result};
       if (!(ran == *row) && wrong++ < 5)
-        FAIL_CHECK(record.path << " (" << record.function << "): " << record.op << " ran as " << record.storage << ' '
-                               << record.operand << ' ' << record.accumulate << ' ' << record.inside << ' '
-                               << record.result << ", the table says " << row->storage << ' ' << row->operand << ' '
-                               << row->accumulate << ' ' << row->inside << ' ' << row->result);
+        FAIL_CHECK(record.path << " (" << record.function << "): " << record.op << " ran as "
+                               << record.storage << ' ' << record.operand << ' ' << record.accumulate << ' '
+                               << record.inside << ' ' << record.result << ", the table says " << row->storage
+                               << ' ' << row->operand << ' ' << row->accumulate << ' ' << row->inside << ' '
+                               << row->result);
     }
     for (const std::string_view op : {"Matmul", "Conv", "Attention", "Norm", "Pointwise", "Position"})
       CHECK(seen.count(op) == 1);

@@ -1,9 +1,9 @@
 // Trace keeps the first value that is not finite, and says what cures it.
-#include <precast/watch/trace.hpp>
-
 #include <limits>
 
 #include <catch2/catch.hpp>
+
+#include <precast/watch/trace.hpp>
 
 using namespace precast;
 using namespace precast::watch;
@@ -13,9 +13,20 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-OpRecord op(std::string_view name, std::string_view operand, std::string_view inside, std::string_view result) {
-  return {"transformer.transformer_blocks.3.attn", name == "Attention" ? "attention" : "linear", name, "f16", operand,
-          "f32", inside, result, Shape{1, 4, 8}, 12, 0, 2};
+OpRecord op(std::string_view name, std::string_view operand, std::string_view inside,
+            std::string_view result) {
+  return {"transformer.transformer_blocks.3.attn",
+          name == "Attention" ? "attention" : "linear",
+          name,
+          "f16",
+          operand,
+          "f32",
+          inside,
+          result,
+          Shape{1, 4, 8},
+          12,
+          0,
+          2};
 }
 
 }  // namespace
@@ -25,8 +36,10 @@ TEST_CASE("scores that overflow inside attention") {
   CHECK(cause_of(found) == Cause::inside);
   CHECK(cure_for(found) == "--upcast-attention");
   CHECK(diagnosis(found) ==
-        "first non-finite value: nan at [0, 2, 3] of transformer.transformer_blocks.3.attn (attention, Attention); f32 "
-        "has 1.25 there: f16 can hold that, but the op overflows on the way, where values reach 91234 and f16 ends at "
+        "first non-finite value: nan at [0, 2, 3] of transformer.transformer_blocks.3.attn (attention, "
+        "Attention); f32 "
+        "has 1.25 there: f16 can hold that, but the op overflows on the way, where values reach 91234 and "
+        "f16 ends at "
         "65504: --upcast-attention cures it, and so does --flash");
 }
 
@@ -34,11 +47,13 @@ TEST_CASE("a result above the range of its dtype") {
   const NonFinite found{op("Matmul", "f16", "", "f16"), 0, inf, 70000, 0, 65504};
   CHECK(cause_of(found) == Cause::result);
   CHECK(cure_for(found) == "--precision bf16");
-  CHECK_THAT(diagnosis(found), Catch::Contains("inf at [0, 0, 0]") && Catch::Contains("f32 has 70000 there") &&
-                                   Catch::Contains("above the largest f16, 65504: --precision bf16 cures it"));
+  CHECK_THAT(diagnosis(found),
+             Catch::Contains("inf at [0, 0, 0]") && Catch::Contains("f32 has 70000 there") &&
+                 Catch::Contains("above the largest f16, 65504: --precision bf16 cures it"));
   // Casting attention up does not cure what its result cannot hold.
   CHECK(cure_for({op("Attention", "f32", "f32", "f16"), 0, inf, -70000, 0, 65504}) == "--precision bf16");
-  CHECK(cure_for({op("Matmul", "bf16", "", "bf16"), 0, inf, 3.4e38, 0, 3.3895313892515355e38}) == "--precision f32");
+  CHECK(cure_for({op("Matmul", "bf16", "", "bf16"), 0, inf, 3.4e38, 0, 3.3895313892515355e38}) ==
+        "--precision f32");
 }
 
 TEST_CASE("a product that overflows on the way") {

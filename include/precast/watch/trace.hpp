@@ -1,4 +1,5 @@
-// Trace: keeps what every op reported, and says in one line where a run first left the finite numbers, and why.
+// Trace: keeps what every op reported, and says in one line where a run first left the finite numbers, and
+// why.
 #pragma once
 
 #include <cmath>
@@ -53,9 +54,12 @@ inline Cause cause_of(const NonFinite& found) {
 inline std::string cure_for(const NonFinite& found) {
   const std::string wider = found.record.result == "bf16" ? "--precision f32" : "--precision bf16";
   switch (cause_of(found)) {
-    case Cause::input: return {};
-    case Cause::result: return wider;
-    case Cause::inside: break;
+    case Cause::input:
+      return {};
+    case Cause::result:
+      return wider;
+    case Cause::inside:
+      break;
   }
   if (found.record.op == "Attention" && found.record.operand != "f32") return "--upcast-attention";
   if (found.record.op == "Matmul" && found.record.operand != "f32") return "--upcast-matmul";
@@ -89,19 +93,23 @@ inline std::string place(const Shape& shape, std::int64_t index) {
 inline std::string diagnosis(const NonFinite& found) {
   const OpRecord& record = found.record;
   std::string text = "first non-finite value: " + detail::digits(found.value) + " at " +
-                     detail::place(record.shape, found.index) + " of " + (record.path.empty() ? "" : record.path + " ") +
-                     "(" + std::string(record.function) + ", " + std::string(record.op) + "); f32 has " +
-                     detail::digits(found.value_in_f32) + " there: ";
+                     detail::place(record.shape, found.index) + " of " +
+                     (record.path.empty() ? "" : record.path + " ") + "(" + std::string(record.function) +
+                     ", " + std::string(record.op) + "); f32 has " + detail::digits(found.value_in_f32) +
+                     " there: ";
   const std::string result(record.result);
   const std::string cure = cure_for(found);
   switch (cause_of(found)) {
     case Cause::input:
-      return text + "its input or its weights already hold such a value, or one that overflows f32 too, and no " +
+      return text +
+             "its input or its weights already hold such a value, or one that overflows f32 too, and no " +
              "precision option cures that: check the model's files";
     case Cause::result:
-      text += "above the largest " + result + ", " + detail::digits(found.result_max) + ": " + cure + " cures it";
+      text +=
+          "above the largest " + result + ", " + detail::digits(found.result_max) + ": " + cure + " cures it";
       return record.result == "f16" ? text + ", and so does a policy with Overflow<Saturate> in C++" : text;
-    case Cause::inside: break;
+    case Cause::inside:
+      break;
   }
   const std::string inside(record.inside.empty() ? record.accumulate : record.inside);
   text += result + " can hold that, but the op overflows on the way";
