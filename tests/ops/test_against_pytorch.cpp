@@ -1,0 +1,173 @@
+// Every op of the golden file against float64: no more than twice as far off as PyTorch's own op in the same
+// dtype.
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <support/arrays.hpp>
+#include <support/golden.hpp>
+
+#include <precast/ops/attention.hpp>
+#include <precast/ops/conv.hpp>
+#include <precast/ops/linear.hpp>
+#include <precast/ops/norm.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/ops/resample.hpp>
+#include <precast/ops/softmax.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+/// Moves the axis `from` of four to the place `to`.
+template <class T>
+std::vector<T> moved(const std::vector<T>& values, const Shape& shape, std::size_t from, std::size_t to) {
+  std::vector<std::size_t> order;
+  for (std::size_t axis = 0; axis < 4; ++axis)
+    if (axis != from) order.push_back(axis);
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(to), from);
+  std::array<std::int64_t, 4> strides{}, sizes{};
+  std::int64_t stride = 1;
+  std::array<std::int64_t, 4> old_strides{};
+  for (std::size_t axis = 4; axis-- > 0; stride *= shape[axis]) old_strides[axis] = stride;
+  for (std::size_t i = 0; i < 4; ++i) {
+    strides[i] = old_strides[order[i]];
+    sizes[i] = shape[order[i]];
+  }
+  std::vector<T> result;
+  for (std::int64_t a = 0; a < sizes[0]; ++a)
+    for (std::int64_t b = 0; b < sizes[1]; ++b)
+      for (std::int64_t c = 0; c < sizes[2]; ++c)
+        for (std::int64_t d = 0; d < sizes[3]; ++d)
+          result.push_back(values[static_cast<std::size_t>(a * strides[0] + b * strides[1] + c * strides[2] +
+                                                           d * strides[3])]);
+  return result;
+}
+
+/// The golden file's case under a policy whose dtypes are all T.
+template <class P>
+class GoldenCase {
+ public:
+  using T = typename P::storage;
+
+  GoldenCase(const Golden& golden, std::string name, const nlohmann::json& options)
+      : golden_(golden), name_(std::move(name)), options_(options) {}
+
+  /// The op's result in the golden file's order of axes.
+  std::vector<double> run() const {
+    const std::string op = options_["op"];
+    if (op == "linear")
+      return wide(linear<P>(input("x"), LinearWeight<P>(input("weight"), input("bias").values())));
+    if (op == "layer_norm") {
+      const bool affine = golden_.has(name_ + ".weight");
+      return wide(affine ? layer_norm<P>(input("x"), input("weight"), input("bias"), options_["eps"])
+                         : layer_norm<P>(input("x"), options_["eps"]));
+    }
+    if (op == "rms_norm") return wide(rms_norm<P>(input("x"), input("weight"), options_["eps"]));
+    if (op == "softmax") return wide(softmax<P>(input("x")));
+    for (const Activate activation :
+         {Activate::gelu_tanh, Activate::gelu_erf, Activate::silu, Activate::quick_gelu})
+      if (op == to_string(activation)) return wide(activate<P>(input("x"), activation));
+    if (op == "attention") return attend();
+    if (op == "upsample") return channels_first(upsample_nearest<P>(picture(), options_["factor"]));
+    if (op == "group_norm")
+      return channels_first(
+          group_norm<P>(picture(), options_["groups"], input("weight"), input("bias"), options_["eps"]));
+    REQUIRE(op == "conv2d");
+    const auto padding = options_["padding"].template get<std::vector<std::int64_t>>();
+    const ConvShape shape{options_["stride"], padding[0], padding[1], padding[2], padding[3]};
+    return channels_first(
+        conv2d<P>(picture(), ConvWeight<P>(input("weight"), input("bias").values()), shape));
+  }
+
+  /// Relative to what float64 makes of the same inputs.
+  double error() const {
+    const std::string exact_name = name_ + "." + std::string(dtype_traits<T>::name) + ".exact";
+    const std::vector<double> got = run();
+    const std::vector<double> exact =
+        std::is_same_v<T, f32> ? golden_.doubles(exact_name) : wide(golden_.tensor(exact_name));
+    REQUIRE(got.size() == exact.size());
+    double difference = 0, length = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      difference += (got[i] - exact[i]) * (got[i] - exact[i]);
+      length += exact[i] * exact[i];
+    }
+    return std::sqrt(difference / length);
+  }
+
+  double pytorchs_error() const { return options_["errors"][std::string(dtype_traits<T>::name)]; }
+
+  /// Terms of the sum behind a result of linear or conv2d; 1 for other ops.
+  double terms() const {
+    if (options_["op"] != "linear" && options_["op"] != "conv2d") return 1;
+    const Shape& weight = golden_.shape(name_ + ".weight");
+    return static_cast<double>(weight.elements() / weight[0]);
+  }
+
+ private:
+  Tensor<T> input(const std::string& name) const {
+    const Tensor<f32> values = golden_.tensor(name_ + "." + name);
+    Tensor<T> rounded(golden_.shape(name_ + "." + name));
+    host::convert_values(values.view().reshaped(rounded.shape()), rounded.view());
+    return rounded;
+  }
+
+  Tensor<T> picture() const {
+    const Tensor<T> x = input("x");
+    const Shape& s = x.shape();
+    const std::vector<T> values(x.values().begin(), x.values().end());
+    return {Shape{s[0], s[2], s[3], s[1]}, moved(values, s, 1, 3)};
+  }
+  template <class R>
+  static std::vector<double> channels_first(const Tensor<R>& x) {
+    return moved(wide(x), x.shape(), 3, 1);
+  }
+
+  std::vector<double> attend() const {
+    const auto heads_last = [&](const std::string& name) {
+      const Tensor<T> x = input(name);
+      const Shape& s = x.shape();
+      const std::vector<T> values(x.values().begin(), x.values().end());
+      return Tensor<T>(Shape{s[0], s[2], s[1] * s[3]}, moved(values, s, 1, 2));
+    };
+    AttentionOptions options;
+    const Shape shape = golden_.shape(name_ + ".q");
+    options.heads = shape[1];
+    options.causal = options_["causal"];
+    const auto result = attention<P>(heads_last("q"), heads_last("k"), heads_last("v"), options);
+    return moved(wide(result), Shape{shape[0], shape[2], shape[1], shape[3]}, 2, 1);
+  }
+
+  const Golden& golden_;
+  std::string name_;
+  nlohmann::json options_;
+};
+
+}  // namespace
+
+// PyTorch's attention keeps its scores in f32, as flash attention does and plain attention in a half
+// precision does not: there the policies have Flash or Upcast<Attention>.
+using F32 = Policy<Storage<f32>>;
+using F32Flash = Policy<Storage<f32>, Flash>;
+using Bf16Flash = Policy<Storage<bf16>, Flash>;
+using F16Flash = Policy<Storage<f16>, Flash>;
+using F16Upcast = Policy<Storage<f16>, Upcast<Attention>>;
+
+TEMPLATE_TEST_CASE("ops are no more than twice as far from float64 as PyTorch's", "[golden]", F32, F32Flash,
+                   Bf16Flash, F16Flash, F16Upcast) {
+  const Golden golden("ops");
+  const nlohmann::json cases = golden.fact("cases");
+  REQUIRE(cases.size() >= 25);
+  for (const auto& [name, options] : cases.items()) {
+    const GoldenCase<TestType> one(golden, name, options);
+    const double ours = one.error(), theirs = one.pytorchs_error();
+    INFO(name << ": " << ours << ", PyTorch's " << theirs);
+    // On top, for the cases where theirs happen to be nearly exact, f32 roundings: they add up in any order
+    // to no more than sqrt(n) for sums of n random terms (Higham and Mary 2019).
+    CHECK(ours <= 2 * theirs + unit<f32> * std::sqrt(one.terms()));
+  }
+}
