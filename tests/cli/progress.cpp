@@ -43,7 +43,7 @@ TEST_CASE("a log has a line every ten seconds, and one for a stage's end") {
         "denoise: done in 30 s\n");
 }
 
-TEST_CASE("stages follow one another; the end said twice shows once, and stages under a second do not") {
+TEST_CASE("stages follow one another, the end said twice shows once, and stages under a second do not") {
   Recording recording(plain);
   recording.reporter.update("load", 0, 0);
   recording.reporter.update("load", 5, 0);
