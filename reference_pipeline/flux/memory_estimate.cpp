@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <type_traits>
 
 #include <flux/free_memory.hpp>
 #include <flux/memory_estimate.hpp>
+#include <precast/host/onednn.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/visit.hpp>
 
@@ -12,23 +14,37 @@ namespace precast::flux {
 
 namespace {
 
-/// Bytes of a value at rest, between ops, as an operand and inside attention, under a policy.
+/// Bytes of a value under a policy.
 struct Widths {
-  std::int64_t storage = 4, activation = 4, operand = 4, attention_operand = 4, inside = 4;
-  bool flash = false;
+  std::int64_t storage = 4;     ///< of a parameter at rest
+  std::int64_t activation = 4;  ///< between ops
+  std::int64_t product = 0;     ///< of an input's copy as a product multiplies it; 0 where that is the input itself
+  std::int64_t convolution = 0; ///< the same for convolutions
+  std::int64_t attention = 4;   ///< of a key or value as attention packs it
 };
+
+/// What the host multiplies in place of an operand dtype: bf16 where the CPU does, else f32.
+template <class Operand>
+std::int64_t multiplied_width() {
+  return std::is_same_v<Operand, bf16> && host::multiplies_bf16() ? sizeof(bf16) : sizeof(f32);
+}
+
+template <class Types>
+std::int64_t copy_width() {
+  const std::int64_t width = multiplied_width<typename Types::operand>();
+  return width == sizeof(typename Types::result) ? 0 : width;
+}
 
 Widths widths_of(const PolicyChoice& choice) {
   return visit_policy<Widths>(choice, [](auto path) {
     using P = typename decltype(path)::policy;
-    return Widths{sizeof(typename P::storage),
-                  sizeof(typename P::activation),
-                  sizeof(typename precisions<P, Matmul>::operand),
-                  sizeof(typename precisions<P, Attention>::operand),
-                  sizeof(typename precisions<P, Attention>::inside),
-                  P::flash};
+    return Widths{sizeof(typename P::storage), sizeof(typename P::activation), copy_width<precisions<P, Matmul>>(),
+                  copy_width<precisions<P, Conv>>(), multiplied_width<typename precisions<P, Attention>::operand>()};
   });
 }
+
+/// What allocation rounds up, small results, and what threads hold of an op while they run it.
+std::int64_t with_margin(std::int64_t bytes) { return bytes + bytes / 16 + (1 << 20); }
 
 std::int64_t linear(std::int64_t in, std::int64_t out) { return in * out + out; }
 
@@ -78,42 +94,44 @@ std::int64_t parameters(const vae::AutoencoderConfig& c, bool encoder) {
   return count;
 }
 
-/// What a component needs beside its weights, from the values alive at once in its widest place.
-std::int64_t attention_scores(const Widths& w, std::int64_t heads, std::int64_t tokens) {
-  return w.flash ? 0 : heads * tokens * tokens * w.inside;
-}
+/// Each of the following counts the tensors that are alive at once in a component's widest places.
 
 ComponentMemory transformer_memory(const ModelFolder& model, const PolicyChoice& choice, const RunSize& size) {
   const Widths w = widths_of(choice);
   const TransformerConfig& c = model.transformer;
   const std::int64_t tokens = size.t5_tokens + size.image_tokens, d = c.inner_dim();
-  // A single block holds the stream, its norm, query, key and value, and the joined result that is 5 wide; operands
-  // are cast once where they differ.
-  const std::int64_t cast = w.operand == w.activation ? 0 : 5 * w.operand;
-  const std::int64_t attention_cast = w.attention_operand == w.activation ? 0 : 3 * w.attention_operand;
-  const std::int64_t activations = tokens * d * (12 * w.activation + std::max(cast, attention_cast)) +
-                                   attention_scores(w, c.num_attention_heads, tokens) +
-                                   tokens * c.attention_head_dim * 8 +
-                                   size.pictures * size.image_tokens * c.in_channels * 8;
-  return {"transformer", parameters(c) * w.storage, activations};
+  // In a single block's attention: the stream, its norm, the joined result that is 5 wide, query, key, value, one of
+  // them rotated, and keys and values packed. In its last projection: one result less, and the joined one's copy.
+  const std::int64_t values = 11 * w.activation + std::max(2 * w.attention, 5 * w.product);
+  const std::int64_t rotary = tokens * c.attention_head_dim * 8;
+  const std::int64_t latents = size.image_tokens * (3 * size.pictures + 2) * c.in_channels * 4;
+  const std::int64_t prompts = size.pictures * (size.t5_tokens * c.joint_attention_dim + c.pooled_projection_dim) * 4;
+  return {"transformer", parameters(c) * w.storage, with_margin(tokens * d * values + rotary + latents + prompts)};
+}
+
+/// An encoder layer: the stream, its norm, then query, key, value and result with keys and values packed, or
+/// `branches` results of the feed-forward with the copy of one.
+std::int64_t encoder_values(const Widths& w, std::int64_t width, std::int64_t inner, std::int64_t feed_forward,
+                            std::int64_t branches) {
+  const std::int64_t attention = inner * (4 * w.activation + std::max(2 * w.attention, w.product));
+  const std::int64_t forward = feed_forward * (branches * w.activation + w.product);
+  return width * (4 * w.activation + w.product) + std::max(attention, forward);
 }
 
 ComponentMemory clip_memory(const ModelFolder& model, const PolicyChoice& choice, const RunSize& size) {
   const Widths w = widths_of(choice);
   const text::ClipConfig& c = model.clip;
-  return {"text_encoder", parameters(c) * w.storage,
-          size.clip_tokens * (8 * c.hidden_size + 2 * c.intermediate_size) * 4 +
-              attention_scores(w, c.num_attention_heads, size.clip_tokens)};
+  const std::int64_t values = encoder_values(w, c.hidden_size, c.hidden_size, c.intermediate_size, 2) + 4 * c.hidden_size;
+  return {"text_encoder", parameters(c) * w.storage, with_margin(size.clip_tokens * values)};
 }
 
 ComponentMemory t5_memory(const ModelFolder& model, const PolicyChoice& choice, const RunSize& size) {
   const Widths w = widths_of(choice);
   const text::T5Config& c = model.t5;
-  const std::int64_t wide = std::max(4 * c.inner(), 3 * c.d_ff);
-  return {"text_encoder_2", parameters(c) * w.storage,
-          size.t5_tokens * (4 * c.d_model + wide) * (w.activation + (w.operand == w.activation ? 0 : w.operand)) +
-              c.num_heads * size.t5_tokens * size.t5_tokens * 4 + attention_scores(w, c.num_heads, size.t5_tokens) +
-              size.pictures * size.t5_tokens * c.d_model * 4};
+  const std::int64_t values = encoder_values(w, c.d_model, c.inner(), c.d_ff, c.gated ? 3 : 2);
+  const std::int64_t bias = c.num_heads * size.t5_tokens * size.t5_tokens * 4;
+  const std::int64_t prompts = (size.pictures + 1) * size.t5_tokens * c.d_model * 4;
+  return {"text_encoder_2", parameters(c) * w.storage, with_margin(size.t5_tokens * values + bias + prompts)};
 }
 
 ComponentMemory vae_memory(const ModelFolder& model, const PolicyChoice& choice, const RunSize& size, bool encoder) {
@@ -124,17 +142,20 @@ ComponentMemory vae_memory(const ModelFolder& model, const PolicyChoice& choice,
   for (std::int64_t i = 0; i < levels; ++i) {
     const std::int64_t side = c.factor() >> i;  // pixels per latent at this level
     // A decoder's level starts with the channels of the level below, already at its own resolution.
-    const std::int64_t channels = c.block_out_channels[static_cast<std::size_t>(
-        encoder ? i : std::min(i + 1, levels - 1))];
+    const std::int64_t channels =
+        c.block_out_channels[static_cast<std::size_t>(encoder ? i : std::min(i + 1, levels - 1))];
     widest_level = std::max(widest_level, channels * side * side);
   }
-  const std::int64_t latents = size.latent_height * size.latent_width;
-  // The input of a residual block, two results inside it, and the operand of a conv in f32.
-  const std::int64_t values = widest_level * latents;
-  const std::int64_t scores = c.mid_block_add_attention ? attention_scores(w, 1, latents) : 0;
+  const std::int64_t latents = size.latent_height * size.latent_width, widest = c.block_out_channels.back();
+  // The input of a residual block and two results inside it, with the copy that a convolution multiplies.
+  const std::int64_t residual = widest_level * latents * (3 * w.activation + w.convolution);
+  const std::int64_t attention =
+      c.mid_block_add_attention ? latents * widest * (6 * w.activation + 2 * w.attention + w.product) : 0;
+  const std::int64_t pixels = latents * c.factor() * c.factor() * 3 * 12;
+  const std::int64_t packed = 9 * widest * widest * multiplied_width<bf16>();  // a convolution's weight, rearranged
+  const std::int64_t all_latents = size.pictures * latents * c.latent_channels * 12;
   return {encoder ? "vae encoder" : "vae", parameters(c, encoder) * w.storage,
-          std::max(values * (3 * w.activation + 4), scores + latents * c.block_out_channels.back() * 24) +
-              latents * c.factor() * c.factor() * 3 * 8};
+          with_margin(std::max(residual, attention) + pixels + packed + all_latents)};
 }
 
 std::string gib(std::int64_t bytes) {

@@ -37,6 +37,14 @@ InputError out_of_range(std::string_view what, const std::string& value, const s
   return InputError(std::string(what) + " is " + value + ": it must be " + range);
 }
 
+/// Throws InputError where a tokenizer can give ids that its encoder's embedding has no row for.
+void check_vocabulary(const std::filesystem::path& encoder, std::int64_t largest_id, std::int64_t vocab_size) {
+  if (largest_id >= vocab_size)
+    throw InputError((encoder / "config.json").string() + ": key 'vocab_size': is " + std::to_string(vocab_size) +
+                     ", and the tokenizer gives ids up to " + std::to_string(largest_id) +
+                     ": the tokenizer is not this encoder's");
+}
+
 /// Ids of one length, filled up with the padding id.
 std::vector<std::int32_t> padded(std::vector<std::int32_t> ids, std::int64_t length, std::int32_t padding) {
   ids.resize(static_cast<std::size_t>(length), padding);
@@ -69,6 +77,14 @@ struct FluxPipeline::Parts {
   PackedLayout layout(const Request& request) const {
     const std::int64_t factor = model.vae.factor();
     return {model.vae.latent_channels, *request.height / factor, *request.width / factor};
+  }
+  /// Throws ShapeError where latents that are given are not those of the request.
+  void check_latents(const Request& request, const std::optional<Tensor<f32>>& latents) const {
+    const PackedLayout packed = layout(request);
+    const Shape wanted{pictures(request), packed.tokens(), packed.token_channels()};
+    if (latents && !(latents->shape() == wanted))
+      throw ShapeError("latents have shape " + to_string(latents->shape()) + ", and this request needs " +
+                       to_string(wanted) + ": give latents of its size, or change --width, --height or --batch");
   }
   static std::int64_t pictures(const Request& request) {
     return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
@@ -142,13 +158,7 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::sp
                                                  const ProgressCallback& progress, Result& result) const {
   const PackedLayout packed = layout(request);
   const std::int64_t count = pictures(request);
-  if (request.latents) {
-    const Shape wanted{count, packed.tokens(), packed.token_channels()};
-    if (!(request.latents->shape() == wanted))
-      throw ShapeError("latents have shape " + to_string(request.latents->shape()) + ", and this request needs " +
-                       to_string(wanted) + ": give latents of its size, or change --width, --height or --batch");
-    return request.latents->clone();
-  }
+  if (request.latents) return request.latents->clone();
   sampling::TorchGenerator generator(request.seed);
   const Shape drawn{count, packed.channels, packed.height, packed.width};
   if (!request.image) return pack(generator.randn(drawn), count, packed);
@@ -251,6 +261,8 @@ FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentC
   ModelFolder model = ModelFolder::open(folder);
   auto clip = text::ClipTokenizer::load(model.component("tokenizer"));
   auto t5 = text::T5Tokenizer::load(model.component("tokenizer_2"));
+  check_vocabulary(model.component("text_encoder"), clip.largest_id(), model.clip.vocab_size);
+  check_vocabulary(model.component("text_encoder_2"), t5.largest_id(), model.t5.vocab_size);
   parts_ = std::make_unique<Parts>(Parts{std::move(model), choices, std::move(clip), std::move(t5)});
 }
 FluxPipeline::FluxPipeline(FluxPipeline&&) noexcept = default;
@@ -300,6 +312,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
                              " pixels) up to " + std::to_string(largest_side));
   if (!(full.strength >= 0 && full.strength <= 1))
     throw out_of_range("strength", std::to_string(full.strength), "from 0 to 1");
+  if (request.image) image::check_pixels(*request.image, "the image to start from");
   if (request.image && request.latents)
     throw InputError("an image and latents are both given to start from: give one of them");
   if (request.image && sampling::img2img_start(*full.steps, full.strength) >= *full.steps)
@@ -316,6 +329,7 @@ MemoryEstimate FluxPipeline::estimate(const Request& request) const {
 
 Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress) const {
   Request full = with_defaults(request);
+  parts_->check_latents(full, request.latents);
   const bool from_image = request.image.has_value();
   require_memory(estimate_memory(parts_->model, parts_->choices, parts_->run_size(full, from_image)),
                  parts_->choices);

@@ -40,8 +40,10 @@ TEST_CASE("a prompt's ids, padded, are what diffusers gives to its encoders") {
     INFO(folder);
     const Golden golden(folder);
     const auto pipeline = open_golden(folder, compiled_choices().front());
+    // Ids that the folder's own length cuts keep all but their end token.
     const auto starts_with = [](const std::vector<std::int32_t>& padded, const std::vector<std::int32_t>& ids) {
-      return ids.size() <= padded.size() && std::equal(ids.begin(), ids.end(), padded.begin());
+      const std::size_t compared = ids.size() <= padded.size() ? ids.size() : padded.size() - 1;
+      return std::equal(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(compared), padded.begin());
     };
     CHECK(starts_with(golden.ids("clip_ids"), pipeline.clip_tokens(golden.text("prompt"))));
     CHECK(starts_with(golden.ids("t5_ids"), pipeline.t5_tokens(golden.text("prompt"))));

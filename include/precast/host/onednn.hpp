@@ -1,4 +1,5 @@
-// oneDNN behind values that own: the one place that calls it, checks what it returns, and keeps what it compiled.
+// oneDNN behind values that own: the one place that calls it, checks what it returns, and keeps what it
+// compiled.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +24,15 @@
 
 namespace precast::host {
 
-/// The dtypes that oneDNN multiplies for us; all others widen exactly to one of them, or round to it where the policy
-/// says so.
+/// The dtypes that oneDNN multiplies for us; all others widen exactly to one of them, or round to it where
+/// the policy says so.
 template <class T>
 concept OneDnnOperand = std::is_same_v<T, f32> || std::is_same_v<T, bf16>;
 
 /// Whether oneDNN multiplies bf16 itself on this CPU (AVX-512 BF16 or AMX); else bf16 widens to f32.
 inline bool multiplies_bf16() {
-  static const bool native = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
-                             dnnl_cpu_isa_avx512_core_bf16;
+  static const bool native =
+      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
   return native;
 }
 
@@ -41,7 +42,8 @@ namespace onednn {
 inline void check(dnnl_status_t status, const std::string& doing) {
   if (status == dnnl_success) return;
   if (status == dnnl_out_of_memory)
-    throw OutOfMemory("oneDNN ran out of memory as it tried to " + doing + ": try a smaller size or another preset");
+    throw OutOfMemory("oneDNN ran out of memory as it tried to " + doing +
+                      ": try a smaller size or another preset");
   std::string reason = "status " + std::to_string(static_cast<int>(status));
   if (status == dnnl_invalid_arguments) reason = "invalid arguments";
   if (status == dnnl_unimplemented) reason = "this CPU or this version of oneDNN has no code for it";
@@ -52,7 +54,9 @@ inline void check(dnnl_status_t status, const std::string& doing) {
 template <auto Destroy>
 struct Destroyer {
   template <class T>
-  void operator()(T* handle) const { Destroy(handle); }
+  void operator()(T* handle) const {
+    Destroy(handle);
+  }
 };
 template <class Handle, auto Destroy>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroyer<Destroy>>;
@@ -112,7 +116,8 @@ struct Argument {
   const void* data;
 };
 
-/// Code that oneDNN made for one op and one set of shapes, for the thread that calls it. Any thread may call it.
+/// Code that oneDNN made for one op and one set of shapes, for the thread that calls it. Any thread may call
+/// it.
 class Primitive {
  public:
   /// `operation` is one of oneDNN's operation descriptors. `doing` completes "oneDNN could not ...".
@@ -122,12 +127,14 @@ class Primitive {
         }) {}
   /// Copies DNNL_ARG_FROM to DNNL_ARG_TO, from one layout to another.
   static Primitive reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
-    return Primitive("rearrange a tensor", [&](dnnl_primitive_desc_t* made, dnnl_primitive_attr_t attributes) {
-      return dnnl_reorder_primitive_desc_create(made, &from, engine(), &to, engine(), attributes);
-    });
+    return Primitive(
+        "rearrange a tensor", [&](dnnl_primitive_desc_t* made, dnnl_primitive_attr_t attributes) {
+          return dnnl_reorder_primitive_desc_create(made, &from, engine(), &to, engine(), attributes);
+        });
   }
 
-  /// The name of the code that oneDNN chose, "brgconv:avx512_core". Names with "ref" are loops for want of better.
+  /// The name of the code that oneDNN chose, "brgconv:avx512_core". Names with "ref" are loops for want of
+  /// better.
   std::string_view implementation() const {
     const char* name = "";
     check(dnnl_primitive_desc_query(description_.get(), dnnl_query_impl_info_str, 0, &name), "name its code");
@@ -178,8 +185,8 @@ class Primitive {
   PrimitiveHandle primitive_;
 };
 
-/// Keeps what was made for a key, the most recently used `most` of them. Safe to use from several threads; what it
-/// returned stays valid for as long as somebody holds it.
+/// Keeps what was made for a key, the most recently used `most` of them. Safe to use from several threads;
+/// what it returned stays valid for as long as somebody holds it.
 template <class Key, class Value>
 class Cache {
  public:
@@ -212,14 +219,14 @@ class Cache {
 
 }  // namespace onednn
 
-/// Memory of the calling thread that a task may use until it ends. Grows, and is kept for the next task; each `Use`
-/// is its own.
+/// Memory of the calling thread that a task may use until it ends. Grows, and is kept for the next task; each
+/// `Use` is its own.
 template <class Use>
 std::byte* thread_scratch(std::size_t bytes) {
   thread_local Buffer buffer;
   if (buffer.capacity() < bytes) {
     buffer = Buffer();
-    buffer = Buffer(bytes);
+    buffer = Buffer(bytes, MemoryPurpose::scratch);
   }
   return buffer.data();
 }

@@ -13,12 +13,16 @@
 
 namespace precast {
 
-/// How much tensor memory this process holds, in bytes. `cached` is free and ready for reuse.
+/// How much memory this process holds, in bytes.
 struct MemoryUse {
-  std::int64_t in_use = 0;
-  std::int64_t peak = 0;
-  std::int64_t cached = 0;
+  std::int64_t in_use = 0;   ///< by tensors
+  std::int64_t peak = 0;     ///< the most that tensors held at once
+  std::int64_t cached = 0;   ///< free, and ready for the next tensor of its size
+  std::int64_t scratch = 0;  ///< by threads, for the tiles they work on: kept until they end
 };
+
+/// What memory is for.
+enum class MemoryPurpose : bool { tensor, scratch };
 
 namespace detail {
 
@@ -38,14 +42,13 @@ class MemoryPool {
   MemoryPool& operator=(const MemoryPool&) = delete;
   ~MemoryPool() { release_cached(); }
 
-  /// The size that a request is rounded up to: an eighth of a power of two for large blocks.
+  /// The size that a request is rounded up to: whole cache lines, or pages where blocks are large.
   static std::size_t rounded(std::size_t bytes) {
-    std::size_t step = alignment;
-    while (step * 16 <= bytes) step *= 2;
+    const std::size_t step = bytes < smallest_cached ? alignment : 4096;
     return (bytes + step - 1) / step * step;
   }
 
-  void* allocate(std::size_t bytes) {
+  void* allocate(std::size_t bytes, MemoryPurpose purpose) {
     void* block = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -64,14 +67,14 @@ class MemoryPool {
       throw OutOfMemory("could not get " + std::to_string(bytes >> 20) +
                         " MiB of memory: close other programs, or use a smaller size or another preset");
     const std::lock_guard lock(mutex_);
-    use_.in_use += static_cast<std::int64_t>(bytes);
+    held(purpose) += static_cast<std::int64_t>(bytes);
     if (use_.in_use > use_.peak) use_.peak = use_.in_use;
     return block;
   }
 
-  void deallocate(void* block, std::size_t bytes) noexcept {
+  void deallocate(void* block, std::size_t bytes, MemoryPurpose purpose) noexcept {
     const std::lock_guard lock(mutex_);
-    use_.in_use -= static_cast<std::int64_t>(bytes);
+    held(purpose) -= static_cast<std::int64_t>(bytes);
     const auto size = static_cast<std::int64_t>(bytes);
     if (bytes >= smallest_cached && use_.cached + size <= most_cached && keeps_blocks) {
       free_.emplace(bytes, block);
@@ -101,6 +104,10 @@ class MemoryPool {
  private:
   MemoryPool() = default;
 
+  std::int64_t& held(MemoryPurpose purpose) {
+    return purpose == MemoryPurpose::tensor ? use_.in_use : use_.scratch;
+  }
+
 #if defined(__SANITIZE_ADDRESS__)
   static constexpr bool keeps_blocks = false;  // a cached block would hide a use after free
 #else
@@ -125,18 +132,22 @@ class Buffer {
  public:
   Buffer() = default;
   /// Throws OutOfMemory.
-  explicit Buffer(std::size_t bytes)
+  explicit Buffer(std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::tensor)
       : bytes_(bytes ? detail::MemoryPool::rounded(bytes) : 0),
-        data_(bytes_ ? static_cast<std::byte*>(detail::MemoryPool::instance().allocate(bytes_)) : nullptr) {}
+        data_(bytes_ ? static_cast<std::byte*>(detail::MemoryPool::instance().allocate(bytes_, purpose)) : nullptr),
+        purpose_(purpose) {}
   Buffer(Buffer&& other) noexcept
-      : bytes_(std::exchange(other.bytes_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+      : bytes_(std::exchange(other.bytes_, 0)),
+        data_(std::exchange(other.data_, nullptr)),
+        purpose_(other.purpose_) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(bytes_, other.bytes_);
     std::swap(data_, other.data_);
+    std::swap(purpose_, other.purpose_);
     return *this;
   }
   ~Buffer() {
-    if (data_) detail::MemoryPool::instance().deallocate(data_, bytes_);
+    if (data_) detail::MemoryPool::instance().deallocate(data_, bytes_, purpose_);
   }
 
   std::byte* data() const { return data_; }
@@ -146,6 +157,7 @@ class Buffer {
  private:
   std::size_t bytes_ = 0;
   std::byte* data_ = nullptr;
+  MemoryPurpose purpose_ = MemoryPurpose::tensor;
 };
 
 }  // namespace precast
