@@ -1,16 +1,16 @@
-// conv2d against float64: every kind of policy, kernels, strides and paddings, pictures on both sides of the size
-// where oneDNN's own convolution takes over, threads.
-#include <catch2/catch.hpp>
-
+// conv2d against float64: every kind of policy, kernels, strides and paddings, pictures on both sides of the
+// size where oneDNN's own convolution takes over, threads.
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-#include <precast/ops/conv.hpp>
-#include <precast/policy/presets.hpp>
+#include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 #include <support/products.hpp>
+
+#include <precast/ops/conv.hpp>
+#include <precast/policy/presets.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -27,8 +27,10 @@ const ConvShape around{.stride = 1, .pad_top = 1, .pad_left = 1, .pad_bottom = 1
 template <class Types, class X, class S>
 ExpectedSums<Types> expected_sums(const Case& c, const X& x, const Tensor<S>& weight, const Tensor<S>& bias) {
   const auto wide_x = operands<Types>(x), wide_weight = operands<Types>(weight), wide_bias = wide(bias);
-  const std::int64_t rows = (c.height + c.shape.pad_top + c.shape.pad_bottom - c.kernel_height) / c.shape.stride + 1;
-  const std::int64_t columns = (c.width + c.shape.pad_left + c.shape.pad_right - c.kernel_width) / c.shape.stride + 1;
+  const std::int64_t rows =
+      (c.height + c.shape.pad_top + c.shape.pad_bottom - c.kernel_height) / c.shape.stride + 1;
+  const std::int64_t columns =
+      (c.width + c.shape.pad_left + c.shape.pad_right - c.kernel_width) / c.shape.stride + 1;
   const std::int64_t taps = c.kernel_height * c.kernel_width;
   ExpectedSums<Types> sums;
   for (std::int64_t pixel = 0; pixel < c.batch * rows * columns; ++pixel)
@@ -39,14 +41,16 @@ ExpectedSums<Types> expected_sums(const Case& c, const X& x, const Tensor<S>& we
           const std::int64_t y = pixel / columns % rows * c.shape.stride + i - c.shape.pad_top;
           const std::int64_t z = pixel % columns * c.shape.stride + j - c.shape.pad_left;
           if (y < 0 || y >= c.height || z < 0 || z >= c.width) continue;
-          const double* from = wide_x.data() + ((pixel / columns / rows * c.height + y) * c.width + z) * c.channels;
+          const double* from =
+              wide_x.data() + ((pixel / columns / rows * c.height + y) * c.width + z) * c.channels;
           const double* with = wide_weight.data() + f * c.channels * taps + i * c.kernel_width + j;
           for (std::int64_t k = 0; k < c.channels; ++k) {
             sum += from[k] * with[k * taps];
             magnitude += std::abs(from[k] * with[k * taps]);
           }
         }
-      sums.add(sum, magnitude, taps * c.channels, wide_bias.empty() ? 0 : wide_bias[static_cast<std::size_t>(f)]);
+      sums.add(sum, magnitude, taps * c.channels,
+               wide_bias.empty() ? 0 : wide_bias[static_cast<std::size_t>(f)]);
     }
   return sums;
 }
@@ -54,7 +58,7 @@ ExpectedSums<Types> expected_sums(const Case& c, const X& x, const Tensor<S>& we
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const auto& [height, width] : {std::pair{1, 1}, {5, 3}, {31, 33}, {34, 35}, {45, 47}})
-    for (const auto& [channels, features] : {std::pair{1, 1}, {3, 5}, {17, 3}, {4, 64}, {16, 65}})
+    for (const auto& [channels, features] : {std::pair{1, 1}, {3, 5}, {17, 3}, {4, 64}, {5, 128}, {16, 65}})
       for (const std::int64_t stride : {1, 2}) {
         const bool large = height > 30;
         if (large && channels == 1) continue;
@@ -72,8 +76,8 @@ std::vector<Case> cases() {
 }
 
 template <class P, class X>
-auto run(const Case& c, const X& x, const Tensor<typename P::storage>& weight, const Tensor<typename P::storage>& bias,
-         Activate activate = Activate::none) {
+auto run(const Case& c, const X& x, const Tensor<typename P::storage>& weight,
+         const Tensor<typename P::storage>& bias, Activate activate = Activate::none) {
   return conv2d<P>(x, ConvWeight<P>(weight, bias.values()), c.shape, activate);
 }
 
@@ -86,10 +90,12 @@ TEMPLATE_LIST_TEST_CASE("conv2d is within its bound of float64", "[conv]", Produ
   using T = typename Types::result;
   std::uint32_t seed = 1;
   for (const Case& c : cases()) {
-    CAPTURE(c.batch, c.height, c.width, c.channels, c.features, c.kernel_height, c.kernel_width, c.shape.stride);
+    CAPTURE(c.batch, c.height, c.width, c.channels, c.features, c.kernel_height, c.kernel_width,
+            c.shape.stride);
     const Shape weight_shape{c.features, c.channels, c.kernel_height, c.kernel_width};
     const auto x = random_tensor<T>({c.batch, c.height, c.width, c.channels}, ++seed);
-    const auto weight = random_tensor<S>(weight_shape, ++seed, 0.3), bias = random_tensor<S>({c.features}, ++seed);
+    const auto weight = random_tensor<S>(weight_shape, ++seed, 0.3),
+               bias = random_tensor<S>({c.features}, ++seed);
     REQUIRE(expected_sums<Types>(c, x, weight, bias).outside(run<P>(c, x, weight, bias)) == "");
   }
 }
@@ -100,7 +106,8 @@ TEMPLATE_LIST_TEST_CASE("conv2d rounds a sum that is exact in f32 exactly once",
   using S = typename Types::storage;
   using T = typename Types::result;
   if (!std::is_same_v<typename Types::accumulate, f32>) return;
-  for (const Case& c : {Case{1, 7, 9, 40, 70, 3, 3, around}, {1, 40, 41, 40, 20, 3, 3, around}, {2, 9, 9, 50, 9, 1, 1, {}}}) {
+  for (const Case& c :
+       {Case{1, 7, 9, 40, 70, 3, 3, around}, {1, 40, 41, 40, 20, 3, 3, around}, {2, 9, 9, 50, 9, 1, 1, {}}}) {
     CAPTURE(c.height, c.width);
     const auto weight = random_integers<S>({c.features, c.channels, c.kernel_height, c.kernel_width}, 2);
     const auto bias = random_integers<S>({c.features}, 3);
@@ -118,14 +125,16 @@ TEMPLATE_TEST_CASE("conv2d applies activations before its one rounding", "[conv]
   for (const std::int64_t height : {6, 60})
     for (const Activate activate : {Activate::silu, Activate::gelu_tanh, Activate::relu}) {
       const Case c{1, height, 30, 12, 33, 3, 3, around};
-      const auto x = random_tensor<T>({1, height, 30, 12}, 1), weight = random_tensor<T>({33, 12, 3, 3}, 2, 0.2);
+      const auto x = random_tensor<T>({1, height, 30, 12}, 1),
+                 weight = random_tensor<T>({33, 12, 3, 3}, 2, 0.2);
       const auto bias = random_tensor<T>({33}, 3);
-      REQUIRE(expected_sums<precisions<P, Conv>>(c, x, weight, bias).outside(run<P>(c, x, weight, bias, activate), activate) == "");
+      REQUIRE(expected_sums<precisions<P, Conv>>(c, x, weight, bias)
+                  .outside(run<P>(c, x, weight, bias, activate), activate) == "");
     }
 }
 
-TEMPLATE_TEST_CASE("conv2d reads pixels that lie apart", "[conv]", Policy<Storage<f32>>, Policy<Storage<bf16>>,
-                   Policy<Storage<f16>>) {
+TEMPLATE_TEST_CASE("conv2d reads pixels that lie apart", "[conv]", Policy<Storage<f32>>,
+                   Policy<Storage<bf16>>, Policy<Storage<f16>>) {
   using P = TestType;
   using T = typename P::storage;
   for (const std::int64_t height : {5, 50}) {
@@ -156,11 +165,13 @@ TEST_CASE("inf and NaN reach only the pixels whose patch holds them", "[conv]") 
     for (std::int64_t y = 0; y < height; ++y)
       for (std::int64_t z = 0; z < 32; ++z)
         for (std::int64_t f = 0; f < 6; ++f)
-          REQUIRE(std::isnan(to_double(result.data()[(y * 32 + z) * 6 + f])) == (std::abs(y - 3) <= 1 && std::abs(z - 5) <= 1));
+          REQUIRE(std::isnan(to_double(result.data()[(y * 32 + z) * 6 + f])) ==
+                  (std::abs(y - 3) <= 1 && std::abs(z - 5) <= 1));
   }
 }
 
-TEST_CASE("a result of conv2d above the range becomes inf, or the largest number where the policy saturates", "[conv]") {
+TEST_CASE("a result of conv2d above the range becomes inf, or the largest number where the policy saturates",
+          "[conv]") {
   using Saturating = Policy<Storage<f16>, Overflow<Saturate>>;
   for (const std::int64_t height : {4, 64}) {
     Tensor<f16> x({1, height, 32, 4}), weight({2, 4, 1, 2});
@@ -181,7 +192,8 @@ TEST_CASE("a convolution's weight is filled in order, in the order of files", "[
     REQUIRE(rows.columns() == 6);
     next = first + rows.rows();
     for (std::int64_t r = 0; r < rows.rows(); ++r)
-      for (std::size_t i = 0; i < 6; ++i) rows.row(r)[i] = static_cast<f32>((first + r) * 10) + static_cast<f32>(i);
+      for (std::size_t i = 0; i < 6; ++i)
+        rows.row(r)[i] = static_cast<f32>((first + r) * 10) + static_cast<f32>(i);
   });
   REQUIRE(next == 100);
   REQUIRE(weight.bytes() == 100 * 6 * 4);
@@ -198,7 +210,8 @@ TEST_CASE("conv2d takes no pictures, and refuses shapes that do not fit", "[conv
   REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{8, 8, 4}), weight, around), ShapeError);
   REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 2, 8, 4}), weight), ShapeError);
   REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 0}), ShapeError);
-  REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 1, .pad_top = -1}), ShapeError);
+  REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 1, .pad_top = -1}),
+                    ShapeError);
   REQUIRE_THROWS_AS(ConvWeight<P>(Tensor<f32>(Shape{5, 4, 3})), ShapeError);
   REQUIRE_THROWS_AS(ConvWeight<P>(Tensor<f32>(Shape{5, 0, 3, 3})), ShapeError);
   REQUIRE_THROWS_AS(ConvWeight<P>(random_tensor<f32>({5, 4, 3, 3}, 1), std::vector<f32>(4)), ShapeError);

@@ -1,16 +1,17 @@
-// linear and matmul against float64: every kind of policy, odd shapes, views, overflow, threads, and what is reported.
-#include <catch2/catch.hpp>
-
+// linear and matmul against float64: every kind of policy, odd shapes, views, overflow, threads, and what is
+// reported.
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+#include <support/products.hpp>
+
 #include <precast/ops/linear.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/policy/presets.hpp>
-#include <support/arrays.hpp>
-#include <support/products.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -54,12 +55,14 @@ TEMPLATE_LIST_TEST_CASE("linear is within its bound of float64", "[linear]", Pro
           const auto x = random_tensor<typename Types::result>({rows, columns}, ++seed, scale);
           const auto weight = random_tensor<S>({features, columns}, ++seed, 1 / std::sqrt(columns));
           const auto bias = random_tensor<S>({features}, ++seed);
-          REQUIRE(expected_sums<Types>(x, weight, bias).outside(linear<P>(x, LinearWeight<P>(weight, bias.values()))) == "");
+          REQUIRE(expected_sums<Types>(x, weight, bias)
+                      .outside(linear<P>(x, LinearWeight<P>(weight, bias.values()))) == "");
         }
       }
 }
 
-TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once", "[linear]", ProductPolicies) {
+TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once", "[linear]",
+                        ProductPolicies) {
   using P = TestType;
   using Types = precisions<P, Matmul>;
   using S = typename Types::storage;
@@ -69,7 +72,8 @@ TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once",
       for (const std::int64_t features : {2, 64, 200}) {
         CAPTURE(rows, columns, features);
         const auto x = random_integers<typename Types::result>({rows, columns}, 1);
-        const auto weight = random_integers<S>({features, columns}, 2), bias = random_integers<S>({features}, 3);
+        const auto weight = random_integers<S>({features, columns}, 2),
+                   bias = random_integers<S>({features}, 3);
         const auto expected = expected_sums<Types>(x, weight, bias);
         const LinearWeight<P> packed(weight, bias.values());
         REQUIRE(expected.inexact(linear<P>(x, packed)) == "");
@@ -78,7 +82,8 @@ TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once",
       }
 }
 
-TEMPLATE_TEST_CASE("a narrow Accumulate rounds every addition", "[linear]", (Policy<Storage<f16>, Accumulate<f16>>),
+TEMPLATE_TEST_CASE("a narrow Accumulate rounds every addition", "[linear]",
+                   (Policy<Storage<f16>, Accumulate<f16>>),
                    (Policy<Storage<bf16>, Accumulate<bf16>, Activation<f32>>),
                    (Policy<Storage<f32>, Compute<f16>, Accumulate<tf32>, Activation<f32>>),
                    (Policy<Storage<fp8_e5m2>, Accumulate<fp8_e5m2>, Activation<f32>>)) {
@@ -95,8 +100,10 @@ TEMPLATE_TEST_CASE("a narrow Accumulate rounds every addition", "[linear]", (Pol
       for (std::size_t k = 0; k < 300; ++k)
         sum = from_double<Sum>(to_double(sum) + wide_x[i / 70 * 300 + k] * wide_weight[i % 70 * 300 + k]);
       const double expected = to_double(from_double<typename Types::result>(to_double(sum)));
-      if (std::isnan(expected)) REQUIRE(std::isnan(result[i]));
-      else REQUIRE(result[i] == expected);
+      if (std::isnan(expected))
+        REQUIRE(std::isnan(result[i]));
+      else
+        REQUIRE(result[i] == expected);
     }
   }
 }
@@ -107,8 +114,8 @@ TEMPLATE_TEST_CASE("linear applies activations before its one rounding", "[linea
   using Types = precisions<P, Matmul>;
   using T = typename Types::storage;
   for (const std::int64_t rows : {2, 70})
-    for (const Activate activate : {Activate::none, Activate::gelu_tanh, Activate::gelu_erf, Activate::quick_gelu,
-                                    Activate::silu, Activate::relu}) {
+    for (const Activate activate : {Activate::none, Activate::gelu_tanh, Activate::gelu_erf,
+                                    Activate::quick_gelu, Activate::silu, Activate::relu}) {
       CAPTURE(rows, to_string(activate));
       const auto x = random_tensor<T>({rows, 100}, 5), weight = random_tensor<T>({150, 100}, 6, 0.3);
       const auto bias = random_tensor<T>({150}, 7);
@@ -143,14 +150,18 @@ TEMPLATE_TEST_CASE("inf and NaN stay in their rows", "[linear]", Policy<Storage<
       for (std::int64_t f = 0; f < 70; ++f) {
         const double value = result[static_cast<std::size_t>(r * 70 + f)];
         const double factor = to_double(weight.data()[f * 50 + 7]);
-        if (r == 2 || (r == 1 && factor == 0)) REQUIRE(std::isnan(value));
-        else if (r == 1) REQUIRE(value == (factor > 0 ? inf : -inf));
-        else REQUIRE(std::isfinite(value));
+        if (r == 2 || (r == 1 && factor == 0))
+          REQUIRE(std::isnan(value));
+        else if (r == 1)
+          REQUIRE(value == (factor > 0 ? inf : -inf));
+        else
+          REQUIRE(std::isfinite(value));
       }
   }
 }
 
-TEST_CASE("a result above the range becomes inf, or the largest number where the policy saturates", "[linear]") {
+TEST_CASE("a result above the range becomes inf, or the largest number where the policy saturates",
+          "[linear]") {
   for (const std::int64_t rows : {1, 20}) {
     auto x = random_integers<f16>({rows, 64}, 1);
     for (f16& value : x.values()) value = from_double<f16>(2000);
@@ -225,7 +236,8 @@ TEST_CASE("a linear weight is filled in order, in place, once", "[linear]") {
   REQUIRE(next == 150);
   REQUIRE(weight.bytes() == 150 * 7 * 2);
   REQUIRE(weight.bias().empty());
-  for (std::int64_t r = 0; r < 150; ++r) REQUIRE(to_double(weight.weight().row(r)[6]) == static_cast<double>(r));
+  for (std::int64_t r = 0; r < 150; ++r)
+    REQUIRE(to_double(weight.weight().row(r)[6]) == static_cast<double>(r));
 }
 
 TEST_CASE("linear refuses shapes that do not fit", "[linear]") {
@@ -249,10 +261,12 @@ TEMPLATE_LIST_TEST_CASE("matmul of two tensors follows its definition", "[matmul
     for (const std::int64_t columns : {1, 70})
       for (const std::int64_t features : {1, 67}) {
         CAPTURE(rows, columns, features);
-        const auto a = random_tensor<T>({rows / 2 + 1, 2, columns}, 1), b = random_tensor<T>({columns, features}, 2);
+        const auto a = random_tensor<T>({rows / 2 + 1, 2, columns}, 1),
+                   b = random_tensor<T>({columns, features}, 2);
         Tensor<T> turned({features, columns});
         for (std::int64_t k = 0; k < columns; ++k)
-          for (std::int64_t n = 0; n < features; ++n) turned.data()[n * columns + k] = b.data()[k * features + n];
+          for (std::int64_t n = 0; n < features; ++n)
+            turned.data()[n * columns + k] = b.data()[k * features + n];
         const auto expected = expected_sums<Types>(a, turned, Tensor<T>());
         const auto result = matmul<P>(a, b);
         REQUIRE(result.shape() == Shape{rows / 2 + 1, 2, features});

@@ -1,5 +1,5 @@
-// Convolution on the host. Large pictures go to oneDNN's convolution in bands of rows; for all others the patches of a
-// block of pixels, as rows, are multiplied with the weight.
+// Convolution on the host. Large pictures go to oneDNN's convolution in bands of rows; for all others the
+// patches of a block of pixels, as rows, are multiplied with the weight.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,8 @@ void gather_patch(View<const X> x, const ConvSizes& sizes, std::int64_t pixel, M
     }
     std::fill_n(patch, first * channels, Multiplied{});
     std::fill_n(patch + last * channels, run - last * channels, Multiplied{});
-    const X* const from = x.data() + ((picture * sizes.height + y) * sizes.width + left + first) * x.row_stride();
+    const X* const from =
+        x.data() + ((picture * sizes.height + y) * sizes.width + left + first) * x.row_stride();
     if (x.row_stride() == channels) {
       copy(from, (last - first) * channels, patch + first * channels);
     } else {
@@ -54,7 +55,7 @@ void gather_patch(View<const X> x, const ConvSizes& sizes, std::int64_t pixel, M
 
 template <class Types, OneDnnOperand Multiplied, class X>
 void conv_of_patches(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
-                  const Epilogue& epilogue, View<typename Types::result> out) {
+                     const Epilogue& epilogue, View<typename Types::result> out) {
   constexpr std::int64_t pixels_per_block = 256;
   const std::int64_t columns = sizes.patch();
   const PanelProduct<Types, Multiplied> product(weight, epilogue, sizes.pixels(), columns, pixels_per_block);
@@ -70,7 +71,8 @@ void conv_of_patches(View<const X> x, View<const typename Types::storage> weight
 
 }  // namespace detail
 
-/// out [pixels, features] = activate(patches of x times weight [features, kernel_height * kernel_width * channels]^T
+/// out [pixels, features] = activate(patches of x times weight [features, kernel_height * kernel_width *
+/// channels]^T
 /// + bias), with the rounding of `matmul_transposed`. Shapes must fit; ops check them.
 template <class Types, class X>
 void conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
@@ -84,7 +86,8 @@ void conv(View<const X> x, View<const typename Types::storage> weight, const Con
       if (detail::conv_in_bands<Types, Multiplied>(x, weight, sizes, epilogue, out)) return;
     detail::conv_of_patches<Types, Multiplied>(x, weight, sizes, epilogue, out);
   };
-  if constexpr (std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::operand, bf16>)
+  if constexpr (std::is_same_v<typename Types::accumulate, f32> &&
+                std::is_same_v<typename Types::operand, bf16>)
     if (multiplies_bf16()) return multiply(bf16{});
   multiply(f32{});
 }

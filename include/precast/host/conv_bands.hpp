@@ -1,5 +1,5 @@
-// Convolution of large pictures: oneDNN's own, on bands of rows. The weight is rearranged for it at each call, which
-// for thousands of pixels costs less than it saves, and keeps one copy of the weights in memory.
+// Convolution of large pictures: oneDNN's own, on bands of rows. The weight is rearranged for it at each
+// call, which for thousands of pixels costs less than it saves, and keeps one copy of the weights in memory.
 #pragma once
 
 #include <algorithm>
@@ -58,35 +58,41 @@ onednn::Primitive band_conv(const ConvSizes& sizes, std::int64_t features, const
   const auto dst = onednn::strided(dnnl_f32, {1, features, rows.out_rows, out_width},
                                    {rows.out_rows * out_width * features, 1, out_width * features, features});
   const std::int64_t strides[2] = {sizes.stride, sizes.stride};
-  const std::int64_t before[2] = {rows.pad_top, sizes.pad_left}, after[2] = {rows.pad_bottom, pad_right(sizes)};
+  const std::int64_t before[2] = {rows.pad_top, sizes.pad_left},
+                     after[2] = {rows.pad_bottom, pad_right(sizes)};
   dnnl_convolution_desc_t operation;
-  onednn::check(dnnl_convolution_forward_desc_init(&operation, dnnl_forward_inference, dnnl_convolution_direct, &src,
-                                                   &weights, nullptr, &dst, strides, before, after),
-                doing);
+  onednn::check(
+      dnnl_convolution_forward_desc_init(&operation, dnnl_forward_inference, dnnl_convolution_direct, &src,
+                                         &weights, nullptr, &dst, strides, before, after),
+      doing);
   return onednn::Primitive(&operation, doing);
 }
 
-/// Everything that oneDNN compiled for one convolution: the middle band, whose layout of the weight all others take,
-/// and the bands that differ from it.
+/// Everything that oneDNN compiled for one convolution: the middle band, whose layout of the weight all
+/// others take, and the bands that differ from it.
 template <OneDnnOperand T>
 class BandConv {
  public:
   BandConv(const ConvSizes& sizes, std::int64_t features, std::int64_t rows_per_band)
-      : sizes_(sizes), rows_per_band_(rows_per_band),
-        middle_(band_conv<T>(sizes, features,
-                             {rows_per_band, 0, (rows_per_band - 1) * sizes.stride + sizes.kernel_height, 0, 0},
-                             onednn::any_layout(onednn::data_type<T>, {features, sizes.channels, sizes.kernel_height,
-                                                                       sizes.kernel_width}))) {
+      : sizes_(sizes),
+        rows_per_band_(rows_per_band),
+        middle_(band_conv<T>(
+            sizes, features,
+            {rows_per_band, 0, (rows_per_band - 1) * sizes.stride + sizes.kernel_height, 0, 0},
+            onednn::any_layout(onednn::data_type<T>,
+                               {features, sizes.channels, sizes.kernel_height, sizes.kernel_width}))) {
     for (std::int64_t band = 0; band < bands(); ++band) {
       const BandRows rows = rows_of(band);
-      const bool known = std::ranges::any_of(others_, [&](const auto& other) { return same(other.first, rows); });
+      const bool known =
+          std::ranges::any_of(others_, [&](const auto& other) { return same(other.first, rows); });
       if (known || is_middle(rows)) continue;
       others_.emplace_back(rows, band_conv<T>(sizes, features, rows, weight_layout()));
     }
     const auto slow = [](const onednn::Primitive& primitive) {
       return primitive.implementation().find("ref") != std::string_view::npos;
     };
-    fast_ = !slow(middle_) && std::ranges::none_of(others_, [&](const auto& other) { return slow(other.second); });
+    fast_ = !slow(middle_) &&
+            std::ranges::none_of(others_, [&](const auto& other) { return slow(other.second); });
   }
 
   /// Whether oneDNN has more than plain loops for it.
@@ -125,10 +131,10 @@ std::shared_ptr<const BandConv<T>> band_conv_for(const ConvSizes& sizes, std::in
                                                  std::int64_t rows_per_band) {
   using Key = std::array<std::int64_t, 12>;
   static onednn::Cache<Key, BandConv<T>> cache(128);
-  return cache.find_or_make({sizes.height, sizes.width, sizes.channels, sizes.kernel_height, sizes.kernel_width,
-                             sizes.stride, sizes.pad_top, sizes.pad_left, sizes.out_height, sizes.out_width, features,
-                             rows_per_band},
-                            [&] { return BandConv<T>(sizes, features, rows_per_band); });
+  return cache.find_or_make(
+      {sizes.height, sizes.width, sizes.channels, sizes.kernel_height, sizes.kernel_width, sizes.stride,
+       sizes.pad_top, sizes.pad_left, sizes.out_height, sizes.out_width, features, rows_per_band},
+      [&] { return BandConv<T>(sizes, features, rows_per_band); });
 }
 
 /// A weight [features, kernel_height, kernel_width, channels] in another layout.
@@ -147,9 +153,9 @@ Buffer rearranged_weight(const T* weight, std::int64_t features, const ConvSizes
     return part;
   };
   const dnnl_memory_desc_t first_layout = layout_of(0);
-  const auto from = onednn::strided(onednn::data_type<T>,
-                                    {group, sizes.channels, sizes.kernel_height, sizes.kernel_width},
-                                    {columns, 1, sizes.kernel_width * sizes.channels, sizes.channels});
+  const auto from =
+      onednn::strided(onednn::data_type<T>, {group, sizes.channels, sizes.kernel_height, sizes.kernel_width},
+                      {columns, 1, sizes.kernel_width * sizes.channels, sizes.channels});
   const auto reorder = onednn::Primitive::reorder(from, first_layout);
   parallel_for(features / group, [&](std::int64_t task) {
     const auto offset = layout_of(task * group).offset0 - first_layout.offset0;
@@ -168,11 +174,12 @@ bool conv_in_bands(View<const X> x, View<const typename Types::storage> weight, 
   using Operand = typename Types::operand;
   const std::int64_t features = weight.rows();
   const BandRows last = band_rows(sizes, sizes.out_height - 1, 1);
-  const bool zeros_only_at_edges = sizes.pad_top < sizes.kernel_height && last.pad_bottom < sizes.kernel_height &&
-                                   sizes.pad_left < sizes.kernel_width && pad_right(sizes) < sizes.kernel_width;
+  const bool zeros_only_at_edges =
+      sizes.pad_top < sizes.kernel_height && last.pad_bottom < sizes.kernel_height &&
+      sizes.pad_left < sizes.kernel_width && pad_right(sizes) < sizes.kernel_width;
   if (sizes.out_height * sizes.out_width < fewest_pixels || !zeros_only_at_edges) return false;
-  const std::int64_t rows_per_band =
-      std::min(sizes.out_height, std::clamp<std::int64_t>(tile_bytes / (sizes.out_width * features * 4), 4, 8));
+  const std::int64_t rows_per_band = std::min(
+      sizes.out_height, std::clamp<std::int64_t>(tile_bytes / (sizes.out_width * features * 4), 4, 8));
   const auto bands = band_conv_for<Multiplied>(sizes, features, rows_per_band);
   if (!bands->fast()) return false;
 
@@ -188,8 +195,8 @@ bool conv_in_bands(View<const X> x, View<const typename Types::storage> weight, 
     const void* src = x.data() + first_pixel * x.row_stride();
     if (!in_place) {
       const std::int64_t pixels = rows.in_rows * sizes.width;
-      auto* const copy = reinterpret_cast<Multiplied*>(
-          thread_scratch<PatchScratch>(static_cast<std::size_t>(pixels * sizes.channels) * sizeof(Multiplied)));
+      auto* const copy = reinterpret_cast<Multiplied*>(thread_scratch<PatchScratch>(
+          static_cast<std::size_t>(pixels * sizes.channels) * sizeof(Multiplied)));
       for (std::int64_t p = 0; p < pixels; ++p)
         operand_row<Operand, Types::saturate>(
             x.row(first_pixel + p),
@@ -197,8 +204,8 @@ bool conv_in_bands(View<const X> x, View<const typename Types::storage> weight, 
       src = copy;
     }
     const std::int64_t pixels = rows.out_rows * sizes.out_width;
-    auto* const tile =
-        reinterpret_cast<f32*>(thread_scratch<TileScratch>(static_cast<std::size_t>(pixels * features) * sizeof(f32)));
+    auto* const tile = reinterpret_cast<f32*>(
+        thread_scratch<TileScratch>(static_cast<std::size_t>(pixels * features) * sizeof(f32)));
     conv({{DNNL_ARG_SRC, &conv.argument(DNNL_ARG_SRC), src},
           {DNNL_ARG_WEIGHTS, &conv.argument(DNNL_ARG_WEIGHTS), rearranged.data()},
           {DNNL_ARG_DST, &conv.argument(DNNL_ARG_DST), tile}},

@@ -5,7 +5,8 @@
 
 namespace precast::host {
 
-/// The sizes of a convolution: from [batch, height, width, channels] to [batch, out_height, out_width, features].
+/// The sizes of a convolution: from [batch, height, width, channels] to [batch, out_height, out_width,
+/// features].
 struct ConvSizes {
   std::int64_t batch, height, width, channels;
   std::int64_t kernel_height, kernel_width, stride, pad_top, pad_left;

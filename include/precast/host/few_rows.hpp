@@ -21,10 +21,11 @@ using DotLanes = f32 __attribute__((vector_size(lanes * sizeof(f32))));
 
 inline void load(const f32* from, DotLanes& to) { std::memcpy(&to, from, sizeof to); }
 
-/// Adds the dot products of Rows rows of x with four rows of weights, over `count` columns, to sums[row][feature].
+/// Adds the dot products of Rows rows of x with four rows of weights, over `count` columns, to
+/// sums[row][feature].
 template <int Rows>
-void add_dots(const f32* x, std::int64_t x_stride, const std::array<const f32*, 4>& weights, std::int64_t count,
-              f32* sums, std::int64_t sums_stride) {
+void add_dots(const f32* x, std::int64_t x_stride, const std::array<const f32*, 4>& weights,
+              std::int64_t count, f32* sums, std::int64_t sums_stride) {
   DotLanes partial[Rows][4] = {};
   std::int64_t k = 0;
   for (; k + lanes <= count; k += lanes) {
@@ -78,7 +79,8 @@ void few_rows_product(View<const f32> x, View<const Storage> weights, f32* sums,
         }
       }
       const auto add = [&]<int Rows>(std::integral_constant<int, Rows>, std::int64_t row) {
-        detail::add_dots<Rows>(x.data() + row * x.row_stride() + k, x.row_stride(), rows, count, group_sums[row], 4);
+        detail::add_dots<Rows>(x.data() + row * x.row_stride() + k, x.row_stride(), rows, count,
+                               group_sums[row], 4);
       };
       std::int64_t row = 0;
       for (; row + 4 <= x.rows(); row += 4) add(std::integral_constant<int, 4>{}, row);

@@ -39,8 +39,8 @@ void few_rows_matmul(View<const X> x, View<const typename Types::storage> weight
   parallel_for((features + panel - 1) / panel, [&](std::int64_t task) {
     const std::int64_t first = task * panel, count = std::min(panel, features - first);
     f32 tile[most_few_rows * panel];
-    few_rows_product<typename Types::operand, Types::saturate>(operands.view(), weight.rows_between(first, count),
-                                                               tile, panel);
+    few_rows_product<typename Types::operand, Types::saturate>(
+        operands.view(), weight.rows_between(first, count), tile, panel);
     store_tile<Types>(tile, panel, first, epilogue,
                       out.rows_between(0, out.rows()).columns_between(first, count));
   });
@@ -48,9 +48,9 @@ void few_rows_matmul(View<const X> x, View<const typename Types::storage> weight
 
 }  // namespace detail
 
-/// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are rounded to
-/// Types::operand, products are summed in Types::accumulate, and results are rounded to Types::result once. Shapes
-/// must fit; ops check them.
+/// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
+/// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
+/// Types::result once. Shapes must fit; ops check them.
 template <class Types, class X>
 void matmul_transposed(View<const X> x, View<const typename Types::storage> weight, const Epilogue& epilogue,
                        View<typename Types::result> out) {

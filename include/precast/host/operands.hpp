@@ -1,4 +1,5 @@
-// Operands: values as a product takes them, rounded to the policy's format and held in a dtype that is multiplied here.
+// Operands: values as a product takes them, rounded to the policy's format and held in a dtype that is
+// multiplied here.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@ namespace precast::host {
 
 /// Whether values of From are operands as they lie in memory, where products multiply Multiplied.
 template <class Operand, class Multiplied, class From>
-inline constexpr bool are_operands = std::is_same_v<From, Multiplied> && widens_exactly<Operand, From>;
+inline constexpr bool are_operands = std::is_same_v<From, Multiplied>&& widens_exactly<Operand, From>;
 
-/// Rounds values to Operand, and holds them as Multiplied, exactly. Saturating policies clamp here as they do at
-/// every other rounding.
+/// Rounds values to Operand, and holds them as Multiplied, exactly. Saturating policies clamp here as they do
+/// at every other rounding.
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype From>
 void operand_row(std::span<const From> from, std::span<Multiplied> to) {
   if constexpr (widens_exactly<Operand, From>) {

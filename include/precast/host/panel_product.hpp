@@ -1,5 +1,5 @@
-// Blocks of rows times panels of weights: the unit of work of matmul and convolution. A block is finished and rounded
-// once while it is in the cache.
+// Blocks of rows times panels of weights: the unit of work of matmul and convolution. A block is finished and
+// rounded once while it is in the cache.
 #pragma once
 
 #include <algorithm>
@@ -30,20 +30,23 @@ struct Epilogue {
 
 namespace detail {
 
-/// Features of the weight that are multiplied at a time. The weight stays as files have it, row by row: oneDNN
-/// rearranges a panel as it multiplies it, which for hundreds of rows costs some percent against a weight that was
-/// rearranged beforehand, and lets few rows, other dtypes and views share it.
+/// Features of the weight that are multiplied at a time. The weight stays as files have it, row by row:
+/// oneDNN rearranges a panel as it multiplies it, which for hundreds of rows costs some percent against a
+/// weight that was rearranged beforehand, and lets few rows, other dtypes and views share it.
 constexpr std::int64_t features_per_panel(std::int64_t features, std::int64_t columns, bool in_place) {
-  // A wide panel reads x less often, but is worth it only where it leaves enough tasks, and fits the cache widened.
+  // A wide panel reads x less often, but is worth it only where it leaves enough tasks, and fits the cache
+  // widened.
   const bool wide = features >= 1536 && (in_place || columns <= 4096);
   return std::min<std::int64_t>(features, wide ? 128 : 64);
 }
 
-/// Rows of x that are multiplied at a time. Measured: for few columns, rows and panel stay in the nearest caches; for
-/// many, more rows rearrange the panel less often, until they leave the last cache. Fewer where tasks are few.
+/// Rows of x that are multiplied at a time. Measured: for few columns, rows and panel stay in the nearest
+/// caches; for many, more rows rearrange the panel less often, until they leave the last cache. Fewer where
+/// tasks are few.
 constexpr std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, std::int64_t panels) {
   constexpr std::int64_t enough_tasks = 16, fewest = 128;
-  const std::int64_t near = columns < 2048 ? 256 : std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
+  const std::int64_t near =
+      columns < 2048 ? 256 : std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
   const std::int64_t shares = (enough_tasks + panels - 1) / panels;
   const std::int64_t most = std::min(near, std::max(fewest, (rows + shares - 1) / shares));
   const std::int64_t blocks = (rows + most - 1) / most;
@@ -56,8 +59,9 @@ struct OneDnnScratch;
 
 /// dst [rows, features] in f32 = src [rows, columns] weights [features, columns]^T.
 template <OneDnnOperand T>
-std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int64_t features, std::int64_t columns,
-                                                    std::int64_t src_stride, std::int64_t weight_stride) {
+std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int64_t features,
+                                                    std::int64_t columns, std::int64_t src_stride,
+                                                    std::int64_t weight_stride) {
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
   static onednn::Cache<Key, onednn::Primitive> cache(512);
   return cache.find_or_make({rows, features, columns, src_stride, weight_stride}, [&] {
@@ -74,8 +78,8 @@ std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int6
 
 }  // namespace detail
 
-/// Finishes a tile of f32 sums, one for each value of `out`, and stores it: the one rounding of the results. `tile` is
-/// overwritten. The columns of `out` are features from `first_feature` on.
+/// Finishes a tile of f32 sums, one for each value of `out`, and stores it: the one rounding of the results.
+/// `tile` is overwritten. The columns of `out` are features from `first_feature` on.
 template <class Types>
 void store_tile(f32* tile, std::int64_t tile_stride, std::int64_t first_feature, const Epilogue& epilogue,
                 View<typename Types::result> out) {
@@ -101,11 +105,14 @@ class PanelProduct {
   using Operand = typename Types::operand;
   using Accumulate = typename Types::accumulate;
 
-  /// `rows` rows will come in blocks, which lie `src_stride` apart. `most_in_block` limits the blocks; 0: as suits
-  /// the weight.
-  PanelProduct(View<const Storage> weight, const Epilogue& epilogue, std::int64_t rows, std::int64_t src_stride,
-               std::int64_t most_in_block = 0)
-      : weight_(weight), epilogue_(epilogue), rows_(rows), src_stride_(src_stride),
+  /// `rows` rows will come in blocks, which lie `src_stride` apart. `most_in_block` limits the blocks; 0: as
+  /// suits the weight.
+  PanelProduct(View<const Storage> weight, const Epilogue& epilogue, std::int64_t rows,
+               std::int64_t src_stride, std::int64_t most_in_block = 0)
+      : weight_(weight),
+        epilogue_(epilogue),
+        rows_(rows),
+        src_stride_(src_stride),
         panel_(detail::features_per_panel(weight.rows(), weight.columns(), in_place)),
         block_(most_in_block ? std::min(most_in_block, rows)
                              : detail::rows_per_block(rows, weight.columns(), panels())) {
@@ -124,9 +131,10 @@ class PanelProduct {
   std::int64_t first_row(std::int64_t block) const { return block * block_; }
   std::int64_t rows_of(std::int64_t block) const { return std::min(block_, rows_ - block * block_); }
 
-  /// Multiplies a block with a panel and stores the results where they belong in `out` [rows, features]. `src` is the
-  /// block's first row. Different (block, panel) may run at the same time.
-  void run(std::int64_t block, std::int64_t panel, const Multiplied* src, View<typename Types::result> out) const {
+  /// Multiplies a block with a panel and stores the results where they belong in `out` [rows, features].
+  /// `src` is the block's first row. Different (block, panel) may run at the same time.
+  void run(std::int64_t block, std::int64_t panel, const Multiplied* src,
+           View<typename Types::result> out) const {
     const std::int64_t first = panel * panel_, features = std::min(panel_, weight_.rows() - first);
     const std::int64_t rows = rows_of(block);
     const Multiplied* const weights = operands_of(first, features);
@@ -163,7 +171,8 @@ class PanelProduct {
         const std::span<Multiplied> row(operands + (in_onednn ? f : features) * columns(), count);
         operand_row<Operand, Types::saturate>(weight_.row(first + f), row);
         if constexpr (!in_onednn)
-          for (std::int64_t k = 0; k < columns(); ++k) operands[k * features + f] = row[static_cast<std::size_t>(k)];
+          for (std::int64_t k = 0; k < columns(); ++k)
+            operands[k * features + f] = row[static_cast<std::size_t>(k)];
       }
       return operands;
     }

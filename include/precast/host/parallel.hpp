@@ -1,5 +1,5 @@
-// parallel_for: tasks on a small pool of threads. Which task does what is fixed by shapes, so bits never depend on
-// the number of threads.
+// parallel_for: tasks on a small pool of threads. Which task does what is fixed by shapes, so bits never
+// depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,8 @@ void omp_set_num_threads(int) noexcept;
 
 namespace precast::host {
 
-/// Lets oneDNN, whose Debian build threads with OpenMP, use only the thread that calls it, for as long as it lives.
+/// Lets oneDNN, whose Debian build threads with OpenMP, use only the thread that calls it, for as long as it
+/// lives.
 class OneOpenMpThread {
  public:
   OneOpenMpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -53,8 +54,8 @@ inline void relax() {
 #endif
 }
 
-/// Runs one job at a time. A task is handed out by moving `ticket_` on, which holds the job's number and the next
-/// task: a worker that wakes up late compares against a number that has passed and takes nothing.
+/// Runs one job at a time. A task is handed out by moving `ticket_` on, which holds the job's number and the
+/// next task: a worker that wakes up late compares against a number that has passed and takes nothing.
 class ThreadPool {
  public:
   using Task = void (*)(void* context, std::int64_t task);
@@ -74,7 +75,8 @@ class ThreadPool {
 
   void set_threads(int count) {
     if (count < 1 || count > most_threads)
-      throw Error("cannot run on " + std::to_string(count) + " threads: choose 1 to " + std::to_string(most_threads));
+      throw Error("cannot run on " + std::to_string(count) + " threads: choose 1 to " +
+                  std::to_string(most_threads));
     if (inside_parallel_for) throw Error("the number of threads cannot change inside a parallel_for");
     const std::lock_guard running(running_);
     if (count == threads()) return;
@@ -109,9 +111,11 @@ class ThreadPool {
  private:
   static constexpr std::uint64_t closed = 0xffff'ffff;
   static constexpr std::uint64_t one_job = std::uint64_t{1} << 32;
-  static constexpr int spins = 4000;  // some tens of microseconds: longer than the serial part between two ops
+  static constexpr int spins =
+      4000;  // some tens of microseconds: longer than the serial part between two ops
 
-  ThreadPool() : threads_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_threads)) {}
+  ThreadPool()
+      : threads_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_threads)) {}
 
   static std::uint64_t job_number(std::uint64_t ticket) { return ticket & ~closed; }
 
@@ -222,10 +226,11 @@ inline int threads() { return detail::ThreadPool::instance().threads(); }
 /// Changes it. Throws Error for fewer than 1 or more than 1024, and inside a parallel_for.
 inline void set_threads(int count) { detail::ThreadPool::instance().set_threads(count); }
 
-/// Calls `body(task)` once for each task in [0, tasks), on any thread and in any order, and returns when all are
-/// done. Cut work into tasks by its shape, never by the number of threads: then results have the same bits for any
-/// number. Inside a task, a further parallel_for runs its tasks one after another. What a task throws is thrown here
-/// (of several, the lowest task's that ran), and tasks that have not started are dropped.
+/// Calls `body(task)` once for each task in [0, tasks), on any thread and in any order, and returns when all
+/// are done. Cut work into tasks by its shape, never by the number of threads: then results have the same
+/// bits for any number. Inside a task, a further parallel_for runs its tasks one after another. What a task
+/// throws is thrown here (of several, the lowest task's that ran), and tasks that have not started are
+/// dropped.
 template <class Body>
 void parallel_for(std::int64_t tasks, Body&& body) {
   if (tasks <= 0) return;

@@ -11,8 +11,9 @@
 
 namespace precast::host {
 
-/// sum + product, rounded once to T, as f32. `sum` is a T and `product` is exact in f32: the f32 sum is rounded to
-/// odd (Boldo and Melquiond 2008), so that rounding it again to T is as good as rounding the real sum.
+/// sum + product, rounded once to T, as f32. `sum` is a T and `product` is exact in f32: the f32 sum is
+/// rounded to odd (Boldo and Melquiond 2008), so that rounding it again to T is as good as rounding the real
+/// sum.
 template <ScalarDtype T>
 inline f32 add_rounded(f32 sum, f32 product) {
   const f32 nearest = sum + product;
@@ -25,8 +26,8 @@ inline f32 add_rounded(f32 sum, f32 product) {
   return detail::convert_one<f32, false>(detail::convert_one<T, false>(odd));
 }
 
-/// sums[f] = x . weights[f], added up one by one in order with each sum rounded to Accumulate. x and weights are f32
-/// operands; weights lie transposed, [columns, features].
+/// sums[f] = x . weights[f], added up one by one in order with each sum rounded to Accumulate. x and weights
+/// are f32 operands; weights lie transposed, [columns, features].
 template <ScalarDtype Accumulate>
 void rounded_sums(const f32* x, const f32* weights, std::int64_t columns, std::int64_t features, f32* sums) {
   std::fill_n(sums, features, 0.0f);

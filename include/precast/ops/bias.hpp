@@ -1,4 +1,5 @@
-// bias_in_f32: the bias of a linear layer or a convolution, stored in the policy's storage and held in f32, exactly.
+// bias_in_f32: the bias of a linear layer or a convolution, stored in the policy's storage and held in f32,
+// exactly.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,14 @@
 
 namespace precast::detail {
 
-/// Widens a bias, which is empty or has one value for each of `features`. Throws ShapeError for any other number.
+/// Widens a bias, which is empty or has one value for each of `features`. Throws ShapeError for any other
+/// number.
 template <ScalarDtype Storage>
 Tensor<f32> bias_in_f32(std::span<const Storage> bias, std::int64_t features) {
   const auto count = static_cast<std::int64_t>(bias.size());
   if (count != 0 && count != features)
-    throw ShapeError("a bias of " + std::to_string(count) + " does not fit a weight of " + std::to_string(features) +
-                     " output features");
+    throw ShapeError("a bias of " + std::to_string(count) + " does not fit a weight of " +
+                     std::to_string(features) + " output features");
   Tensor<f32> wide(Shape{count});
   host::convert_row<f32>(bias, wide.values());
   return wide;

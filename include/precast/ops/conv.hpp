@@ -38,63 +38,70 @@ class ConvWeight {
   static constexpr std::int64_t rows_per_fill = 64;
 
   /// Calls `fill(first_row, View<Storage> rows)` for one group of output channels after another: each row is
-  /// [in_channels, kernel_height, kernel_width]. `bias` may be empty. Throws ShapeError for sizes below 1, or a bias
-  /// of another size.
+  /// [in_channels, kernel_height, kernel_width]. `bias` may be empty. Throws ShapeError for sizes below 1, or
+  /// a bias of another size.
   template <class Fill>
-    requires std::is_invocable_v<Fill&, std::int64_t, View<Storage>>
-  ConvWeight(std::int64_t out_channels, std::int64_t in_channels, std::int64_t kernel_height,
-             std::int64_t kernel_width, Fill&& fill, std::span<const Storage> bias = {})
-      : in_channels_(in_channels), kernel_height_(kernel_height), kernel_width_(kernel_width),
-        weight_(not_empty({out_channels, kernel_height, kernel_width, in_channels})),
-        bias_(detail::bias_in_f32(bias, out_channels)) {
-    const std::int64_t taps = kernel_height * kernel_width, columns = taps * in_channels;
-    Tensor<Storage> rows(Shape{std::min(rows_per_fill, out_channels), columns});
-    for (std::int64_t first = 0; first < out_channels; first += rows_per_fill) {
-      const View<Storage> group = rows.view().rows_between(0, std::min(rows_per_fill, out_channels - first));
-      fill(first, group);
-      for (std::int64_t r = 0; r < group.rows(); ++r)
-        for (std::int64_t tap = 0; tap < taps; ++tap)
-          for (std::int64_t c = 0; c < in_channels; ++c)
-            weight_.data()[(first + r) * columns + tap * in_channels + c] =
-                group.data()[r * columns + c * taps + tap];
+    requires std::is_invocable_v<Fill&, std::int64_t, View<Storage>> ConvWeight(
+        std::int64_t out_channels, std::int64_t in_channels, std::int64_t kernel_height,
+        std::int64_t kernel_width, Fill&& fill, std::span<const Storage> bias = {})
+        : in_channels_(in_channels),
+          kernel_height_(kernel_height),
+          kernel_width_(kernel_width),
+          weight_(not_empty({out_channels, kernel_height, kernel_width, in_channels})),
+          bias_(detail::bias_in_f32(bias, out_channels)) {
+      const std::int64_t taps = kernel_height * kernel_width, columns = taps * in_channels;
+      Tensor<Storage> rows(Shape{std::min(rows_per_fill, out_channels), columns});
+      for (std::int64_t first = 0; first < out_channels; first += rows_per_fill) {
+        const View<Storage> group =
+            rows.view().rows_between(0, std::min(rows_per_fill, out_channels - first));
+        fill(first, group);
+        for (std::int64_t r = 0; r < group.rows(); ++r)
+          for (std::int64_t tap = 0; tap < taps; ++tap)
+            for (std::int64_t c = 0; c < in_channels; ++c)
+              weight_.data()[(first + r) * columns + tap * in_channels + c] =
+                  group.data()[r * columns + c * taps + tap];
+      }
     }
-  }
-  /// Copies a weight [out_channels, in_channels, kernel_height, kernel_width].
-  explicit ConvWeight(View<const Storage> weight, std::span<const Storage> bias = {})
-      : ConvWeight(
-            four(weight.shape())[0], weight.shape()[1], weight.shape()[2], weight.shape()[3],
-            [&](std::int64_t first, View<Storage> rows) {
-              const auto from = weight.values().subspan(static_cast<std::size_t>(first * rows.columns()),
-                                                        static_cast<std::size_t>(rows.elements()));
-              std::ranges::copy(from, rows.data());
-            },
-            bias) {}
+    /// Copies a weight [out_channels, in_channels, kernel_height, kernel_width].
+    explicit ConvWeight(View<const Storage> weight, std::span<const Storage> bias = {})
+        : ConvWeight(
+              four(weight.shape())[0], weight.shape()[1], weight.shape()[2], weight.shape()[3],
+              [&](std::int64_t first, View<Storage> rows) {
+                const auto from = weight.values().subspan(static_cast<std::size_t>(first * rows.columns()),
+                                                          static_cast<std::size_t>(rows.elements()));
+                std::ranges::copy(from, rows.data());
+              },
+              bias) {}
 
-  std::int64_t out_channels() const { return weight_.shape()[0]; }
-  std::int64_t in_channels() const { return in_channels_; }
-  std::int64_t kernel_height() const { return kernel_height_; }
-  std::int64_t kernel_width() const { return kernel_width_; }
-  /// [out_channels, kernel_height * kernel_width * in_channels].
-  View<const Storage> weight() const {
-    return weight_.view().reshaped({out_channels(), kernel_height_ * kernel_width_ * in_channels_});
-  }
-  /// In f32, exactly; empty where the layer has none.
-  std::span<const f32> bias() const { return bias_.values(); }
-  std::int64_t bytes() const { return bytes_for<Storage>(weight_.elements()) + bytes_for<f32>(bias_.elements()); }
+    std::int64_t out_channels() const { return weight_.shape()[0]; }
+    std::int64_t in_channels() const { return in_channels_; }
+    std::int64_t kernel_height() const { return kernel_height_; }
+    std::int64_t kernel_width() const { return kernel_width_; }
+    /// [out_channels, kernel_height * kernel_width * in_channels].
+    View<const Storage> weight() const {
+      return weight_.view().reshaped({out_channels(), kernel_height_ * kernel_width_ * in_channels_});
+    }
+    /// In f32, exactly; empty where the layer has none.
+    std::span<const f32> bias() const { return bias_.values(); }
+    std::int64_t bytes() const {
+      return bytes_for<Storage>(weight_.elements()) + bytes_for<f32>(bias_.elements());
+    }
 
- private:
-  static const Shape& four(const Shape& shape) {
-    if (shape.rank() != 4) throw ShapeError("a convolution's weight has four dimensions, not " + to_string(shape));
-    return shape;
-  }
-  static Shape not_empty(const Shape& shape) {
-    if (shape.elements() == 0) throw ShapeError("a convolution's weight of shape " + to_string(shape) + " is empty");
-    return shape;
-  }
+   private:
+    static const Shape& four(const Shape& shape) {
+      if (shape.rank() != 4)
+        throw ShapeError("a convolution's weight has four dimensions, not " + to_string(shape));
+      return shape;
+    }
+    static Shape not_empty(const Shape& shape) {
+      if (shape.elements() == 0)
+        throw ShapeError("a convolution's weight of shape " + to_string(shape) + " is empty");
+      return shape;
+    }
 
-  std::int64_t in_channels_, kernel_height_, kernel_width_;
-  Tensor<Storage> weight_;
-  Tensor<f32> bias_;
+    std::int64_t in_channels_, kernel_height_, kernel_width_;
+    Tensor<Storage> weight_;
+    Tensor<f32> bias_;
 };
 
 namespace detail {
@@ -105,29 +112,37 @@ host::ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const Co
     throw ShapeError("conv2d: " + to_string(x) + " is not [batch, height, width, " +
                      std::to_string(weight.in_channels()) + "]");
   if (shape.stride < 1 || std::min({shape.pad_top, shape.pad_left, shape.pad_bottom, shape.pad_right}) < 0)
-    throw ShapeError("conv2d: a stride of " + std::to_string(shape.stride) + " or a negative padding makes no sense");
+    throw ShapeError("conv2d: a stride of " + std::to_string(shape.stride) +
+                     " or a negative padding makes no sense");
   const std::int64_t height = x[1] + shape.pad_top + shape.pad_bottom;
   const std::int64_t width = x[2] + shape.pad_left + shape.pad_right;
   if (height < weight.kernel_height() || width < weight.kernel_width())
     throw ShapeError("conv2d: a kernel of " + std::to_string(weight.kernel_height()) + " x " +
-                     std::to_string(weight.kernel_width()) + " does not fit into " + to_string(x) + ", padded to " +
-                     std::to_string(height) + " x " + std::to_string(width));
-  return {.batch = x[0], .height = x[1], .width = x[2], .channels = x[3],
-          .kernel_height = weight.kernel_height(), .kernel_width = weight.kernel_width(),
-          .stride = shape.stride, .pad_top = shape.pad_top, .pad_left = shape.pad_left,
+                     std::to_string(weight.kernel_width()) + " does not fit into " + to_string(x) +
+                     ", padded to " + std::to_string(height) + " x " + std::to_string(width));
+  return {.batch = x[0],
+          .height = x[1],
+          .width = x[2],
+          .channels = x[3],
+          .kernel_height = weight.kernel_height(),
+          .kernel_width = weight.kernel_width(),
+          .stride = shape.stride,
+          .pad_top = shape.pad_top,
+          .pad_left = shape.pad_left,
           .out_height = (height - weight.kernel_height()) / shape.stride + 1,
           .out_width = (width - weight.kernel_width()) / shape.stride + 1};
 }
 
 }  // namespace detail
 
-/// x [batch, height, width, in_channels] -> activate(x * W + b) [batch, out_height, out_width, out_channels], where
-/// out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1. Operands are rounded to the policy's
-/// operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results rounded once.
-/// Throws ShapeError where shapes do not fit.
+/// x [batch, height, width, in_channels] -> activate(x * W + b) [batch, out_height, out_width, out_channels],
+/// where out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1. Operands are rounded to
+/// the policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32,
+/// results rounded once. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X>
 Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight<P>& weight,
-                                                    const ConvShape& shape = {}, Activate activate = Activate::none) {
+                                                    const ConvShape& shape = {},
+                                                    Activate activate = Activate::none) {
   const auto in = as_view(x);
   const host::ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
   return detail::run_op<Conv, precisions<P, Conv>>(

@@ -26,46 +26,50 @@ class LinearWeight {
   /// How many rows `fill` is asked for at a time.
   static constexpr std::int64_t rows_per_fill = 64;
 
-  /// Calls `fill(first_row, View<Storage> rows)` for one group of rows after another, which writes them in place, so
-  /// that a weight that is being loaded is never in memory twice. `bias` may be empty. Throws ShapeError for sizes
-  /// below 1, or a bias of another size.
+  /// Calls `fill(first_row, View<Storage> rows)` for one group of rows after another, which writes them in
+  /// place, so that a weight that is being loaded is never in memory twice. `bias` may be empty. Throws
+  /// ShapeError for sizes below 1, or a bias of another size.
   template <class Fill>
-    requires std::is_invocable_v<Fill&, std::int64_t, View<Storage>>
-  LinearWeight(std::int64_t out_features, std::int64_t in_features, Fill&& fill, std::span<const Storage> bias = {})
-      : weight_(not_empty({out_features, in_features})), bias_(detail::bias_in_f32(bias, out_features)) {
-    for (std::int64_t first = 0; first < out_features; first += rows_per_fill)
-      fill(first, weight_.view().rows_between(first, std::min(rows_per_fill, out_features - first)));
-  }
-  /// Copies a weight [out_features, in_features].
-  explicit LinearWeight(View<const Storage> weight, std::span<const Storage> bias = {})
-      : LinearWeight(
-            weight.rows(), weight.columns(),
-            [&](std::int64_t first, View<Storage> rows) {
-              for (std::int64_t r = 0; r < rows.rows(); ++r)
-                std::ranges::copy(weight.row(first + r), rows.row(r).begin());
-            },
-            bias) {}
+    requires std::is_invocable_v<Fill&, std::int64_t, View<Storage>> LinearWeight(
+        std::int64_t out_features, std::int64_t in_features, Fill&& fill, std::span<const Storage> bias = {})
+        : weight_(not_empty({out_features, in_features})), bias_(detail::bias_in_f32(bias, out_features)) {
+      for (std::int64_t first = 0; first < out_features; first += rows_per_fill)
+        fill(first, weight_.view().rows_between(first, std::min(rows_per_fill, out_features - first)));
+    }
+    /// Copies a weight [out_features, in_features].
+    explicit LinearWeight(View<const Storage> weight, std::span<const Storage> bias = {})
+        : LinearWeight(
+              weight.rows(), weight.columns(),
+              [&](std::int64_t first, View<Storage> rows) {
+                for (std::int64_t r = 0; r < rows.rows(); ++r)
+                  std::ranges::copy(weight.row(first + r), rows.row(r).begin());
+              },
+              bias) {}
 
-  std::int64_t out_features() const { return weight_.rows(); }
-  std::int64_t in_features() const { return weight_.columns(); }
-  View<const Storage> weight() const { return weight_; }
-  /// In f32, exactly; empty where the layer has none.
-  std::span<const f32> bias() const { return bias_.values(); }
-  std::int64_t bytes() const { return bytes_for<Storage>(weight_.elements()) + bytes_for<f32>(bias_.elements()); }
+    std::int64_t out_features() const { return weight_.rows(); }
+    std::int64_t in_features() const { return weight_.columns(); }
+    View<const Storage> weight() const { return weight_; }
+    /// In f32, exactly; empty where the layer has none.
+    std::span<const f32> bias() const { return bias_.values(); }
+    std::int64_t bytes() const {
+      return bytes_for<Storage>(weight_.elements()) + bytes_for<f32>(bias_.elements());
+    }
 
- private:
-  static Shape not_empty(const Shape& shape) {
-    if (shape.elements() == 0) throw ShapeError("a linear weight of shape " + to_string(shape) + " is empty");
-    return shape;
-  }
+   private:
+    static Shape not_empty(const Shape& shape) {
+      if (shape.elements() == 0)
+        throw ShapeError("a linear weight of shape " + to_string(shape) + " is empty");
+      return shape;
+    }
 
-  Tensor<Storage> weight_;
-  Tensor<f32> bias_;
+    Tensor<Storage> weight_;
+    Tensor<f32> bias_;
 };
 
-/// out = activate(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the policy's
-/// operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results rounded once. Rows
-/// of `out` may lie apart; `out` must not overlap x. Throws ShapeError where shapes do not fit.
+/// out = activate(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
+/// policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results
+/// rounded once. Rows of `out` may lie apart; `out` must not overlap x. Throws ShapeError where shapes do not
+/// fit.
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, View<typename precisions<P, Matmul>::result> out,
                  Activate activate = Activate::none) {

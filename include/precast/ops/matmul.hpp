@@ -21,22 +21,25 @@ using with_storage = Precisions<Right, typename Types::operand, typename Types::
 
 }  // namespace detail
 
-/// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype, sums kept in
-/// its accumulate dtype, results rounded once. Throws ShapeError where shapes do not fit, or K is 0.
+/// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype,
+/// sums kept in its accumulate dtype, results rounded once. Throws ShapeError where shapes do not fit, or K
+/// is 0.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, const B& b) {
   const auto left = as_view(a);
   const auto right = as_view(b);
   if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
-    detail::shapes_do_not_fit("matmul_transposed", left.shape(), right.shape(), "are not [..., M, K] and [N, K]");
+    detail::shapes_do_not_fit("matmul_transposed", left.shape(), right.shape(),
+                              "are not [..., M, K] and [N, K]");
   return detail::run_op<Matmul, precisions<P, Matmul>>(
       "matmul", left.shape().with_back(right.rows()), [&]<class Types>(Types, auto out) {
-        host::matmul_transposed<detail::with_storage<Types, value_type_of<B>>>(left, right, host::Epilogue{}, out);
+        host::matmul_transposed<detail::with_storage<Types, value_type_of<B>>>(left, right, host::Epilogue{},
+                                                                               out);
       });
 }
 
-/// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is turned over first, which costs 1/M of
-/// the product.
+/// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is turned over first, which costs
+/// 1/M of the product.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
   const auto left = as_view(a);
