@@ -127,7 +127,8 @@ const std::vector<BadValue> bad_values{
     {vae_config, "scaling_factor", 0},
     {vae_config, "scaling_factor", "0.36"},
     {vae_config, "shift_factor", "x"},
-    {vae_config, "down_block_types", std::vector<std::string>{"DownEncoderBlock2D", "AttnDownEncoderBlock2D"}},
+    {vae_config, "down_block_types",
+     std::vector<std::string>{"DownEncoderBlock2D", "AttnDownEncoderBlock2D"}},
     {scheduler_config, "_class_name", "DDIMScheduler"},
     {scheduler_config, "shift", 0},
     {scheduler_config, "shift", "3"},
@@ -138,10 +139,19 @@ const std::vector<BadValue> bad_values{
 };
 
 /// Files that are gone, or hold something else.
-const std::vector<std::string> needed_files{
-    "model_index.json", transformer_config, transformer_weights, clip_config, clip_weights,
-    t5_config,          t5_weights,         vae_config,          vae_weights, scheduler_config,
-    "tokenizer/vocab.json", "tokenizer/merges.txt", "tokenizer_2/spiece.model"};
+const std::vector<std::string> needed_files{"model_index.json",
+                                            transformer_config,
+                                            transformer_weights,
+                                            clip_config,
+                                            clip_weights,
+                                            t5_config,
+                                            t5_weights,
+                                            vae_config,
+                                            vae_weights,
+                                            scheduler_config,
+                                            "tokenizer/vocab.json",
+                                            "tokenizer/merges.txt",
+                                            "tokenizer_2/spiece.model"};
 
 struct BadWeights {
   std::string what, file;
@@ -170,37 +180,66 @@ std::function<void(RawTensors&)> as_integers(const std::string& name) {
 }
 
 const std::vector<BadWeights> bad_weights{
-    {"a block's weight is missing", transformer_weights, without("transformer_blocks.1.attn.to_q.weight"),
+    {"a block's weight is missing",
+     transformer_weights,
+     without("transformer_blocks.1.attn.to_q.weight"),
      {"transformer", "'transformer_blocks.1.attn.to_q.weight'", "missing"}},
-    {"a bias is missing", transformer_weights, without("single_transformer_blocks.0.proj_out.bias"),
+    {"a bias is missing",
+     transformer_weights,
+     without("single_transformer_blocks.0.proj_out.bias"),
      {"transformer", "'single_transformer_blocks.0.proj_out.bias'", "missing"}},
-    {"the guidance embedder is missing", transformer_weights,
-     without("time_text_embed.guidance_embedder.linear_1.weight"), {"guidance_embedder.linear_1.weight", "missing"}},
-    {"a weight is transposed", transformer_weights, resized("context_embedder.weight", {22, 16}),
+    {"the guidance embedder is missing",
+     transformer_weights,
+     without("time_text_embed.guidance_embedder.linear_1.weight"),
+     {"guidance_embedder.linear_1.weight", "missing"}},
+    {"a weight is transposed",
+     transformer_weights,
+     resized("context_embedder.weight", {22, 16}),
      {"transformer", "'context_embedder.weight'", "[22, 16]", "[16, 22]"}},
-    {"a weight has a dimension more", transformer_weights, resized("proj_out.weight", {16, 16, 1}),
+    {"a weight has a dimension more",
+     transformer_weights,
+     resized("proj_out.weight", {16, 16, 1}),
      {"'proj_out.weight'", "[16, 16, 1]", "[16, 16]"}},
-    {"a weight is empty", transformer_weights, resized("x_embedder.weight", {0, 16}),
+    {"a weight is empty",
+     transformer_weights,
+     resized("x_embedder.weight", {0, 16}),
      {"'x_embedder.weight'", "[0, 16]"}},
-    {"a weight holds integers", transformer_weights, as_integers("x_embedder.weight"),
+    {"a weight holds integers",
+     transformer_weights,
+     as_integers("x_embedder.weight"),
      {"'x_embedder.weight'", "I64"}},
-    {"CLIP's tokens are missing", clip_weights, without("text_model.embeddings.token_embedding.weight"),
+    {"CLIP's tokens are missing",
+     clip_weights,
+     without("text_model.embeddings.token_embedding.weight"),
      {"text_encoder", "embeddings.token_embedding.weight", "missing"}},
-    {"CLIP has other positions", clip_weights, resized("text_model.embeddings.position_embedding.weight", {40, 18}),
+    {"CLIP has other positions",
+     clip_weights,
+     resized("text_model.embeddings.position_embedding.weight", {40, 18}),
      {"text_encoder", "position_embedding.weight", "[40, 18]", "[77, 18]"}},
-    {"CLIP's norm holds integers", clip_weights, as_integers("text_model.final_layer_norm.weight"),
+    {"CLIP's norm holds integers",
+     clip_weights,
+     as_integers("text_model.final_layer_norm.weight"),
      {"text_encoder", "'text_model.final_layer_norm.weight'", "I64"}},
     {"T5's tokens are missing", t5_weights, without("shared.weight"), {"text_encoder_2", "missing"}},
-    {"T5's relative bias is missing", t5_weights,
+    {"T5's relative bias is missing",
+     t5_weights,
      without("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
      {"text_encoder_2", "relative_attention_bias.weight", "missing"}},
-    {"T5's projection is of another size", t5_weights, resized("encoder.block.1.layer.1.DenseReluDense.wo.weight", {22, 40}),
+    {"T5's projection is of another size",
+     t5_weights,
+     resized("encoder.block.1.layer.1.DenseReluDense.wo.weight", {22, 40}),
      {"text_encoder_2", "'encoder.block.1.layer.1.DenseReluDense.wo.weight'", "[22, 40]", "[22, 48]"}},
-    {"a decoder's conv is missing", vae_weights, without("decoder.up_blocks.0.resnets.1.conv2.weight"),
+    {"a decoder's conv is missing",
+     vae_weights,
+     without("decoder.up_blocks.0.resnets.1.conv2.weight"),
      {"vae", "'decoder.up_blocks.0.resnets.1.conv2.weight'", "missing"}},
-    {"a decoder's kernel is of another size", vae_weights, resized("decoder.conv_out.weight", {3, 4, 1, 1}),
+    {"a decoder's kernel is of another size",
+     vae_weights,
+     resized("decoder.conv_out.weight", {3, 4, 1, 1}),
      {"vae", "'decoder.conv_out.weight'", "[3, 4, 1, 1]", "[3, 4, 3, 3]"}},
-    {"an encoder's norm is missing", vae_weights, without("encoder.conv_norm_out.bias"),
+    {"an encoder's norm is missing",
+     vae_weights,
+     without("encoder.conv_norm_out.bias"),
      {"vae", "'encoder.conv_norm_out.bias'", "missing"}},
 };
 
@@ -219,8 +258,10 @@ TEST_CASE("a config's value that makes no sense is named with its file and key")
     // Some mistakes show only beside another config, which may be the one that is named.
     check_complaint(folder.path(), {".json: key '"});
     const std::string message = complaint(folder.path());
-    CHECK((message.find(bad.file) != std::string::npos || message.find(transformer_config) != std::string::npos));
-    CHECK((message.find(bad.key) != std::string::npos || message.find("axes_dims_rope") != std::string::npos ||
+    CHECK((message.find(bad.file) != std::string::npos ||
+           message.find(transformer_config) != std::string::npos));
+    CHECK((message.find(bad.key) != std::string::npos ||
+           message.find("axes_dims_rope") != std::string::npos ||
            message.find("norm_num_groups") != std::string::npos));
   }
 }
@@ -260,8 +301,8 @@ TEST_CASE("a file that is missing, empty, cut short or something else is named")
 }
 
 TEST_CASE("a component's folder that is missing is named, and so is the model's") {
-  for (const char* component : {"transformer", "text_encoder", "text_encoder_2", "vae", "scheduler", "tokenizer",
-                                "tokenizer_2"}) {
+  for (const char* component :
+       {"transformer", "text_encoder", "text_encoder_2", "vae", "scheduler", "tokenizer", "tokenizer_2"}) {
     INFO(component);
     const DamagedFolder folder(golden_model("dev_f32"));
     folder.remove(component);
@@ -285,8 +326,9 @@ TEST_CASE("more layers than there are weights for are missed, and configs of ano
   deeper.set(transformer_config, "num_layers", 3);
   check_complaint(deeper.path(), {"'transformer_blocks.2.", "missing"});
   const DamagedFolder swapped(golden_model("dev_f32"));
-  std::filesystem::copy(golden_model("dev_f16") / "transformer", swapped.path() / "transformer",
-                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy(
+      golden_model("dev_f16") / "transformer", swapped.path() / "transformer",
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   check_complaint(swapped.path(), {transformer_config, "in_channels"});
   const DamagedFolder weights(golden_model("dev_f32"));
   std::filesystem::copy_file(golden_model("dev_f16") / vae_weights, weights.path() / vae_weights,

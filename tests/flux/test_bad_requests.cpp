@@ -37,8 +37,12 @@ const std::vector<BadRequest> bad_requests{
     {"negative batch", [](auto& r) { r.batch = -1; }, {"batch", "-1"}},
     {"huge batch", [](auto& r) { r.batch = std::numeric_limits<int>::max(); }, {"batch"}},
     {"negative guidance", [](auto& r) { r.guidance = -1; }, {"guidance"}},
-    {"guidance that is no number", [](auto& r) { r.guidance = std::numeric_limits<double>::quiet_NaN(); }, {"guidance"}},
-    {"infinite guidance", [](auto& r) { r.guidance = std::numeric_limits<double>::infinity(); }, {"guidance"}},
+    {"guidance that is no number",
+     [](auto& r) { r.guidance = std::numeric_limits<double>::quiet_NaN(); },
+     {"guidance"}},
+    {"infinite guidance",
+     [](auto& r) { r.guidance = std::numeric_limits<double>::infinity(); },
+     {"guidance"}},
     {"no sequence", [](auto& r) { r.max_sequence_length = 0; }, {"sequence", "0"}},
     {"a long sequence", [](auto& r) { r.max_sequence_length = 513; }, {"sequence", "513", "512"}},
     {"strength 0", [](auto& r) { r.image = grey(40, 24), r.strength = 0; }, {"strength"}},
@@ -47,13 +51,29 @@ const std::vector<BadRequest> bad_requests{
     {"strength that is no number",
      [](auto& r) { r.image = grey(40, 24), r.strength = std::numeric_limits<double>::quiet_NaN(); },
      {"strength"}},
-    {"strength too small for a step", [](auto& r) { r.image = grey(40, 24), r.strength = 0; }, {"strength", "steps"}},
+    {"strength too small for a step",
+     [](auto& r) { r.image = grey(40, 24), r.strength = 1e-30; },
+     {"strength", "steps"}},
     {"an empty image", [](auto& r) { r.image = grey(0, 0); }, {"image"}},
-    {"an image without its pixels", [](auto& r) { r.image = image::Image{40, 24, {}}; }, {"image"}},
-    {"latents of another size", [](auto& r) { r.latents = Tensor<f32>(Shape{1, 61, 16}); }, {"latents", "[1, 61, 16]", "[1, 60, 16]"}},
-    {"latents of another batch", [](auto& r) { r.latents = Tensor<f32>(Shape{2, 60, 16}); }, {"latents", "[2, 60, 16]"}},
+    {"an image without its pixels",
+     [](auto& r) {
+       r.image = image::Image{40, 24, {}};
+     },
+     {"image"}},
+    {"latents of another size",
+     [](auto& r) {
+       r.latents = Tensor<f32>(Shape{1, 61, 16});
+     },
+     {"latents", "[1, 61, 16]", "[1, 60, 16]"}},
+    {"latents of another batch",
+     [](auto& r) {
+       r.latents = Tensor<f32>(Shape{2, 60, 16});
+     },
+     {"latents", "[2, 60, 16]"}},
     {"latents and an image",
-     [](auto& r) { r.image = grey(40, 24), r.latents = Tensor<f32>(Shape{1, 60, 16}); },
+     [](auto& r) {
+       r.image = grey(40, 24), r.latents = Tensor<f32>(Shape{1, 60, 16});
+     },
      {"image", "latents"}},
 };
 

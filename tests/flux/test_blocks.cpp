@@ -19,7 +19,8 @@ using P = presets::Quality;
 constexpr double largest_error = 1e-5;
 
 /// silu(time + guidance + pooled text), from the parts that TransformerModel is made of.
-Tensor<f32> conditioning_of(const Golden& golden, const nn::Parameters& root, const flux::TransformerConfig& config) {
+Tensor<f32> conditioning_of(const Golden& golden, const nn::Parameters& root,
+                            const flux::TransformerConfig& config) {
   const nn::Parameters place = root / "time_text_embed";
   const auto number = [&](const char* name, f32 value) {
     const flux::Embedder<P> embedder(place / name, 256, config.inner_dim());
@@ -37,9 +38,10 @@ Tensor<f32> conditioning_of(const Golden& golden, const nn::Parameters& root, co
 void check_streams(const Golden& golden, const Tensor<f32>& x, std::int64_t text, const std::string& block) {
   INFO(block);
   const View<const f32> all = x;
-  CHECK(relative_error(all.rows_between(0, text).values(), golden.tensor(block + ".text").values()) <= largest_error);
-  CHECK(relative_error(all.rows_between(text, x.rows() - text).values(), golden.tensor(block + ".image").values()) <=
+  CHECK(relative_error(all.rows_between(0, text).values(), golden.tensor(block + ".text").values()) <=
         largest_error);
+  CHECK(relative_error(all.rows_between(text, x.rows() - text).values(),
+                       golden.tensor(block + ".image").values()) <= largest_error);
 }
 
 }  // namespace

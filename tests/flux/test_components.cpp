@@ -49,7 +49,8 @@ TEST_CASE("CLIP's hidden states and pooled embedding are transformers'") {
     const auto clip = flux::load_clip(choice, model.clip, source);
     const text::ClipOutput output = clip->encode(golden.ids("clip_ids"));
     CHECK(output.last_hidden_state.shape() == golden.tensor("clip_hidden").shape());
-    CHECK(relative_error(output.last_hidden_state.values(), golden.tensor("clip_hidden").values()) <= largest_error);
+    CHECK(relative_error(output.last_hidden_state.values(), golden.tensor("clip_hidden").values()) <=
+          largest_error);
     CHECK(relative_error(output.pooled.values(), golden.tensor("clip_pooled").values()) <= largest_error);
   });
 }
@@ -94,7 +95,8 @@ TEST_CASE("the decoder's pictures are diffusers'") {
   for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "vae");
     const auto decoder = flux::load_decoder(choice, model.vae, source);
-    const Tensor<f32> packed = golden.tensor("latents." + std::to_string(golden.fact("steps").get<int>() - 1));
+    const Tensor<f32> packed =
+        golden.tensor("latents." + std::to_string(golden.fact("steps").get<int>() - 1));
     const Tensor<f32> latents =
         flux::unpack(packed, layout(golden, model), static_cast<f32>(model.vae.scaling_factor),
                      static_cast<f32>(model.vae.shift_factor));
@@ -109,7 +111,8 @@ TEST_CASE("the encoder's moments are diffusers'") {
     const auto source = weights(model, "vae");
     const auto encoder = flux::load_encoder(choice, model.vae, source);
     vae::Moments moments = encoder->encode(image::to_tensor(picture_of(golden, "encode.resized_u8")));
-    CHECK(relative_error(moments.mean.values(), golden.channels_last("encode.mean").values()) <= largest_error);
+    CHECK(relative_error(moments.mean.values(), golden.channels_last("encode.mean").values()) <=
+          largest_error);
     for (f32& value : moments.log_variance.values()) value = std::clamp(value, -30.0f, 20.0f);
     CHECK(relative_error(moments.log_variance.values(), golden.channels_last("encode.logvar").values()) <=
           largest_error);

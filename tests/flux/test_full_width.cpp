@@ -1,5 +1,5 @@
-// Flux.1-dev and schnell at their real width, with one layer of each kind and random weights in a file: the configs
-// are the released ones but for their depth, and everything else is what a real folder goes through.
+// Flux.1-dev and schnell at their real width, with one layer of each kind and random weights in a file: the
+// configs are the released ones but for their depth, and everything else is what a real folder goes through.
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -80,14 +80,16 @@ std::string transformer_config(bool guided, int layers, int singles) {
   return text;
 }
 
-/// A folder's configs and tokenizers. The vocabularies are a golden folder's: the embeddings have rows to spare.
+/// A folder's configs and tokenizers. The vocabularies are a golden folder's: the embeddings have rows to
+/// spare.
 void write_configs(const std::filesystem::path& folder, bool guided, int layers, int singles) {
   write_text(folder / "model_index.json", index_json);
   write_text(folder / "transformer/config.json", transformer_config(guided, layers, singles));
   write_text(folder / "text_encoder/config.json", clip_json);
   write_text(folder / "text_encoder_2/config.json", t5_json);
   write_text(folder / "vae/config.json", vae_json);
-  write_text(folder / "scheduler/scheduler_config.json", guided ? dev_scheduler_json : schnell_scheduler_json);
+  write_text(folder / "scheduler/scheduler_config.json",
+             guided ? dev_scheduler_json : schnell_scheduler_json);
   for (const char* tokenizer : {"tokenizer", "tokenizer_2"})
     std::filesystem::copy(golden_model("dev_f32") / tokenizer, folder / tokenizer);
 }
@@ -188,6 +190,7 @@ TEST_CASE("Flux.1-dev's and schnell's real configs open at full depth, and count
     CHECK(full.height == 1024);
     CHECK(full.steps == (guided ? 28 : 4));
     const auto estimate = pipeline.estimate(request);
-    CHECK(estimate.components.at(2).weights == parameters * (narrow_choice().precision == Precision::f32 ? 4 : 2));
+    CHECK(estimate.components.at(2).weights ==
+          parameters * (narrow_choice().precision == Precision::f32 ? 4 : 2));
   }
 }

@@ -20,8 +20,8 @@ std::vector<PolicyChoice> half_choices() {
 
 }  // namespace
 
-// One run's error depends on the luck of its roundings, by about 10%. So the three seeds of a folder count together,
-// theirs and ours, as the root of the mean square.
+// One run's error depends on the luck of its roundings, by about 10%. So the three seeds of a folder count
+// together, theirs and ours, as the root of the mean square.
 TEST_CASE("errors in bf16 and f16 are at most 1.1 times diffusers' own") {
   for (const char* folder : golden_folders) {
     const Golden golden(folder);
@@ -36,7 +36,8 @@ TEST_CASE("errors in bf16 and f16 are at most 1.1 times diffusers' own") {
         ours.push_back(relative_error(result.latents.values(),
                                       golden.tensor("seeds." + std::to_string(seed) + ".f32").values()));
       }
-      const std::vector<double> theirs = golden.fact("errors")[std::string(to_string(choice.precision)) + "_from_f32"];
+      const std::vector<double> theirs =
+          golden.fact("errors")[std::string(to_string(choice.precision)) + "_from_f32"];
       const double ratio = root_mean_square(ours) / root_mean_square(theirs);
       CAPTURE(folder, to_string(choice), ours, theirs, ratio);
       CHECK(ratio <= 1.1);

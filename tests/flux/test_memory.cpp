@@ -1,4 +1,5 @@
-// The estimate holds what a run takes, and not much more; what does not fit is refused before anything is loaded.
+// The estimate holds what a run takes, and not much more; what does not fit is refused before anything is
+// loaded.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -28,10 +29,12 @@ std::int64_t peak_of(Run&& run) {
 }
 
 /// Holds if `component`'s estimate is at least what was measured, and at most half as much again.
-void check_estimate(const flux::MemoryEstimate& estimate, const std::string& component, std::int64_t measured) {
+void check_estimate(const flux::MemoryEstimate& estimate, const std::string& component,
+                    std::int64_t measured) {
   for (const flux::ComponentMemory& part : estimate.components) {
     if (part.component != component) continue;
-    INFO(component << ": estimated " << part.weights << " + " << part.activations << ", measured " << measured);
+    INFO(component << ": estimated " << part.weights << " + " << part.activations << ", measured "
+                   << measured);
     CHECK(part.weights + part.activations >= measured);
     CHECK(static_cast<double>(part.weights + part.activations) <= 1.5 * static_cast<double>(measured));
     return;
@@ -81,23 +84,25 @@ void check_components(const flux::ModelFolder& model, const PolicyChoice& choice
                  peak_of([&] { flux::load_clip(choice, model.clip, clip_weights)->encode(clip_ids); }));
   check_estimate(estimate, "text_encoder_2",
                  peak_of([&] { flux::load_t5(choice, model.t5, t5_weights)->encode(t5_ids); }));
-  check_estimate(estimate, "transformer", peak_of([&] {
-                   const Tensor<f32> latents = zeros({size.image_tokens, model.transformer.in_channels});
-                   const Tensor<f32> prompt = zeros({size.t5_tokens, model.transformer.joint_attention_dim});
-                   const Tensor<f32> pooled = zeros({1, model.transformer.pooled_projection_dim});
-                   flux::load_transformer(choice, model.transformer, transformer_weights)
-                       ->velocity({latents, prompt, pooled, 0.5f, 3.5f, size.latent_height / 2, size.latent_width / 2});
-                 }));
+  check_estimate(
+      estimate, "transformer", peak_of([&] {
+        const Tensor<f32> latents = zeros({size.image_tokens, model.transformer.in_channels});
+        const Tensor<f32> prompt = zeros({size.t5_tokens, model.transformer.joint_attention_dim});
+        const Tensor<f32> pooled = zeros({1, model.transformer.pooled_projection_dim});
+        flux::load_transformer(choice, model.transformer, transformer_weights)
+            ->velocity({latents, prompt, pooled, 0.5f, 3.5f, size.latent_height / 2, size.latent_width / 2});
+      }));
   check_estimate(estimate, "vae", peak_of([&] {
                    const Tensor<f32> latents =
                        zeros({1, size.latent_height, size.latent_width, model.vae.latent_channels});
                    flux::load_decoder(choice, model.vae, vae_weights)->decode(latents);
                  }));
-  check_estimate(estimate, "vae encoder", peak_of([&] {
-                   const std::int64_t factor = model.vae.factor();
-                   const Tensor<f32> pixels = zeros({1, size.latent_height * factor, size.latent_width * factor, 3});
-                   flux::load_encoder(choice, model.vae, vae_weights)->encode(pixels);
-                 }));
+  check_estimate(
+      estimate, "vae encoder", peak_of([&] {
+        const std::int64_t factor = model.vae.factor();
+        const Tensor<f32> pixels = zeros({1, size.latent_height * factor, size.latent_width * factor, 3});
+        flux::load_encoder(choice, model.vae, vae_weights)->encode(pixels);
+      }));
 }
 
 }  // namespace
@@ -153,7 +158,8 @@ TEST_CASE("what does not fit is refused before anything is loaded, in one line t
 TEST_CASE("the estimate counts weights as the policy stores them") {
   for (const PolicyChoice& choice : compiled_choices()) {
     const flux::ModelFolder model = middle_sized();
-    const auto estimate = flux::estimate_memory(model, flux::ComponentChoices::all(choice), {77, 8, 4, 4, 4, 1, false});
+    const auto estimate =
+        flux::estimate_memory(model, flux::ComponentChoices::all(choice), {77, 8, 4, 4, 4, 1, false});
     std::int64_t parameters = 0;
     for (const auto& [name, shape] : tensors_of(model.transformer)) parameters += shape.elements();
     CHECK(estimate.components.at(2).component == "transformer");

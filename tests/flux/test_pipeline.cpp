@@ -41,7 +41,8 @@ TEST_CASE("a prompt's ids, padded, are what diffusers gives to its encoders") {
     const Golden golden(folder);
     const auto pipeline = open_golden(folder, compiled_choices().front());
     // Ids that the folder's own length cuts keep all but their end token.
-    const auto starts_with = [](const std::vector<std::int32_t>& padded, const std::vector<std::int32_t>& ids) {
+    const auto starts_with = [](const std::vector<std::int32_t>& padded,
+                                const std::vector<std::int32_t>& ids) {
       const std::size_t compared = ids.size() <= padded.size() ? ids.size() : padded.size() - 1;
       return std::equal(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(compared), padded.begin());
     };
@@ -114,8 +115,8 @@ TEST_CASE("several prompts and pictures each continue one stream of noise") {
     CHECK(result.latents.shape() == golden.shape("batch.latents"));
     CHECK(relative_error(result.latents.values(), golden.tensor("batch.latents").values()) <= largest_error);
     CHECK(result.images.size() == 4);
-    CHECK(result.prompts == std::vector<std::string>{batch["prompts"][0], batch["prompts"][0], batch["prompts"][1],
-                                                     batch["prompts"][1]});
+    CHECK(result.prompts == std::vector<std::string>{batch["prompts"][0], batch["prompts"][0],
+                                                     batch["prompts"][1], batch["prompts"][1]});
   }
 }
 

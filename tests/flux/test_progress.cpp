@@ -37,8 +37,7 @@ TEST_CASE("progress runs forward in each stage and ends at its total") {
   for (const char* folder : golden_folders) {
     const Golden golden(folder);
     const auto pipeline = open_golden(folder, compiled_choices().front());
-    flux::Request request =
-        golden.fact("img2img").empty() ? request_of(golden) : image_request_of(golden, 0);
+    flux::Request request = golden.fact("img2img").empty() ? request_of(golden) : image_request_of(golden, 0);
     request.prompts.emplace_back("another");
     const std::vector<Step> steps = steps_of(pipeline, request);
     REQUIRE(!steps.empty());
@@ -99,7 +98,8 @@ TEST_CASE("a finished run holds its result and nothing else") {
   const std::int64_t before = memory_use().in_use;
   {
     const flux::Result result = pipeline.generate(request_of(golden));
-    CHECK(memory_use().in_use - before <= 2 * static_cast<std::int64_t>(result.latents.values().size_bytes()) + 64);
+    CHECK(memory_use().in_use - before <=
+          2 * static_cast<std::int64_t>(result.latents.values().size_bytes()) + 64);
     CHECK(result.peak_bytes > before);
   }
   CHECK(memory_use().in_use == before);

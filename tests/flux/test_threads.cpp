@@ -91,7 +91,8 @@ TEST_CASE("larger components have the same bits on any number of threads, under 
   vae.latent_channels = 16;
   vae.block_out_channels = {32, 64, 96};
   vae.norm_num_groups = 16;
-  const RandomSource<bf16> of_transformer(tensors_of(transformer)), of_t5(tensors_of(t5)), of_vae(tensors_of(vae));
+  const RandomSource<bf16> of_transformer(tensors_of(transformer)), of_t5(tensors_of(t5)),
+      of_vae(tensors_of(vae));
 
   std::vector<std::int32_t> ids(160);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 100);
@@ -102,7 +103,8 @@ TEST_CASE("larger components have the same bits on any number of threads, under 
   for (const PolicyChoice& choice : compiled_choices()) {
     INFO(to_string(choice));
     // Weights are packed in parallel too, so each number of threads loads for itself.
-    check_threads([&] { return flux::load_transformer(choice, transformer, of_transformer)->velocity(input); });
+    check_threads(
+        [&] { return flux::load_transformer(choice, transformer, of_transformer)->velocity(input); });
     check_threads([&] { return flux::load_t5(choice, t5, of_t5)->encode(ids); });
     check_threads([&] { return flux::load_decoder(choice, vae, of_vae)->decode(packed); });
     check_threads([&] { return flux::load_encoder(choice, vae, of_vae)->encode(pixels).mean; });

@@ -1,4 +1,5 @@
-// The op table is what ran: each record of a run has the five dtypes that its component's policy gives its op class.
+// The op table is what ran: each record of a run has the five dtypes that its component's policy gives its op
+// class.
 #include <map>
 #include <set>
 #include <string>
@@ -39,9 +40,10 @@ std::map<std::string, Row> table_of(const PolicyChoice& choice) {
     std::map<std::string, Row> table;
     AllOpClasses::for_each([&](auto op) {
       using Types = precisions<typename decltype(path)::policy, decltype(op)>;
-      table[std::string(decltype(op)::name)] = {name_of<typename Types::storage>(), name_of<typename Types::operand>(),
-                                                name_of<typename Types::accumulate>(),
-                                                name_of<typename Types::inside>(), name_of<typename Types::result>()};
+      table[std::string(decltype(op)::name)] = {
+          name_of<typename Types::storage>(), name_of<typename Types::operand>(),
+          name_of<typename Types::accumulate>(), name_of<typename Types::inside>(),
+          name_of<typename Types::result>()};
     });
     return table;
   });
@@ -52,7 +54,9 @@ Row row_of(const watch::OpRecord& record) {
           std::string(record.inside), std::string(record.result)};
 }
 
-std::string component_of(const watch::OpRecord& record) { return record.path.substr(0, record.path.find('.')); }
+std::string component_of(const watch::OpRecord& record) {
+  return record.path.substr(0, record.path.find('.'));
+}
 
 /// The op classes that each component is made of.
 const std::map<std::string, std::set<std::string>> used_classes{
@@ -62,12 +66,13 @@ const std::map<std::string, std::set<std::string>> used_classes{
     {"vae", {"Conv", "Matmul", "Attention", "Norm", "Pointwise"}}};
 
 void check_run(const flux::ComponentChoices& choices) {
-  INFO("transformer " << to_string(choices.transformer) << ", text " << to_string(choices.text_encoder) << ", vae "
-                      << to_string(choices.vae));
-  const std::map<std::string, std::map<std::string, Row>> tables{{"text_encoder", table_of(choices.text_encoder)},
-                                                                 {"text_encoder_2", table_of(choices.text_encoder)},
-                                                                 {"transformer", table_of(choices.transformer)},
-                                                                 {"vae", table_of(choices.vae)}};
+  INFO("transformer " << to_string(choices.transformer) << ", text " << to_string(choices.text_encoder)
+                      << ", vae " << to_string(choices.vae));
+  const std::map<std::string, std::map<std::string, Row>> tables{
+      {"text_encoder", table_of(choices.text_encoder)},
+      {"text_encoder_2", table_of(choices.text_encoder)},
+      {"transformer", table_of(choices.transformer)},
+      {"vae", table_of(choices.vae)}};
   const Golden golden("dev_f32");
   Collector collector;
   {
@@ -80,10 +85,12 @@ void check_run(const flux::ComponentChoices& choices) {
     const std::string component = component_of(record), op(record.op);
     classes[component].insert(op);
     const auto table = tables.find(component);
-    const bool agrees = table != tables.end() && table->second.contains(op) && table->second.at(op) == row_of(record);
+    const bool agrees =
+        table != tables.end() && table->second.contains(op) && table->second.at(op) == row_of(record);
     if (agrees) continue;
     ++wrong;
-    UNSCOPED_INFO(record.path << " " << record.function << " (" << op << "): " << Catch::StringMaker<Row>::convert(row_of(record)));
+    UNSCOPED_INFO(record.path << " " << record.function << " (" << op
+                              << "): " << Catch::StringMaker<Row>::convert(row_of(record)));
   }
   CHECK(wrong == 0);
   CHECK(classes == used_classes);
@@ -129,9 +136,10 @@ TEST_CASE("a record says where its op stands, what came out, and nothing is obse
        {"text_encoder.embeddings", "text_encoder.layers.1.mlp.fc2", "text_encoder.final_layer_norm",
         "text_encoder_2.block.0.layer.0.SelfAttention.q", "text_encoder_2.block.1.layer.1.DenseReluDense.wo",
         "transformer.time_text_embed.guidance_embedder.linear_1", "transformer.transformer_blocks.1.attn",
-        "transformer.transformer_blocks.0.ff_context.net.2", "transformer.single_transformer_blocks.0.proj_mlp",
-        "transformer.norm_out", "transformer.proj_out", "vae.decoder.mid_block.attentions.0",
-        "vae.decoder.up_blocks.0.upsamplers.0.conv", "vae.decoder.conv_out"}) {
+        "transformer.transformer_blocks.0.ff_context.net.2",
+        "transformer.single_transformer_blocks.0.proj_mlp", "transformer.norm_out", "transformer.proj_out",
+        "vae.decoder.mid_block.attentions.0", "vae.decoder.up_blocks.0.upsamplers.0.conv",
+        "vae.decoder.conv_out"}) {
     INFO(path);
     CHECK(paths.contains(path));
   }

@@ -1,4 +1,5 @@
-// Linear, Conv2d and the norms: a module computes what its op computes from the weights that lie under its names.
+// Linear, Conv2d and the norms: a module computes what its op computes from the weights that lie under its
+// names.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -28,15 +29,17 @@ std::vector<f32> exact_values(std::int64_t count, int seed) {
   return values;
 }
 
-Tensor<f32> exact_tensor(const Shape& shape, int seed) { return {shape, exact_values(shape.elements(), seed)}; }
+Tensor<f32> exact_tensor(const Shape& shape, int seed) {
+  return {shape, exact_values(shape.elements(), seed)};
+}
 
 template <class T>
 f32 at(const Tensor<T>& tensor, std::int64_t index) {
   return convert<f32>(tensor.data()[index]);
 }
 
-using Policies = std::tuple<presets::Quality, presets::Fast, presets::Memory,
-                            Policy<Storage<fp8_e4m3>, Compute<bf16>>>;
+using Policies =
+    std::tuple<presets::Quality, presets::Fast, presets::Memory, Policy<Storage<fp8_e4m3>, Compute<bf16>>>;
 
 }  // namespace
 
@@ -49,7 +52,8 @@ TEMPLATE_LIST_TEST_CASE("a linear layer multiplies by its weight's rows and adds
   source.add<f16>("layer.bias", {out}, bias);
   source.add<bf16>("bare.weight", {out, in}, weight);
   const nn::Parameters root(source);
-  const nn::Linear<P> layer(root / "layer", in, out), bare(root / "bare", in, out, nn::Linear<P>::Bias::absent);
+  const nn::Linear<P> layer(root / "layer", in, out),
+      bare(root / "bare", in, out, nn::Linear<P>::Bias::absent);
   CHECK(source.bytes_taken() == source.total_bytes());
 
   const Tensor<f32> x = exact_tensor({1, rows, in}, 3);
@@ -59,7 +63,8 @@ TEMPLATE_LIST_TEST_CASE("a linear layer multiplies by its weight's rows and adds
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t o = 0; o < out; ++o) {
       f32 sum = 0;
-      for (std::int64_t i = 0; i < in; ++i) sum += x.data()[r * in + i] * weight[static_cast<std::size_t>(o * in + i)];
+      for (std::int64_t i = 0; i < in; ++i)
+        sum += x.data()[r * in + i] * weight[static_cast<std::size_t>(o * in + i)];
       const auto rounded = [](f32 value) { return convert<f32>(convert<typename P::activation>(value)); };
       different += at(without_bias, r * out + o) != rounded(sum);
       different += at(y, r * out + o) != rounded(sum + bias[static_cast<std::size_t>(o)]);
@@ -103,7 +108,8 @@ TEMPLATE_LIST_TEST_CASE("a convolution slides its kernel over a padded picture",
         for (std::int64_t i = 0; i < in; ++i) {
           const std::int64_t row = top + ky, column = left + kx;
           if (row < 0 || row >= height || column < 0 || column >= width) continue;
-          sum += x.data()[(row * width + column) * in + i] * weight[static_cast<std::size_t>(((o * in + i) * 3 + ky) * 3 + kx)];
+          sum += x.data()[(row * width + column) * in + i] *
+                 weight[static_cast<std::size_t>(((o * in + i) * 3 + ky) * 3 + kx)];
         }
     return convert<f32>(convert<typename P::activation>(sum));
   };
@@ -115,9 +121,11 @@ TEMPLATE_LIST_TEST_CASE("a convolution slides its kernel over a padded picture",
   int different = 0;
   for (std::int64_t o = 0; o < out; ++o) {
     for (std::int64_t r = 0; r < height; ++r)
-      for (std::int64_t c = 0; c < width; ++c) different += at(same, (r * width + c) * out + o) != expected(r - 1, c - 1, o);
+      for (std::int64_t c = 0; c < width; ++c)
+        different += at(same, (r * width + c) * out + o) != expected(r - 1, c - 1, o);
     for (std::int64_t r = 0; r < 2; ++r)
-      for (std::int64_t c = 0; c < 2; ++c) different += at(halved, (r * 2 + c) * out + o) != expected(2 * r, 2 * c, o);
+      for (std::int64_t c = 0; c < 2; ++c)
+        different += at(halved, (r * 2 + c) * out + o) != expected(2 * r, 2 * c, o);
   }
   CHECK(different == 0);
 }
@@ -133,7 +141,8 @@ TEST_CASE("norms scale by their weight, and shift by their bias where they have 
   const auto group = [&](std::int64_t row, bool centred, double epsilon, std::int64_t c) {
     double mean = 0, square = 0;
     for (std::int64_t i = 0; i < 4; ++i) mean += centred ? x.data()[row * 4 + i] / 4 : 0;
-    for (std::int64_t i = 0; i < 4; ++i) square += (x.data()[row * 4 + i] - mean) * (x.data()[row * 4 + i] - mean) / 4;
+    for (std::int64_t i = 0; i < 4; ++i)
+      square += (x.data()[row * 4 + i] - mean) * (x.data()[row * 4 + i] - mean) / 4;
     return (x.data()[row * 4 + c] - mean) / std::sqrt(square + epsilon);
   };
   const auto layer = nn::LayerNorm<P>(place, 4, 1e-3f)(x);
@@ -142,8 +151,10 @@ TEST_CASE("norms scale by their weight, and shift by their bias where they have 
   for (std::int64_t row = 0; row < 4; ++row)
     for (std::int64_t c = 0; c < 4; ++c) {
       const auto i = static_cast<std::size_t>(c);
-      CHECK(at(layer, row * 4 + c) == Approx(group(row, true, 1e-3, c) * weight[i] + bias[i]).epsilon(1e-5).margin(1e-6));
-      CHECK(at(root_mean_square, row * 4 + c) == Approx(group(row, false, 1e-2, c) * weight[i]).epsilon(1e-5).margin(1e-6));
+      CHECK(at(layer, row * 4 + c) ==
+            Approx(group(row, true, 1e-3, c) * weight[i] + bias[i]).epsilon(1e-5).margin(1e-6));
+      CHECK(at(root_mean_square, row * 4 + c) ==
+            Approx(group(row, false, 1e-2, c) * weight[i]).epsilon(1e-5).margin(1e-6));
     }
   // Two groups of two channels, over all four pixels.
   for (std::int64_t g = 0; g < 2; ++g) {

@@ -21,9 +21,27 @@ namespace {
 
 /// Values with ties, subnormals of every format, and what overflows the narrow ones.
 std::vector<f32> awkward_values() {
-  std::vector<f32> values{0.0f,     -0.0f,    1.0f,     -1.5f,   1.0f + 0x1p-8f, 1.0f + 3 * 0x1p-8f, 1.0f + 0x1p-11f,
-                          65504.0f, 65520.0f, -7e4f,    448.0f,  464.0f,         465.0f,             3e38f,
-                          0x1p-24f, 0x1p-25f, 0x1p-10f, 1e-40f,  0x1p-133f,      0x1p-134f,          57344.0f};
+  std::vector<f32> values{0.0f,
+                          -0.0f,
+                          1.0f,
+                          -1.5f,
+                          1.0f + 0x1p-8f,
+                          1.0f + 3 * 0x1p-8f,
+                          1.0f + 0x1p-11f,
+                          65504.0f,
+                          65520.0f,
+                          -7e4f,
+                          448.0f,
+                          464.0f,
+                          465.0f,
+                          3e38f,
+                          0x1p-24f,
+                          0x1p-25f,
+                          0x1p-10f,
+                          1e-40f,
+                          0x1p-133f,
+                          0x1p-134f,
+                          57344.0f};
   while (values.size() < 2500) values.push_back(values[values.size() - 20] * 1.0009765f + 1e-7f);
   values.push_back(std::numeric_limits<f32>::infinity());
   values.push_back(-std::numeric_limits<f32>::infinity());
@@ -107,8 +125,11 @@ TEST_CASE("a wrong shape or dtype is named with its file and tensor") {
   source.add<f32>("a.weight", {2, 3}, std::vector<f32>(6));
   source.add_integers("a.bias", {3});
   const nn::Parameters place = nn::Parameters(source) / "a";
-  CHECK_THAT(message_of([&] { nn::load_tensor<f32>(place / "weight", {3, 2}); }),
-             Catch::Contains("memory: tensor 'a.weight'") && Catch::Contains("[2, 3]") && Catch::Contains("[3, 2]"));
+  CHECK_THAT(
+      message_of([&] {
+        nn::load_tensor<f32>(place / "weight", {3, 2});
+      }),
+      Catch::Contains("memory: tensor 'a.weight'") && Catch::Contains("[2, 3]") && Catch::Contains("[3, 2]"));
   CHECK_THAT(message_of([&] { nn::load_tensor<f32>(place / "weight", {6}); }), Catch::Contains("[6]"));
   CHECK_THAT(message_of([&] { nn::load_tensor<bf16>(place / "bias", {3}); }),
              Catch::Contains("tensor 'a.bias'") && Catch::Contains("i64"));

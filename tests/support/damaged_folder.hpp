@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
-
 #include <support/temporary_folder.hpp>
 
 namespace precast::testing {
@@ -34,8 +33,10 @@ inline RawTensors read_raw(const std::filesystem::path& file) {
   RawTensors tensors;
   for (const auto& [name, value] : header.items()) {
     if (name == "__metadata__") continue;
-    const auto begin = value["data_offsets"][0].get<std::size_t>(), end = value["data_offsets"][1].get<std::size_t>();
-    tensors[name] = {value["dtype"], value["shape"], text.substr(sizeof length + length + begin, end - begin)};
+    const auto begin = value["data_offsets"][0].get<std::size_t>(),
+               end = value["data_offsets"][1].get<std::size_t>();
+    tensors[name] = {value["dtype"], value["shape"],
+                     text.substr(sizeof length + length + begin, end - begin)};
   }
   return tensors;
 }

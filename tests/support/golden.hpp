@@ -1,4 +1,5 @@
-// Golden data (tests/golden/README.md): what diffusers made of each model folder, and how far a result is from it.
+// Golden data (tests/golden/README.md): what diffusers made of each model folder, and how far a result is
+// from it.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +31,8 @@ inline std::filesystem::path golden_model(std::string_view folder) {
   return std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden/models" / folder;
 }
 
-/// Length of the difference over length of the reference, in f64. Infinite where the sizes differ or a value is not
-/// finite, so that it passes no bound.
+/// Length of the difference over length of the reference, in f64. Infinite where the sizes differ or a value
+/// is not finite, so that it passes no bound.
 inline double relative_error(std::span<const f32> value, std::span<const f32> reference) {
   if (value.size() != reference.size() || value.empty()) return HUGE_VAL;
   double difference = 0, length = 0;
@@ -82,7 +83,9 @@ class Golden {
   }
 
   std::vector<std::int32_t> ids(std::string_view name) const { return copied<std::int32_t>(file_.at(name)); }
-  std::vector<std::uint8_t> bytes(std::string_view name) const { return copied<std::uint8_t>(file_.at(name)); }
+  std::vector<std::uint8_t> bytes(std::string_view name) const {
+    return copied<std::uint8_t>(file_.at(name));
+  }
   std::vector<double> doubles(std::string_view name) const { return copied<double>(file_.at(name)); }
   const Shape& shape(std::string_view name) const { return file_.at(name).shape; }
 

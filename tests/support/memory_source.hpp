@@ -30,7 +30,8 @@ class MemorySource final : public nn::ParameterSource {
   }
   /// Adds a tensor whose dtype holds no weights.
   void add_integers(const std::string& name, const Shape& shape) {
-    entries_[name] = {{"i64", 1, 8}, shape, std::vector<std::byte>(static_cast<std::size_t>(shape.elements()) * 8 + 1)};
+    entries_[name] = {
+        {"i64", 1, 8}, shape, std::vector<std::byte>(static_cast<std::size_t>(shape.elements()) * 8 + 1)};
   }
 
   bool contains(std::string_view name) const override { return entries_.contains(name); }

@@ -1,5 +1,5 @@
-// Weights for configs of any size, without a download: names and shapes as diffusers and transformers save them, and
-// values from one short run of random numbers.
+// Weights for configs of any size, without a download: names and shapes as diffusers and transformers save
+// them, and values from one short run of random numbers.
 #pragma once
 
 #include <cstdint>
@@ -62,13 +62,14 @@ inline void list_residual(Listing& list, const std::string& place, std::int64_t 
   if (in != out) list.conv(place + ".conv_shortcut", in, out, 1);
 }
 
-inline void list_autoencoder_half(Listing& list, const std::string& half, const vae::AutoencoderConfig& config,
-                                  bool encoder) {
+inline void list_autoencoder_half(Listing& list, const std::string& half,
+                                  const vae::AutoencoderConfig& config, bool encoder) {
   const auto& channels = config.block_out_channels;
   const std::int64_t levels = static_cast<std::int64_t>(channels.size()), widest = channels.back();
   list.conv(half + ".conv_in", encoder ? 3 : config.latent_channels, encoder ? channels.front() : widest, 3);
   list.norm(half + ".conv_norm_out", encoder ? widest : channels.front());
-  list.conv(half + ".conv_out", encoder ? widest : channels.front(), encoder ? 2 * config.latent_channels : 3, 3);
+  list.conv(half + ".conv_out", encoder ? widest : channels.front(), encoder ? 2 * config.latent_channels : 3,
+            3);
   for (const char* name : {".mid_block.resnets.0", ".mid_block.resnets.1"})
     list_residual(list, half + name, widest, widest);
   if (config.mid_block_add_attention) {
@@ -82,7 +83,8 @@ inline void list_autoencoder_half(Listing& list, const std::string& half, const 
     const std::string level = half + (encoder ? ".down_blocks." : ".up_blocks.") + std::to_string(i);
     for (std::int64_t j = 0; j < config.layers_per_block + (encoder ? 0 : 1); ++j)
       list_residual(list, level + ".resnets." + std::to_string(j), j == 0 ? before : after, after);
-    if (i + 1 < levels) list.conv(level + (encoder ? ".downsamplers.0.conv" : ".upsamplers.0.conv"), after, after, 3);
+    if (i + 1 < levels)
+      list.conv(level + (encoder ? ".downsamplers.0.conv" : ".upsamplers.0.conv"), after, after, 3);
     before = after;
   }
 }
@@ -107,7 +109,8 @@ inline TensorShapes tensors_of(const flux::TransformerConfig& config) {
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
     const std::string block = "transformer_blocks." + std::to_string(i);
     for (const char* norm : {".norm1.linear", ".norm1_context.linear"}) list.linear(block + norm, d, 6 * d);
-    for (const char* name : {"to_q", "to_k", "to_v", "to_out.0", "add_q_proj", "add_k_proj", "add_v_proj", "to_add_out"})
+    for (const char* name :
+         {"to_q", "to_k", "to_v", "to_out.0", "add_q_proj", "add_k_proj", "add_v_proj", "to_add_out"})
       list.linear(block + ".attn." + name, d, d);
     for (const char* name : {"norm_q", "norm_k", "norm_added_q", "norm_added_k"})
       list.norm(block + ".attn." + name, config.attention_head_dim, false);
@@ -120,7 +123,8 @@ inline TensorShapes tensors_of(const flux::TransformerConfig& config) {
     const std::string block = "single_transformer_blocks." + std::to_string(i);
     list.linear(block + ".norm.linear", d, 3 * d);
     for (const char* name : {"to_q", "to_k", "to_v"}) list.linear(block + ".attn." + name, d, d);
-    for (const char* name : {"norm_q", "norm_k"}) list.norm(block + ".attn." + name, config.attention_head_dim, false);
+    for (const char* name : {"norm_q", "norm_k"})
+      list.norm(block + ".attn." + name, config.attention_head_dim, false);
     list.linear(block + ".proj_mlp", d, 4 * d);
     list.linear(block + ".proj_out", 5 * d, d);
   }
@@ -137,7 +141,8 @@ inline TensorShapes tensors_of(const text::ClipConfig& config) {
   for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
     const std::string layer = "text_model.encoder.layers." + std::to_string(i);
     for (const char* name : {".layer_norm1", ".layer_norm2"}) list.norm(layer + name, h);
-    for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"}) list.linear(layer + ".self_attn." + name, h, h);
+    for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"})
+      list.linear(layer + ".self_attn." + name, h, h);
     list.linear(layer + ".mlp.fc1", h, config.intermediate_size);
     list.linear(layer + ".mlp.fc2", config.intermediate_size, h);
   }
@@ -158,7 +163,8 @@ inline TensorShapes tensors_of(const text::T5Config& config) {
       list.tensor(layer + "0.SelfAttention.relative_attention_bias.weight",
                   {config.relative_attention_num_buckets, config.num_heads});
     for (const char* name : {"0.layer_norm", "1.layer_norm"}) list.norm(layer + name, config.d_model, false);
-    list.linear(layer + "1.DenseReluDense." + (config.gated ? "wi_0" : "wi"), config.d_model, config.d_ff, false);
+    list.linear(layer + "1.DenseReluDense." + (config.gated ? "wi_0" : "wi"), config.d_model, config.d_ff,
+                false);
     if (config.gated) list.linear(layer + "1.DenseReluDense.wi_1", config.d_model, config.d_ff, false);
     list.linear(layer + "1.DenseReluDense.wo", config.d_ff, config.d_model, false);
   }
@@ -170,8 +176,10 @@ inline TensorShapes tensors_of(const vae::AutoencoderConfig& config) {
   detail::Listing list(shapes);
   detail::list_autoencoder_half(list, "encoder", config, true);
   detail::list_autoencoder_half(list, "decoder", config, false);
-  if (config.use_quant_conv) list.conv("quant_conv", 2 * config.latent_channels, 2 * config.latent_channels, 1);
-  if (config.use_post_quant_conv) list.conv("post_quant_conv", config.latent_channels, config.latent_channels, 1);
+  if (config.use_quant_conv)
+    list.conv("quant_conv", 2 * config.latent_channels, 2 * config.latent_channels, 1);
+  if (config.use_post_quant_conv)
+    list.conv("post_quant_conv", config.latent_channels, config.latent_channels, 1);
   return shapes;
 }
 
@@ -185,7 +193,8 @@ std::vector<T> random_values(std::size_t count) {
   return values;
 }
 
-/// A source of tensors that all start in the same random numbers: weights of any depth in the memory of the largest.
+/// A source of tensors that all start in the same random numbers: weights of any depth in the memory of the
+/// largest.
 template <ScalarDtype T>
 class RandomSource final : public nn::ParameterSource {
  public:
@@ -217,7 +226,8 @@ class RandomSource final : public nn::ParameterSource {
 
 /// Writes a safetensors file of such tensors, a piece at a time.
 template <ScalarDtype T>
-void write_random_weights(const std::filesystem::path& file, const TensorShapes& shapes, const std::string& dtype) {
+void write_random_weights(const std::filesystem::path& file, const TensorShapes& shapes,
+                          const std::string& dtype) {
   nlohmann::json header = nlohmann::json::object();
   std::int64_t end = 0;
   for (const auto& [name, shape] : shapes) {
