@@ -73,6 +73,12 @@ void few_rows_product(View<const f32> x, View<const Storage> weights, f32* sums,
         if constexpr (in_place) {
           rows[static_cast<std::size_t>(f)] = stored.data();
         } else {
+          // Rows of the next group are fetched while this one is widened: they lie farther on than memory is
+          // read ahead by itself, and loads would wait for them.
+          if (first + 4 + f < features) {
+            const auto* next = reinterpret_cast<const char*>(stored.data() + 4 * weights.row_stride());
+            for (std::size_t i = 0; i < stored.size_bytes(); i += 64) __builtin_prefetch(next + i);
+          }
           f32* const wide = widened + f * chunk;
           operand_row<Operand, Saturates>(stored, std::span<f32>(wide, stored.size()));
           rows[static_cast<std::size_t>(f)] = wide;
