@@ -210,7 +210,7 @@ def report(samples, names, machine):
     by_op = collections.defaultdict(dict)
     for name in names:
         kind, what = name.split("/")[:2]
-        if "of_copy" in samples[name]:
+        if samples[name].get("of_copy"):
             by_op[kind][what] = cell(samples, misses, name, "of_copy")
     lines += ["", "### What only moves numbers", "",
               "The share of the rate at which memory is copied.", ""]
@@ -253,7 +253,9 @@ def main():
                            help="a Python with torch, diffusers and transformers (or PRECAST_PYTHON)")
     arguments.add_argument("--no-torch", action="store_true")
     arguments.add_argument("--twin-seconds", type=float, default=900, help="how long PyTorch may take for an answer")
-    arguments.add_argument("--samples", type=Path, help="also write every round's values to this JSON file")
+    arguments.add_argument("--samples", type=Path, metavar="FILE",
+                           help="keep every round's values in this JSON file; what it holds already of names that "
+                                "are not measured now goes into the tables too")
     arguments.add_argument("--output", type=Path, default=ROOT / "docs/benchmarks.md", help="- for stdout")
     options = arguments.parse_args()
 
@@ -270,11 +272,14 @@ def main():
         samples = measure_all(ours, twin, names, options.rounds)
         for name, note in twin.notes.items():
             say(f"PyTorch, {name}: {note}")
+        if options.samples:
+            if options.samples.exists():
+                samples = json.loads(options.samples.read_text()) | samples
+            options.samples.write_text(json.dumps(samples, indent=1))
+        names = [name for name in ours.names() if name in samples]
         lines, misses = report(samples, names, machine_lines(twin, options.rounds, load))
     finally:
         twin.close()
-    if options.samples:
-        options.samples.write_text(json.dumps(samples, indent=1))
     if str(options.output) == "-":
         print("\n".join(lines))
     else:

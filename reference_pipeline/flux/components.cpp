@@ -1,5 +1,6 @@
 // From run-time choices to the instances that kernels/ compiled: the only visits in the pipeline.
 #include <flux/components.hpp>
+
 #include <precast/policy/visit.hpp>
 
 namespace precast::flux {
@@ -28,8 +29,9 @@ std::unique_ptr<text::ClipTextModel> load_clip(const PolicyChoice& choice, const
 
 std::unique_ptr<text::T5Encoder> load_t5(const PolicyChoice& choice, const text::T5Config& config,
                                          const nn::ParameterSource& source) {
-  return loaded<text::T5Encoder>(
-      choice, [&](auto path) { return text::make_t5_encoder<typename decltype(path)::policy>(config, source); });
+  return loaded<text::T5Encoder>(choice, [&](auto path) {
+    return text::make_t5_encoder<typename decltype(path)::policy>(config, source);
+  });
 }
 
 std::unique_ptr<vae::Decoder> load_decoder(const PolicyChoice& choice, const vae::AutoencoderConfig& config,

@@ -5,11 +5,12 @@
 
 #include <flux/model_folder.hpp>
 #include <flux/transformer.hpp>
-#include <precast/nn/parameter_source.hpp>
-#include <precast/policy/choice.hpp>
 #include <text/clip_text_model.hpp>
 #include <text/t5_encoder.hpp>
 #include <vae/autoencoder.hpp>
+
+#include <precast/nn/parameter_source.hpp>
+#include <precast/policy/choice.hpp>
 
 namespace precast::flux {
 

@@ -1,12 +1,11 @@
 // Reads /proc and the control group's limits.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <string>
 
 #include <flux/free_memory.hpp>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace precast::flux {
 
@@ -29,7 +28,8 @@ std::optional<std::int64_t> available_to_system() {
 }
 
 std::optional<std::int64_t> left_to_control_group() {
-  const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
+  const auto limit = number_in("/sys/fs/cgroup/memory.max"),
+             used = number_in("/sys/fs/cgroup/memory.current");
   if (limit && used) return std::max<std::int64_t>(*limit - *used, 0);
   return std::nullopt;
 }
@@ -39,7 +39,8 @@ std::optional<std::int64_t> left_in_address_space() {
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   const auto pages = number_in("/proc/self/statm");
   if (!pages) return std::nullopt;
-  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - *pages * sysconf(_SC_PAGESIZE), 0);
+  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - *pages * sysconf(_SC_PAGESIZE),
+                                0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Latents in their three layouts: drawn [pictures, channels, h, w], packed [tokens, 4 channels] for the transformer,
-// and [1, h, w, channels] for the autoencoder.
+// Latents in their three layouts: drawn [pictures, channels, h, w], packed [tokens, 4 channels] for the
+// transformer, and [1, h, w, channels] for the autoencoder.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ inline Tensor<f32> pack(View<const f32> drawn, std::int64_t pictures, const Pack
   return packed;
 }
 
-/// One picture's packed latents -> [1, h, w, channels], divided by `scale` and shifted, as its decoder wants them.
+/// One picture's packed latents -> [1, h, w, channels], divided by `scale` and shifted, as its decoder wants
+/// them.
 inline Tensor<f32> unpack(View<const f32> packed, const PackedLayout& layout, f32 scale, f32 shift) {
   Tensor<f32> latents(Shape{1, layout.height, layout.width, layout.channels});
   f32* to = latents.data();

@@ -18,9 +18,11 @@ struct RunSize {
   bool encodes_image = false;
 };
 
-MemoryEstimate estimate_memory(const ModelFolder& model, const ComponentChoices& choices, const RunSize& size);
+MemoryEstimate estimate_memory(const ModelFolder& model, const ComponentChoices& choices,
+                               const RunSize& size);
 
-/// Throws OutOfMemory, saying how much is needed, what is free and what to try, where the estimate does not fit.
+/// Throws OutOfMemory, saying how much is needed, what is free and what to try, where the estimate does not
+/// fit.
 void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choices);
 
 }  // namespace precast::flux

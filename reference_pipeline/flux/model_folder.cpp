@@ -2,6 +2,7 @@
 #include <string>
 
 #include <flux/model_folder.hpp>
+
 #include <precast/io/config.hpp>
 
 namespace precast::flux {
@@ -11,7 +12,8 @@ namespace {
 void check_index(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored))
-    throw InputError(path.string() + ": there is no such model folder: give --model a folder that diffusers saved");
+    throw InputError(path.string() +
+                     ": there is no such model folder: give --model a folder that diffusers saved");
   const io::Config index = io::Config::load(path / "model_index.json");
   const std::string name = index.string("_class_name");
   if (!name.starts_with("Flux"))

@@ -12,7 +12,8 @@
 
 namespace precast::flux {
 
-/// What a model folder's own precast.json says of the settings it was made for. Optional, as each of its keys is.
+/// What a model folder's own precast.json says of the settings it was made for. Optional, as each of its keys
+/// is.
 struct ModelDefaults {
   std::optional<int> steps, width, height;
   std::optional<double> guidance;
@@ -27,7 +28,8 @@ struct ModelFolder {
   sampling::FlowMatchSettings scheduler;
   ModelDefaults defaults;
 
-  /// Reads and checks every config, and that the components fit together. Throws InputError that names the file.
+  /// Reads and checks every config, and that the components fit together. Throws InputError that names the
+  /// file.
   static ModelFolder open(const std::filesystem::path& path);
 
   std::filesystem::path component(std::string_view name) const { return path / name; }

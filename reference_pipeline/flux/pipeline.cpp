@@ -12,12 +12,13 @@
 #include <flux/pipeline.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
-#include <precast/io/component_source.hpp>
-#include <precast/policy/paths.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <sampling/torch_random.hpp>
 #include <text/clip_tokenizer.hpp>
 #include <text/t5_tokenizer.hpp>
+
+#include <precast/io/component_source.hpp>
+#include <precast/policy/paths.hpp>
 
 namespace precast::flux {
 
@@ -38,11 +39,12 @@ InputError out_of_range(std::string_view what, const std::string& value, const s
 }
 
 /// Throws InputError where a tokenizer can give ids that its encoder's embedding has no row for.
-void check_vocabulary(const std::filesystem::path& encoder, std::int64_t largest_id, std::int64_t vocab_size) {
+void check_vocabulary(const std::filesystem::path& encoder, std::int64_t largest_id,
+                      std::int64_t vocab_size) {
   if (largest_id >= vocab_size)
-    throw InputError((encoder / "config.json").string() + ": key 'vocab_size': is " + std::to_string(vocab_size) +
-                     ", and the tokenizer gives ids up to " + std::to_string(largest_id) +
-                     ": the tokenizer is not this encoder's");
+    throw InputError((encoder / "config.json").string() + ": key 'vocab_size': is " +
+                     std::to_string(vocab_size) + ", and the tokenizer gives ids up to " +
+                     std::to_string(largest_id) + ": the tokenizer is not this encoder's");
 }
 
 /// Ids of one length, filled up with the padding id.
@@ -84,15 +86,18 @@ struct FluxPipeline::Parts {
     const Shape wanted{pictures(request), packed.tokens(), packed.token_channels()};
     if (latents && !(latents->shape() == wanted))
       throw ShapeError("latents have shape " + to_string(latents->shape()) + ", and this request needs " +
-                       to_string(wanted) + ": give latents of its size, or change --width, --height or --batch");
+                       to_string(wanted) +
+                       ": give latents of its size, or change --width, --height or --batch");
   }
   static std::int64_t pictures(const Request& request) {
     return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
   }
   RunSize run_size(const Request& request, bool encodes_image) const {
     const PackedLayout packed = layout(request);
-    return {clip_length(),  *request.max_sequence_length, packed.tokens(), packed.height,
-            packed.width,   pictures(request),            encodes_image};
+    return {clip_length(),   *request.max_sequence_length,
+            packed.tokens(), packed.height,
+            packed.width,    pictures(request),
+            encodes_image};
   }
 
   /// Opens a component's weights, and reports each byte that is taken under the stage's name.
@@ -111,15 +116,17 @@ struct FluxPipeline::Parts {
     return loaded;
   }
 
-  std::vector<Prompt> encode_prompts(const Request& request, const ProgressCallback& progress, Result& result) const;
+  std::vector<Prompt> encode_prompts(const Request& request, const ProgressCallback& progress,
+                                     Result& result) const;
   Tensor<f32> initial_latents(const Request& request, std::span<const f32> sigmas, int first_step,
                               const ProgressCallback& progress, Result& result) const;
-  void denoise(const Request& request, std::span<const Prompt> prompts, std::span<const f32> sigmas, int first_step,
-               const ProgressCallback& progress, Result& result) const;
+  void denoise(const Request& request, std::span<const Prompt> prompts, std::span<const f32> sigmas,
+               int first_step, const ProgressCallback& progress, Result& result) const;
   void decode(const Request& request, const ProgressCallback& progress, Result& result) const;
 };
 
-std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const ProgressCallback& progress,
+std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
+                                                        const ProgressCallback& progress,
                                                         Result& result) const {
   std::vector<Prompt> prompts(request.prompts.size());
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
@@ -129,33 +136,39 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
     result.load_seconds += seconds_since(start);
     const auto loaded = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      if (progress) progress({encode, static_cast<std::int64_t>(i), static_cast<std::int64_t>(prompts.size())});
+      if (progress)
+        progress({encode, static_cast<std::int64_t>(i), static_cast<std::int64_t>(prompts.size())});
       use(*encoder, request.prompts[i], prompts[i]);
     }
-    if (progress) progress({encode, static_cast<std::int64_t>(prompts.size()), static_cast<std::int64_t>(prompts.size())});
+    if (progress)
+      progress(
+          {encode, static_cast<std::int64_t>(prompts.size()), static_cast<std::int64_t>(prompts.size())});
     result.text_seconds += seconds_since(loaded);
   };
   encode_all(
       "text_encoder", "load CLIP", "encode with CLIP",
       [&](const auto& source) { return load_clip(choices.text_encoder, model.clip, source); },
       [&](const text::ClipTextModel& encoder, const std::string& text, Prompt& prompt) {
-        prompt.pooled =
-            encoder.encode(padded(clip_tokenizer.encode(text, clip_length()), clip_length(), clip_tokenizer.pad_id()))
-                .pooled;
+        prompt.pooled = encoder
+                            .encode(padded(clip_tokenizer.encode(text, clip_length()), clip_length(),
+                                           clip_tokenizer.pad_id()))
+                            .pooled;
       });
   encode_all(
       "text_encoder_2", "load T5", "encode with T5",
       [&](const auto& source) { return load_t5(choices.text_encoder, model.t5, source); },
       [&](const text::T5Encoder& encoder, const std::string& text, Prompt& prompt) {
         const int length = *request.max_sequence_length;
-        prompt.embeddings = encoder.encode(padded(t5_tokenizer.encode(text, length), length, t5_tokenizer.pad_id()));
+        prompt.embeddings =
+            encoder.encode(padded(t5_tokenizer.encode(text, length), length, t5_tokenizer.pad_id()));
       });
   release_cached_memory();
   return prompts;
 }
 
-Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::span<const f32> sigmas, int first_step,
-                                                 const ProgressCallback& progress, Result& result) const {
+Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::span<const f32> sigmas,
+                                                 int first_step, const ProgressCallback& progress,
+                                                 Result& result) const {
   const PackedLayout packed = layout(request);
   const std::int64_t count = pictures(request);
   if (request.latents) return request.latents->clone();
@@ -174,7 +187,8 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::sp
   const vae::Moments moments = encoder->encode(image::to_tensor(resized));
   const Tensor<f32> sample_noise = generator.randn(Shape{1, packed.channels, packed.height, packed.width});
   Tensor<f32> sample(sample_noise.shape());
-  const auto scale = static_cast<f32>(model.vae.scaling_factor), shift = static_cast<f32>(model.vae.shift_factor);
+  const auto scale = static_cast<f32>(model.vae.scaling_factor),
+             shift = static_cast<f32>(model.vae.shift_factor);
   const std::int64_t pixels = packed.height * packed.width;
   for (std::int64_t channel = 0; channel < packed.channels; ++channel)
     for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
@@ -197,8 +211,8 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::sp
 }
 
 void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt> prompts,
-                                  std::span<const f32> sigmas, int first_step, const ProgressCallback& progress,
-                                  Result& result) const {
+                                  std::span<const f32> sigmas, int first_step,
+                                  const ProgressCallback& progress, Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   const auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
     return load_transformer(choices.transformer, model.transformer, source);
@@ -230,7 +244,8 @@ void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt
   result.denoise_seconds = seconds_since(loaded);
 }
 
-void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback& progress, Result& result) const {
+void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback& progress,
+                                 Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   const auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
     return load_decoder(choices.vae, model.vae, source);
@@ -308,8 +323,8 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   for (const auto& [what, side] : {std::pair("width", *full.width), std::pair("height", *full.height)})
     if (side < 1 || side > largest_side || side % (2 * factor) != 0)
       throw out_of_range(what, std::to_string(side),
-                         "a multiple of " + std::to_string(2 * factor) + " (two latents of " + std::to_string(factor) +
-                             " pixels) up to " + std::to_string(largest_side));
+                         "a multiple of " + std::to_string(2 * factor) + " (two latents of " +
+                             std::to_string(factor) + " pixels) up to " + std::to_string(largest_side));
   if (!(full.strength >= 0 && full.strength <= 1))
     throw out_of_range("strength", std::to_string(full.strength), "from 0 to 1");
   if (request.image) image::check_pixels(*request.image, "the image to start from");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <image/image.hpp>
+
 #include <precast/policy/choice.hpp>
 #include <precast/policy/presets.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -29,16 +30,17 @@ struct ComponentChoices {
 
 /// What to make. Unset values come from the model (its precast.json, else its scheduler's usual ones).
 struct Request {
-  std::vector<std::string> prompts;      ///< at least one; "" is a prompt
-  std::uint64_t seed = 0;                ///< as torch.Generator("cpu").manual_seed(seed)
-  std::optional<int> steps;              ///< model default, else 28 with guidance embedding, 4 without
-  std::optional<double> guidance;        ///< model default, else 3.5
+  std::vector<std::string> prompts;        ///< at least one; "" is a prompt
+  std::uint64_t seed = 0;                  ///< as torch.Generator("cpu").manual_seed(seed)
+  std::optional<int> steps;                ///< model default, else 28 with guidance embedding, 4 without
+  std::optional<double> guidance;          ///< model default, else 3.5
   std::optional<int> max_sequence_length;  ///< of T5; default min(512, its tokenizer's model_max_length)
-  std::optional<int> width, height;      ///< pixels; model default, else 1024
-  int batch = 1;                         ///< pictures per prompt
-  std::optional<image::Image> image;     ///< img2img: the picture to start from
-  double strength = 0.6;                 ///< img2img: 0 keeps the picture, 1 ignores it
-  std::optional<Tensor<f32>> latents;    ///< packed [pictures, tokens, channels]: used instead of the seed's noise
+  std::optional<int> width, height;        ///< pixels; model default, else 1024
+  int batch = 1;                           ///< pictures per prompt
+  std::optional<image::Image> image;       ///< img2img: the picture to start from
+  double strength = 0.6;                   ///< img2img: 0 keeps the picture, 1 ignores it
+  std::optional<Tensor<f32>>
+      latents;  ///< packed [pictures, tokens, channels]: used instead of the seed's noise
 };
 
 /// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode").
@@ -64,13 +66,13 @@ struct MemoryEstimate {
 
 /// What came out.
 struct Result {
-  std::vector<image::Image> images;    ///< prompts x batch, prompt by prompt
-  Tensor<f32> latents;                 ///< the final packed latents [pictures, tokens, channels]
-  std::vector<std::string> prompts;    ///< for each picture, its prompt
+  std::vector<image::Image> images;  ///< prompts x batch, prompt by prompt
+  Tensor<f32> latents;               ///< the final packed latents [pictures, tokens, channels]
+  std::vector<std::string> prompts;  ///< for each picture, its prompt
   double load_seconds = 0, text_seconds = 0, denoise_seconds = 0, decode_seconds = 0;
-  std::int64_t peak_bytes = 0;         ///< of tensor memory
-  std::int64_t nan_values = 0;         ///< values of pixels that were NaN, and are black
-  Request used;                        ///< the request with every default filled in (without image and latents)
+  std::int64_t peak_bytes = 0;  ///< of tensor memory
+  std::int64_t nan_values = 0;  ///< values of pixels that were NaN, and are black
+  Request used;                 ///< the request with every default filled in (without image and latents)
 };
 
 /// A Flux model in a diffusers folder. Opening reads configs and file headers, no weights.
@@ -82,8 +84,8 @@ class FluxPipeline {
   FluxPipeline& operator=(FluxPipeline&&) noexcept;
   ~FluxPipeline();
 
-  /// Makes the pictures: loads, runs and frees one component after another. Throws OutOfMemory before loading where
-  /// the estimate exceeds the memory that is free.
+  /// Makes the pictures: loads, runs and frees one component after another. Throws OutOfMemory before loading
+  /// where the estimate exceeds the memory that is free.
   Result generate(const Request& request, const ProgressCallback& progress = {}) const;
 
   /// What `generate` would need.
@@ -102,7 +104,8 @@ class FluxPipeline {
   std::unique_ptr<Parts> parts_;
 };
 
-/// The policy of each component from a compile-time Mixed<...>, whose policies must be among the compiled paths.
+/// The policy of each component from a compile-time Mixed<...>, whose policies must be among the compiled
+/// paths.
 template <class MixedPolicy>
 constexpr ComponentChoices choices_of() {
   return {choice_of<typename MixedPolicy::transformer>(), choice_of<typename MixedPolicy::text_encoder>(),

@@ -1,4 +1,5 @@
-// The Flux transformer as the pipeline sees it: its config, what it predicts, and how one is made for a policy.
+// The Flux transformer as the pipeline sees it: its config, what it predicts, and how one is made for a
+// policy.
 #pragma once
 
 #include <array>
@@ -33,11 +34,11 @@ struct TransformerConfig {
 
 /// What one prediction starts from. All views are f32: they hold exactly what their makers stored.
 struct TransformerInput {
-  View<const f32> latents;        ///< packed [tokens, in_channels], row by row
-  View<const f32> prompt;         ///< T5's [text tokens, joint_attention_dim]
-  View<const f32> pooled;         ///< CLIP's [1, pooled_projection_dim]
-  f32 timestep = 0;               ///< sigma, as diffusers hands it to the model: timestep / 1000
-  f32 guidance = 0;               ///< unused without a guidance embedding
+  View<const f32> latents;             ///< packed [tokens, in_channels], row by row
+  View<const f32> prompt;              ///< T5's [text tokens, joint_attention_dim]
+  View<const f32> pooled;              ///< CLIP's [1, pooled_projection_dim]
+  f32 timestep = 0;                    ///< sigma, as diffusers hands it to the model: timestep / 1000
+  f32 guidance = 0;                    ///< unused without a guidance embedding
   std::int64_t rows = 0, columns = 0;  ///< tokens = rows * columns
 };
 
@@ -51,6 +52,7 @@ class Transformer {
 
 /// Loads a transformer under a policy. Instances are compiled in kernels/, one unit a policy.
 template <PolicyType P>
-std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config, const nn::ParameterSource& source);
+std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config,
+                                              const nn::ParameterSource& source);
 
 }  // namespace precast::flux

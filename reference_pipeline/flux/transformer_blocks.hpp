@@ -1,10 +1,11 @@
-// The two kinds of block of a Flux transformer. Text and image tokens share one tensor, text first, so that joint
-// attention needs no concatenation.
+// The two kinds of block of a Flux transformer. Text and image tokens share one tensor, text first, so that
+// joint attention needs no concatenation.
 #pragma once
 
 #include <cstdint>
 
 #include <flux/transformer.hpp>
+
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/ops/attention.hpp>
@@ -67,7 +68,8 @@ class QueryKeyValue {
         query_norm_(place / names.query_norm, head_dim, norm_epsilon),
         key_norm_(place / names.key_norm, head_dim, norm_epsilon) {}
 
-  void into(View<const Activation> x, View<Activation> query, View<Activation> key, View<Activation> value) const {
+  void into(View<const Activation> x, View<Activation> query, View<Activation> key,
+            View<Activation> value) const {
     project_and_normalise(x, query_, names_.query, query_norm_, names_.query_norm, query);
     project_and_normalise(x, key_, names_.key, key_norm_, names_.key_norm, key);
     const watch::Scope scope(names_.value);
@@ -75,8 +77,9 @@ class QueryKeyValue {
   }
 
  private:
-  void project_and_normalise(View<const Activation> x, const nn::Linear<P>& linear, std::string_view linear_name,
-                             const nn::RmsNorm<P>& norm, std::string_view norm_name, View<Activation> out) const {
+  void project_and_normalise(View<const Activation> x, const nn::Linear<P>& linear,
+                             std::string_view linear_name, const nn::RmsNorm<P>& norm,
+                             std::string_view norm_name, View<Activation> out) const {
     const Tensor<Activation> projected = watch::scoped(linear_name, [&] { return linear(x); });
     const watch::Scope scope(norm_name);
     norm.heads_into(projected, out);
@@ -90,8 +93,8 @@ class QueryKeyValue {
 /// Rotates queries and keys, then attends; the result goes to `out`, [tokens, inner].
 template <PolicyType P>
 void rotary_attention(Tensor<typename P::activation> query, Tensor<typename P::activation> key,
-                      const Tensor<typename P::activation>& value, std::int64_t heads, const RotaryTable& rotary,
-                      View<typename P::activation> out) {
+                      const Tensor<typename P::activation>& value, std::int64_t heads,
+                      const RotaryTable& rotary, View<typename P::activation> out) {
   const Shape batched{1, query.rows(), query.columns()};
   query = precast::rotary<P>(query.view().reshaped(batched), heads, rotary);
   key = precast::rotary<P>(key.view().reshaped(batched), heads, rotary);
@@ -109,7 +112,8 @@ class DoubleBlock {
   DoubleBlock(const nn::Parameters& place, const TransformerConfig& config)
       : text_(place, config, {"add_q_proj", "add_k_proj", "add_v_proj", "norm_added_q", "norm_added_k"},
               {"norm1_context", "norm2_context", "to_add_out", "ff_context"}),
-        image_(place, config, {"to_q", "to_k", "to_v", "norm_q", "norm_k"}, {"norm1", "norm2", "to_out.0", "ff"}),
+        image_(place, config, {"to_q", "to_k", "to_v", "norm_q", "norm_k"},
+               {"norm1", "norm2", "to_out.0", "ff"}),
         heads_(config.num_attention_heads) {}
 
   /// Replaces x, [tokens, inner].
@@ -122,13 +126,15 @@ class DoubleBlock {
       Tensor<Activation> query(x.shape()), key(x.shape()), value(x.shape());
       text_.project(x.view().rows_between(0, text), text_modulation, query.view().rows_between(0, text),
                     key.view().rows_between(0, text), value.view().rows_between(0, text));
-      image_.project(x.view().rows_between(text, image), image_modulation, query.view().rows_between(text, image),
-                     key.view().rows_between(text, image), value.view().rows_between(text, image));
+      image_.project(x.view().rows_between(text, image), image_modulation,
+                     query.view().rows_between(text, image), key.view().rows_between(text, image),
+                     value.view().rows_between(text, image));
       const watch::Scope scope("attn");
       rotary_attention<P>(std::move(query), std::move(key), value, heads_, context.rotary, attended);
     }
     text_.finish(x.view().rows_between(0, text), attended.view().rows_between(0, text), text_modulation);
-    image_.finish(x.view().rows_between(text, image), attended.view().rows_between(text, image), image_modulation);
+    image_.finish(x.view().rows_between(text, image), attended.view().rows_between(text, image),
+                  image_modulation);
   }
 
  private:
@@ -163,7 +169,8 @@ class DoubleBlock {
     }
 
     /// Adds attention's and then the feed-forward's output to x.
-    void finish(View<Activation> x, View<const Activation> attended, const Tensor<Activation>& modulation) const {
+    void finish(View<Activation> x, View<const Activation> attended,
+                const Tensor<Activation>& modulation) const {
       const Tensor<Activation> with_attention = [&] {
         const watch::Scope attn("attn"), scope(names_.attention_out);
         return gated_add<P>(x, modulation_.part(modulation, 2), out_(attended));

@@ -9,6 +9,7 @@
 
 #include <flux/transformer.hpp>
 #include <flux/transformer_blocks.hpp>
+
 #include <precast/nn/linear.hpp>
 #include <precast/nn/widened.hpp>
 #include <precast/ops/activate.hpp>
@@ -47,12 +48,13 @@ class TransformerModel final : public Transformer {
         latents_in_(place / "x_embedder", config.in_channels, config.inner_dim()),
         text_in_(place / "context_embedder", config.joint_attention_dim, config.inner_dim()),
         time_(place / "time_text_embed" / "timestep_embedder", time_channels, config.inner_dim()),
-        pooled_(place / "time_text_embed" / "text_embedder", config.pooled_projection_dim, config.inner_dim()),
+        pooled_(place / "time_text_embed" / "text_embedder", config.pooled_projection_dim,
+                config.inner_dim()),
         norm_out_(place / "norm_out", config.inner_dim(), 2),
         out_(place / "proj_out", config.inner_dim(), config.out_channels) {
     if (config.guidance_embeds)
-      guidance_ = std::make_unique<Embedder<P>>(place / "time_text_embed" / "guidance_embedder", time_channels,
-                                                config.inner_dim());
+      guidance_ = std::make_unique<Embedder<P>>(place / "time_text_embed" / "guidance_embedder",
+                                                time_channels, config.inner_dim());
     double_blocks_.reserve(static_cast<std::size_t>(config.num_layers));
     for (std::int64_t i = 0; i < config.num_layers; ++i)
       double_blocks_.emplace_back(place / "transformer_blocks" / i, config);
@@ -99,7 +101,8 @@ class TransformerModel final : public Transformer {
   static constexpr double rope_theta = 10000;
 
   void check(const TransformerInput& input) const {
-    if (input.latents.columns() != config_.in_channels || input.prompt.columns() != config_.joint_attention_dim ||
+    if (input.latents.columns() != config_.in_channels ||
+        input.prompt.columns() != config_.joint_attention_dim ||
         input.pooled.columns() != config_.pooled_projection_dim ||
         input.latents.rows() != input.rows * input.columns)
       throw ShapeError("transformer: latents " + to_string(input.latents.shape()) + ", prompt " +
@@ -146,7 +149,8 @@ class TransformerModel final : public Transformer {
 };
 
 template <PolicyType P>
-std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config, const nn::ParameterSource& source) {
+std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config,
+                                              const nn::ParameterSource& source) {
   return std::make_unique<TransformerModel<P>>(config, nn::Parameters(source));
 }
 

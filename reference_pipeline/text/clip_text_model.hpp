@@ -40,12 +40,14 @@ struct ClipOutput {
 class ClipTextModel {
  public:
   virtual ~ClipTextModel() = default;
-  /// Encodes padded token ids, at most max_position_embeddings. Throws InputError for ids outside the vocabulary.
+  /// Encodes padded token ids, at most max_position_embeddings. Throws InputError for ids outside the
+  /// vocabulary.
   virtual ClipOutput encode(std::span<const std::int32_t> ids) const = 0;
 };
 
 /// Loads the model under a policy; weights may be named with or without the prefix "text_model.".
 template <PolicyType P>
-std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config, const nn::ParameterSource& source);
+std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config,
+                                                    const nn::ParameterSource& source);
 
 }  // namespace precast::text

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <text/clip_text_model.hpp>
+
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>
@@ -13,7 +15,6 @@
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/watch/scope.hpp>
-#include <text/clip_text_model.hpp>
 
 namespace precast::text {
 
@@ -85,7 +86,8 @@ class ClipTextModelTemplate final : public ClipTextModel {
     Tensor<Activation> x = [&] {
       const watch::Scope scope("embeddings");
       const Tensor<Activation> found = embedding<P>(tokens_, ids);
-      return add<P>(found, positions_.view().rows_between(0, count)).reshaped({1, count, config_.hidden_size});
+      return add<P>(found, positions_.view().rows_between(0, count))
+          .reshaped({1, count, config_.hidden_size});
     }();
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const watch::Scope scope("layers", static_cast<std::int64_t>(i));
@@ -107,7 +109,8 @@ class ClipTextModelTemplate final : public ClipTextModel {
 };
 
 template <PolicyType P>
-std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config, const nn::ParameterSource& source) {
+std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config,
+                                                    const nn::ParameterSource& source) {
   const nn::Parameters root(source);
   const bool prefixed = source.contains("text_model.embeddings.token_embedding.weight");
   return std::make_unique<ClipTextModelTemplate<P>>(config, prefixed ? root / "text_model" : root);

@@ -25,7 +25,7 @@ struct T5Config {
   std::int64_t relative_attention_num_buckets = 32;
   std::int64_t relative_attention_max_distance = 128;
   f32 layer_norm_epsilon = 1e-6f;
-  bool gated = true;                              ///< feed_forward_proj "gated-gelu" (T5 1.1)
+  bool gated = true;  ///< feed_forward_proj "gated-gelu" (T5 1.1)
   Activate activation = Activate::gelu_tanh;
 
   std::int64_t inner() const { return num_heads * d_kv; }
@@ -38,8 +38,8 @@ struct T5Config {
 class T5Encoder {
  public:
   virtual ~T5Encoder() = default;
-  /// Encodes padded token ids without a mask, as FluxPipeline does: padding acts. Returns [tokens, d_model], widened
-  /// exactly. Throws InputError for ids outside the vocabulary.
+  /// Encodes padded token ids without a mask, as FluxPipeline does: padding acts. Returns [tokens, d_model],
+  /// widened exactly. Throws InputError for ids outside the vocabulary.
   virtual Tensor<f32> encode(std::span<const std::int32_t> ids) const = 0;
 };
 

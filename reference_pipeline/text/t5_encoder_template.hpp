@@ -1,4 +1,5 @@
-// T5's encoder as a template over the policy (Raffel et al. 2020, in its 1.1 form). Only kernels/ includes this.
+// T5's encoder as a template over the policy (Raffel et al. 2020, in its 1.1 form). Only kernels/ includes
+// this.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include <text/t5_encoder.hpp>
+
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>
@@ -14,7 +17,6 @@
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/watch/scope.hpp>
-#include <text/t5_encoder.hpp>
 
 namespace precast::text {
 
@@ -32,10 +34,12 @@ class T5Layer {
         key_(place / "layer.0.SelfAttention.k", config.d_model, config.inner(), no_bias),
         value_(place / "layer.0.SelfAttention.v", config.d_model, config.inner(), no_bias),
         out_(place / "layer.0.SelfAttention.o", config.inner(), config.d_model, no_bias),
-        widen_(place / "layer.1.DenseReluDense" / (config.gated ? "wi_0" : "wi"), config.d_model, config.d_ff, no_bias),
+        widen_(place / "layer.1.DenseReluDense" / (config.gated ? "wi_0" : "wi"), config.d_model, config.d_ff,
+               no_bias),
         narrow_(place / "layer.1.DenseReluDense.wo", config.d_ff, config.d_model, no_bias),
         activation_(config.activation) {
-    if (config.gated) gate_.emplace(place / "layer.1.DenseReluDense.wi_1", config.d_model, config.d_ff, no_bias);
+    if (config.gated)
+      gate_.emplace(place / "layer.1.DenseReluDense.wi_1", config.d_model, config.d_ff, no_bias);
   }
 
   /// x [1, tokens, d_model] -> the same shape.
@@ -51,7 +55,8 @@ class T5Layer {
       return add<P>(x, watch::scoped("o", [&] { return out_(attended); }));
     }();
     const watch::Scope layer("layer.1");
-    const Tensor<Activation> normed = watch::scoped("layer_norm", [&] { return feed_forward_norm_(after_attention); });
+    const Tensor<Activation> normed =
+        watch::scoped("layer_norm", [&] { return feed_forward_norm_(after_attention); });
     const watch::Scope scope("DenseReluDense");
     Tensor<Activation> hidden = [&] {
       if (!gate_) return watch::scoped("wi", [&] { return widen_(normed, activation_); });
@@ -77,15 +82,16 @@ class T5EncoderTemplate final : public T5Encoder {
 
   T5EncoderTemplate(const T5Config& config, const nn::Parameters& root)
       : config_(config),
-        tokens_(nn::load_tensor<Storage>(root / (root.contains("shared.weight") ? "shared" : "encoder.embed_tokens") /
-                                             "weight",
-                                         {config.vocab_size, config.d_model})),
+        tokens_(nn::load_tensor<Storage>(
+            root / (root.contains("shared.weight") ? "shared" : "encoder.embed_tokens") / "weight",
+            {config.vocab_size, config.d_model})),
         relative_bias_(nn::load_tensor<Storage>(
             root / "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
             {config.relative_attention_num_buckets, config.num_heads})),
         final_norm_(root / "encoder.final_layer_norm", config.d_model, config.layer_norm_epsilon) {
     layers_.reserve(static_cast<std::size_t>(config.num_layers));
-    for (std::int64_t i = 0; i < config.num_layers; ++i) layers_.emplace_back(root / "encoder.block" / i, config);
+    for (std::int64_t i = 0; i < config.num_layers; ++i)
+      layers_.emplace_back(root / "encoder.block" / i, config);
   }
 
   Tensor<f32> encode(std::span<const std::int32_t> ids) const override {
@@ -116,7 +122,8 @@ class T5EncoderTemplate final : public T5Encoder {
       const auto of_bucket = relative_bias_.view().row(config_.bucket(distance));
       for (std::int64_t head = 0; head < config_.num_heads; ++head) {
         const f32 value = convert<f32>(of_bucket[static_cast<std::size_t>(head)]);
-        for (std::int64_t query = std::max<std::int64_t>(0, -distance); query < std::min(count, count - distance); ++query)
+        for (std::int64_t query = std::max<std::int64_t>(0, -distance);
+             query < std::min(count, count - distance); ++query)
           bias.data()[(head * count + query) * count + query + distance] = value;
       }
     }

@@ -42,7 +42,8 @@ struct Moments {
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  /// latents [1, h, w, latent_channels], unscaled -> pixels [1, h * factor, w * factor, out_channels], about -1 to 1.
+  /// latents [1, h, w, latent_channels], unscaled -> pixels [1, h * factor, w * factor, out_channels], about
+  /// -1 to 1.
   virtual Tensor<f32> decode(View<const f32> latents) const = 0;
 };
 

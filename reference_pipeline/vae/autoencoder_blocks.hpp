@@ -1,10 +1,12 @@
-// The parts that encoder and decoder share: residual blocks, the middle block and its attention. All tensors are
-// [1, height, width, channels].
+// The parts that encoder and decoder share: residual blocks, the middle block and its attention. All tensors
+// are [1, height, width, channels].
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
+
+#include <vae/autoencoder.hpp>
 
 #include <precast/nn/conv.hpp>
 #include <precast/nn/linear.hpp>
@@ -12,7 +14,6 @@
 #include <precast/ops/attention.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/watch/scope.hpp>
-#include <vae/autoencoder.hpp>
 
 namespace precast::vae {
 
@@ -24,7 +25,8 @@ class ResidualBlock {
  public:
   using Activation = typename P::activation;
 
-  ResidualBlock(const nn::Parameters& place, std::int64_t in_channels, std::int64_t out_channels, std::int64_t groups)
+  ResidualBlock(const nn::Parameters& place, std::int64_t in_channels, std::int64_t out_channels,
+                std::int64_t groups)
       : norm1_(place / "norm1", groups, in_channels, norm_epsilon),
         norm2_(place / "norm2", groups, out_channels, norm_epsilon),
         conv1_(place / "conv1", in_channels, out_channels, 3),
@@ -68,7 +70,8 @@ class PixelAttention {
     const Tensor<Activation> key = watch::scoped("to_k", [&] { return key_(normed); });
     const Tensor<Activation> value = watch::scoped("to_v", [&] { return value_(normed); });
     const Tensor<Activation> attended = attention<P>(query, key, value, AttentionOptions{});
-    const Tensor<Activation> projected = watch::scoped("to_out.0", [&] { return out_(attended); }).reshaped(x.shape());
+    const Tensor<Activation> projected =
+        watch::scoped("to_out.0", [&] { return out_(attended); }).reshaped(x.shape());
     return add<P>(x, projected);
   }
 

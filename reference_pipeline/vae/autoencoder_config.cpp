@@ -1,8 +1,9 @@
 // Reads vae/config.json.
 #include <string>
 
-#include <precast/io/config.hpp>
 #include <vae/autoencoder.hpp>
+
+#include <precast/io/config.hpp>
 
 namespace precast::vae {
 

@@ -1,4 +1,5 @@
-// AutoencoderKL's encoder and decoder as templates over the policy (Rombach et al. 2022). Only kernels/ includes this.
+// AutoencoderKL's encoder and decoder as templates over the policy (Rombach et al. 2022). Only kernels/
+// includes this.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +7,15 @@
 #include <optional>
 #include <vector>
 
+#include <vae/autoencoder.hpp>
+#include <vae/autoencoder_blocks.hpp>
+
 #include <precast/nn/conv.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/watch/scope.hpp>
-#include <vae/autoencoder.hpp>
-#include <vae/autoencoder_blocks.hpp>
 
 namespace precast::vae {
 
@@ -81,13 +83,15 @@ class EncoderTemplate final : public Encoder {
         middle_(root / "encoder.mid_block", config.block_out_channels.back(), config),
         norm_out_(root / "encoder.conv_norm_out", config.norm_num_groups, config.block_out_channels.back(),
                   norm_epsilon),
-        conv_out_(root / "encoder.conv_out", config.block_out_channels.back(), 2 * config.latent_channels, 3) {
+        conv_out_(root / "encoder.conv_out", config.block_out_channels.back(), 2 * config.latent_channels,
+                  3) {
     const auto& channels = config.block_out_channels;
     std::int64_t before = channels.front();
     for (std::size_t i = 0; i < channels.size(); ++i) {
-      levels_.emplace_back(root / "encoder.down_blocks" / static_cast<std::int64_t>(i), before, channels[i],
-                           config.layers_per_block, config.norm_num_groups,
-                           i + 1 < channels.size() ? Level<P>::Resolution::halved : Level<P>::Resolution::kept);
+      levels_.emplace_back(
+          root / "encoder.down_blocks" / static_cast<std::int64_t>(i), before, channels[i],
+          config.layers_per_block, config.norm_num_groups,
+          i + 1 < channels.size() ? Level<P>::Resolution::halved : Level<P>::Resolution::kept);
       before = channels[i];
     }
     if (config.use_quant_conv)

@@ -11,8 +11,10 @@ namespace precast {
 
 /// The facts of a dtype. A specialisation has:
 ///  - `name`, as the field writes it ("bf16", "q4_k");
-///  - `values_per_block` and `bytes_per_block`: storage is blocks of n values in m bytes (1 and sizeof for scalars);
-///  - for a scalar: `format`, its FloatFormat. A scalar type other than float keeps its code in a member `bits`.
+///  - `values_per_block` and `bytes_per_block`: storage is blocks of n values in m bytes (1 and sizeof for
+///  scalars);
+///  - for a scalar: `format`, its FloatFormat. A scalar type other than float keeps its code in a member
+///  `bits`.
 template <class T>
 struct dtype_traits {};
 

@@ -82,9 +82,14 @@ struct FloatFormat {
     const bool negative = (code & sign_code()) != 0;
     double value = 0;
     switch (kind(code)) {
-      case ValueKind::zero: break;
-      case ValueKind::infinity: value = std::numeric_limits<double>::infinity(); break;
-      case ValueKind::nan: value = std::numeric_limits<double>::quiet_NaN(); break;
+      case ValueKind::zero:
+        break;
+      case ValueKind::infinity:
+        value = std::numeric_limits<double>::infinity();
+        break;
+      case ValueKind::nan:
+        value = std::numeric_limits<double>::quiet_NaN();
+        break;
       case ValueKind::subnormal:
       case ValueKind::normal: {
         const int field = exponent_field(code);
@@ -125,7 +130,8 @@ struct FloatFormat {
     std::uint64_t kept = significand >> drop;
     if (rest > half || (rest == half && (kept & 1))) ++kept;
     // Adding the exponent, rather than or-ing it, carries a mantissa that rounded up to the next power.
-    const std::uint64_t code = (static_cast<std::uint64_t>(result_exponent - min_exponent()) << mantissa_bits) + kept;
+    const std::uint64_t code =
+        (static_cast<std::uint64_t>(result_exponent - min_exponent()) << mantissa_bits) + kept;
     return sign | (code > max_code() ? overflow_code() : static_cast<std::uint32_t>(code));
   }
 
@@ -133,7 +139,8 @@ struct FloatFormat {
   constexpr double ulp(double value) const {
     const std::uint32_t code = encode(value) & (sign_code() - 1);
     const ValueKind sort = kind(code);
-    if (sort == ValueKind::infinity || sort == ValueKind::nan) return std::numeric_limits<double>::quiet_NaN();
+    if (sort == ValueKind::infinity || sort == ValueKind::nan)
+      return std::numeric_limits<double>::quiet_NaN();
     const int field = exponent_field(code);
     return power_of_two((field ? field - bias() : min_exponent()) - mantissa_bits);
   }

@@ -23,7 +23,8 @@ class Conv2d {
   template <ScalarArray X>
   Tensor<Result> operator()(const X& x, Activate activate = Activate::none) const {
     const std::int64_t pad = kernel_ / 2;
-    return with(x, ConvShape{.stride = 1, .pad_top = pad, .pad_left = pad, .pad_bottom = pad, .pad_right = pad},
+    return with(x,
+                ConvShape{.stride = 1, .pad_top = pad, .pad_left = pad, .pad_bottom = pad, .pad_right = pad},
                 activate);
   }
   /// Any stride and padding.

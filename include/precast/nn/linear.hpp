@@ -18,7 +18,8 @@ class Linear {
   enum class Bias : bool { absent, present };
 
   /// Loads "weight" [out_features, in_features] and, unless absent, "bias" [out_features].
-  Linear(const Parameters& place, std::int64_t in_features, std::int64_t out_features, Bias bias = Bias::present)
+  Linear(const Parameters& place, std::int64_t in_features, std::int64_t out_features,
+         Bias bias = Bias::present)
       : weight_(packed(place, in_features, out_features, bias)) {}
 
   /// x [..., in_features] -> [..., out_features].

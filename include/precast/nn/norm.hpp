@@ -59,7 +59,8 @@ class RmsNorm : NormParameters<P> {
   }
 };
 
-/// Group normalisation over [batch, height, width, channels] (Wu and He 2018), with an activation fused into the store.
+/// Group normalisation over [batch, height, width, channels] (Wu and He 2018), with an activation fused into
+/// the store.
 template <PolicyType P>
 class GroupNorm : NormParameters<P> {
  public:
@@ -67,7 +68,8 @@ class GroupNorm : NormParameters<P> {
       : NormParameters<P>(place, channels, true, epsilon), groups_(groups) {}
 
   template <ScalarArray X>
-  Tensor<typename NormParameters<P>::Result> operator()(const X& x, Activate activate = Activate::none) const {
+  Tensor<typename NormParameters<P>::Result> operator()(const X& x,
+                                                        Activate activate = Activate::none) const {
     return group_norm<P>(x, groups_, this->weight_.view(), this->bias_.view(), this->epsilon_, activate);
   }
 

@@ -38,8 +38,8 @@ class Parameters {
   Parameter find(const Shape& shape) const {
     Parameter found = source_->find(path_);
     if (!(found.shape == shape))
-      throw InputError(source_->description() + ": tensor '" + path_ + "' has shape " + to_string(found.shape) +
-                       " where the config asks for " + to_string(shape) +
+      throw InputError(source_->description() + ": tensor '" + path_ + "' has shape " +
+                       to_string(found.shape) + " where the config asks for " + to_string(shape) +
                        ": the weights and the config are not of one model");
     return found;
   }
@@ -61,16 +61,19 @@ bool visit_if(const DtypeInfo& dtype, Visitor&& visitor) {
 /// Calls `visitor(T{})` with the scalar dtype that a file holds.
 template <class Visitor>
 void visit_file_dtype(const Parameters& place, const DtypeInfo& dtype, Visitor&& visitor) {
-  const bool known = visit_if<f32>(dtype, visitor) || visit_if<bf16>(dtype, visitor) || visit_if<f16>(dtype, visitor) ||
-                     visit_if<fp8_e4m3>(dtype, visitor) || visit_if<fp8_e5m2>(dtype, visitor);
+  const bool known = visit_if<f32>(dtype, visitor) || visit_if<bf16>(dtype, visitor) ||
+                     visit_if<f16>(dtype, visitor) || visit_if<fp8_e4m3>(dtype, visitor) ||
+                     visit_if<fp8_e5m2>(dtype, visitor);
   if (!known)
     throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
-                     std::string(dtype.name) + ", which holds no weights: f32, bf16, f16, fp8_e4m3 or fp8_e5m2 do");
+                     std::string(dtype.name) +
+                     ", which holds no weights: f32, bf16, f16, fp8_e4m3 or fp8_e5m2 do");
 }
 
 }  // namespace detail
 
-/// Writes values [first, first + out.size()) of a parameter, rounded to T once. File bytes need not be aligned.
+/// Writes values [first, first + out.size()) of a parameter, rounded to T once. File bytes need not be
+/// aligned.
 template <ScalarDtype T>
 void read_values(const Parameters& place, const Parameter& parameter, std::int64_t first, std::span<T> out) {
   detail::visit_file_dtype(place, parameter.dtype, [&](auto tag) {

@@ -18,9 +18,12 @@ inline constexpr std::array all_precisions{Precision::f32, Precision::bf16, Prec
 
 constexpr std::string_view to_string(Precision precision) {
   switch (precision) {
-    case Precision::f32: return dtype_traits<f32>::name;
-    case Precision::bf16: return dtype_traits<bf16>::name;
-    case Precision::f16: return dtype_traits<f16>::name;
+    case Precision::f32:
+      return dtype_traits<f32>::name;
+    case Precision::bf16:
+      return dtype_traits<bf16>::name;
+    case Precision::f16:
+      return dtype_traits<f16>::name;
   }
   return {};
 }
@@ -60,12 +63,13 @@ inline std::string to_string(const PolicyChoice& choice) {
   return text + (choice.flash ? ", Flash>" : ">");
 }
 
-/// The choice that names a policy. Only policies that the command line can name have one: a precision for storage,
-/// compute and activations, and upcasts of Attention and Matmul.
+/// The choice that names a policy. Only policies that the command line can name have one: a precision for
+/// storage, compute and activations, and upcasts of Attention and Matmul.
 template <PolicyType P>
 constexpr PolicyChoice choice_of() {
   using T = typename P::storage;
-  constexpr bool plain = std::is_same_v<T, typename P::compute> && std::is_same_v<T, typename P::activation> &&
+  constexpr bool plain = std::is_same_v<T, typename P::compute> &&
+                         std::is_same_v<T, typename P::activation> &&
                          std::is_same_v<typename P::accumulate, f32> && !P::saturate;
   constexpr bool known = std::is_same_v<T, f32> || std::is_same_v<T, bf16> || std::is_same_v<T, f16>;
   static_assert(plain && known,
@@ -84,7 +88,8 @@ struct NamedPreset {
   std::string_view summary;
 };
 inline constexpr std::array named_presets{
-    NamedPreset{"quality", {Precision::f32, false, false, false}, "f32 throughout, attention scores in memory"},
+    NamedPreset{
+        "quality", {Precision::f32, false, false, false}, "f32 throughout, attention scores in memory"},
     NamedPreset{"balanced", {Precision::f32, true, false, false}, "f32 with flash attention"},
     NamedPreset{"fast", {Precision::bf16, true, false, false}, "bf16 with flash attention"},
     NamedPreset{"memory", {Precision::f16, false, true, false}, "f16 with attention in f32"},

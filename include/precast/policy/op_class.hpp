@@ -9,23 +9,41 @@
 namespace precast {
 
 /// Products of matrices: linear layers and embedders.
-struct Matmul { static constexpr std::string_view name = "Matmul"; };
+struct Matmul {
+  static constexpr std::string_view name = "Matmul";
+};
 /// Convolutions.
-struct Conv { static constexpr std::string_view name = "Conv"; };
+struct Conv {
+  static constexpr std::string_view name = "Conv";
+};
 /// Scaled dot-product attention: both products and the softmax between them.
-struct Attention { static constexpr std::string_view name = "Attention"; };
+struct Attention {
+  static constexpr std::string_view name = "Attention";
+};
 /// Layer, RMS and group normalisation, with the modulation fused into them.
-struct Norm { static constexpr std::string_view name = "Norm"; };
+struct Norm {
+  static constexpr std::string_view name = "Norm";
+};
 /// A softmax that stands alone.
-struct Softmax { static constexpr std::string_view name = "Softmax"; };
+struct Softmax {
+  static constexpr std::string_view name = "Softmax";
+};
 /// Sums, means and extremes over a dimension.
-struct Reduction { static constexpr std::string_view name = "Reduction"; };
+struct Reduction {
+  static constexpr std::string_view name = "Reduction";
+};
 /// Losses of training.
-struct Loss { static constexpr std::string_view name = "Loss"; };
+struct Loss {
+  static constexpr std::string_view name = "Loss";
+};
 /// Activations, gates, residual additions, look-ups and resampling: one output value from few input values.
-struct Pointwise { static constexpr std::string_view name = "Pointwise"; };
+struct Pointwise {
+  static constexpr std::string_view name = "Pointwise";
+};
 /// Rotary and timestep embeddings, and the sampler's step.
-struct Position { static constexpr std::string_view name = "Position"; };
+struct Position {
+  static constexpr std::string_view name = "Position";
+};
 
 namespace detail {
 template <class... Ops>
@@ -41,7 +59,9 @@ struct OpClasses {
   }();
   /// Calls `visitor(Op{})` for each op class, in the order in which tables print them.
   template <class Visitor>
-  static constexpr void for_each(Visitor&& visitor) { (visitor(Ops{}), ...); }
+  static constexpr void for_each(Visitor&& visitor) {
+    (visitor(Ops{}), ...);
+  }
 };
 }  // namespace detail
 

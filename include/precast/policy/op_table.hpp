@@ -1,4 +1,5 @@
-// The op table: the one function from (policy, op class) to the five dtypes of an op. Nothing else decides a dtype.
+// The op table: the one function from (policy, op class) to the five dtypes of an op. Nothing else decides a
+// dtype.
 #pragma once
 
 #include <type_traits>
@@ -7,8 +8,8 @@
 
 namespace precast {
 
-/// Stands in the table where an op class has no such value: nothing is summed in a gate, nothing is kept inside a
-/// single product.
+/// Stands in the table where an op class has no such value: nothing is summed in a gate, nothing is kept
+/// inside a single product.
 struct NoDtype {};
 
 /// The five dtypes of an op, and what its stores do above the range. Kernels take this and nothing else.
@@ -41,7 +42,8 @@ consteval auto resolve() {
     return Precisions<S, Operand, Sum, Inside, R, saturate>{};
   } else if constexpr (std::is_same_v<Op, Norm>) {
     return Precisions<S, Given, f32, f32, R, saturate>{};
-  } else if constexpr (std::is_same_v<Op, Softmax> || std::is_same_v<Op, Reduction> || std::is_same_v<Op, Loss>) {
+  } else if constexpr (std::is_same_v<Op, Softmax> || std::is_same_v<Op, Reduction> ||
+                       std::is_same_v<Op, Loss>) {
     return Precisions<S, Given, f32, f32, f32, saturate>{};
   } else if constexpr (std::is_same_v<Op, Pointwise>) {
     return Precisions<S, Given, NoDtype, f32, R, saturate>{};

@@ -31,16 +31,20 @@ static_assert(compiled_preset == "all" || preset_named(compiled_preset),
 /// Whether PRECAST_PRECISIONS holds a precision.
 constexpr bool precision_compiled(Precision precision) {
   switch (precision) {
-    case Precision::f32: return PRECAST_HAS_F32;
-    case Precision::bf16: return PRECAST_HAS_BF16;
-    case Precision::f16: return PRECAST_HAS_F16;
+    case Precision::f32:
+      return PRECAST_HAS_F32;
+    case Precision::bf16:
+      return PRECAST_HAS_BF16;
+    case Precision::f16:
+      return PRECAST_HAS_F16;
   }
   return false;
 }
 
 /// Whether this build holds the path of a choice.
 constexpr bool path_compiled(const PolicyChoice& choice) {
-  if (compiled_preset != "all") return choice.normalised() == preset_named(compiled_preset)->choice.normalised();
+  if (compiled_preset != "all")
+    return choice.normalised() == preset_named(compiled_preset)->choice.normalised();
   return precision_compiled(choice.precision);
 }
 
@@ -52,8 +56,8 @@ inline void require_path(const PolicyChoice& choice) {
     throw PathNotCompiled(to_string(choice) + " is not in this build, which holds the preset " +
                           std::string(compiled_preset) + " alone: configure with -DPRECAST_PRESET=all" +
                           (precision_compiled(choice.precision) ? "" : " -DPRECAST_PRECISIONS=" + wanted));
-  throw PathNotCompiled(to_string(choice) + " is not in this build: configure with -DPRECAST_PRECISIONS=" + wanted +
-                        " (or a list that holds it)");
+  throw PathNotCompiled(to_string(choice) + " is not in this build: configure with -DPRECAST_PRECISIONS=" +
+                        wanted + " (or a list that holds it)");
 }
 
 }  // namespace precast

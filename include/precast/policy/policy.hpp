@@ -1,4 +1,5 @@
-// Policy<...>: which format holds a value, which one multiplies it and which one sums it, as one canonical type.
+// Policy<...>: which format holds a value, which one multiplies it and which one sums it, as one canonical
+// type.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,22 @@ namespace precast {
 /// Option: the dtype of parameters at rest, scalar or block. Every policy has one.
 template <class T>
 struct Storage {};
-/// Option: the dtype of the operands of matmul, convolution and attention. Default: Storage's, or bf16 for blocks.
+/// Option: the dtype of the operands of matmul, convolution and attention. Default: Storage's, or bf16 for
+/// blocks.
 template <class T>
 struct Compute {};
 /// Option: the dtype of the sums inside those products. Default: f32.
 template <class T>
 struct Accumulate {};
-/// Option: the dtype of results between ops. Default: Compute's; f32 for tf32 and bf16 for fp8, which are formats
-/// of operands.
+/// Option: the dtype of results between ops. Default: Compute's; f32 for tf32 and bf16 for fp8, which are
+/// formats of operands.
 template <class T>
 struct Activation {};
 /// Option: these op classes take f32 operands and keep f32 intermediates, whatever Compute says.
 template <class... Ops>
 struct Upcast {};
-/// Option: attention is tiled with an online softmax (Dao et al. 2022): scores never reach memory, and are f32.
+/// Option: attention is tiled with an online softmax (Dao et al. 2022): scores never reach memory, and are
+/// f32.
 struct Flash {};
 /// Option: what a store does with a value above the range of its format.
 template <class Mode>
@@ -37,7 +40,16 @@ struct Propagate {};
 
 namespace detail {
 
-enum class OptionKind : std::uint8_t { storage, compute, accumulate, activation, upcast, flash, overflow, unknown };
+enum class OptionKind : std::uint8_t {
+  storage,
+  compute,
+  accumulate,
+  activation,
+  upcast,
+  flash,
+  overflow,
+  unknown
+};
 
 template <class Option>
 inline constexpr OptionKind option_kind = OptionKind::unknown;
@@ -65,7 +77,8 @@ using activation_for = std::conditional_t<
 template <class T>
 inline constexpr bool is_resting = Dtype<T> && !std::is_same_v<T, tf32>;
 
-// Overload look-up over inherited options: each pick is one overload resolution, however many options there are.
+// Overload look-up over inherited options: each pick is one overload resolution, however many options there
+// are.
 template <class... Options>
 struct OptionSet : Options... {};
 template <class Default, class T>
@@ -95,7 +108,8 @@ struct NoStorage {};
 
 }  // namespace detail
 
-/// The canonical form of a policy: what remains when order and spelling are gone. Do not name it: write Policy<...>.
+/// The canonical form of a policy: what remains when order and spelling are gone. Do not name it: write
+/// Policy<...>.
 template <class StorageType, class ComputeType, class AccumulateType, class ActivationType,
           std::uint32_t UpcastMask, bool UsesFlash, bool Saturates>
 struct CanonicalPolicy {
@@ -114,13 +128,16 @@ namespace detail {
 
 template <class... Ops>
 consteval bool valid_upcast(const Upcast<Ops...>*) {
-  static_assert((OpClass<Ops> && ...),
-                "Policy: Upcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
-                "Pointwise or Position.");
+  static_assert(
+      (OpClass<Ops> && ...),
+      "Policy: Upcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
+      "Pointwise or Position.");
   return (OpClass<Ops> && ...);
 }
 template <class Option>
-consteval bool valid_upcast(const Option*) { return true; }
+consteval bool valid_upcast(const Option*) {
+  return true;
+}
 
 template <class Mode>
 consteval bool valid_overflow(const Overflow<Mode>*) {
@@ -129,7 +146,9 @@ consteval bool valid_overflow(const Overflow<Mode>*) {
   return known;
 }
 template <class Option>
-consteval bool valid_overflow(const Option*) { return true; }
+consteval bool valid_overflow(const Option*) {
+  return true;
+}
 
 template <OptionKind Kind, class... Options>
 inline constexpr int times_given = ((option_kind<Options> == Kind ? 1 : 0) + ... + 0);
@@ -138,9 +157,10 @@ inline constexpr int times_given = ((option_kind<Options> == Kind ? 1 : 0) + ...
 template <class... Options>
 consteval bool known_once() {
   constexpr bool known = ((option_kind<Options> != OptionKind::unknown) && ...);
-  static_assert(known,
-                "Policy: an option is none of Storage<T>, Compute<T>, Accumulate<T>, Activation<T>, Upcast<Op...>, "
-                "Flash or Overflow<Saturate>.");
+  static_assert(
+      known,
+      "Policy: an option is none of Storage<T>, Compute<T>, Accumulate<T>, Activation<T>, Upcast<Op...>, "
+      "Flash or Overflow<Saturate>.");
   if constexpr (known) {
     constexpr int storages = times_given<OptionKind::storage, Options...>;
     static_assert(storages != 0, "Policy: Storage<T> is missing: say which dtype holds the parameters.");
@@ -152,13 +172,15 @@ consteval bool known_once() {
     constexpr bool activation_once = times_given<OptionKind::activation, Options...> < 2;
     static_assert(activation_once, "Policy: Activation<T> is given twice.");
     constexpr bool upcast_once = times_given<OptionKind::upcast, Options...> < 2;
-    static_assert(upcast_once, "Policy: Upcast<...> is given twice: name all op classes in one, Upcast<Attention, Matmul>.");
+    static_assert(
+        upcast_once,
+        "Policy: Upcast<...> is given twice: name all op classes in one, Upcast<Attention, Matmul>.");
     constexpr bool flash_once = times_given<OptionKind::flash, Options...> < 2;
     static_assert(flash_once, "Policy: Flash is given twice.");
     constexpr bool overflow_once = times_given<OptionKind::overflow, Options...> < 2;
     static_assert(overflow_once, "Policy: Overflow<...> is given twice.");
-    constexpr bool once = storages == 1 && compute_once && accumulate_once && activation_once && upcast_once &&
-                          flash_once && overflow_once;
+    constexpr bool once = storages == 1 && compute_once && accumulate_once && activation_once &&
+                          upcast_once && flash_once && overflow_once;
     if constexpr (once)
       return (valid_upcast(static_cast<const Options*>(nullptr)) && ...) &&
              (valid_overflow(static_cast<const Options*>(nullptr)) && ...);
@@ -168,14 +190,18 @@ consteval bool known_once() {
 
 template <class S, class C, class A, class R, bool UsesFlash>
 consteval bool consistent() {
-  static_assert(is_resting<S>, "Policy: Storage<T> needs a dtype that memory can hold; tf32 is a format of operands only.");
-  static_assert(ScalarDtype<C>, "Policy: Compute<T> needs a scalar dtype: block dtypes are stored, not multiplied.");
+  static_assert(is_resting<S>,
+                "Policy: Storage<T> needs a dtype that memory can hold; tf32 is a format of operands only.");
+  static_assert(ScalarDtype<C>,
+                "Policy: Compute<T> needs a scalar dtype: block dtypes are stored, not multiplied.");
   static_assert(ScalarDtype<A>, "Policy: Accumulate<T> needs a scalar dtype.");
-  static_assert(ScalarDtype<R> && is_resting<R>,
-                "Policy: Activation<T> needs a scalar dtype that memory can hold; tf32 is a format of operands only.");
+  static_assert(
+      ScalarDtype<R> && is_resting<R>,
+      "Policy: Activation<T> needs a scalar dtype that memory can hold; tf32 is a format of operands only.");
   if constexpr (is_resting<S> && ScalarDtype<C> && ScalarDtype<A> && ScalarDtype<R> && is_resting<R>) {
-    static_assert(widens_exactly<A, C>,
-                  "Policy: Accumulate<T> contradicts Compute<T>: a sum cannot be narrower than what it adds.");
+    static_assert(
+        widens_exactly<A, C>,
+        "Policy: Accumulate<T> contradicts Compute<T>: a sum cannot be narrower than what it adds.");
     static_assert(!UsesFlash || std::is_same_v<A, f32>,
                   "Policy: Flash contradicts Accumulate<T>: an online softmax sums in f32.");
     return widens_exactly<A, C> && (!UsesFlash || std::is_same_v<A, f32>);

@@ -1,4 +1,5 @@
-// visit_policy: the one step from a run-time choice to a compile-time policy, over the paths that are compiled in.
+// visit_policy: the one step from a run-time choice to a compile-time policy, over the paths that are
+// compiled in.
 #pragma once
 
 #include <type_traits>
@@ -59,8 +60,9 @@ struct PolicyFor<true, StorageOption, UpcastOption> {
 template <Precision P, bool UsesFlash, bool UpcastAttention, bool UpcastMatmul>
 struct PolicyPath {
   static constexpr PolicyChoice choice{P, UsesFlash, UpcastAttention, UpcastMatmul};
-  using policy = typename detail::PolicyFor<UsesFlash, Storage<detail::precision_type<P>>,
-                                            typename detail::UpcastFor<UpcastAttention, UpcastMatmul>::type>::type;
+  using policy =
+      typename detail::PolicyFor<UsesFlash, Storage<detail::precision_type<P>>,
+                                 typename detail::UpcastFor<UpcastAttention, UpcastMatmul>::type>::type;
 };
 
 namespace detail {
@@ -75,14 +77,14 @@ inline constexpr auto compiled_paths_tuple() {
   constexpr auto paths = hana::transform(rows, [](auto row) { return hana::type_c<decltype(path_of(row))>; });
   return hana::filter(paths, [](auto path) {
     constexpr PolicyChoice choice = decltype(path)::type::choice;
-    return hana::bool_c<path_compiled(choice) && choice == choice.normalised()>;
+    return hana::bool_c < path_compiled(choice) && choice == choice.normalised() > ;
   });
 }
 
 }  // namespace detail
 
-/// A Hana tuple of `hana::type<PolicyPath<...>>`: each precision, with and without flash and each upcast, that this
-/// build holds. Registries, instances and test matrices all come from here.
+/// A Hana tuple of `hana::type<PolicyPath<...>>`: each precision, with and without flash and each upcast,
+/// that this build holds. Registries, instances and test matrices all come from here.
 using CompiledPaths = decltype(detail::compiled_paths_tuple());
 
 /// Calls `visitor(PolicyPath<...>{})` for each compiled path.
@@ -91,8 +93,8 @@ void for_each_path(Visitor&& visitor) {
   boost::hana::for_each(CompiledPaths{}, [&](auto path) { visitor(typename decltype(path)::type{}); });
 }
 
-/// Calls `visitor(PolicyPath<...>{})` for the path of a choice and returns what it returns; the result type must be
-/// the same for all. Throws PathNotCompiled where this build lacks the path.
+/// Calls `visitor(PolicyPath<...>{})` for the path of a choice and returns what it returns; the result type
+/// must be the same for all. Throws PathNotCompiled where this build lacks the path.
 template <class Result, class Visitor>
 Result visit_policy(const PolicyChoice& choice, Visitor&& visitor) {
   require_path(choice);

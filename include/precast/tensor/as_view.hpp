@@ -9,13 +9,19 @@
 namespace precast {
 
 template <class T>
-View<const T> as_view(const Tensor<T>& tensor) { return tensor.view(); }
+View<const T> as_view(const Tensor<T>& tensor) {
+  return tensor.view();
+}
 template <class T>
-View<const std::remove_const_t<T>> as_view(const View<T>& view) { return view; }
+View<const std::remove_const_t<T>> as_view(const View<T>& view) {
+  return view;
+}
 
 /// A Tensor or a View of scalars: what ops take as input.
 template <class A>
-concept ScalarArray = requires(const A& array) { as_view(array); };
+concept ScalarArray = requires(const A& array) {
+  as_view(array);
+};
 
 /// The dtype of a ScalarArray's values.
 template <ScalarArray A>

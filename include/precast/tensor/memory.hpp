@@ -26,8 +26,8 @@ enum class MemoryPurpose : bool { tensor, scratch };
 
 namespace detail {
 
-/// Keeps large blocks that were freed, because the system hands out fresh pages zeroed, which for the results of a
-/// wide layer costs as much as computing them.
+/// Keeps large blocks that were freed, because the system hands out fresh pages zeroed, which for the results
+/// of a wide layer costs as much as computing them.
 class MemoryPool {
  public:
   static constexpr std::size_t alignment = 64;
@@ -58,10 +58,10 @@ class MemoryPool {
         use_.cached -= static_cast<std::int64_t>(bytes);
       }
     }
-    if (!block) block = ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+    if (!block) block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     if (!block) {
       release_cached();
-      block = ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+      block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     }
     if (!block)
       throw OutOfMemory("could not get " + std::to_string(bytes >> 20) +
@@ -80,13 +80,13 @@ class MemoryPool {
       free_.emplace(bytes, block);
       use_.cached += size;
     } else {
-      ::operator delete(block, std::align_val_t{alignment});
+      ::operator delete (block, std::align_val_t{alignment});
     }
   }
 
   void release_cached() noexcept {
     const std::lock_guard lock(mutex_);
-    for (const auto& [bytes, block] : free_) ::operator delete(block, std::align_val_t{alignment});
+    for (const auto& [bytes, block] : free_) ::operator delete (block, std::align_val_t{alignment});
     free_.clear();
     use_.cached = 0;
   }
@@ -134,7 +134,8 @@ class Buffer {
   /// Throws OutOfMemory.
   explicit Buffer(std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::tensor)
       : bytes_(bytes ? detail::MemoryPool::rounded(bytes) : 0),
-        data_(bytes_ ? static_cast<std::byte*>(detail::MemoryPool::instance().allocate(bytes_, purpose)) : nullptr),
+        data_(bytes_ ? static_cast<std::byte*>(detail::MemoryPool::instance().allocate(bytes_, purpose))
+                     : nullptr),
         purpose_(purpose) {}
   Buffer(Buffer&& other) noexcept
       : bytes_(std::exchange(other.bytes_, 0)),

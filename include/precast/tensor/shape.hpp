@@ -19,7 +19,8 @@ class Shape {
   static constexpr std::size_t max_rank = 6;
 
   constexpr Shape() = default;
-  constexpr Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
+  constexpr Shape(std::initializer_list<std::int64_t> sizes)
+      : Shape(std::span(sizes.begin(), sizes.size())) {}
   /// Throws ShapeError for more than six dimensions, a negative size, or more than 2^62 elements.
   constexpr explicit Shape(std::span<const std::int64_t> sizes) : rank_(sizes.size()) {
     if (sizes.size() > max_rank) throw ShapeError("a tensor has at most 6 dimensions");

@@ -13,8 +13,8 @@
 
 namespace precast {
 
-/// An owning tensor of scalars in row-major order, aligned to 64 bytes, uninitialised when made. Move only: a copy
-/// is written `clone()`.
+/// An owning tensor of scalars in row-major order, aligned to 64 bytes, uninitialised when made. Move only: a
+/// copy is written `clone()`.
 template <ScalarDtype T>
 class Tensor {
  public:

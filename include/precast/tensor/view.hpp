@@ -11,8 +11,9 @@
 
 namespace precast {
 
-/// A view of scalars: a shape whose last dimension is contiguous, and whose rows lie `row_stride` values apart, so
-/// that a slice of columns is a view too. Does not own; cheap to copy. `View<const T>` cannot write.
+/// A view of scalars: a shape whose last dimension is contiguous, and whose rows lie `row_stride` values
+/// apart, so that a slice of columns is a view too. Does not own; cheap to copy. `View<const T>` cannot
+/// write.
 template <class T>
   requires ScalarDtype<std::remove_const_t<T>>
 class View {
@@ -25,8 +26,7 @@ class View {
       : data_(data), shape_(shape), row_stride_(row_stride) {}
   /// A view that can write converts to one that cannot.
   operator View<const T>() const  // NOLINT(google-explicit-constructor)
-    requires(!std::is_const_v<T>)
-  {
+      requires(!std::is_const_v<T>) {
     return {data_, shape_, row_stride_};
   }
 
@@ -43,7 +43,8 @@ class View {
   }
   /// All values of a contiguous view.
   std::span<T> values() const {
-    if (!contiguous()) throw ShapeError("a strided view of shape " + to_string(shape_) + " is not one run of values");
+    if (!contiguous())
+      throw ShapeError("a strided view of shape " + to_string(shape_) + " is not one run of values");
     return {data_, static_cast<std::size_t>(elements())};
   }
 
@@ -56,7 +57,8 @@ class View {
   /// Rows [first, first + count) as a matrix.
   View rows_between(std::int64_t first, std::int64_t count) const {
     if (first < 0 || count < 0 || first + count > rows())
-      throw ShapeError("rows " + std::to_string(first) + " + " + std::to_string(count) + " leave " + to_string(shape_));
+      throw ShapeError("rows " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
+                       to_string(shape_));
     return {data_ + first * row_stride_, Shape{count, columns()}, row_stride_};
   }
   /// Columns [first, first + count) of every row.

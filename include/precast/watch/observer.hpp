@@ -16,9 +16,10 @@ struct OpRecord {
   std::string path;           ///< "transformer.single_transformer_blocks.3.attn"
   std::string_view function;  ///< "linear", "attention", "layer_norm"
   std::string_view op;        ///< the op class: "Matmul"
-  std::string_view storage, operand, accumulate, inside, result;  ///< dtype names; empty where the op has none
-  Shape shape;                ///< of the result
-  double max_abs = 0;         ///< the largest finite |x|; 0 for an empty result
+  std::string_view storage, operand, accumulate, inside,
+      result;          ///< dtype names; empty where the op has none
+  Shape shape;         ///< of the result
+  double max_abs = 0;  ///< the largest finite |x|; 0 for an empty result
   std::int64_t infinities = 0;
   std::int64_t nans = 0;
 };

@@ -1,4 +1,5 @@
-// report: what an op calls with its result. Counts what is not finite, and finds the value that f32 would have had.
+// report: what an op calls with its result. Counts what is not finite, and finds the value that f32 would
+// have had.
 #pragma once
 
 #include <cmath>
@@ -32,9 +33,18 @@ struct NoProbe {
 template <class Op, class Types, class T, class InF32, class Probe>
 void report_active(std::string_view function, View<const T> result, InF32&& in_f32, Probe&& largest_inside) {
   Observer& told = *detail::observer.load();
-  OpRecord record{current_path(), function, Op::name, dtype_name<typename Types::storage>(),
-                  dtype_name<typename Types::operand>(), dtype_name<typename Types::accumulate>(),
-                  dtype_name<typename Types::inside>(), dtype_name<T>(), result.shape(), 0, 0, 0};
+  OpRecord record{current_path(),
+                  function,
+                  Op::name,
+                  dtype_name<typename Types::storage>(),
+                  dtype_name<typename Types::operand>(),
+                  dtype_name<typename Types::accumulate>(),
+                  dtype_name<typename Types::inside>(),
+                  dtype_name<T>(),
+                  result.shape(),
+                  0,
+                  0,
+                  0};
   std::int64_t first = -1;
   for (std::int64_t r = 0; r < result.rows(); ++r) {
     const auto row = result.row(r);
@@ -51,7 +61,8 @@ void report_active(std::string_view function, View<const T> result, InF32&& in_f
   told.on_op(record);
   if (first < 0 || !told.wants_non_finite()) return;
   NonFinite found{record, first, 0, 0, 0, dtype_traits<T>::format.max()};
-  found.value = to_double(result.row(first / result.columns())[static_cast<std::size_t>(first % result.columns())]);
+  found.value =
+      to_double(result.row(first / result.columns())[static_cast<std::size_t>(first % result.columns())]);
   const Tensor<f32> wide = in_f32();
   found.value_in_f32 = wide.values()[static_cast<std::size_t>(first)];
   found.largest_inside = largest_inside();
@@ -60,10 +71,10 @@ void report_active(std::string_view function, View<const T> result, InF32&& in_f
 
 }  // namespace detail
 
-/// Tells the observer, if any, of an op's result. `Types` are the Precisions that the kernel was instantiated with.
-/// `in_f32` computes the same op from the same inputs with `widened_to_f32<Types>` and returns a Tensor<f32> of the
-/// result's shape; `largest_inside` returns the largest |x| between the op's steps in f32. Both are only called for
-/// the first result that is not finite.
+/// Tells the observer, if any, of an op's result. `Types` are the Precisions that the kernel was instantiated
+/// with. `in_f32` computes the same op from the same inputs with `widened_to_f32<Types>` and returns a
+/// Tensor<f32> of the result's shape; `largest_inside` returns the largest |x| between the op's steps in f32.
+/// Both are only called for the first result that is not finite.
 template <OpClass Op, class Types, class T, class InF32, class Probe = detail::NoProbe>
 void report(std::string_view function, View<T> result, InF32&& in_f32, Probe&& largest_inside = {}) {
   if (active()) [[unlikely]]
