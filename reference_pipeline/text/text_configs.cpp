@@ -3,9 +3,10 @@
 #include <cmath>
 #include <string>
 
-#include <precast/io/config.hpp>
 #include <text/clip_text_model.hpp>
 #include <text/t5_encoder.hpp>
+
+#include <precast/io/config.hpp>
 
 namespace precast::text {
 
@@ -22,8 +23,9 @@ Activate activation_named(const io::Config& json, std::string_view key, const st
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activate::gelu_tanh;
   if (name == "relu") return Activate::relu;
   if (name == "silu" || name == "swish") return Activate::silu;
-  throw json.error(key, "the activation '" + name.substr(0, 40) +
-                            "' is not known: quick_gelu, gelu, gelu_new, gelu_pytorch_tanh, relu and silu are");
+  throw json.error(key,
+                   "the activation '" + name.substr(0, 40) +
+                       "' is not known: quick_gelu, gelu, gelu_new, gelu_pytorch_tanh, relu and silu are");
 }
 
 }  // namespace
@@ -37,8 +39,8 @@ ClipConfig ClipConfig::load(const std::filesystem::path& file) {
   config.num_hidden_layers = json.integer_or("num_hidden_layers", config.num_hidden_layers, 1, deepest);
   config.num_attention_heads = json.integer_or("num_attention_heads", config.num_attention_heads, 1, 4096);
   if (config.hidden_size % config.num_attention_heads != 0)
-    throw json.error("num_attention_heads", "must divide hidden_size, " + std::to_string(config.hidden_size) +
-                                                ": correct it");
+    throw json.error("num_attention_heads",
+                     "must divide hidden_size, " + std::to_string(config.hidden_size) + ": correct it");
   config.max_position_embeddings =
       json.integer_or("max_position_embeddings", config.max_position_embeddings, 2, 1 << 16);
   config.eos_token_id = json.integer_or("eos_token_id", config.eos_token_id, 0, config.vocab_size - 1);
@@ -49,8 +51,9 @@ ClipConfig ClipConfig::load(const std::filesystem::path& file) {
 
 std::int64_t ClipConfig::pooled_position(std::span<const std::int32_t> ids) const {
   // Configs written before transformers 4.24 say 2 where the end token has the largest id of the vocabulary.
-  const auto place = eos_token_id == 2 ? std::max_element(ids.begin(), ids.end())
-                                       : std::find(ids.begin(), ids.end(), static_cast<std::int32_t>(eos_token_id));
+  const auto place = eos_token_id == 2
+                         ? std::max_element(ids.begin(), ids.end())
+                         : std::find(ids.begin(), ids.end(), static_cast<std::int32_t>(eos_token_id));
   return place == ids.end() ? 0 : place - ids.begin();
 }
 
@@ -65,9 +68,10 @@ T5Config T5Config::load(const std::filesystem::path& file) {
   config.num_heads = json.integer("num_heads", 1, 4096);
   config.relative_attention_num_buckets = json.integer_or("relative_attention_num_buckets", 32, 4, 1 << 16);
   if (config.relative_attention_num_buckets % 2 != 0)
-    throw json.error("relative_attention_num_buckets", "must be even, for half of them lie on either side: correct it");
-  config.relative_attention_max_distance =
-      json.integer_or("relative_attention_max_distance", 128, config.relative_attention_num_buckets / 4 + 1, 1 << 24);
+    throw json.error("relative_attention_num_buckets",
+                     "must be even, for half of them lie on either side: correct it");
+  config.relative_attention_max_distance = json.integer_or(
+      "relative_attention_max_distance", 128, config.relative_attention_num_buckets / 4 + 1, 1 << 24);
   config.layer_norm_epsilon = static_cast<f32>(json.number_or("layer_norm_epsilon", 1e-6, 0, 1));
   const std::string projection = json.string_or("feed_forward_proj", "relu");
   config.gated = projection.starts_with("gated-");
