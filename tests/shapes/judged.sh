@@ -2,13 +2,7 @@
 # judged.sh JUDGE [PROGRAM PRESET]: draws the held-out prompts under a preset and judges the pictures; without a
 # program, proves the judge itself on drawn pictures. Exits with 77 where no Python with numpy is found.
 set -eu
-for python in python3 /usr/bin/python3 none; do
-  "$python" -c 'import numpy' 2>/dev/null && break
-done
-if [ "$python" = none ]; then
-  echo "skipped: no python3 with numpy (on Debian: apt-get install python3-numpy)"
-  exit 77
-fi
+. "$(dirname "$0")/find_python.sh"
 [ $# -eq 1 ] && exec "$python" "$1" --validate
 
 scratch=$(mktemp -d)
