@@ -116,7 +116,7 @@ TEST_CASE("a request at the edge of what is allowed is met") {
   CHECK(pipeline.generate(request).images.size() == 1);
   request.prompts = {std::string(100000, 'a')};
   CHECK(pipeline.generate(request).images.size() == 1);
-  request.prompts = {std::string("bytes that are not UTF-8: \xff\xfe\x80 and a NUL:\0 .", 48)};
+  request.prompts = {std::string("bytes that are not UTF-8: \xff\xfe\x80 and a NUL:") + '\0' + " ."};
   CHECK(pipeline.generate(request).images.size() == 1);
 }
 

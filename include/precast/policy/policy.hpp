@@ -196,7 +196,8 @@ consteval bool consistent() {
                 "Policy: Compute<T> needs a scalar dtype: block dtypes are stored, not multiplied.");
   static_assert(ScalarDtype<A>, "Policy: Accumulate<T> needs a scalar dtype.");
   static_assert(
-      ScalarDtype<R> && is_resting<R>,
+      !ScalarDtype<C> ||
+          (ScalarDtype<R> && is_resting<R>),  // by default Activation is Compute: one mistake, one sentence
       "Policy: Activation<T> needs a scalar dtype that memory can hold; tf32 is a format of operands only.");
   if constexpr (is_resting<S> && ScalarDtype<C> && ScalarDtype<A> && ScalarDtype<R> && is_resting<R>) {
     static_assert(
