@@ -16,14 +16,6 @@ namespace precast {
 
 namespace detail {
 
-/// Parameters as f32, exactly.
-template <ScalarArray W>
-Tensor<f32> in_f32(const W& parameters) {
-  Tensor<f32> wide(parameters.shape());
-  host::convert_values(parameters, wide.view());
-  return wide;
-}
-
 /// Throws unless `parameters` is [C] with C the last size of x.
 inline void require_one_per_column(std::string_view op, const Shape& x, const Shape& parameters) {
   if (x.rank() == 0 || parameters != Shape{x.back()})

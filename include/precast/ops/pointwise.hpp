@@ -55,11 +55,7 @@ auto add(const A& a, const B& b) {
   if (!fits)
     detail::shapes_do_not_fit("add", a.shape(), b.shape(),
                               "are neither equal nor is the second the end of the first");
-  const Tensor<f32> addend = [&] {
-    Tensor<f32> wide(b.shape());
-    host::convert_values(b, wide.view());
-    return wide;
-  }();
+  const Tensor<f32> addend = detail::in_f32(b);
   return detail::run_op<Pointwise, precisions<P, Pointwise>>("add", a.shape(), [&](auto types, auto out) {
     host::map_rows<decltype(types)::saturate>(
         out,
@@ -78,10 +74,8 @@ void gated_add_into(const R& residual, const G& gate, const X& x,
   const Shape& shape = x.shape();
   detail::require_same_shape("gated_add", residual.shape(), shape);
   detail::require_same_shape("gated_add", shape, out.shape());
-  detail::require_one_row_per_picture("gated_add", shape, gate.shape());
-  const std::int64_t rows_per_picture = shape[shape.rank() - 2];
-  Tensor<f32> factor(gate.shape());
-  host::convert_values(gate, factor.view());
+  const std::int64_t rows_per_picture = detail::rows_per_picture("gated_add", shape, gate.shape());
+  const Tensor<f32> factor = detail::in_f32(gate);
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>("gated_add", out, [&](auto types, auto to) {
     host::map_rows<decltype(types)::saturate>(
         to,

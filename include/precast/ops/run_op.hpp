@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <precast/error.hpp>
+#include <precast/host/convert.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/as_view.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -44,23 +45,25 @@ Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape,
   throw ShapeError(std::string(op) + ": " + to_string(a) + " and " + to_string(b) + " " + std::string(why));
 }
 
+/// Parameters, gates and addends as f32, exactly.
+template <ScalarArray W>
+Tensor<f32> in_f32(const W& values) {
+  Tensor<f32> wide(values.shape());
+  host::convert_values(values, wide.view());
+  return wide;
+}
+
 /// How many rows of x belong to each of the pictures that [B, C] parameters stand for: x is [B, S, C], or [S,
 /// C] for one picture. Throws ShapeError where they do not fit.
 inline std::int64_t rows_per_picture(std::string_view op, const Shape& x, const Shape& parameters) {
   const bool fits =
       (x.rank() == 3 && parameters == Shape{x[0], x[2]}) || (x.rank() == 2 && parameters == Shape{1, x[1]});
-  if (!fits) shapes_do_not_fit(op, x, parameters, "are not [B, S, C] and [B, C]");
+  if (!fits) shapes_do_not_fit(op, x, parameters, "are neither [B, S, C] and [B, C] nor [S, C] and [1, C]");
   return x[x.rank() - 2];
 }
 
 inline void require_same_shape(std::string_view op, const Shape& a, const Shape& b) {
   if (a != b) shapes_do_not_fit(op, a, b, "have different shapes");
-}
-
-/// Throws unless x is [B, S, C] and `rows` [B, C], or x [S, C] and `rows` [1, C].
-inline void require_one_row_per_picture(std::string_view op, const Shape& x, const Shape& rows) {
-  const bool fits = x.rank() == 3 ? rows == Shape{x[0], x[2]} : x.rank() == 2 && rows == Shape{1, x[1]};
-  if (!fits) shapes_do_not_fit(op, x, rows, "are neither [B, S, C] and [B, C] nor [S, C] and [1, C]");
 }
 
 }  // namespace precast::detail
