@@ -12,10 +12,10 @@
 
 #include <precast/nn/linear.hpp>
 #include <precast/nn/widened.hpp>
-#include <precast/ops/activate.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
+#include <precast/problem/activate.hpp>
 #include <precast/watch/scope.hpp>
 
 namespace precast::flux {

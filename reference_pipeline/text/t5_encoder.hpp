@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <precast/nn/parameter_source.hpp>
-#include <precast/ops/activate.hpp>
 #include <precast/policy/policy.hpp>
+#include <precast/problem/activate.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::text {

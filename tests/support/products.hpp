@@ -11,8 +11,8 @@
 
 #include <support/arrays.hpp>
 
-#include <precast/ops/activate.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/activate.hpp>
 
 namespace precast::testing {
 

@@ -9,12 +9,12 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/conv_bands.hpp>
-#include <precast/host/conv_sizes.hpp>
 #include <precast/host/matmul.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/panel_product.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/problem/conv_sizes.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {

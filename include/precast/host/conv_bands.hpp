@@ -15,11 +15,11 @@
 #include <vector>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/conv_sizes.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/panel_product.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/problem/conv_sizes.hpp>
 #include <precast/tensor/memory.hpp>
 #include <precast/tensor/view.hpp>
 

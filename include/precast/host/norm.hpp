@@ -10,6 +10,7 @@
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/host/vector_math.hpp>
+#include <precast/problem/affine.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -58,17 +59,6 @@ inline Moments moments_of(std::span<const f32> values) {
                      n;
   return moments;
 }
-
-/// Parameters as f32, one row for each batch or one for all; without data where a norm has none.
-struct Affine {
-  View<const f32> scale, shift;
-  std::int64_t rows_per_batch = 0;  ///< 0: one row for all
-
-  const f32* row(const View<const f32>& of, std::int64_t r) const {
-    if (!of.data()) return nullptr;
-    return of.data() + (rows_per_batch ? r / rows_per_batch * of.row_stride() : 0);
-  }
-};
 
 namespace detail {
 

@@ -17,7 +17,7 @@
 #include <precast/host/operands.hpp>
 #include <precast/host/rounded_sums.hpp>
 #include <precast/host/vector_math.hpp>
-#include <precast/ops/activate.hpp>
+#include <precast/problem/activate.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {

@@ -23,7 +23,7 @@ inline f32 add_rounded(f32 sum, f32 product) {
   const bool inexact = rest != 0 && std::fabs(nearest) <= 3.40282347e38f;  // false for NaN
   const std::int32_t step = ((rest > 0) == (nearest > 0)) ? 1 : -1;
   const f32 odd = std::bit_cast<f32>(inexact && (code & 1) == 0 ? code + step : code);
-  return detail::convert_one<f32, false>(detail::convert_one<T, false>(odd));
+  return convert_value<f32, false>(convert_value<T, false>(odd));
 }
 
 /// sums[f] = x . weights[f], added up one by one in order with each sum rounded to Accumulate. x and weights

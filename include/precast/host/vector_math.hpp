@@ -7,7 +7,7 @@
 #include <span>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/ops/activate.hpp>
+#include <precast/problem/activate.hpp>
 
 // Polynomials are minimax fits made for this file (Remez exchange in 200 bits). Every function is within 3
 // ulp of the real one over all of f32, subnormal results included, unless it says otherwise; NaN gives NaN.

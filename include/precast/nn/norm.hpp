@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include <precast/nn/parameters.hpp>
-#include <precast/ops/activate.hpp>
 #include <precast/ops/norm.hpp>
+#include <precast/problem/activate.hpp>
 
 namespace precast::nn {
 

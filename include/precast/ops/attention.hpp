@@ -46,8 +46,8 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
   const f32 scale = options.scale != 0 || width == 0
                         ? options.scale
                         : static_cast<f32>(1.0 / std::sqrt(static_cast<double>(width)));
-  const host::AttentionProblem problem{sq[0], options.heads, sq[1],          sk[1],
-                                       width, scale,         options.causal, options.bias};
+  const AttentionProblem problem{sq[0], options.heads, sq[1],          sk[1],
+                                 width, scale,         options.causal, options.bias};
   detail::run_op_into<Attention, precisions<P, Attention>>(
       "attention", out,
       [&](auto types, auto to) {

@@ -8,10 +8,10 @@
 #include <type_traits>
 
 #include <precast/host/conv.hpp>
-#include <precast/ops/activate.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/activate.hpp>
 #include <precast/tensor/as_view.hpp>
 #include <precast/tensor/tensor.hpp>
 
@@ -107,7 +107,7 @@ class ConvWeight {
 namespace detail {
 
 template <PolicyType P>
-host::ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvShape& shape) {
+ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvShape& shape) {
   if (x.rank() != 4 || x[3] != weight.in_channels())
     throw ShapeError("conv2d: " + to_string(x) + " is not [batch, height, width, " +
                      std::to_string(weight.in_channels()) + "]");
@@ -144,7 +144,7 @@ Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight
                                                     const ConvShape& shape = {},
                                                     Activate activate = Activate::none) {
   const auto in = as_view(x);
-  const host::ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
+  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
   return detail::run_op<Conv, precisions<P, Conv>>(
       "conv2d", Shape{sizes.batch, sizes.out_height, sizes.out_width, weight.out_channels()},
       [&]<class Types>(Types, auto out) {

@@ -7,10 +7,10 @@
 #include <type_traits>
 
 #include <precast/host/matmul.hpp>
-#include <precast/ops/activate.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/activate.hpp>
 #include <precast/tensor/as_view.hpp>
 #include <precast/tensor/tensor.hpp>
 

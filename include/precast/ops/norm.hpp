@@ -7,9 +7,9 @@
 #include <precast/host/group_norm.hpp>
 #include <precast/host/norm.hpp>
 #include <precast/host/row_map.hpp>
-#include <precast/ops/activate.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/activate.hpp>
 #include <precast/tensor/as_view.hpp>
 
 namespace precast {

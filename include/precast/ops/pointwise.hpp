@@ -11,8 +11,8 @@
 
 #include <precast/host/row_map.hpp>
 #include <precast/host/vector_math.hpp>
-#include <precast/ops/activate.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/problem/activate.hpp>
 
 namespace precast {
 

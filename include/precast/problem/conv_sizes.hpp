@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace precast::host {
+namespace precast {
 
 /// The sizes of a convolution: from [batch, height, width, channels] to [batch, out_height, out_width,
 /// features].
@@ -16,4 +16,4 @@ struct ConvSizes {
   std::int64_t patch() const { return kernel_height * kernel_width * channels; }
 };
 
-}  // namespace precast::host
+}  // namespace precast

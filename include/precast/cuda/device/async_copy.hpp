@@ -1,0 +1,43 @@
+// Copies from global to shared memory that land while the thread goes on: cp.async of PTX ISA 7.0 (sm_80).
+// The emulator lets each copy land at once, or as late as its wait, as a test chooses.
+#pragma once
+
+#include <precast/cuda/device/memory.hpp>
+
+namespace precast::cuda {
+
+#if PRECAST_ON_DEVICE
+/// Starts a copy of Bytes (4, 8 or 16) to an address that is a multiple of Bytes; `valid` of them are read,
+/// the rest become zeros. `from` must be a valid address even where nothing is read.
+template <int Bytes, class T>
+PRECAST_DEVICE void copy_async(SharedPointer<T> to, GlobalPointer<const T> from, int valid = Bytes) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copy_async: 4, 8 or 16 bytes at a time.");
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (Bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(valid)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(Bytes),
+                 "r"(valid)
+                 : "memory");
+}
+/// Closes the group of the copies that this thread has started since the last one.
+PRECAST_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Waits until at most Groups of this thread's groups are still on their way. Other threads see what landed
+/// after a barrier.
+template <int Groups>
+PRECAST_DEVICE void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
+}
+#else
+template <int Bytes, class T>
+PRECAST_DEVICE void copy_async(SharedPointer<T> to, std::type_identity_t<GlobalPointer<const T>> from,
+                               int valid = Bytes) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copy_async: 4, 8 or 16 bytes at a time.");
+  simt::copy_async<Bytes>(to, from, valid);
+}
+using simt::commit_copies;
+using simt::wait_copies;
+#endif
+
+}  // namespace precast::cuda

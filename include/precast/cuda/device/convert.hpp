@@ -1,0 +1,90 @@
+// Rounding in registers: what convert_value<> does, by one instruction where the device has one.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include <precast/cuda/device/side.hpp>
+#include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+/// The 16 bits of a bf16 or f16, rounded by the device's own instruction (PTX cvt.rn).
+template <ScalarDtype To>
+PRECAST_DEVICE To round_16_bits([[maybe_unused]] f32 value) {
+#if PRECAST_ON_DEVICE
+  To result;
+  if constexpr (std::is_same_v<To, bf16>)
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  else
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
+#else
+  return convert_value<To>(value);
+#endif
+}
+
+}  // namespace detail
+
+/// A scalar as f32, exactly.
+template <ScalarDtype From>
+PRECAST_DEVICE f32 to_f32(From value) {
+#if PRECAST_ON_DEVICE
+  if constexpr (std::is_same_v<From, f16>) {
+    f32 result;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+    return result;
+  } else
+#endif
+    return convert_value<f32>(value);
+}
+
+/// An f32 rounded to a scalar, to nearest, ties to even; `Saturates` clamps to the largest number.
+template <ScalarDtype To, bool Saturates = false>
+PRECAST_DEVICE To round_to(f32 value) {
+  if constexpr ((std::is_same_v<To, bf16> || std::is_same_v<To, f16>)&&!Saturates)
+    return detail::round_16_bits<To>(value);
+  else
+    return convert_value<To, Saturates>(value);
+}
+
+/// What remains of an f32 after a store in T.
+template <ScalarDtype T, bool Saturates = false>
+PRECAST_DEVICE f32 rounded(f32 value) {
+  if constexpr (std::is_same_v<T, f32> && !Saturates)
+    return value;
+  else
+    return to_f32(round_to<T, Saturates>(value));
+}
+
+/// Two values of a 16-bit dtype in a word, the first in its low half: a fragment's word.
+template <ScalarDtype T>
+PRECAST_DEVICE std::uint32_t pack_pair(T low, T high) {
+  static_assert(sizeof(T) == 2, "pack_pair: two 16-bit values make a word.");
+  return static_cast<std::uint32_t>(low.bits) | static_cast<std::uint32_t>(high.bits) << 16;
+}
+
+/// Two f32 rounded to a 16-bit dtype and packed.
+template <ScalarDtype T>
+PRECAST_DEVICE std::uint32_t round_pair(f32 low, f32 high) {
+#if PRECAST_ON_DEVICE
+  std::uint32_t word;
+  if constexpr (std::is_same_v<T, bf16>)
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#else
+  return pack_pair(round_to<T>(low), round_to<T>(high));
+#endif
+}
+
+/// The word of a tf32 fragment: an f32 rounded to tf32, in an f32's place.
+PRECAST_DEVICE std::uint32_t tf32_word(f32 value) {
+  return std::bit_cast<std::uint32_t>(convert_value<f32>(convert_value<tf32>(value)));
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,33 @@
+// Functions of f32 that kernels use; the same names on both sides.
+#pragma once
+
+#include <cmath>
+
+#include <precast/cuda/device/side.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::cuda {
+
+PRECAST_DEVICE f32 maximum(f32 a, f32 b) { return fmaxf(a, b); }  ///< a NaN loses
+PRECAST_DEVICE f32 minimum(f32 a, f32 b) { return fminf(a, b); }
+PRECAST_DEVICE f32 multiply_then_add(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
+PRECAST_DEVICE f32 square_root(f32 x) { return sqrtf(x); }
+PRECAST_DEVICE f32 exponential(f32 x) { return expf(x); }
+PRECAST_DEVICE f32 hyperbolic_tangent(f32 x) { return tanhf(x); }
+PRECAST_DEVICE f32 error_function(f32 x) { return erff(x); }
+PRECAST_DEVICE f32 cosine(f32 x) { return cosf(x); }
+PRECAST_DEVICE f32 sine(f32 x) { return sinf(x); }
+
+/// 2^x within 2 ulp, subnormals flushed to zero (ex2.approx).
+PRECAST_DEVICE f32 power_of_two_fast(f32 x) {
+#if PRECAST_ON_DEVICE
+  f32 result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+#else
+  const f32 result = std::exp2(x);
+  return result < std::numeric_limits<f32>::min() ? 0.0f : result;
+#endif
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,24 @@
+// Which side a kernel is being compiled for: the device, by nvcc, or the emulator of tests/simt, by a host
+// compiler. Only the headers of this folder ask; kernels are the same text on both sides.
+#pragma once
+
+#if defined(__CUDACC__)
+#define PRECAST_ON_DEVICE 1
+/// A function that a launch starts on every thread of a grid.
+#define PRECAST_KERNEL __global__
+/// A function that kernels call.
+#define PRECAST_DEVICE __device__ __forceinline__
+/// A function that kernels and the code that launches them call.
+#define PRECAST_HOST_DEVICE __host__ __device__ __forceinline__
+/// The most threads a block of the kernel has, and how many blocks should fit a multiprocessor.
+#define PRECAST_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+#elif __has_include(<simt/emulator.hpp>)
+#define PRECAST_ON_DEVICE 0
+#define PRECAST_KERNEL
+#define PRECAST_DEVICE inline
+#define PRECAST_HOST_DEVICE inline
+#define PRECAST_LAUNCH_BOUNDS(threads, blocks)
+#include <simt/emulator.hpp>
+#else
+#error "Precast: headers of precast/cuda need nvcc; a host compiler runs them in the emulator, with -I tests"
+#endif

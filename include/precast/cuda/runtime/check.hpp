@@ -1,0 +1,22 @@
+// The one place where return codes of the CUDA runtime become exceptions.
+#pragma once
+
+#include <string>
+
+#include <cuda_runtime_api.h>
+
+#include <precast/error.hpp>
+
+namespace precast::cuda {
+
+/// Throws what a CUDA status stands for. `doing` completes "CUDA could not ...".
+inline void check(cudaError_t status, const std::string& doing) {
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();  // an error that is not sticky must not surface in a later call
+  const std::string reason = std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status);
+  if (status == cudaErrorMemoryAllocation)
+    throw OutOfMemory("CUDA could not " + doing + " (" + reason + "): try a smaller size or another preset");
+  throw Error("CUDA could not " + doing + " (" + reason + ")");
+}
+
+}  // namespace precast::cuda

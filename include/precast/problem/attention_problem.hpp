@@ -1,0 +1,28 @@
+// AttentionProblem: what an attention kernel of either backend is asked.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast {
+
+/// The sizes of an attention and what is added to or hidden from its scores.
+struct AttentionProblem {
+  std::int64_t batch = 0, heads = 0, queries = 0, keys = 0, width = 0;  ///< width: values of a head
+  f32 scale = 1;
+  bool causal = false;     ///< query i sees keys 0 to i
+  View<const f32> bias{};  ///< [heads, queries, keys], or without data
+
+  /// Whether a row without a single key to see is meant so: it gives zeros, where scores of -inf give NaN.
+  bool masks() const { return causal || bias.data() != nullptr || keys == 0; }
+  /// How many of the keys query `query` may see.
+  std::int64_t keys_seen_by(std::int64_t query) const { return causal ? std::min(keys, query + 1) : keys; }
+  const f32* bias_row(std::int64_t head, std::int64_t query) const {
+    return bias.data() ? bias.data() + (head * queries + query) * bias.row_stride() : nullptr;
+  }
+};
+
+}  // namespace precast
