@@ -3,10 +3,11 @@
 
 #include <cstdint>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/conv.hpp>
 
-namespace precast::nn {
+namespace precast::nn::inline PRECAST_BACKEND {
 
 /// A square convolution with a bias. The weight is packed once, as it is read, into the policy's storage.
 template <PolicyType P>
@@ -51,4 +52,4 @@ class Conv2d {
   std::int64_t kernel_;
 };
 
-}  // namespace precast::nn
+}  // namespace precast::nn::inline PRECAST_BACKEND

@@ -3,10 +3,11 @@
 
 #include <cstdint>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/linear.hpp>
 
-namespace precast::nn {
+namespace precast::nn::inline PRECAST_BACKEND {
 
 /// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage.
 template <PolicyType P>
@@ -50,4 +51,4 @@ class Linear {
   LinearWeight<P> weight_;
 };
 
-}  // namespace precast::nn
+}  // namespace precast::nn::inline PRECAST_BACKEND

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/problem/activate.hpp>
 
-namespace precast::nn {
+namespace precast::nn::inline PRECAST_BACKEND {
 
 /// What the three norms share: "weight" and perhaps "bias" over `size` values, in the policy's storage.
 template <PolicyType P>
@@ -77,4 +78,4 @@ class GroupNorm : NormParameters<P> {
   std::int64_t groups_;
 };
 
-}  // namespace precast::nn
+}  // namespace precast::nn::inline PRECAST_BACKEND

@@ -11,13 +11,14 @@
 #include <type_traits>
 #include <utility>
 
+#include <precast/backend/backend.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/tensor/tensor.hpp>
 
-namespace precast::nn {
+namespace precast::nn::inline PRECAST_BACKEND {
 
 /// A dotted place in a source: `place / "attn" / "to_q"` names what lies under "attn.to_q".
 class Parameters {
@@ -104,4 +105,4 @@ Tensor<T> load_tensor(const Parameters& place, const Shape& shape) {
   return tensor;
 }
 
-}  // namespace precast::nn
+}  // namespace precast::nn::inline PRECAST_BACKEND

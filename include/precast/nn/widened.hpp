@@ -4,11 +4,12 @@
 #include <type_traits>
 #include <utility>
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::nn {
+namespace precast::nn::inline PRECAST_BACKEND {
 
 /// The same values in f32. An f32 tensor moves through.
 template <ScalarDtype T>
@@ -30,4 +31,4 @@ Tensor<f32> widened(const View<T>& view) {
   return wide;
 }
 
-}  // namespace precast::nn
+}  // namespace precast::nn::inline PRECAST_BACKEND

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <string>
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/flash_attention.hpp>
 #include <precast/host/plain_attention.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {
+
+inline namespace PRECAST_BACKEND {
 
 struct AttentionOptions {
   std::int64_t heads = 1;
@@ -68,5 +71,7 @@ auto attention(const Q& q, const K& k, const V& v, const AttentionOptions& optio
   attention_into<P>(q, k, v, options, out.view());
   return out;
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -6,12 +6,13 @@
 #include <span>
 #include <string>
 
+#include <precast/backend/backend.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/tensor/tensor.hpp>
 
-namespace precast::detail {
+namespace precast::detail::inline PRECAST_BACKEND {
 
 /// Widens a bias, which is empty or has one value for each of `features`. Throws ShapeError for any other
 /// number.
@@ -26,4 +27,4 @@ Tensor<f32> bias_in_f32(std::span<const Storage> bias, std::int64_t features) {
   return wide;
 }
 
-}  // namespace precast::detail
+}  // namespace precast::detail::inline PRECAST_BACKEND

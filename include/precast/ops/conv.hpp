@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/conv.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
@@ -16,6 +17,8 @@
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
+
+inline namespace PRECAST_BACKEND {
 
 /// How a kernel moves over a picture: its step, and the zeros around the picture.
 struct ConvShape {
@@ -104,7 +107,9 @@ class ConvWeight {
     Tensor<f32> bias_;
 };
 
-namespace detail {
+}  // namespace PRECAST_BACKEND
+
+namespace detail::inline PRECAST_BACKEND {
 
 template <PolicyType P>
 ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvShape& shape) {
@@ -133,7 +138,9 @@ ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvShap
           .out_width = (width - weight.kernel_width()) / shape.stride + 1};
 }
 
-}  // namespace detail
+}  // namespace detail::inline PRECAST_BACKEND
+
+inline namespace PRECAST_BACKEND {
 
 /// x [batch, height, width, in_channels] -> activate(x * W + b) [batch, out_height, out_width, out_channels],
 /// where out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1. Operands are rounded to
@@ -151,5 +158,7 @@ Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight
         host::conv<Types>(in, weight.weight(), sizes, host::Epilogue{weight.bias(), activate}, out);
       });
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

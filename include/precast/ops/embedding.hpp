@@ -5,11 +5,14 @@
 #include <span>
 #include <string>
 
+#include <precast/backend/backend.hpp>
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {
+
+inline namespace PRECAST_BACKEND {
 
 /// The rows of a table that ids name: table [V, C], n ids -> [n, C] in Activation. Throws ShapeError where
 /// the table is no matrix, and InputError for an id outside of [0, V).
@@ -32,5 +35,7 @@ auto embedding(const T& table, std::span<const std::int32_t> ids) {
                                                                  out.row(i));
   });
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -6,6 +6,7 @@
 #include <span>
 #include <type_traits>
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/matmul.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
@@ -15,6 +16,8 @@
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
+
+inline namespace PRECAST_BACKEND {
 
 /// The weight [out_features, in_features] and bias [out_features] of a linear layer, in the policy's storage.
 template <PolicyType P>
@@ -93,5 +96,7 @@ Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWe
   linear_into<P>(x, weight, out, activate);
   return out;
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

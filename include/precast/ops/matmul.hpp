@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/matmul.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
@@ -12,14 +13,16 @@
 
 namespace precast {
 
-namespace detail {
+namespace detail::inline PRECAST_BACKEND {
 
 /// The row of the op table for a product of two results: what is stored of the right side is its own dtype.
 template <class Types, class Right>
 using with_storage = Precisions<Right, typename Types::operand, typename Types::accumulate, NoDtype,
                                 typename Types::result, Types::saturate>;
 
-}  // namespace detail
+}  // namespace detail::inline PRECAST_BACKEND
+
+inline namespace PRECAST_BACKEND {
 
 /// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype,
 /// sums kept in its accumulate dtype, results rounded once. Throws ShapeError where shapes do not fit, or K
@@ -56,5 +59,7 @@ Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
   });
   return matmul_transposed<P>(left, turned);
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/group_norm.hpp>
 #include <precast/host/norm.hpp>
 #include <precast/host/row_map.hpp>
@@ -14,7 +15,7 @@
 
 namespace precast {
 
-namespace detail {
+namespace detail::inline PRECAST_BACKEND {
 
 /// Throws unless `parameters` is [C] with C the last size of x.
 inline void require_one_per_column(std::string_view op, const Shape& x, const Shape& parameters) {
@@ -22,7 +23,9 @@ inline void require_one_per_column(std::string_view op, const Shape& x, const Sh
     shapes_do_not_fit(op, x, parameters, "do not fit: one parameter for each value of the last dimension");
 }
 
-}  // namespace detail
+}  // namespace detail::inline PRECAST_BACKEND
+
+inline namespace PRECAST_BACKEND {
 
 /// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var +
 /// eps). x [..., C] -> [..., C] in Activation; statistics in f32.
@@ -131,5 +134,7 @@ auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias,
                                       activation, out);
   });
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

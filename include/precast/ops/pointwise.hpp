@@ -9,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/row_map.hpp>
 #include <precast/host/vector_math.hpp>
 #include <precast/ops/run_op.hpp>
@@ -16,7 +17,7 @@
 
 namespace precast {
 
-namespace detail {
+namespace detail::inline PRECAST_BACKEND {
 
 /// A pointwise op without row numbers: `f(out, in...)`.
 template <PolicyType P, class F, class... In>
@@ -27,7 +28,9 @@ auto pointwise(std::string_view name, F&& f, const In&... in) {
   });
 }
 
-}  // namespace detail
+}  // namespace detail::inline PRECAST_BACKEND
+
+inline namespace PRECAST_BACKEND {
 
 /// An activation function of every value. x [...] -> [...] in Activation.
 template <PolicyType P, ScalarArray X>
@@ -144,5 +147,7 @@ void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) 
     host::convert_values<typename decltype(types)::result, decltype(types)::saturate>(x, to);
   });
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/position.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {
+
+inline namespace PRECAST_BACKEND {
 
 /// Cosines and sines of rotary angles, [S, D] each: every angle stands twice, for both values of its pair.
 struct RotaryTable {
@@ -90,5 +93,7 @@ auto timestep_embedding(std::span<const f32> times, std::int64_t dim) {
       "timestep_embedding", shape,
       [&](auto types, auto out) { host::timestep_embedding<decltype(types)>(times, out); });
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

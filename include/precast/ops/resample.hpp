@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <string>
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {
+
+inline namespace PRECAST_BACKEND {
 
 /// Nearest-neighbour enlargement: each pixel becomes factor x factor pixels. x [B, H, W, C] ->
 /// [B, factor H, factor W, C] in Activation. Throws ShapeError for another rank or a factor below 1.
@@ -33,5 +36,7 @@ auto upsample_nearest(const X& x, std::int64_t factor) {
         });
       });
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <precast/backend/backend.hpp>
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/policy/op_table.hpp>
@@ -12,7 +13,7 @@
 #include <precast/tensor/tensor.hpp>
 #include <precast/watch/report.hpp>
 
-namespace precast::detail {
+namespace precast::detail::inline PRECAST_BACKEND {
 
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
 /// time, with `widened_to_f32<Types>`, so `out` must not overlap what it reads.
@@ -66,4 +67,4 @@ inline void require_same_shape(std::string_view op, const Shape& a, const Shape&
   if (a != b) shapes_do_not_fit(op, a, b, "have different shapes");
 }
 
-}  // namespace precast::detail
+}  // namespace precast::detail::inline PRECAST_BACKEND

@@ -1,10 +1,13 @@
 // Softmax over the last dimension.
 #pragma once
 
+#include <precast/backend/backend.hpp>
 #include <precast/host/softmax.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {
+
+inline namespace PRECAST_BACKEND {
 
 /// e^x / sum e^x over the last dimension, computed and returned in f32. x [..., C] -> [..., C]. A row that
 /// holds +inf or NaN, or nothing but -inf, gives NaN.
@@ -13,5 +16,7 @@ auto softmax(const X& x) {
   return detail::run_op<Softmax, precisions<P, Softmax>>(
       "softmax", x.shape(), [&](auto types, auto out) { host::softmax<decltype(types)>(as_view(x), out); });
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

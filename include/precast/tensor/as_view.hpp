@@ -8,8 +8,8 @@
 
 namespace precast {
 
-template <class T>
-View<const T> as_view(const Tensor<T>& tensor) {
+template <class T, class Memory>
+View<const T> as_view(const Tensor<T, Memory>& tensor) {
   return tensor.view();
 }
 template <class T>

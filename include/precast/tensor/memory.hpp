@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
@@ -43,7 +44,7 @@ class MemoryPool {
   ~MemoryPool() { release_cached(); }
 
   /// The size that a request is rounded up to: whole cache lines, or pages where blocks are large.
-  static std::size_t rounded(std::size_t bytes) {
+  static constexpr std::size_t rounded(std::size_t bytes) {
     const std::size_t step = bytes < smallest_cached ? alignment : 4096;
     return (bytes + step - 1) / step * step;
   }
@@ -127,28 +128,52 @@ inline void reset_peak_memory() { detail::MemoryPool::instance().reset_peak(); }
 /// Gives cached blocks back to the system.
 inline void release_cached_memory() { detail::MemoryPool::instance().release_cached(); }
 
-/// Owns uninitialised bytes, aligned to 64. Move only.
-class Buffer {
- public:
-  Buffer() = default;
+/// Memory of the host, as tensors and scratch use it. Every Memory has these members.
+struct HostMemory {
+  /// Whether the host may read and write it.
+  static constexpr bool on_host = true;
+  static constexpr std::size_t rounded(std::size_t bytes) { return detail::MemoryPool::rounded(bytes); }
   /// Throws OutOfMemory.
-  explicit Buffer(std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::tensor)
-      : bytes_(bytes ? detail::MemoryPool::rounded(bytes) : 0),
-        data_(bytes_ ? static_cast<std::byte*>(detail::MemoryPool::instance().allocate(bytes_, purpose))
-                     : nullptr),
+  static void* allocate(std::size_t bytes, MemoryPurpose purpose) {
+    return detail::MemoryPool::instance().allocate(bytes, purpose);
+  }
+  static void deallocate(void* block, std::size_t bytes, MemoryPurpose purpose) noexcept {
+    detail::MemoryPool::instance().deallocate(block, bytes, purpose);
+  }
+  /// Copies within the memory, from the host's into it, and out of it.
+  static void copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes) std::memcpy(to, from, bytes);
+  }
+  static void copy_from_host(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }
+  static void copy_to_host(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }
+};
+
+namespace host {
+using Memory = HostMemory;
+}
+
+/// Owns uninitialised bytes of a Memory, aligned to 64. Move only.
+template <class Memory>
+class BufferIn {
+ public:
+  BufferIn() = default;
+  /// Throws OutOfMemory.
+  explicit BufferIn(std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::tensor)
+      : bytes_(bytes ? Memory::rounded(bytes) : 0),
+        data_(bytes_ ? static_cast<std::byte*>(Memory::allocate(bytes_, purpose)) : nullptr),
         purpose_(purpose) {}
-  Buffer(Buffer&& other) noexcept
+  BufferIn(BufferIn&& other) noexcept
       : bytes_(std::exchange(other.bytes_, 0)),
         data_(std::exchange(other.data_, nullptr)),
         purpose_(other.purpose_) {}
-  Buffer& operator=(Buffer&& other) noexcept {
+  BufferIn& operator=(BufferIn&& other) noexcept {
     std::swap(bytes_, other.bytes_);
     std::swap(data_, other.data_);
     std::swap(purpose_, other.purpose_);
     return *this;
   }
-  ~Buffer() {
-    if (data_) detail::MemoryPool::instance().deallocate(data_, bytes_, purpose_);
+  ~BufferIn() {
+    if (data_) Memory::deallocate(data_, bytes_, purpose_);
   }
 
   std::byte* data() const { return data_; }
@@ -160,5 +185,7 @@ class Buffer {
   std::byte* data_ = nullptr;
   MemoryPurpose purpose_ = MemoryPurpose::tensor;
 };
+
+using Buffer = BufferIn<HostMemory>;
 
 }  // namespace precast

@@ -1,33 +1,34 @@
 // Tensor: an owning, contiguous array of scalars. Moves, never copies behind your back.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
 
+#include <precast/backend/memory.hpp>
 #include <precast/dtype/scalar.hpp>
-#include <precast/tensor/memory.hpp>
 #include <precast/tensor/shape.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast {
 
 /// An owning tensor of scalars in row-major order, aligned to 64 bytes, uninitialised when made. Move only: a
-/// copy is written `clone()`.
-template <ScalarDtype T>
+/// copy is written `clone()`. It lies in the memory of the backend that the translation unit is compiled for,
+/// unless another Memory is named.
+template <ScalarDtype T, class Memory = backend::Memory>
 class Tensor {
  public:
   using value_type = T;
+  using memory_type = Memory;
 
   Tensor() = default;
   explicit Tensor(const Shape& shape)
       : buffer_(static_cast<std::size_t>(bytes_for<T>(shape.elements()))), shape_(shape) {}
-  /// A tensor that holds these values. Throws ShapeError where their number is not the shape's.
+  /// A tensor that holds these values of the host's. Throws ShapeError where their number is not the shape's.
   Tensor(const Shape& shape, std::span<const T> values) : Tensor(shape) {
     if (static_cast<std::int64_t>(values.size()) != shape.elements())
       throw ShapeError(std::to_string(values.size()) + " values do not fill " + to_string(shape));
-    std::copy(values.begin(), values.end(), data());
+    Memory::copy_from_host(data(), values.data(), values.size_bytes());
   }
 
   T* data() { return reinterpret_cast<T*>(buffer_.data()); }
@@ -36,15 +37,22 @@ class Tensor {
   std::int64_t elements() const { return shape_.elements(); }
   std::int64_t columns() const { return shape_.back(); }
   std::int64_t rows() const { return view().rows(); }
-  std::span<T> values() { return {data(), static_cast<std::size_t>(elements())}; }
-  std::span<const T> values() const { return {data(), static_cast<std::size_t>(elements())}; }
+  /// The values, where the host can reach them.
+  std::span<T> values() requires Memory::on_host { return {data(), static_cast<std::size_t>(elements())}; }
+  std::span<const T> values() const requires Memory::on_host {
+    return {data(), static_cast<std::size_t>(elements())};
+  }
 
   View<T> view() { return {data(), shape_}; }
   View<const T> view() const { return {data(), shape_}; }
   operator View<T>() { return view(); }              // NOLINT(google-explicit-constructor)
   operator View<const T>() const { return view(); }  // NOLINT(google-explicit-constructor)
 
-  Tensor clone() const { return Tensor(shape_, values()); }
+  Tensor clone() const {
+    Tensor copy(shape_);
+    Memory::copy(copy.data(), data(), static_cast<std::size_t>(bytes_for<T>(elements())));
+    return copy;
+  }
   /// The same memory under another shape. Throws ShapeError where the number of elements differs.
   Tensor reshaped(const Shape& shape) && {
     if (shape.elements() != elements())
@@ -54,8 +62,28 @@ class Tensor {
   }
 
  private:
-  Buffer buffer_;
+  BufferIn<Memory> buffer_;
   Shape shape_ = {0};
 };
+
+/// A tensor that the host can read, whatever the backend.
+template <ScalarDtype T>
+using HostTensor = Tensor<T, HostMemory>;
+
+/// The values of a tensor in the host's memory.
+template <ScalarDtype T, class Memory>
+HostTensor<T> to_host(const Tensor<T, Memory>& tensor) {
+  HostTensor<T> copy(tensor.shape());
+  Memory::copy_to_host(copy.data(), tensor.data(), static_cast<std::size_t>(bytes_for<T>(tensor.elements())));
+  return copy;
+}
+/// The same of a tensor that is no longer needed, which moves where it lies there already.
+template <ScalarDtype T, class Memory>
+HostTensor<T> to_host(Tensor<T, Memory>&& tensor) {
+  if constexpr (Memory::on_host)
+    return std::move(tensor);
+  else
+    return to_host(std::as_const(tensor));
+}
 
 }  // namespace precast

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <precast/backend/backend.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -16,7 +17,7 @@
 
 namespace precast::watch {
 
-namespace detail {
+namespace detail::inline PRECAST_BACKEND {
 
 template <class T>
 constexpr std::string_view dtype_name() {
@@ -69,7 +70,9 @@ void report_active(std::string_view function, View<const T> result, InF32&& in_f
   told.on_non_finite(found);
 }
 
-}  // namespace detail
+}  // namespace detail::inline PRECAST_BACKEND
+
+inline namespace PRECAST_BACKEND {
 
 /// Tells the observer, if any, of an op's result. `Types` are the Precisions that the kernel was instantiated
 /// with. `in_f32` computes the same op from the same inputs with `widened_to_f32<Types>` and returns a
@@ -80,5 +83,7 @@ void report(std::string_view function, View<T> result, InF32&& in_f32, Probe&& l
   if (active()) [[unlikely]]
     detail::report_active<Op, Types, std::remove_const_t<T>>(function, result, in_f32, largest_inside);
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast::watch
