@@ -90,8 +90,8 @@ void multiply_rounding(const f32* a, std::int64_t a_stride, const f32* b, std::i
     for (std::int64_t k = 0; k < depth; ++k) {
       const f32 left = a[r * a_stride + k];
       for (std::int64_t i = 0; i < columns; ++i)
-        sums[i] = convert_one<f32, false>(
-            convert_one<Accumulate, false>(std::fma(left, b[k * b_stride + i], sums[i])));
+        sums[i] = convert_value<f32, false>(
+            convert_value<Accumulate, false>(std::fma(left, b[k * b_stride + i], sums[i])));
     }
   }
 }
