@@ -222,25 +222,26 @@ void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt
   const PackedLayout packed = layout(request);
   const Shape one{packed.tokens(), packed.token_channels()};
   const std::int64_t count = pictures(request);
-  const std::int64_t steps = *request.steps - first_step;
+  std::vector<DenoiseStep> steps;
+  for (auto at = static_cast<std::size_t>(first_step); at + 1 < sigmas.size(); ++at)
+    steps.push_back(
+        {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
+  const auto steps_a_picture = static_cast<std::int64_t>(steps.size());
   TransformerInput input;
   input.guidance = static_cast<f32>(*request.guidance);
   input.rows = packed.height / 2;
   input.columns = packed.width / 2;
   for (std::int64_t picture = 0; picture < count; ++picture) {
     const Prompt& prompt = prompts[static_cast<std::size_t>(picture / request.batch)];
-    const View<f32> latents(result.latents.data() + picture * one.elements(), one);
-    input.latents = latents;
     input.prompt = prompt.embeddings;
     input.pooled = prompt.pooled;
-    for (std::int64_t step = 0; step < steps; ++step) {
-      if (progress) progress({"denoise", picture * steps + step, count * steps});
-      const auto at = static_cast<std::size_t>(first_step + step);
-      input.timestep = sampling::model_timestep<f32>(model.scheduler, sigmas[at]);
-      sampling::euler_step(latents, transformer->velocity(input), sigmas[at], sigmas[at + 1]);
-    }
+    transformer->denoise({result.latents.data() + picture * one.elements(), one}, input, steps,
+                         [&](std::int64_t step) {
+                           if (progress)
+                             progress({"denoise", picture * steps_a_picture + step, count * steps_a_picture});
+                         });
   }
-  if (progress) progress({"denoise", count * steps, count * steps});
+  if (progress) progress({"denoise", count * steps_a_picture, count * steps_a_picture});
   result.denoise_seconds = seconds_since(loaded);
 }
 

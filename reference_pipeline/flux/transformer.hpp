@@ -5,9 +5,12 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -32,7 +35,8 @@ struct TransformerConfig {
   static TransformerConfig load(const std::filesystem::path& file);
 };
 
-/// What one prediction starts from. All views are f32: they hold exactly what their makers stored.
+/// What one prediction starts from. All views are f32, in the host's memory: they hold exactly what their
+/// makers stored.
 struct TransformerInput {
   View<const f32> latents;             ///< packed [tokens, in_channels], row by row
   View<const f32> prompt;              ///< T5's [text tokens, joint_attention_dim]
@@ -42,17 +46,33 @@ struct TransformerInput {
   std::int64_t rows = 0, columns = 0;  ///< tokens = rows * columns
 };
 
+/// One step from a noise level to the next.
+struct DenoiseStep {
+  f32 timestep = 0;  ///< of the prediction, as in TransformerInput
+  f32 distance = 0;  ///< the next sigma less this one: how far the latents go along the velocity
+};
+/// Is called with the number of each step before it starts. May throw to cancel.
+using BeforeStep = std::function<void(std::int64_t)>;
+
 /// A loaded transformer.
 class Transformer {
  public:
   virtual ~Transformer() = default;
   /// The velocity [tokens, out_channels] at the input.
-  virtual Tensor<f32> velocity(const TransformerInput& input) const = 0;
+  virtual HostTensor<f32> velocity(const TransformerInput& input) const = 0;
+  /// Takes `latents` [tokens, in_channels] through the steps: at each, latents += distance velocity. The
+  /// input's own latents and timestep are not used.
+  virtual void denoise(View<f32> latents, const TransformerInput& input, std::span<const DenoiseStep> steps,
+                       const BeforeStep& before_step) const = 0;
 };
+
+inline namespace PRECAST_BACKEND {
 
 /// Loads a transformer under a policy. Instances are compiled in kernels/, one unit a policy.
 template <PolicyType P>
 std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config,
                                               const nn::ParameterSource& source);
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast::flux

@@ -6,6 +6,7 @@
 
 #include <flux/transformer.hpp>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/ops/attention.hpp>
@@ -14,7 +15,7 @@
 #include <precast/ops/position.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::flux {
+namespace precast::flux::inline PRECAST_BACKEND {
 
 inline constexpr f32 norm_epsilon = 1e-6f;
 
@@ -243,4 +244,4 @@ class SingleBlock {
   std::int64_t inner_, heads_;
 };
 
-}  // namespace precast::flux
+}  // namespace precast::flux::inline PRECAST_BACKEND

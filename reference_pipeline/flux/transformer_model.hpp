@@ -9,16 +9,19 @@
 
 #include <flux/transformer.hpp>
 #include <flux/transformer_blocks.hpp>
+#include <sampling/flow_match_euler.hpp>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/widened.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
 #include <precast/problem/activate.hpp>
+#include <precast/tensor/arrived.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::flux {
+namespace precast::flux::inline PRECAST_BACKEND {
 
 /// Two linear layers with silu between them: the embedders of time, guidance and pooled text.
 template <PolicyType P>
@@ -63,22 +66,74 @@ class TransformerModel final : public Transformer {
       single_blocks_.emplace_back(place / "single_transformer_blocks" / i, config);
   }
 
-  Tensor<f32> velocity(const TransformerInput& input) const override {
-    const watch::Scope model("transformer");
+  HostTensor<f32> velocity(const TransformerInput& input) const override {
     check(input);
-    const std::int64_t text = input.prompt.rows(), image = input.latents.rows();
+    const Prepared prepared(*this, input);
+    const Tensor<f32> time = one_value(scaled_time(input.timestep));
+    return to_host(predict(prepared, Arrived<f32>(input.latents).view(), time));
+  }
+
+  void denoise(View<f32> latents, const TransformerInput& input, std::span<const DenoiseStep> steps,
+               const BeforeStep& before_step) const override {
+    TransformerInput first = input;
+    first.latents = latents;
+    check(first);
+    const Prepared prepared(*this, first);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      before_step(static_cast<std::int64_t>(i));
+      const Tensor<f32> time = one_value(scaled_time(steps[i].timestep));
+      sampling::euler_step(latents, predict(prepared, latents, time), 0, steps[i].distance);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t time_channels = 256;
+  static constexpr double rope_theta = 10000;
+
+  void check(const TransformerInput& input) const {
+    if (input.latents.columns() != config_.in_channels ||
+        input.prompt.columns() != config_.joint_attention_dim ||
+        input.pooled.columns() != config_.pooled_projection_dim ||
+        input.latents.rows() != input.rows * input.columns)
+      throw ShapeError("transformer: latents " + to_string(input.latents.shape()) + ", prompt " +
+                       to_string(input.prompt.shape()) + " and pooled " + to_string(input.pooled.shape()) +
+                       " do not fit its config: the components of the model folder are not of one model");
+  }
+
+  /// What all steps of a picture share, in the backend's memory.
+  struct Prepared {
+    Prepared(const TransformerModel& model, const TransformerInput& input)
+        : prompt(input.prompt),
+          pooled(input.pooled),
+          guidance(one_value(scaled_time(input.guidance))),
+          rotary(rotary_table(model.config_.axes_dims_rope, rope_theta, positions(input).values())) {}
+
+    Arrived<f32> prompt, pooled;
+    Tensor<f32> guidance;
+    RotaryTable rotary;
+  };
+
+  /// Times and guidances are embedded as thousandths.
+  static f32 scaled_time(f32 value) { return value * 1000; }
+  static Tensor<f32> one_value(f32 value) {
+    return Tensor<f32>(Shape{1, 1}, std::span<const f32>(&value, 1));
+  }
+
+  /// The velocity at latents and a time [1, 1].
+  Tensor<f32> predict(const Prepared& prepared, View<const f32> latents, View<const f32> time) const {
+    const watch::Scope model("transformer");
+    const std::int64_t text = prepared.prompt.view().rows(), image = latents.rows();
     Tensor<Activation> x(Shape{text + image, config_.inner_dim()});
     {
       const watch::Scope scope("x_embedder");
-      latents_in_.into(input.latents, x.view().rows_between(text, image));
+      latents_in_.into(latents, x.view().rows_between(text, image));
     }
-    const Tensor<Activation> conditioning = embed_conditioning(input);
+    const Tensor<Activation> conditioning = embed_conditioning(prepared, time);
     {
       const watch::Scope scope("context_embedder");
-      text_in_.into(input.prompt, x.view().rows_between(0, text));
+      text_in_.into(prepared.prompt.view(), x.view().rows_between(0, text));
     }
-    const RotaryTable rotary = rotary_table(config_.axes_dims_rope, rope_theta, positions(input).values());
-    const BlockContext<P> context{conditioning, rotary, text};
+    const BlockContext<P> context{conditioning, prepared.rotary, text};
     for (std::size_t i = 0; i < double_blocks_.size(); ++i) {
       const watch::Scope scope("transformer_blocks", static_cast<std::int64_t>(i));
       double_blocks_[i](x, context);
@@ -96,38 +151,24 @@ class TransformerModel final : public Transformer {
     return nn::widened(watch::scoped("proj_out", [&] { return out_(normed); }));
   }
 
- private:
-  static constexpr std::int64_t time_channels = 256;
-  static constexpr double rope_theta = 10000;
-
-  void check(const TransformerInput& input) const {
-    if (input.latents.columns() != config_.in_channels ||
-        input.prompt.columns() != config_.joint_attention_dim ||
-        input.pooled.columns() != config_.pooled_projection_dim ||
-        input.latents.rows() != input.rows * input.columns)
-      throw ShapeError("transformer: latents " + to_string(input.latents.shape()) + ", prompt " +
-                       to_string(input.prompt.shape()) + " and pooled " + to_string(input.pooled.shape()) +
-                       " do not fit its config: the components of the model folder are not of one model");
-  }
-
   /// silu(time + guidance + pooled text): every modulation starts with this silu.
-  Tensor<Activation> embed_conditioning(const TransformerInput& input) const {
+  Tensor<Activation> embed_conditioning(const Prepared& prepared, View<const f32> time) const {
     const watch::Scope scope("time_text_embed");
-    Tensor<Activation> sum = embed_number(input.timestep, time_, "timestep_embedder");
-    if (guidance_) sum = add<P>(sum, embed_number(input.guidance, *guidance_, "guidance_embedder"));
-    sum = add<P>(sum, watch::scoped("text_embedder", [&] { return pooled_(input.pooled); }));
+    Tensor<Activation> sum = embed_number(time, time_, "timestep_embedder");
+    if (guidance_) sum = add<P>(sum, embed_number(prepared.guidance, *guidance_, "guidance_embedder"));
+    sum = add<P>(sum, watch::scoped("text_embedder", [&] { return pooled_(prepared.pooled.view()); }));
     return activate<P>(sum, Activate::silu);
   }
 
-  static Tensor<Activation> embed_number(f32 number, const Embedder<P>& embedder, std::string_view name) {
+  static Tensor<Activation> embed_number(View<const f32> number, const Embedder<P>& embedder,
+                                         std::string_view name) {
     const watch::Scope scope(name);
-    const f32 scaled = number * 1000;
-    return embedder(timestep_embedding<P>(std::span(&scaled, 1), time_channels));
+    return embedder(timestep_embedding<P>(number.values(), time_channels));
   }
 
   /// Text tokens are at the origin, image tokens at (0, row, column).
-  static Tensor<f32> positions(const TransformerInput& input) {
-    Tensor<f32> ids(Shape{input.prompt.rows() + input.latents.rows(), 3});
+  static HostTensor<f32> positions(const TransformerInput& input) {
+    HostTensor<f32> ids(Shape{input.prompt.rows() + input.latents.rows(), 3});
     std::fill(ids.values().begin(), ids.values().end(), 0.0f);
     f32* image = ids.data() + 3 * input.prompt.rows();
     for (std::int64_t row = 0; row < input.rows; ++row)
@@ -154,4 +195,4 @@ std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config,
   return std::make_unique<TransformerModel<P>>(config, nn::Parameters(source));
 }
 
-}  // namespace precast::flux
+}  // namespace precast::flux::inline PRECAST_BACKEND

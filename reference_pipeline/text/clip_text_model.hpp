@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/problem/activate.hpp>
@@ -33,8 +34,8 @@ struct ClipConfig {
 
 /// What CLIP makes of a prompt, widened exactly.
 struct ClipOutput {
-  Tensor<f32> last_hidden_state;  ///< [tokens, hidden_size], after the final norm
-  Tensor<f32> pooled;             ///< [1, hidden_size]
+  HostTensor<f32> last_hidden_state;  ///< [tokens, hidden_size], after the final norm
+  HostTensor<f32> pooled;             ///< [1, hidden_size]
 };
 
 class ClipTextModel {
@@ -45,9 +46,13 @@ class ClipTextModel {
   virtual ClipOutput encode(std::span<const std::int32_t> ids) const = 0;
 };
 
+inline namespace PRECAST_BACKEND {
+
 /// Loads the model under a policy; weights may be named with or without the prefix "text_model.".
 template <PolicyType P>
 std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config,
                                                     const nn::ParameterSource& source);
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast::text

@@ -8,6 +8,7 @@
 
 #include <text/clip_text_model.hpp>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>
@@ -16,7 +17,7 @@
 #include <precast/ops/pointwise.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::text {
+namespace precast::text::inline PRECAST_BACKEND {
 
 /// One layer: causal self-attention and a feed-forward, each with its norm before and a residual around.
 template <PolicyType P>
@@ -94,8 +95,8 @@ class ClipTextModelTemplate final : public ClipTextModel {
       x = layers_[i](x);
     }
     const watch::Scope scope("final_layer_norm");
-    ClipOutput output{nn::widened(final_norm_(x)).reshaped({count, config_.hidden_size}),
-                      Tensor<f32>(Shape{1, config_.hidden_size})};
+    ClipOutput output{to_host(nn::widened(final_norm_(x)).reshaped({count, config_.hidden_size})),
+                      HostTensor<f32>(Shape{1, config_.hidden_size})};
     const auto pooled = output.last_hidden_state.view().row(config_.pooled_position(ids));
     std::copy(pooled.begin(), pooled.end(), output.pooled.data());
     return output;
@@ -116,4 +117,4 @@ std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config,
   return std::make_unique<ClipTextModelTemplate<P>>(config, prefixed ? root / "text_model" : root);
 }
 
-}  // namespace precast::text
+}  // namespace precast::text::inline PRECAST_BACKEND

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/problem/activate.hpp>
@@ -40,11 +41,15 @@ class T5Encoder {
   virtual ~T5Encoder() = default;
   /// Encodes padded token ids without a mask, as FluxPipeline does: padding acts. Returns [tokens, d_model],
   /// widened exactly. Throws InputError for ids outside the vocabulary.
-  virtual Tensor<f32> encode(std::span<const std::int32_t> ids) const = 0;
+  virtual HostTensor<f32> encode(std::span<const std::int32_t> ids) const = 0;
 };
+
+inline namespace PRECAST_BACKEND {
 
 /// Loads the encoder under a policy.
 template <PolicyType P>
 std::unique_ptr<T5Encoder> make_t5_encoder(const T5Config& config, const nn::ParameterSource& source);
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast::text

@@ -10,15 +10,17 @@
 
 #include <text/t5_encoder.hpp>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/pointwise.hpp>
+#include <precast/tensor/arrived.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::text {
+namespace precast::text::inline PRECAST_BACKEND {
 
 /// One layer: self-attention with a relative position bias and no scale, and a (gated) feed-forward.
 template <PolicyType P>
@@ -85,7 +87,7 @@ class T5EncoderTemplate final : public T5Encoder {
         tokens_(nn::load_tensor<Storage>(
             root / (root.contains("shared.weight") ? "shared" : "encoder.embed_tokens") / "weight",
             {config.vocab_size, config.d_model})),
-        relative_bias_(nn::load_tensor<Storage>(
+        relative_bias_(nn::load_host_tensor<Storage>(
             root / "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
             {config.relative_attention_num_buckets, config.num_heads})),
         final_norm_(root / "encoder.final_layer_norm", config.d_model, config.layer_norm_epsilon) {
@@ -94,30 +96,31 @@ class T5EncoderTemplate final : public T5Encoder {
       layers_.emplace_back(root / "encoder.block" / i, config);
   }
 
-  Tensor<f32> encode(std::span<const std::int32_t> ids) const override {
+  HostTensor<f32> encode(std::span<const std::int32_t> ids) const override {
     const watch::Scope model("text_encoder_2");
     const auto count = static_cast<std::int64_t>(ids.size());
     Tensor<Activation> x = [&] {
       const watch::Scope scope("shared");
       return embedding<P>(tokens_, ids).reshaped({1, count, config_.d_model});
     }();
-    const Tensor<f32> bias = position_bias(count);
+    const HostTensor<f32> bias = position_bias(count);
+    const Arrived<f32> arrived(bias);
     AttentionOptions options;
     options.heads = config_.num_heads;
     options.scale = 1;  // T5 folds the scale into its weights' initialisation
-    options.bias = bias;
+    options.bias = arrived.view();
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const watch::Scope scope("block", static_cast<std::int64_t>(i));
       x = layers_[i](x, options);
     }
     const watch::Scope scope("final_layer_norm");
-    return nn::widened(final_norm_(x)).reshaped({count, config_.d_model});
+    return to_host(nn::widened(final_norm_(x)).reshaped({count, config_.d_model}));
   }
 
  private:
   /// [heads, tokens, tokens]: the learned bias of the bucket of each distance. The first layer's serves all.
-  Tensor<f32> position_bias(std::int64_t count) const {
-    Tensor<f32> bias(Shape{config_.num_heads, count, count});
+  HostTensor<f32> position_bias(std::int64_t count) const {
+    HostTensor<f32> bias(Shape{config_.num_heads, count, count});
     for (std::int64_t distance = 1 - count; distance < count; ++distance) {
       const auto of_bucket = relative_bias_.view().row(config_.bucket(distance));
       for (std::int64_t head = 0; head < config_.num_heads; ++head) {
@@ -131,7 +134,8 @@ class T5EncoderTemplate final : public T5Encoder {
   }
 
   T5Config config_;
-  Tensor<Storage> tokens_, relative_bias_;
+  Tensor<Storage> tokens_;
+  HostTensor<Storage> relative_bias_;
   std::vector<T5Layer<P>> layers_;
   nn::RmsNorm<P> final_norm_;
 };
@@ -141,4 +145,4 @@ std::unique_ptr<T5Encoder> make_t5_encoder(const T5Config& config, const nn::Par
   return std::make_unique<T5EncoderTemplate<P>>(config, nn::Parameters(source));
 }
 
-}  // namespace precast::text
+}  // namespace precast::text::inline PRECAST_BACKEND

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -34,8 +35,8 @@ struct AutoencoderConfig {
 
 /// The normal distribution that the encoder gives to each latent.
 struct Moments {
-  Tensor<f32> mean;          ///< [1, height, width, latent_channels]
-  Tensor<f32> log_variance;  ///< the same shape, not yet clamped
+  HostTensor<f32> mean;          ///< [1, height, width, latent_channels]
+  HostTensor<f32> log_variance;  ///< the same shape, not yet clamped
 };
 
 /// Turns latents into a picture.
@@ -44,7 +45,7 @@ class Decoder {
   virtual ~Decoder() = default;
   /// latents [1, h, w, latent_channels], unscaled -> pixels [1, h * factor, w * factor, out_channels], about
   /// -1 to 1.
-  virtual Tensor<f32> decode(View<const f32> latents) const = 0;
+  virtual HostTensor<f32> decode(View<const f32> latents) const = 0;
 };
 
 /// Turns a picture into the distribution of its latents.
@@ -55,10 +56,14 @@ class Encoder {
   virtual Moments encode(View<const f32> pixels) const = 0;
 };
 
+inline namespace PRECAST_BACKEND {
+
 /// Loads one half of the autoencoder under a policy; the other half is not read.
 template <PolicyType P>
 std::unique_ptr<Decoder> make_decoder(const AutoencoderConfig& config, const nn::ParameterSource& source);
 template <PolicyType P>
 std::unique_ptr<Encoder> make_encoder(const AutoencoderConfig& config, const nn::ParameterSource& source);
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast::vae

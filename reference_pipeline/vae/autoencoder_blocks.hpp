@@ -8,6 +8,7 @@
 
 #include <vae/autoencoder.hpp>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/conv.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
@@ -15,7 +16,7 @@
 #include <precast/ops/pointwise.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::vae {
+namespace precast::vae::inline PRECAST_BACKEND {
 
 inline constexpr f32 norm_epsilon = 1e-6f;
 
@@ -145,4 +146,4 @@ class Level {
   Resolution change_;
 };
 
-}  // namespace precast::vae
+}  // namespace precast::vae::inline PRECAST_BACKEND

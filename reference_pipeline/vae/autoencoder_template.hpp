@@ -10,14 +10,16 @@
 #include <vae/autoencoder.hpp>
 #include <vae/autoencoder_blocks.hpp>
 
+#include <precast/backend/backend.hpp>
 #include <precast/nn/conv.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/resample.hpp>
+#include <precast/tensor/arrived.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::vae {
+namespace precast::vae::inline PRECAST_BACKEND {
 
 template <PolicyType P>
 class DecoderTemplate final : public Decoder {
@@ -45,8 +47,10 @@ class DecoderTemplate final : public Decoder {
     }
   }
 
-  Tensor<f32> decode(View<const f32> latents) const override {
+  HostTensor<f32> decode(View<const f32> from) const override {
     const watch::Scope model("vae");
+    const Arrived<f32> arrived(from);
+    const View<const f32> latents = arrived.view();
     Tensor<Activation> x = [&] {
       if (!post_quant_) return watch::scoped("decoder.conv_in", [&] { return conv_in_(latents); });
       const auto unquantised = watch::scoped("post_quant_conv", [&] { return (*post_quant_)(latents); });
@@ -59,7 +63,7 @@ class DecoderTemplate final : public Decoder {
       x = levels_[i](std::move(x));
     }
     x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, Activate::silu); });
-    return nn::widened(watch::scoped("conv_out", [&] { return conv_out_(x); }));
+    return to_host(nn::widened(watch::scoped("conv_out", [&] { return conv_out_(x); })));
   }
 
  private:
@@ -98,9 +102,10 @@ class EncoderTemplate final : public Encoder {
       quant_.emplace(root / "quant_conv", 2 * config.latent_channels, 2 * config.latent_channels, 1);
   }
 
-  Moments encode(View<const f32> pixels) const override {
+  Moments encode(View<const f32> from) const override {
     const watch::Scope model("vae");
-    Tensor<Activation> x = watch::scoped("encoder.conv_in", [&] { return conv_in_(pixels); });
+    const Arrived<f32> pixels(from);
+    Tensor<Activation> x = watch::scoped("encoder.conv_in", [&] { return conv_in_(pixels.view()); });
     {
       const watch::Scope scope("encoder");
       for (std::size_t i = 0; i < levels_.size(); ++i) {
@@ -117,8 +122,9 @@ class EncoderTemplate final : public Encoder {
 
  private:
   /// Half of the channels: 0 the means, 1 the logarithms of the variances.
-  Tensor<f32> part(const Tensor<Activation>& x, std::int64_t half) const {
-    return nn::widened(x.view().columns_between(half * config_.latent_channels, config_.latent_channels));
+  HostTensor<f32> part(const Tensor<Activation>& x, std::int64_t half) const {
+    return to_host(
+        nn::widened(x.view().columns_between(half * config_.latent_channels, config_.latent_channels)));
   }
 
   AutoencoderConfig config_;
@@ -139,4 +145,4 @@ std::unique_ptr<Encoder> make_encoder(const AutoencoderConfig& config, const nn:
   return std::make_unique<EncoderTemplate<P>>(config, nn::Parameters(source));
 }
 
-}  // namespace precast::vae
+}  // namespace precast::vae::inline PRECAST_BACKEND

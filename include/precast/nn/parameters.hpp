@@ -96,13 +96,23 @@ void read_values(const Parameters& place, const Parameter& parameter, std::int64
                        static_cast<std::size_t>(std::max<std::int64_t>(parameter.shape.elements(), 1)));
 }
 
-/// Loads a whole parameter of the given shape as T.
+/// Loads a whole parameter of the given shape as T, for the host to read.
 template <ScalarDtype T>
-Tensor<T> load_tensor(const Parameters& place, const Shape& shape) {
+HostTensor<T> load_host_tensor(const Parameters& place, const Shape& shape) {
   const Parameter parameter = place.find(shape);
-  Tensor<T> tensor(shape);
+  HostTensor<T> tensor(shape);
   read_values<T>(place, parameter, 0, tensor.values());
   return tensor;
+}
+
+/// Loads a whole parameter of the given shape as T, for ops to read.
+template <ScalarDtype T>
+Tensor<T> load_tensor(const Parameters& place, const Shape& shape) {
+  HostTensor<T> read = load_host_tensor<T>(place, shape);
+  if constexpr (std::is_same_v<HostTensor<T>, Tensor<T>>)
+    return read;
+  else
+    return Tensor<T>(shape, read.values());
 }
 
 }  // namespace precast::nn::inline PRECAST_BACKEND

@@ -1,0 +1,33 @@
+// Arrived: values of the host where the ops of this backend can read them.
+#pragma once
+
+#include <precast/backend/memory.hpp>
+#include <precast/tensor/tensor.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::inline PRECAST_BACKEND {
+
+/// Contiguous values of the host, at hand for ops: the values themselves where ops run on the host, which
+/// must then outlive this; else a copy.
+template <ScalarDtype T>
+class Arrived {
+ public:
+  explicit Arrived(View<const T> from) {
+    if constexpr (backend::Memory::on_host) {
+      view_ = from;
+    } else {
+      copy_ = Tensor<T>(from.shape(), from.values());
+      view_ = copy_.view();
+    }
+  }
+  Arrived(const Arrived&) = delete;
+  Arrived& operator=(const Arrived&) = delete;
+
+  View<const T> view() const { return view_; }
+
+ private:
+  Tensor<T> copy_;
+  View<const T> view_;
+};
+
+}  // namespace precast::inline PRECAST_BACKEND
