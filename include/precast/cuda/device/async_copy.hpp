@@ -22,21 +22,16 @@ PRECAST_DEVICE void copy_async(SharedPointer<T> to, GlobalPointer<const T> from,
                  : "memory");
 }
 /// Closes the group of the copies that this thread has started since the last one.
-PRECAST_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+PRECAST_DEVICE void commit_copies(Site = {}) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Waits until at most Groups of this thread's groups are still on their way. Other threads see what landed
 /// after a barrier.
 template <int Groups>
-PRECAST_DEVICE void wait_copies() {
+PRECAST_DEVICE void wait_copies(Site = {}) {
   asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
 }
 #else
-template <int Bytes, class T>
-PRECAST_DEVICE void copy_async(SharedPointer<T> to, std::type_identity_t<GlobalPointer<const T>> from,
-                               int valid = Bytes) {
-  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copy_async: 4, 8 or 16 bytes at a time.");
-  simt::copy_async<Bytes>(to, from, valid);
-}
 using simt::commit_copies;
+using simt::copy_async;
 using simt::wait_copies;
 #endif
 

@@ -96,15 +96,16 @@ PRECAST_DEVICE void multiply_add(Sums& sums, const Fragment<4>& a, const Fragmen
 }
 #else
 template <int Count, bool Transposed = false, class T>
-PRECAST_DEVICE Fragment<Count> load_matrix(SharedPointer<T> row) {
+PRECAST_DEVICE Fragment<Count> load_matrix(SharedPointer<T> row, Site site = Site::here()) {
   static_assert(Count == 1 || Count == 2 || Count == 4, "load_matrix: 1, 2 or 4 matrices at a time.");
   Fragment<Count> to;
-  simt::load_matrix<Count, Transposed>(row, to.words);
+  simt::load_matrix<Count, Transposed>(row, to.words, site);
   return to;
 }
 template <ScalarDtype T>
-PRECAST_DEVICE void multiply_add(Sums& sums, const Fragment<4>& a, const Fragment<2>& b) {
-  simt::multiply_add<T>(sums.values, a.words, b.words);
+PRECAST_DEVICE void multiply_add(Sums& sums, const Fragment<4>& a, const Fragment<2>& b,
+                                 Site site = Site::here()) {
+  simt::multiply_add<T>(sums.values, a.words, b.words, site);
 }
 #endif
 

@@ -22,3 +22,19 @@
 #else
 #error "Precast: headers of precast/cuda need nvcc; a host compiler runs them in the emulator, with -I tests"
 #endif
+
+namespace precast::cuda {
+
+#if PRECAST_ON_DEVICE
+/// Where in a kernel's source a barrier is called: nothing on the device. A function that calls barriers for
+/// its caller takes `Site site = Site::here()` last and passes `site.part(1)`, `site.part(2)` to them, so
+/// that the emulator knows each of them by its caller.
+struct Site {
+  PRECAST_HOST_DEVICE static constexpr Site here() { return {}; }
+  PRECAST_HOST_DEVICE constexpr Site part(int) const { return {}; }
+};
+#else
+using simt::Site;
+#endif
+
+}  // namespace precast::cuda

@@ -1,0 +1,385 @@
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+
+#include <simt/runtime/machine.hpp>
+#include <simt/runtime/recorder.hpp>
+
+namespace simt::runtime {
+
+namespace {
+
+thread_local constinit Machine* active = nullptr;
+
+struct Cancelled {};  // unwinds the threads of a block in which another one failed
+
+constexpr unsigned bit(int lane) { return 1u << lane; }
+int lane_of(const Thread& thread) { return thread.index % warp_size; }
+
+bool same_meeting(const Wait& a, const Wait& b) {
+  return a.kind == b.kind && a.lanes == b.lanes && a.site == b.site;
+}
+
+}  // namespace
+
+Machine& machine() {
+  if (!active) throw std::logic_error("emulator: a function of kernels was called outside of a launch");
+  return *active;
+}
+
+Place Machine::place() const { return {record_.kernel, block_, running_ ? running_->index : -1}; }
+
+void Machine::diverge(const std::string& message) const { throw Divergence(place(), message); }
+
+void Machine::check(const Grid& grid) const {
+  const auto [x, y, z] = grid.blocks;
+  if (x < 1 || y < 1 || z < 1 || y > 65535 || z > 65535)
+    throw BadLaunch(place(), "a grid has 1 to 65535 blocks along y and z, and one at least along x; it is " +
+                                 std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z));
+  if (grid.threads < 1 || grid.threads > 1024)
+    throw BadLaunch(place(), "a block has 1 to 1024 threads, not " + std::to_string(grid.threads));
+  if (grid.shared_bytes > SharedMemory::limit)
+    throw BadLaunch(place(), "a block has at most " + std::to_string(SharedMemory::limit) +
+                                 " bytes of shared memory; asked for " + std::to_string(grid.shared_bytes));
+}
+
+void Machine::launch(const std::string& kernel, const Grid& grid, const std::function<void()>& body) {
+  if (active) throw std::logic_error("emulator: a kernel cannot launch a kernel");
+  const Session* session = Recorder::session();
+  options_ = session ? session->options() : Options{};
+  record_ = {kernel, grid.blocks, grid.threads};
+  running_ = nullptr;
+  block_ = {};
+  check(grid);
+  grid_ = grid;
+  body_ = &body;
+  sites_.clear();
+  faults_.clear();
+  const auto& silenced = options_.silenced;
+  silenced_ = silenced && silenced->kernel == kernel ? &silenced->site : nullptr;
+  silenced_kind_ = silenced ? silenced->kind : Kind{};
+  const auto& planted = options_.planted;
+  planted_ = planted && planted->kernel == kernel ? planted->name.c_str() : nullptr;
+  random_ = Random(options_.seed * 0x9e3779b9u + (session ? session->launches().size() : 0));
+  while (static_cast<int>(threads_.size()) < grid.threads) {
+    Thread& thread = threads_.emplace_back();
+    thread.index = static_cast<int>(threads_.size()) - 1;
+    thread.fiber = std::make_unique<Fiber>(
+        [](void* self) { machine().run_thread(*static_cast<Thread*>(self)); }, &thread);
+  }
+
+  active = this;
+  struct End {
+    Machine& machine;
+    ~End() {
+      machine.shared_.end_launch();
+      machine.report();
+      active = nullptr;
+    }
+  } const end{*this};
+  const std::int64_t plane = std::int64_t{grid.blocks[0]} * grid.blocks[1];
+  std::vector<std::int64_t> order(static_cast<std::size_t>(plane * grid.blocks[2]));
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.below(i)]);
+  for (const std::int64_t number : order) {
+    block_ = {static_cast<int>(number % grid.blocks[0]), static_cast<int>(number % plane / grid.blocks[0]),
+              static_cast<int>(number / plane)};
+    run_block();
+  }
+  sanitizer_acquire(&end_token_);
+}
+
+void Machine::run_block() {
+  // ThreadSanitizer would take the next block's use of the same memory for a race.
+  shared_.start_block(grid_.shared_bytes, thread_sanitizer());
+  warps_.resize(static_cast<std::size_t>((grid_.threads + warp_size - 1) / warp_size));
+  ready_warps_ = 0;
+  for (std::size_t w = 0; w < warps_.size(); ++w) {
+    const int lanes = std::min(warp_size, grid_.threads - static_cast<int>(w) * warp_size);
+    Warp& warp = warps_[w];
+    warp.ready = lanes == warp_size ? ~0u : bit(lanes) - 1;
+    warp.finished = ~warp.ready;  // lanes that do not exist
+    warp.at_barrier = 0;
+    warp.meetings.clear();
+    ready_warps_ |= bit(static_cast<int>(w));
+  }
+  for (int t = 0; t < grid_.threads; ++t) {
+    Thread& thread = threads_[static_cast<std::size_t>(t)];
+    thread.state = State::fresh;
+    thread.copies.clear();
+    thread.groups = 0;
+  }
+  for (Barrier& barrier : barriers_) barrier.arrived = 0;
+  living_ = grid_.threads;
+  failure_ = nullptr;
+  sanitizer_release(&start_token_);
+  current_warp_ = random_.bit_of(ready_warps_);
+  running_ = choose();
+  launcher_.switch_to(*running_->fiber);
+  running_ = nullptr;
+  record_.static_shared_bytes =
+      std::max(record_.static_shared_bytes, static_cast<std::int64_t>(shared_.static_bytes()));
+  if (failure_) {
+    cancel();
+    std::rethrow_exception(failure_);
+  }
+}
+
+void Machine::cancel() {
+  cancelling_ = true;
+  for (int t = 0; t < grid_.threads; ++t) {
+    Thread& thread = threads_[static_cast<std::size_t>(t)];
+    if (thread.state != State::ready && thread.state != State::waiting) continue;
+    running_ = &thread;
+    launcher_.switch_to(*thread.fiber);
+  }
+  running_ = nullptr;
+  cancelling_ = false;
+}
+
+void Machine::run_thread(Thread& self) {
+  for (;;) {
+    sanitizer_acquire(&start_token_);
+    self.state = State::ready;
+    try {
+      (*body_)();
+      leave(self);
+    } catch (const Cancelled&) {
+    } catch (const Error&) {
+      failure_ = std::current_exception();
+    } catch (const std::exception& error) {
+      failure_ = std::make_exception_ptr(ThrownInKernel(place(), error.what()));
+    } catch (...) {
+      failure_ = std::make_exception_ptr(ThrownInKernel(place(), "something that is no std::exception"));
+    }
+    self.state = State::finished;
+    sanitizer_release(&end_token_);
+    Thread* next = nullptr;
+    if (!failure_ && living_ > 0) {
+      next = choose();
+      if (!next)
+        failure_ = std::make_exception_ptr(Deadlock(Place{record_.kernel, block_, -1}, deadlock_message()));
+    }
+    if (next) {
+      running_ = next;
+      self.fiber->switch_to(*next->fiber);
+    } else {
+      self.fiber->switch_to(launcher_);
+    }
+  }
+}
+
+/// Counts a thread out that has come to its end; nobody may wait for it.
+void Machine::leave(Thread& self) {
+  Warp& warp = warp_of(self);
+  const unsigned mine = bit(lane_of(self));
+  for (const Meeting& meeting : warp.meetings)
+    if (meeting.wait.lanes & mine)
+      diverge("has left the kernel, and other lanes wait for it: " +
+              describe(meeting.wait.kind, meeting.wait.site));
+  if (barriers_[0].arrived > 0)
+    diverge("has left the kernel, and other threads of its block wait for it: " +
+            describe(Kind::sync_block, barriers_[0].wait.site));
+  warp.finished |= mine;
+  warp.ready &= ~mine;
+  if (!warp.ready) ready_warps_ &= ~bit(self.index / warp_size);
+  --living_;
+}
+
+Thread* Machine::choose() {
+  if (!ready_warps_) return nullptr;
+  if (!(ready_warps_ & bit(current_warp_))) current_warp_ = random_.bit_of(ready_warps_);
+  const int lane = random_.bit_of(warps_[static_cast<std::size_t>(current_warp_)].ready);
+  return &threads_[static_cast<std::size_t>(current_warp_ * warp_size + lane)];
+}
+
+/// The running thread cannot go on, or need not: somebody else may.
+void Machine::suspend() {
+  Thread& self = *running_;
+  Thread* next = choose();
+  if (next == &self) return;
+  if (next) {
+    running_ = next;
+    self.fiber->switch_to(*next->fiber);
+  } else {
+    failure_ = std::make_exception_ptr(Deadlock(Place{record_.kernel, block_, -1}, deadlock_message()));
+    self.fiber->switch_to(launcher_);
+  }
+  if (cancelling_) throw Cancelled{};
+}
+
+void Machine::wake(Thread& thread) {
+  thread.state = State::ready;
+  warp_of(thread).ready |= bit(lane_of(thread));
+  ready_warps_ |= bit(thread.index / warp_size);
+}
+
+void Machine::meet_at_barrier(const Wait& wait) {
+  Thread& self = *running_;
+  Warp& warp = warp_of(self);
+  const unsigned mine = bit(lane_of(self));
+  Barrier& barrier = barriers_[static_cast<std::size_t>(wait.barrier)];
+  for (const Meeting& meeting : warp.meetings)
+    if (meeting.wait.lanes & mine)
+      diverge("is at " + describe(wait.kind, wait.site) + "; other lanes of its warp wait for it at " +
+              describe(meeting.wait.kind, meeting.wait.site));
+  if (wait.kind == Kind::sync_block && living_ < grid_.threads)
+    diverge("is at " + describe(wait.kind, wait.site) + "; " + std::to_string(grid_.threads - living_) +
+            " threads of its block have left the kernel");
+  if (barrier.arrived == 0) {
+    barrier.wait = wait;
+  } else if (wait.kind == Kind::sync_block && !(barrier.wait.site == wait.site)) {
+    diverge("is at " + describe(wait.kind, wait.site) + "; other threads of its block are at " +
+            describe(barrier.wait.kind, barrier.wait.site));
+  } else if (barrier.wait.threads != wait.threads) {
+    diverge("is at " + describe(wait.kind, wait.site) + ", which takes " + std::to_string(wait.threads) +
+            " threads; others are at the same barrier with " + std::to_string(barrier.wait.threads) + ": " +
+            describe(barrier.wait.kind, barrier.wait.site));
+  }
+  char* token = &barrier.tokens[static_cast<std::size_t>(barrier.phase)];
+  sanitizer_release(token);
+  self.state = State::waiting;
+  self.wait = wait;
+  warp.ready &= ~mine;
+  warp.at_barrier |= mine;
+  if (!warp.ready) ready_warps_ &= ~bit(self.index / warp_size);
+  if (++barrier.arrived == wait.threads) complete(barrier, wait.barrier);
+  suspend();
+  sanitizer_acquire(token);
+}
+
+void Machine::complete(Barrier& barrier, int number) {
+  barrier.arrived = 0;
+  barrier.phase ^= 1;
+  for (int t = 0; t < grid_.threads; ++t) {
+    Thread& thread = threads_[static_cast<std::size_t>(t)];
+    Warp& warp = warp_of(thread);
+    const unsigned lane = bit(lane_of(thread));
+    if (!(warp.at_barrier & lane) || thread.wait.barrier != number) continue;
+    warp.at_barrier &= ~lane;
+    wake(thread);
+  }
+}
+
+void Machine::meet_in_warp(const Wait& wait, void* operand, bool orders,
+                           void (*act)(Machine&, void* const* operands)) {
+  Thread& self = *running_;
+  Warp& warp = warp_of(self);
+  const unsigned mine = bit(lane_of(self));
+  const int first = self.index - lane_of(self);
+  if (!(wait.lanes & mine))
+    throw BadArgument(place(), "is at " + describe(wait.kind, wait.site) + ", whose lanes leave it out");
+  if (warp.finished & wait.lanes)
+    diverge("is at " + describe(wait.kind, wait.site) +
+            " with lanes that have left the kernel: the first is " +
+            std::to_string(std::countr_zero(warp.finished & wait.lanes)));
+  if (const unsigned other = warp.at_barrier & wait.lanes) {
+    const Thread& thread = threads_[static_cast<std::size_t>(first + std::countr_zero(other))];
+    diverge("is at " + describe(wait.kind, wait.site) + "; lane " + std::to_string(lane_of(thread)) +
+            " of its warp is at " + describe(thread.wait.kind, thread.wait.site));
+  }
+  std::size_t place_of = warp.meetings.size();
+  for (std::size_t i = 0; i < warp.meetings.size(); ++i) {
+    const Meeting& meeting = warp.meetings[i];
+    if (same_meeting(meeting.wait, wait))
+      place_of = i;
+    else if ((meeting.wait.lanes & mine) && (meeting.arrived & wait.lanes))
+      diverge("is at " + describe(wait.kind, wait.site) + "; lane " +
+              std::to_string(std::countr_zero(meeting.arrived & wait.lanes)) + " of its warp is at " +
+              describe(meeting.wait.kind, meeting.wait.site));
+  }
+  if (place_of == warp.meetings.size())
+    warp.meetings.push_back({wait, 0, &warp.tokens[warp.next_token++ % warp.tokens.size()]});
+  Meeting& meeting = warp.meetings[place_of];
+  char* token = meeting.token;
+  if (orders) sanitizer_release(token);
+  self.state = State::waiting;
+  self.wait = wait;
+  self.operand = operand;
+  meeting.arrived |= mine;
+  warp.ready &= ~mine;
+  if (meeting.arrived == wait.lanes) {
+    if (act) {
+      void* operands[warp_size];
+      for (int lane = 0; lane < warp_size; ++lane)
+        operands[lane] = threads_[static_cast<std::size_t>(first + lane)].operand;
+      act(*this, operands);
+    }
+    for (unsigned rest = wait.lanes; rest; rest &= rest - 1)
+      threads_[static_cast<std::size_t>(first + std::countr_zero(rest))].state = State::ready;
+    warp.ready |= wait.lanes;
+    warp.meetings.erase(warp.meetings.begin() + static_cast<std::ptrdiff_t>(place_of));
+  } else if (!warp.ready) {
+    ready_warps_ &= ~bit(self.index / warp_size);
+  }
+  suspend();
+  if (orders) sanitizer_acquire(token);
+}
+
+void Machine::land_copies(Thread& thread, std::int64_t groups) {
+  while (!thread.copies.empty() && thread.copies.front().group < groups) {
+    const PendingCopy copy = thread.copies.front();
+    thread.copies.pop_front();
+    std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.valid));
+    std::memset(static_cast<char*>(copy.to) + copy.valid, 0,
+                static_cast<std::size_t>(copy.bytes - copy.valid));
+  }
+}
+
+bool Machine::visit(Kind kind, const Site& site) {
+  const bool known = std::any_of(sites_.begin(), sites_.end(),
+                                 [&](const KernelSite& s) { return s.kind == kind && s.site == site; });
+  if (!known) sites_.push_back({record_.kernel, kind, site});
+  return silenced_ && silenced_kind_ == kind && *silenced_ == site;
+}
+
+bool Machine::has_fault(const char* name) {
+  const bool known =
+      std::any_of(faults_.begin(), faults_.end(), [&](const KernelFault& f) { return f.name == name; });
+  if (!known) faults_.push_back({record_.kernel, name});
+  return planted_ && std::strcmp(planted_, name) == 0;
+}
+
+void Machine::report() { Recorder::add(record_, sites_, faults_); }
+
+std::string Machine::deadlock_message() const {
+  struct Group {
+    const Wait* wait;
+    std::vector<int> threads;
+  };
+  std::vector<Group> groups;
+  for (int t = 0; t < grid_.threads; ++t) {
+    const Thread& thread = threads_[static_cast<std::size_t>(t)];
+    if (thread.state != State::waiting) continue;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+      return same_meeting(*group.wait, thread.wait) && group.wait->barrier == thread.wait.barrier;
+    });
+    if (same == groups.end())
+      groups.push_back({&thread.wait, {t}});
+    else
+      same->threads.push_back(t);
+  }
+  std::string message = "deadlock:";
+  for (const Group& group : groups) {
+    message += group.threads.size() == 1 ? " thread " : " threads ";
+    for (std::size_t i = 0; i < group.threads.size();) {
+      std::size_t last = i;
+      while (last + 1 < group.threads.size() && group.threads[last + 1] == group.threads[last] + 1) ++last;
+      if (i > 0) message += ", ";
+      message += std::to_string(group.threads[i]);
+      if (last > i) message.append("-").append(std::to_string(group.threads[last]));
+      i = last + 1;
+    }
+    message += " at " + describe(group.wait->kind, group.wait->site);
+    if (group.wait->kind == Kind::sync_named)
+      message += " (barrier " + std::to_string(group.wait->barrier) + ", which takes " +
+                 std::to_string(group.wait->threads) + " threads)";
+    message += ";";
+  }
+  message.back() = '.';
+  return message;
+}
+
+}  // namespace simt::runtime

@@ -1,0 +1,219 @@
+// What ldmatrix and mma.sync do, for a warp at a time.
+//
+// Sums follow what Fasi, Higham, Mikaitis and Pranesh measured (Numerical behavior of NVIDIA tensor cores,
+// PeerJ Computer Science 7, 2021): products are exact; a group of them and the sum so far are shifted to the
+// largest exponent among them and cut off there, added exactly, and cut off to f32, all towards zero. Their
+// A100 takes 8 products of 16-bit operands at a time, 4 of tf32, and keeps one more bit than f32's 24; other
+// devices differ in these numbers, so that a kernel's bits are not the emulator's, and its error is of the
+// same size.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include <simt/matrix.hpp>
+#include <simt/runtime/machine.hpp>
+#include <simt/warp.hpp>
+
+#include <precast/dtype/convert_value.hpp>
+
+namespace simt::detail {
+
+using runtime::Machine;
+using runtime::machine;
+using runtime::warp_size;
+
+namespace {
+
+constexpr unsigned all_lanes = 0xffffffffu;
+
+struct LoadOperand {
+  const MatrixRow* row;
+  std::uint32_t* words;
+};
+
+/// Eight rows of 16 bytes are read at once when they lie in different quarters of 128 bytes, each of four
+/// banks.
+std::int64_t conflicts(Machine& m, void* const* operands, int matrix) {
+  std::array<std::size_t, 8> chunks{};
+  for (int r = 0; r < 8; ++r)
+    chunks[static_cast<std::size_t>(r)] =
+        m.shared().offset(static_cast<const LoadOperand*>(operands[matrix * 8 + r])->row->address) / 16;
+  std::sort(chunks.begin(), chunks.end());
+  const auto last = std::unique(chunks.begin(), chunks.end());  // the same row twice is read once
+  std::array<int, 8> in_banks{};
+  for (auto chunk = chunks.begin(); chunk != last; ++chunk) ++in_banks[*chunk % 8];
+  return *std::max_element(in_banks.begin(), in_banks.end()) - 1;
+}
+
+template <int Count, bool Transposed>
+void distribute(Machine& m, void* const* operands) {
+  for (int matrix = 0; matrix < Count; ++matrix) {
+    const auto value = [&](int row, int column) -> std::uint32_t {
+      return static_cast<const LoadOperand*>(operands[matrix * 8 + row])->row->values[column];
+    };
+    for (int lane = 0; lane < warp_size; ++lane) {
+      const int outer = lane / 4, inner = lane % 4 * 2;
+      static_cast<LoadOperand*>(operands[lane])->words[matrix] =
+          Transposed ? value(inner, outer) | value(inner + 1, outer) << 16
+                     : value(outer, inner) | value(outer, inner + 1) << 16;
+    }
+    m.record().bank_conflicts += conflicts(m, operands, matrix);
+  }
+  m.record().matrix_loads += Count;
+}
+
+struct ProductOperand {
+  float* sums;
+  const std::uint32_t *a, *b;
+};
+
+/// The values of a word, as doubles.
+template <class T>
+void unpack(std::uint32_t word, double* values) {
+  if constexpr (std::is_same_v<T, precast::tf32>) {
+    values[0] = std::bit_cast<float>(word & 0xffffe000u);  // the device reads 19 bits
+  } else {
+    constexpr int per_word = 4 / static_cast<int>(sizeof(T));
+    for (int i = 0; i < per_word; ++i)
+      values[i] = precast::convert_value<precast::f32>(
+          T{static_cast<decltype(T::bits)>(word >> (i * 32 / per_word))});
+  }
+}
+
+constexpr int exponent_bias = 1023;
+int exponent_of(double x) { return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff); }
+double power_of_two(int biased) { return std::bit_cast<double>(static_cast<std::uint64_t>(biased) << 52); }
+
+/// An f32 towards zero.
+float truncate(double x) {
+  const auto rounded = static_cast<float>(x);
+  if (std::abs(static_cast<double>(rounded)) <= std::abs(x)) return rounded;
+  return std::nextafterf(rounded, 0.0f);
+}
+
+/// sum + the products of a[i] b[i], i < N, as one group.
+template <int N>
+float add_group(float sum, const double* a, const double* b) {
+  double terms[N + 1];
+  for (int i = 0; i < N; ++i) terms[i] = a[i] * b[i];  // exact: at most 22 bits
+  terms[N] = sum;
+  int largest = 0;
+  for (const double term : terms) largest = std::max(largest, exponent_of(term));
+  if (largest == 0x7ff) {  // infinities and NaN propagate as in any sum
+    double plain = 0;
+    for (const double term : terms) plain += term;
+    return static_cast<float>(plain);
+  }
+  if (largest == 0) return 0.0f;
+  constexpr int kept_bits = 24;  // behind the leading one: f32's 23 and one more
+  const double scale = power_of_two(exponent_bias + exponent_bias + kept_bits - largest);
+  std::int64_t total = 0;
+  for (const double term : terms) total += static_cast<std::int64_t>(term * scale);
+  return truncate(static_cast<double>(total) * power_of_two(largest - kept_bits));
+}
+
+template <class T>
+void multiply(Machine&, void* const* operands) {
+  constexpr int per_word = std::is_same_v<T, precast::tf32> ? 1 : 4 / static_cast<int>(sizeof(T));
+  constexpr int depth = 8 * per_word;
+  constexpr int group = depth / 2;  // 8 of 16 bits, 4 of tf32, 16 of 8 bits
+  double a[16][depth], b[8][depth];
+  const auto operand = [&](int lane) { return static_cast<ProductOperand*>(operands[lane]); };
+  for (int lane = 0; lane < warp_size; ++lane) {
+    const int outer = lane / 4, inner = lane % 4 * per_word;
+    for (int word = 0; word < 4; ++word)
+      unpack<T>(operand(lane)->a[word], &a[outer + word % 2 * 8][inner + word / 2 * depth / 2]);
+    for (int word = 0; word < 2; ++word)
+      unpack<T>(operand(lane)->b[word], &b[outer][inner + word * depth / 2]);
+  }
+  for (int lane = 0; lane < warp_size; ++lane) {
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+      float& sum = operand(lane)->sums[i];
+      for (int k = 0; k < depth; k += group) sum = add_group<group>(sum, &a[row][k], &b[column][k]);
+    }
+  }
+}
+
+}  // namespace
+
+bool passes_row(int count) { return machine().thread().index % warp_size < 8 * count; }
+
+void load_matrix(int count, bool transposed, const MatrixRow& row, std::uint32_t* words, Site site) {
+  LoadOperand operand{&row, words};
+  const auto act = count == 4   ? (transposed ? distribute<4, true> : distribute<4, false>)
+                   : count == 2 ? (transposed ? distribute<2, true> : distribute<2, false>)
+                                : (transposed ? distribute<1, true> : distribute<1, false>);
+  machine().meet_in_warp({Kind::load_matrix, site, all_lanes, 0, 0}, &operand, false, act);
+}
+
+void multiply_add(Operand type, float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                  Site site) {
+  ProductOperand operand{sums, a, b};
+  const auto act = [&] {
+    switch (type) {
+      case Operand::bf16:
+        return &multiply<precast::bf16>;
+      case Operand::f16:
+        return &multiply<precast::f16>;
+      case Operand::tf32:
+        return &multiply<precast::tf32>;
+      case Operand::fp8_e4m3:
+        return &multiply<precast::fp8_e4m3>;
+      case Operand::fp8_e5m2:
+        break;
+    }
+    return &multiply<precast::fp8_e5m2>;
+  }();
+  machine().meet_in_warp({Kind::multiply_add, site, all_lanes, 0, 0}, &operand, false, act);
+}
+
+namespace {
+struct Word {
+  std::uint32_t value, received;
+  int from;
+};
+}  // namespace
+
+int lane_of(Kind kind, int argument) {
+  const int lane = machine().thread().index % warp_size;
+  switch (kind) {
+    case Kind::shuffle:
+      return argument & 31;
+    case Kind::shuffle_xor:
+      return lane ^ argument;
+    default:
+      return lane + argument;
+  }
+}
+
+std::uint32_t exchange(Kind kind, std::uint32_t value, int lane, Site site) {
+  const int own = machine().thread().index % warp_size;
+  Word word{value, 0, lane >= 0 && lane < warp_size ? lane : own};
+  machine().meet_in_warp({kind, site, all_lanes, 0, 0}, &word, false, [](Machine&, void* const* operands) {
+    for (int l = 0; l < warp_size; ++l) {
+      Word& mine = *static_cast<Word*>(operands[l]);
+      mine.received = static_cast<const Word*>(operands[mine.from])->value;
+    }
+  });
+  return word.received;
+}
+
+}  // namespace simt::detail
+
+namespace simt {
+
+std::uint32_t ballot(bool value, Site site) {
+  std::uint32_t word = value;
+  runtime::machine().meet_in_warp({Kind::ballot, site, 0xffffffffu, 0, 0}, &word, false,
+                                  [](runtime::Machine&, void* const* operands) {
+                                    std::uint32_t votes = 0;
+                                    for (int l = 0; l < runtime::warp_size; ++l)
+                                      votes |= *static_cast<std::uint32_t*>(operands[l]) << l;
+                                    for (int l = 0; l < runtime::warp_size; ++l)
+                                      *static_cast<std::uint32_t*>(operands[l]) = votes;
+                                  });
+  return word;
+}
+
+}  // namespace simt

@@ -1,0 +1,17 @@
+// What the machine tells the session, if there is one.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include <simt/session.hpp>
+
+namespace simt {
+
+struct Recorder {
+  static Session* session();
+  static void add(const LaunchRecord& launch, const std::vector<KernelSite>& sites,
+                  const std::vector<KernelFault>& faults);
+};
+
+}  // namespace simt

@@ -1,0 +1,76 @@
+#include <cstring>
+
+#include <simt/runtime/recorder.hpp>
+
+namespace simt {
+
+namespace {
+thread_local constinit Session* current = nullptr;
+}
+
+Session::Session(Options options) : options_(std::move(options)), outer_(current) { current = this; }
+Session::~Session() { current = outer_; }
+
+Session* Recorder::session() { return current; }
+
+namespace {
+template <class T>
+void add_new(std::vector<T>& to, const std::vector<T>& from) {
+  for (const T& value : from)
+    if (std::find(to.begin(), to.end(), value) == to.end()) to.push_back(value);
+}
+}  // namespace
+
+void Recorder::add(const LaunchRecord& launch, const std::vector<KernelSite>& sites,
+                   const std::vector<KernelFault>& faults) {
+  if (!current) return;
+  current->launches_.push_back(launch);
+  add_new(current->sites_, sites);
+  add_new(current->faults_, faults);
+}
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::sync_block:
+      return "sync_block";
+    case Kind::sync_named:
+      return "sync_named";
+    case Kind::sync_warp:
+      return "sync_warp";
+    case Kind::fence_block:
+      return "fence_block";
+    case Kind::fence_device:
+      return "fence_device";
+    case Kind::commit_copies:
+      return "commit_copies";
+    case Kind::wait_copies:
+      return "wait_copies";
+    case Kind::shuffle:
+      return "shuffle";
+    case Kind::shuffle_xor:
+      return "shuffle_xor";
+    case Kind::shuffle_down:
+      return "shuffle_down";
+    case Kind::ballot:
+      return "ballot";
+    case Kind::load_matrix:
+      return "load_matrix";
+    case Kind::multiply_add:
+      return "multiply_add";
+  }
+  return "?";
+}
+
+bool operator==(const Site& a, const Site& b) {
+  return a.line == b.line && a.number == b.number && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
+std::string describe(Kind kind, const Site& site) {
+  const char* slash = std::strrchr(site.file, '/');
+  std::string text =
+      std::string(name_of(kind)) + " at " + (slash ? slash + 1 : site.file) + ":" + std::to_string(site.line);
+  if (site.number > 0) text += " (its barrier " + std::to_string(site.number) + ")";
+  return text;
+}
+
+}  // namespace simt
