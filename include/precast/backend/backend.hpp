@@ -3,8 +3,10 @@
 // linker cannot take one for the other.
 #pragma once
 
-/// The emulator's tests define PRECAST_EMULATE_CUDA: the CUDA backend, compiled by a host compiler.
-#if defined(__CUDACC__) || defined(PRECAST_EMULATE_CUDA)
+// A host compiler builds for CUDA where PRECAST_USE_CUDA is defined: it compiles models, which call kernels
+// that nvcc compiled. With PRECAST_EMULATE_CUDA, which tests define, the kernels run in the emulator of
+// tests/simt.
+#if defined(__CUDACC__) || defined(PRECAST_USE_CUDA) || defined(PRECAST_EMULATE_CUDA)
 #define PRECAST_BACKEND_IS_CUDA 1
 #define PRECAST_BACKEND cuda_backend
 #else

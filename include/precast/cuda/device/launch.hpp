@@ -6,12 +6,13 @@
 
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/runtime/stream.hpp>
 #include <precast/error.hpp>
 
 #if PRECAST_ON_DEVICE
-#include <cuda_runtime_api.h>
-
 #include <precast/cuda/runtime/check.hpp>
+#else
+#include <simt/device_memory.hpp>
 #endif
 
 namespace precast::cuda {
@@ -24,8 +25,6 @@ struct LaunchShape {
 };
 
 #if PRECAST_ON_DEVICE
-using Stream = cudaStream_t;
-
 /// Starts `kernel` on a stream and returns at once. `name` is what errors call it.
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
@@ -46,12 +45,11 @@ void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& 
   check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), doing);
 }
 #else
-using Stream = simt::Stream;
-
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream,
             const Arguments&... arguments) {
   const simt::Grid grid{{shape.blocks.x, shape.blocks.y, shape.blocks.z}, shape.threads, shape.shared_bytes};
+  const simt::DeviceAccess access;
   simt::launch(name, grid, [&] { kernel(Parameters(arguments)...); });
 }
 #endif

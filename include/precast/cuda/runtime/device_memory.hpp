@@ -1,0 +1,111 @@
+// Memory of the device, from CUDA's stream-ordered pool: what is freed on a stream is there again for what
+// the stream does next, without waiting for anything.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/tensor/memory.hpp>
+
+#if PRECAST_CUDA_IS_EMULATED
+#include <simt/device_memory.hpp>
+#else
+#include <precast/cuda/runtime/check.hpp>
+#endif
+
+namespace precast::cuda {
+
+namespace detail {
+
+struct DeviceUse {
+  std::atomic<std::int64_t> in_use{0}, peak{0};
+  static DeviceUse& instance() {
+    static DeviceUse use;
+    return use;
+  }
+  void add(std::int64_t bytes) {
+    const std::int64_t now = in_use += bytes;
+    std::int64_t most = peak;
+    while (now > most && !peak.compare_exchange_weak(most, now)) {
+    }
+  }
+};
+
+}  // namespace detail
+
+/// What device tensors hold now and held at most since the start or the last reset.
+inline MemoryUse memory_use() {
+  const auto& use = detail::DeviceUse::instance();
+  return {.in_use = use.in_use, .peak = use.peak};
+}
+inline void reset_peak_memory() {
+  auto& use = detail::DeviceUse::instance();
+  use.peak = use.in_use.load();
+}
+
+/// The Memory of device tensors. Everything is ordered by the thread's current stream; only copies to the
+/// host wait for it.
+struct DeviceMemory {
+  static constexpr bool on_host = false;
+
+  static constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+  static void* allocate(std::size_t bytes, MemoryPurpose) {
+    void* block = nullptr;
+#if !PRECAST_CUDA_IS_EMULATED
+    check(cudaMallocAsync(&block, bytes, current_stream()),
+          "get " + std::to_string(bytes >> 20) + " MiB of device memory");
+#else
+    block = simt::allocate_device(bytes);
+#endif
+    detail::DeviceUse::instance().add(static_cast<std::int64_t>(bytes));
+    return block;
+  }
+
+  static void deallocate(void* block, [[maybe_unused]] std::size_t bytes, MemoryPurpose) noexcept {
+#if !PRECAST_CUDA_IS_EMULATED
+    (void)cudaFreeAsync(block,
+                        current_stream());  // fails only where an earlier error has been thrown already
+#else
+    simt::free_device(block, bytes);
+#endif
+    detail::DeviceUse::instance().add(-static_cast<std::int64_t>(bytes));
+  }
+
+  static void copy(void* to, const void* from, std::size_t bytes) { move(to, from, bytes, Way::on_device); }
+  /// The host's values have been read when this returns.
+  static void copy_from_host(void* to, const void* from, std::size_t bytes) {
+    move(to, from, bytes, Way::to_device);
+  }
+  /// Waits until the values are there.
+  static void copy_to_host(void* to, const void* from, std::size_t bytes) {
+    move(to, from, bytes, Way::to_host);
+#if !PRECAST_CUDA_IS_EMULATED
+    check(cudaStreamSynchronize(current_stream()), "finish its work");
+#endif
+  }
+
+ private:
+  enum class Way { to_device, on_device, to_host };
+
+  static void move(void* to, const void* from, std::size_t bytes, [[maybe_unused]] Way way) {
+    if (bytes == 0) return;
+#if !PRECAST_CUDA_IS_EMULATED
+    const cudaMemcpyKind kind = way == Way::to_device ? cudaMemcpyHostToDevice
+                                : way == Way::to_host ? cudaMemcpyDeviceToHost
+                                                      : cudaMemcpyDeviceToDevice;
+    check(cudaMemcpyAsync(to, from, bytes, kind, current_stream()), "copy memory");
+#else
+    const simt::DeviceAccess access;
+    std::copy_n(static_cast<const std::byte*>(from), bytes, static_cast<std::byte*>(to));
+#endif
+  }
+};
+
+using Memory = DeviceMemory;
+
+}  // namespace precast::cuda

@@ -1,0 +1,53 @@
+// The emulated device's memory: NaN when it is fresh or freed, and out of the host's reach between launches.
+#include <cmath>
+#include <csetjmp>
+#include <csignal>
+
+#include <catch2/catch.hpp>
+
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+
+using namespace precast;
+
+namespace {
+
+sigjmp_buf before_the_fault;
+void on_fault(int) { siglongjmp(before_the_fault, 1); }
+
+/// Whether reading a byte stops the program.
+bool is_out_of_reach(const volatile char* byte) {
+  const auto old = std::signal(SIGSEGV, on_fault);
+  const bool stopped = sigsetjmp(before_the_fault, 1) != 0;
+  if (!stopped) (void)*byte;
+  std::signal(SIGSEGV, old);
+  return stopped;
+}
+
+void add_one(cuda::GlobalPointer<f32> values) { values[cuda::thread_index()] += 1; }
+
+}  // namespace
+
+TEST_CASE("device memory takes values, gives them back, and is reached by kernels alone", "[simt]") {
+  const std::size_t bytes = 4 * sizeof(f32);
+  auto* const block = static_cast<f32*>(cuda::DeviceMemory::allocate(bytes, MemoryPurpose::tensor));
+  f32 values[4];
+  cuda::DeviceMemory::copy_to_host(values, block, bytes);
+  CHECK(std::isnan(values[0]));
+  CHECK(std::isnan(values[3]));
+  const f32 ours[4] = {1, 2, 3, 4};
+  cuda::DeviceMemory::copy_from_host(block, ours, bytes);
+  cuda::launch("add_one", add_one, {{1, 1, 1}, 4, 0}, {}, cuda::global_pointer(block, 4));
+  cuda::DeviceMemory::copy_to_host(values, block, bytes);
+  CHECK(values[0] == 2);
+  CHECK(values[3] == 5);
+#if !defined(__SANITIZE_ADDRESS__)
+  CHECK(is_out_of_reach(reinterpret_cast<const char*>(block)));
+#endif
+  cuda::DeviceMemory::deallocate(block, bytes, MemoryPurpose::tensor);
+  auto* const again = static_cast<f32*>(cuda::DeviceMemory::allocate(bytes, MemoryPurpose::tensor));
+  cuda::DeviceMemory::copy_to_host(values, again, bytes);
+  CHECK(std::isnan(values[0]));
+  cuda::DeviceMemory::deallocate(again, bytes, MemoryPurpose::tensor);
+}
