@@ -88,3 +88,92 @@ TEMPLATE_TEST_CASE("mma.sync: a plain product, for each dtype of operands", "", 
   for (std::size_t at = 0; at < d.size(); ++at)
     CHECK(std::abs(d[at] - exact[at]) <= 2 * (depth / 2 + 1 + 2) * std::ldexp(size[at], -24));
 }
+
+namespace {
+
+/// Each lane's words of Count 8 x 8 matrices, whose value at row r and column c is 100 matrix + 10 r + c;
+/// rows lie `stride` values apart.
+template <int Count, bool Transposed>
+PRECAST_KERNEL void load_matrices(GlobalPointer<std::uint32_t> to, int stride) {
+  auto matrices = dynamic_shared<std::uint16_t>(0, Count * 8 * stride);
+  for (int i = thread_index(); i < Count * 64; i += 32)
+    matrices[i / 8 * stride + i % 8] = static_cast<std::uint16_t>(i / 64 * 100 + i / 8 % 8 * 10 + i % 8);
+  sync_block();
+  const int row = lane_index() % (8 * Count);  // the lanes beyond pass what they like
+  const SharedPointer<const std::uint16_t> address = matrices + row * stride;
+  const auto fragment = load_matrix<Count, Transposed>(address);
+  for (int word = 0; word < Count; ++word) to[lane_index() * Count + word] = fragment.words[word];
+}
+
+template <int Count, bool Transposed>
+simt::LaunchRecord check_loads(int stride) {
+  std::vector<std::uint32_t> got(32 * Count);
+  const simt::Session session;
+  launch("load_matrices", load_matrices<Count, Transposed>,
+         {{}, 32, static_cast<std::size_t>(Count * 8 * stride * 2)}, {},
+         global_pointer(got.data(), 32 * Count), stride);
+  for (int lane = 0; lane < 32; ++lane)
+    for (int word = 0; word < Count; ++word)
+      for (int half = 0; half < 2; ++half) {
+        const int outer = lane / 4, inner = lane % 4 * 2 + half;
+        const int row = Transposed ? inner : outer, column = Transposed ? outer : inner;
+        const std::uint32_t value =
+            got[static_cast<std::size_t>(lane * Count + word)] >> (16 * half) & 0xffff;
+        CHECK(value == static_cast<std::uint32_t>(word * 100 + row * 10 + column));
+      }
+  return session.launches().at(0);
+}
+
+}  // namespace
+
+TEST_CASE("ldmatrix: each lane receives the values of the picture") {
+  check_loads<1, false>(8);
+  check_loads<2, false>(8);
+  check_loads<4, false>(8);
+  check_loads<1, true>(8);
+  check_loads<2, true>(8);
+  check_loads<4, true>(8);
+}
+
+TEST_CASE("ldmatrix counts how often banks are read again") {
+  CHECK(check_loads<4, false>(8).matrix_loads == 4);
+  CHECK(check_loads<4, false>(8).bank_conflicts == 0);       // rows side by side: 128 bytes
+  CHECK(check_loads<4, false>(64).bank_conflicts == 4 * 7);  // rows 128 bytes apart: the same four banks
+  CHECK(check_loads<4, false>(32).bank_conflicts == 4 * 3);  // 64 bytes apart: two places in turn
+  CHECK(check_loads<4, false>(72).bank_conflicts == 0);      // padded by 16 bytes
+}
+
+TEST_CASE("ldmatrix takes rows on a multiple of 16 bytes, inside their array") {
+  const auto crooked = +[](int offset) {
+    auto box = static_shared<std::uint16_t, 64, struct Rows>();
+    const SharedPointer<const std::uint16_t> row =
+        box + (lane_index() % 8 * 8 + (lane_index() == 5 ? offset : 0));
+    load_matrix<1>(row);
+  };
+  CHECK_NOTHROW(launch("rows", crooked, {{}, 32}, {}, 0));
+  CHECK_THROWS_AS(launch("rows", crooked, {{}, 32}, {}, 4), simt::Misaligned);
+  CHECK_THROWS_AS(launch("rows", crooked, {{}, 32}, {}, 32), simt::OutOfBounds);
+}
+
+TEST_CASE("mma.sync sums as tensor cores do: cut off behind the largest term, not rounded") {
+  const auto sum_of = [](f32 start, std::vector<std::pair<f32, f32>> products) {
+    std::vector<std::uint32_t> a(128), b(64);
+    std::vector<f32> d(128, start);
+    for (std::size_t k = 0; k < products.size(); ++k) {
+      put<bf16>(a, static_cast<int>(k), products[k].first);
+      put<bf16>(b, static_cast<int>(k), products[k].second);
+    }
+    launch("one_product", one_product<bf16>, {{}, 32}, {},
+           GlobalPointer<const std::uint32_t>(global_pointer(a.data(), 128)),
+           GlobalPointer<const std::uint32_t>(global_pointer(b.data(), 64)), global_pointer(d.data(), 128));
+    return d[0];
+  };
+  const f32 ulp = std::ldexp(1.0f, -23);
+  CHECK(sum_of(1, {{ulp, 0.75f}}) == 1.0f);                 // to nearest would be 1 + ulp
+  CHECK(sum_of(1, {{ulp, 0.5f}, {ulp, 0.5f}}) == 1 + ulp);  // one bit more than f32's is kept in a group
+  CHECK(sum_of(1, {{ulp, 0.25f}, {ulp, 0.25f}, {ulp, 0.25f}, {ulp, 0.25f}}) == 1.0f);
+  CHECK(sum_of(-1, {{ulp, -0.75f}}) == -1.0f);  // towards zero on both sides
+  CHECK(std::isinf(sum_of(1, {{std::ldexp(1.0f, 127), 2}})));
+  CHECK(std::isnan(sum_of(std::numeric_limits<f32>::infinity(), {{-std::ldexp(1.0f, 127), 4}})) == false);
+  CHECK(std::isnan(sum_of(std::numeric_limits<f32>::quiet_NaN(), {})));
+}

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include <simt/matrix.hpp>
 #include <simt/runtime/machine.hpp>
@@ -84,9 +85,10 @@ constexpr int exponent_bias = 1023;
 int exponent_of(double x) { return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff); }
 double power_of_two(int biased) { return std::bit_cast<double>(static_cast<std::uint64_t>(biased) << 52); }
 
-/// An f32 towards zero.
+/// An f32 towards zero; infinity beyond its range, of which the paper says nothing.
 float truncate(double x) {
   const auto rounded = static_cast<float>(x);
+  if (std::abs(x) >= 0x1p128) return std::copysign(std::numeric_limits<float>::infinity(), rounded);
   if (std::abs(static_cast<double>(rounded)) <= std::abs(x)) return rounded;
   return std::nextafterf(rounded, 0.0f);
 }
