@@ -12,12 +12,18 @@
 #define PRECAST_HOST_DEVICE __host__ __device__ __forceinline__
 /// The most threads a block of the kernel has, and how many blocks should fit a multiprocessor.
 #define PRECAST_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+/// Before a loop over registers, which have no addresses: each round becomes code of its own.
+#define PRECAST_UNROLL _Pragma("unroll")
+/// Before a loop whose rounds would take too many registers side by side.
+#define PRECAST_KEEP_LOOP _Pragma("unroll 1")
 #elif __has_include(<simt/emulator.hpp>)
 #define PRECAST_ON_DEVICE 0
 #define PRECAST_KERNEL
 #define PRECAST_DEVICE inline
 #define PRECAST_HOST_DEVICE inline
 #define PRECAST_LAUNCH_BOUNDS(threads, blocks)
+#define PRECAST_UNROLL
+#define PRECAST_KEEP_LOOP
 #include <simt/emulator.hpp>
 #else
 #error "Precast: headers of precast/cuda need nvcc; a host compiler runs them in the emulator, with -I tests"
