@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include <cli/auto_preset.hpp>
-#include <flux/free_memory.hpp>
+#include <flux/components.hpp>
 
 #include <precast/policy/paths.hpp>
 
@@ -22,7 +22,11 @@ bool cpu_has_bf16() {
 
 }  // namespace
 
-Machine this_machine() { return {flux::free_memory().value_or(0), cpu_has_bf16()}; }
+Machine machine_of(const flux::ChosenDevice& device) {
+  const std::int64_t free_bytes = device.components->free_memory().value_or(0);
+  if (device.is_cuda) return {free_bytes, true, "this GPU"};
+  return {free_bytes, cpu_has_bf16(), "this CPU"};
+}
 
 std::vector<Candidate> compiled_candidates(
     const std::function<std::int64_t(const PolicyChoice&)>& needed_bytes) {
@@ -45,8 +49,9 @@ AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> cand
     return "; it needs " + in_bytes(candidate.needed_bytes) + ", " + in_bytes(machine.free_bytes) +
            " are free";
   };
-  const std::string cpu =
-      machine.native_bf16 ? "this CPU multiplies bf16 natively" : "this CPU has no bf16 of its own";
+  const std::string multiplier =
+      std::string(machine.what) +
+      (machine.native_bf16 ? " multiplies bf16 natively" : " has no bf16 of its own");
   std::string passed_over;
   for (const std::string_view name : order) {
     const auto found = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
@@ -59,7 +64,7 @@ AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> cand
     }
     if (candidates.size() == 1) return {found->preset, "this build holds no other preset" + memory(*found)};
     return {found->preset,
-            cpu + (passed_over.empty() ? "" : "; " + passed_over + " would not fit") + memory(*found)};
+            multiplier + (passed_over.empty() ? "" : "; " + passed_over + " would not fit") + memory(*found)};
   }
   const Candidate& least = *std::min_element(
       candidates.begin(), candidates.end(),

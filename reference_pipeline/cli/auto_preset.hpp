@@ -5,7 +5,10 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <flux/device.hpp>
 
 #include <precast/policy/choice.hpp>
 
@@ -13,12 +16,13 @@ namespace precast::cli {
 
 /// What `auto` looks at.
 struct Machine {
-  std::int64_t free_bytes = 0;  ///< memory that a program can still take; 0 where that is unknown
-  bool native_bf16 = false;     ///< the CPU multiplies bf16 itself (avx512_bf16 or AMX)
+  std::int64_t free_bytes = 0;         ///< memory that a program can still take; 0 where that is unknown
+  bool native_bf16 = false;            ///< it multiplies bf16 itself (a CPU: avx512_bf16 or AMX)
+  std::string_view what = "this CPU";  ///< what does
 };
 
-/// This machine.
-Machine this_machine();
+/// This machine, as far as models on a device see it.
+Machine machine_of(const flux::ChosenDevice& device);
 
 /// A preset and the memory that the model needs under it; 0 where there is no model to ask.
 struct Candidate {

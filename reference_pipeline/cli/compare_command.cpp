@@ -35,7 +35,8 @@ void compare(const CompareOptions& options) {
   require_writable(options.output);
   options.run.set_threads();
   const auto model = model_path(options.run.model);
-  const std::vector<Compared> rows = compare_policies(model, request, policies);
+  const flux::ChosenDevice device = options.run.chosen_device();
+  const std::vector<Compared> rows = compare_policies(model, request, policies, *device.components);
 
   const std::string prompt = request.prompts.front();
   std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";

@@ -37,12 +37,12 @@ std::vector<std::vector<std::string>> cells(std::span<const Compared> rows) {
 }
 
 Compared run_policy(const std::filesystem::path& model, const flux::Request& request,
-                    const PolicyChoice& choice) {
+                    const PolicyChoice& choice, const flux::Components& backend) {
   Compared row;
   row.name = policy_text(choice);
   row.choice = choice;
   std::cerr << row.name << "\n";
-  const flux::FluxPipeline pipeline(model, flux::ComponentChoices::all(choice));
+  const flux::FluxPipeline pipeline(model, flux::ComponentChoices::all(choice), backend);
   PictureRun run = run_pipeline(pipeline, request, false);
   row.picture = std::move(run.result.images.front());
   row.seconds = run.seconds;
@@ -77,10 +77,11 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 }
 
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const flux::Request& request,
-                                       std::span<const PolicyChoice> policies) {
+                                       std::span<const PolicyChoice> policies,
+                                       const flux::Components& backend) {
   std::vector<Compared> rows;
   for (const PolicyChoice& choice : policies) {
-    rows.push_back(run_policy(model, request, choice));
+    rows.push_back(run_policy(model, request, choice, backend));
     const image::Difference difference = image::difference(rows.front().picture, rows.back().picture);
     rows.back().psnr = difference.psnr;
     rows.back().mse = difference.mse;

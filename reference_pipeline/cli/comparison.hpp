@@ -35,7 +35,8 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 /// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find
 /// the op.
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const flux::Request& request,
-                                       std::span<const PolicyChoice> policies);
+                                       std::span<const PolicyChoice> policies,
+                                       const flux::Components& backend);
 
 std::string comparison_text(std::span<const Compared> rows);
 std::string comparison_markdown(std::span<const Compared> rows);

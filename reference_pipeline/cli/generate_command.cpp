@@ -111,7 +111,8 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
 }
 
 Json result_json(const GenerateOptions& options, const PictureRun& run, const flux::ComponentChoices& choices,
-                 const std::string& model, const std::vector<std::filesystem::path>& files) {
+                 const flux::ChosenDevice& device, const std::string& model,
+                 const std::vector<std::filesystem::path>& files) {
   const flux::Result& result = run.result;
   const auto optional = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json pictures = Json::array();
@@ -134,6 +135,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fl
   const auto file_or_null = [](const std::string& name) { return name.empty() ? Json() : Json(name); };
   return {{"pictures", pictures},
           {"model", model},
+          {"device", device.name},
           {"seed", result.used.seed},
           {"settings", settings},
           {"precision", policy_text(choices)},
@@ -176,11 +178,12 @@ void write_pictures(const GenerateOptions& options, const PictureRun& run,
 
 /// What is about to run and the memory that it takes, on stderr.
 void tell(const std::string& model, const flux::Request& full, const flux::MemoryEstimate& estimate,
-          const flux::ComponentChoices& choices, std::size_t pictures) {
+          const flux::ComponentChoices& choices, const flux::ChosenDevice& device, std::size_t pictures) {
   std::cerr << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width
             << "x" << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", "
-            << policy_text(choices) << "; needs about " << in_bytes(estimate.peak());
-  if (const std::int64_t free = this_machine().free_bytes) std::cerr << ", " << in_bytes(free) << " are free";
+            << policy_text(choices) << " on " << device.name << "; needs about " << in_bytes(estimate.peak());
+  if (const std::int64_t free = machine_of(device).free_bytes)
+    std::cerr << ", " << in_bytes(free) << " are free";
   std::cerr << "\n";
 }
 
@@ -206,17 +209,19 @@ void generate(const GenerateOptions& options) {
   }
   const auto model = model_path(options.run.model);
   const std::string name = model_name(model, options.run.model.empty());
-  const PolicyChoice base = options.policy.automatic() ? chosen_by_auto(model, request) : PolicyChoice{};
+  const flux::ChosenDevice device = options.run.chosen_device();
+  const PolicyChoice base =
+      options.policy.automatic() ? chosen_by_auto(model, request, device) : PolicyChoice{};
   const flux::ComponentChoices choices = resolved_components(options.policy, base);
-  const flux::FluxPipeline pipeline(model, choices);
-  tell(name, pipeline.with_defaults(request), pipeline.estimate(request), choices, files.size());
+  const flux::FluxPipeline pipeline(model, choices, *device.components);
+  tell(name, pipeline.with_defaults(request), pipeline.estimate(request), choices, device, files.size());
   const PictureRun run = run_pipeline(pipeline, request, !options.trace.empty());
   write_pictures(options, run, choices, name, files);
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
   if (!options.trace.empty()) write_trace(options.trace, *run.trace);
   if (const std::string advice = run.advice(); !advice.empty())
     std::cerr << "precast: warning: " << advice << "\n";
-  if (options.json) return print(result_json(options, run, choices, name, files));
+  if (options.json) return print(result_json(options, run, choices, device, name, files));
   for (const auto& file : files) std::cerr << "wrote " << io::shown(file) << "\n";
 }
 

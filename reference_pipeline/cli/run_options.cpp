@@ -20,6 +20,13 @@ flux::Request RunOptions::request() const {
   return request;
 }
 
+flux::ChosenDevice RunOptions::chosen_device() const {
+  flux::ChosenDevice chosen = flux::choose_device(device);
+  if (device == "auto" && !chosen.reason.empty())
+    std::cerr << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
+  return chosen;
+}
+
 void RunOptions::set_threads() const {
   if (threads) host::set_threads(*threads);
 }
@@ -46,6 +53,11 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       .add_option("--model", options.model, "Model folder as diffusers saves it; default: the embedded model")
       ->type_name("DIR");
   command
+      .add_option("--device", options.device,
+                  "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device")
+      ->type_name("DEVICE")
+      ->capture_default_str();
+  command
       .add_option_function<std::string>(
           "--seed", [&](const std::string& text) { options.seed = parse_seed("--seed", text); },
           "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; default 0")
@@ -67,7 +79,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
               "CPU threads; the picture does not depend on them");
 }
 
-PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request) {
+PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request,
+                            const flux::ChosenDevice& device) {
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
     flux::Request alone;  // without image and latents, which cannot be copied and weigh little
     alone.prompts = request.prompts;
@@ -77,7 +90,7 @@ PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Requ
     alone.batch = request.batch;
     return flux::FluxPipeline(model, flux::ComponentChoices::all(choice)).estimate(alone).peak();
   });
-  const AutoChoice chosen = choose_preset(this_machine(), candidates);
+  const AutoChoice chosen = choose_preset(machine_of(device), candidates);
   std::cerr << "preset auto: " << chosen.preset.name << " (" << chosen.reason << ")\n";
   return chosen.preset.choice;
 }

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <cli/auto_preset.hpp>
 #include <cli/policy_options.hpp>
+#include <flux/device.hpp>
 #include <flux/pipeline.hpp>
 
 namespace precast::cli {
@@ -16,17 +17,21 @@ namespace precast::cli {
 struct RunOptions {
   CLI::Option* prompts = nullptr;
   std::string model;
+  std::string device = "auto";
   std::uint64_t seed = 0;
   std::optional<int> steps, max_sequence_length, width, height, threads;
   std::optional<double> guidance;
 
   /// The request that they ask for, of one picture a prompt.
   flux::Request request() const;
+  /// The device that they ask for; what `auto` chose, and why, is told on stderr.
+  flux::ChosenDevice chosen_device() const;
   /// Tells the library how many threads to use, where that was asked for.
   void set_threads() const;
 };
 
-/// Adds --prompt, --model, --seed, --steps, --guidance, --max-sequence-length, --width, --height and
+/// Adds --prompt, --model, --device, --seed, --steps, --guidance, --max-sequence-length, --width, --height
+/// and
 /// --threads.
 void add_run_options(CLI::App& command, RunOptions& options);
 
@@ -35,6 +40,7 @@ CLI::Option* add_integer(CLI::App& command, const std::string& name, std::option
                          int high, const std::string& description);
 
 /// What `auto` chooses for a model and a request, told on stderr.
-PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request);
+PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request,
+                            const flux::ChosenDevice& device);
 
 }  // namespace precast::cli

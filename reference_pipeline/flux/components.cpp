@@ -1,49 +1,26 @@
-// From run-time choices to the instances that kernels/ compiled: the only visits in the pipeline.
-#include <flux/components.hpp>
+// Components on the CPU.
+#include <flux/compiled_components.hpp>
+#include <flux/free_memory.hpp>
 
-#include <precast/policy/visit.hpp>
+#include <precast/tensor/memory.hpp>
 
 namespace precast::flux {
 
 namespace {
 
-template <class Component, class Make>
-std::unique_ptr<Component> loaded(const PolicyChoice& choice, Make make) {
-  return visit_policy<std::unique_ptr<Component>>(choice, make);
-}
+class HostComponents final : public CompiledComponents {
+ public:
+  std::unique_ptr<DeviceSession> start() const override { return std::make_unique<DeviceSession>(); }
+  std::optional<std::int64_t> free_memory() const override { return flux::free_memory(); }
+  std::int64_t peak_memory() const override { return memory_use().peak; }
+  void reset_peak_memory() const override { precast::reset_peak_memory(); }
+};
 
 }  // namespace
 
-std::unique_ptr<Transformer> load_transformer(const PolicyChoice& choice, const TransformerConfig& config,
-                                              const nn::ParameterSource& source) {
-  return loaded<Transformer>(
-      choice, [&](auto path) { return make_transformer<typename decltype(path)::policy>(config, source); });
-}
-
-std::unique_ptr<text::ClipTextModel> load_clip(const PolicyChoice& choice, const text::ClipConfig& config,
-                                               const nn::ParameterSource& source) {
-  return loaded<text::ClipTextModel>(choice, [&](auto path) {
-    return text::make_clip_text_model<typename decltype(path)::policy>(config, source);
-  });
-}
-
-std::unique_ptr<text::T5Encoder> load_t5(const PolicyChoice& choice, const text::T5Config& config,
-                                         const nn::ParameterSource& source) {
-  return loaded<text::T5Encoder>(choice, [&](auto path) {
-    return text::make_t5_encoder<typename decltype(path)::policy>(config, source);
-  });
-}
-
-std::unique_ptr<vae::Decoder> load_decoder(const PolicyChoice& choice, const vae::AutoencoderConfig& config,
-                                           const nn::ParameterSource& source) {
-  return loaded<vae::Decoder>(
-      choice, [&](auto path) { return vae::make_decoder<typename decltype(path)::policy>(config, source); });
-}
-
-std::unique_ptr<vae::Encoder> load_encoder(const PolicyChoice& choice, const vae::AutoencoderConfig& config,
-                                           const nn::ParameterSource& source) {
-  return loaded<vae::Encoder>(
-      choice, [&](auto path) { return vae::make_encoder<typename decltype(path)::policy>(config, source); });
+const Components& host_components() {
+  static const HostComponents components;
+  return components;
 }
 
 }  // namespace precast::flux

@@ -4,7 +4,6 @@
 #include <string>
 #include <type_traits>
 
-#include <flux/free_memory.hpp>
 #include <flux/memory_estimate.hpp>
 
 #include <precast/host/onednn.hpp>
@@ -211,9 +210,9 @@ MemoryEstimate estimate_memory(const ModelFolder& model, const ComponentChoices&
   return estimate;
 }
 
-void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choices) {
-  const auto free = free_memory();
-  if (!free || estimate.peak() <= *free) return;
+void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choices,
+                    std::optional<std::int64_t> free_bytes) {
+  if (!free_bytes || estimate.peak() <= *free_bytes) return;
   const auto largest = std::max_element(estimate.components.begin(), estimate.components.end(),
                                         [](const ComponentMemory& a, const ComponentMemory& b) {
                                           return a.weights + a.activations < b.weights + b.activations;
@@ -221,7 +220,7 @@ void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choi
   const bool already_small = choices == ComponentChoices::all(preset_named("memory")->choice);
   throw OutOfMemory(largest->component + " needs " + gib(largest->weights) + " for weights and " +
                     gib(largest->activations) + " for results, " + gib(estimate.peak()) + " in all, and " +
-                    gib(*free) + " are free: try " + (already_small ? "" : "--preset memory, or ") +
+                    gib(*free_bytes) + " are free: try " + (already_small ? "" : "--preset memory, or ") +
                     "a smaller --width and --height");
 }
 

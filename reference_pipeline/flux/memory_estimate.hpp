@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <flux/model_folder.hpp>
 #include <flux/pipeline.hpp>
@@ -22,7 +23,8 @@ MemoryEstimate estimate_memory(const ModelFolder& model, const ComponentChoices&
                                const RunSize& size);
 
 /// Throws OutOfMemory, saying how much is needed, what is free and what to try, where the estimate does not
-/// fit.
-void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choices);
+/// fit into what is free (nothing: unknown).
+void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choices,
+                    std::optional<std::int64_t> free_bytes);
 
 }  // namespace precast::flux

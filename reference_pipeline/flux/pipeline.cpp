@@ -64,6 +64,7 @@ struct Prompt {
 struct FluxPipeline::Parts {
   ModelFolder model;
   ComponentChoices choices;
+  const Components& backend;
   text::ClipTokenizer clip_tokenizer;
   text::T5Tokenizer t5_tokenizer;
 
@@ -147,7 +148,7 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
   };
   encode_all(
       "text_encoder", "load CLIP", "encode with CLIP",
-      [&](const auto& source) { return load_clip(choices.text_encoder, model.clip, source); },
+      [&](const auto& source) { return backend.clip(choices.text_encoder, model.clip, source); },
       [&](const text::ClipTextModel& encoder, const std::string& text, Prompt& prompt) {
         prompt.pooled = encoder
                             .encode(padded(clip_tokenizer.encode(text, clip_length()), clip_length(),
@@ -156,7 +157,7 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
       });
   encode_all(
       "text_encoder_2", "load T5", "encode with T5",
-      [&](const auto& source) { return load_t5(choices.text_encoder, model.t5, source); },
+      [&](const auto& source) { return backend.t5(choices.text_encoder, model.t5, source); },
       [&](const text::T5Encoder& encoder, const std::string& text, Prompt& prompt) {
         const int length = *request.max_sequence_length;
         prompt.embeddings =
@@ -179,7 +180,7 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::sp
   // Image to image: the autoencoder's own sample is drawn first, then the noise, from one stream.
   const auto start = std::chrono::steady_clock::now();
   const auto encoder = with_weights("vae", "load VAE encoder", progress, [&](const auto& source) {
-    return load_encoder(choices.vae, model.vae, source);
+    return backend.encoder(choices.vae, model.vae, source);
   });
   result.load_seconds += seconds_since(start);
   if (progress) progress({"encode image", 0, 1});
@@ -215,7 +216,7 @@ void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt
                                   const ProgressCallback& progress, Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   const auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
-    return load_transformer(choices.transformer, model.transformer, source);
+    return backend.transformer(choices.transformer, model.transformer, source);
   });
   result.load_seconds += seconds_since(start);
   const auto loaded = std::chrono::steady_clock::now();
@@ -249,7 +250,7 @@ void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback&
                                  Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   const auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
-    return load_decoder(choices.vae, model.vae, source);
+    return backend.decoder(choices.vae, model.vae, source);
   });
   result.load_seconds += seconds_since(start);
   const auto loaded = std::chrono::steady_clock::now();
@@ -270,7 +271,11 @@ void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback&
   result.decode_seconds = seconds_since(loaded);
 }
 
-FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices) {
+FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices)
+    : FluxPipeline(folder, choices, host_components()) {}
+
+FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices,
+                           const Components& backend) {
   require_path(choices.transformer);
   require_path(choices.text_encoder);
   require_path(choices.vae);
@@ -279,7 +284,7 @@ FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentC
   auto t5 = text::T5Tokenizer::load(model.component("tokenizer_2"));
   check_vocabulary(model.component("text_encoder"), clip.largest_id(), model.clip.vocab_size);
   check_vocabulary(model.component("text_encoder_2"), t5.largest_id(), model.t5.vocab_size);
-  parts_ = std::make_unique<Parts>(Parts{std::move(model), choices, std::move(clip), std::move(t5)});
+  parts_ = std::make_unique<Parts>(Parts{std::move(model), choices, backend, std::move(clip), std::move(t5)});
 }
 FluxPipeline::FluxPipeline(FluxPipeline&&) noexcept = default;
 FluxPipeline& FluxPipeline::operator=(FluxPipeline&&) noexcept = default;
@@ -348,7 +353,7 @@ Result FluxPipeline::generate(const Request& request, const ProgressCallback& pr
   parts_->check_latents(full, request.latents);
   const bool from_image = request.image.has_value();
   require_memory(estimate_memory(parts_->model, parts_->choices, parts_->run_size(full, from_image)),
-                 parts_->choices);
+                 parts_->choices, parts_->backend.free_memory());
   if (request.image) full.image = *request.image;
   if (request.latents) full.latents = request.latents->clone();
   const int first_step = from_image ? sampling::img2img_start(*full.steps, full.strength) : 0;
@@ -356,15 +361,16 @@ Result FluxPipeline::generate(const Request& request, const ProgressCallback& pr
       sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
 
   Result result;
+  const auto session = parts_->backend.start();
   release_cached_memory();
-  reset_peak_memory();
+  parts_->backend.reset_peak_memory();
   const std::vector<Prompt> prompts = parts_->encode_prompts(full, progress, result);
   result.latents = parts_->initial_latents(full, sigmas, first_step, progress, result);
   parts_->denoise(full, prompts, sigmas, first_step, progress, result);
   release_cached_memory();
   parts_->decode(full, progress, result);
   release_cached_memory();
-  result.peak_bytes = memory_use().peak;
+  result.peak_bytes = parts_->backend.peak_memory();
   full.image.reset();
   full.latents.reset();
   result.used = std::move(full);

@@ -75,11 +75,17 @@ struct Result {
   Request used;                 ///< the request with every default filled in (without image and latents)
 };
 
+class Components;
+
 /// A Flux model in a diffusers folder. Opening reads configs and file headers, no weights.
 /// Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or OutOfMemory.
 class FluxPipeline {
  public:
+  /// Components run on the CPU, or where `backend` (components.hpp) runs them, which must outlive the
+  /// pipeline.
   FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices);
+  FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices,
+               const Components& backend);
   FluxPipeline(FluxPipeline&&) noexcept;
   FluxPipeline& operator=(FluxPipeline&&) noexcept;
   ~FluxPipeline();

@@ -34,6 +34,27 @@ std::set<std::string> names_in(const fs::path& folder) {
 
 }  // namespace
 
+TEST_CASE("generate: the device is the one that was asked for, or an error says why not") {
+  const Scratch scratch;
+  const std::string output = scratch.path().string() + "/p.png";
+  const auto on = [&](const std::string& device) {
+    return run(generate({"--prompt", "a ring", "--output", output, "--json", "--device", device}));
+  };
+  const auto cpu = on("cpu");
+  INFO(cpu.err);
+  REQUIRE(cpu.code == 0);
+  CHECK(cpu.json()["device"] == "cpu");
+  fs::remove(output);
+  for (const std::string device : {"cuda:99", "tpu", "cuda:", "cuda:-1", "cuda:1x"}) {
+    const auto missing = on(device);
+    INFO(missing.err);
+    CHECK(missing.code != 0);
+    CHECK(missing.one_line_error());
+    CHECK(missing.err.find(device) != std::string::npos);
+    CHECK_FALSE(fs::exists(output));
+  }
+}
+
 TEST_CASE("generate: a picture, its latents, its trace and its parameters") {
   const Scratch scratch;
   const std::string here = scratch.path().string();

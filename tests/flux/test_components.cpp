@@ -46,7 +46,7 @@ flux::PackedLayout layout(const Golden& golden, const flux::ModelFolder& model) 
 TEST_CASE("CLIP's hidden states and pooled embedding are transformers'") {
   for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "text_encoder");
-    const auto clip = flux::load_clip(choice, model.clip, source);
+    const auto clip = flux::host_components().clip(choice, model.clip, source);
     const text::ClipOutput output = clip->encode(golden.ids("clip_ids"));
     CHECK(output.last_hidden_state.shape() == golden.tensor("clip_hidden").shape());
     CHECK(relative_error(output.last_hidden_state.values(), golden.tensor("clip_hidden").values()) <=
@@ -58,7 +58,7 @@ TEST_CASE("CLIP's hidden states and pooled embedding are transformers'") {
 TEST_CASE("T5's embeddings are transformers', padding included") {
   for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "text_encoder_2");
-    const auto t5 = flux::load_t5(choice, model.t5, source);
+    const auto t5 = flux::host_components().t5(choice, model.t5, source);
     const Tensor<f32> embeddings = t5->encode(golden.ids("t5_ids"));
     CHECK(embeddings.shape() == golden.tensor("t5_embeds").shape());
     CHECK(relative_error(embeddings.values(), golden.tensor("t5_embeds").values()) <= largest_error);
@@ -68,7 +68,7 @@ TEST_CASE("T5's embeddings are transformers', padding included") {
 TEST_CASE("one prediction of the transformer is diffusers'") {
   for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "transformer");
-    const auto transformer = flux::load_transformer(choice, model.transformer, source);
+    const auto transformer = flux::host_components().transformer(choice, model.transformer, source);
     const Tensor<f32> noise = golden.tensor("noise"), prompt = golden.tensor("t5_embeds");
     const Tensor<f32> pooled = golden.tensor("clip_pooled");
     const flux::PackedLayout packed = layout(golden, model);
@@ -94,7 +94,7 @@ TEST_CASE("one prediction of the transformer is diffusers'") {
 TEST_CASE("the decoder's pictures are diffusers'") {
   for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "vae");
-    const auto decoder = flux::load_decoder(choice, model.vae, source);
+    const auto decoder = flux::host_components().decoder(choice, model.vae, source);
     const Tensor<f32> packed =
         golden.tensor("latents." + std::to_string(golden.fact("steps").get<int>() - 1));
     const Tensor<f32> latents =
@@ -109,7 +109,7 @@ TEST_CASE("the decoder's pictures are diffusers'") {
 TEST_CASE("the encoder's moments are diffusers'") {
   for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "vae");
-    const auto encoder = flux::load_encoder(choice, model.vae, source);
+    const auto encoder = flux::host_components().encoder(choice, model.vae, source);
     vae::Moments moments = encoder->encode(image::to_tensor(picture_of(golden, "encode.resized_u8")));
     CHECK(relative_error(moments.mean.values(), golden.channels_last("encode.mean").values()) <=
           largest_error);

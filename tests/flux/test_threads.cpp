@@ -103,11 +103,12 @@ TEST_CASE("larger components have the same bits on any number of threads, under 
   for (const PolicyChoice& choice : compiled_choices()) {
     INFO(to_string(choice));
     // Weights are packed in parallel too, so each number of threads loads for itself.
-    check_threads(
-        [&] { return flux::load_transformer(choice, transformer, of_transformer)->velocity(input); });
-    check_threads([&] { return flux::load_t5(choice, t5, of_t5)->encode(ids); });
-    check_threads([&] { return flux::load_decoder(choice, vae, of_vae)->decode(packed); });
-    check_threads([&] { return flux::load_encoder(choice, vae, of_vae)->encode(pixels).mean; });
+    check_threads([&] {
+      return flux::host_components().transformer(choice, transformer, of_transformer)->velocity(input);
+    });
+    check_threads([&] { return flux::host_components().t5(choice, t5, of_t5)->encode(ids); });
+    check_threads([&] { return flux::host_components().decoder(choice, vae, of_vae)->decode(packed); });
+    check_threads([&] { return flux::host_components().encoder(choice, vae, of_vae)->encode(pixels).mean; });
   }
   CHECK(of_transformer.all_taken());
   CHECK(of_t5.all_taken());

@@ -11,6 +11,7 @@ _precast() {
       case "$before" in
         --prompt) :; return ;;
         --model) COMPREPLY=($(compgen -d -- "$word")); return ;;
+        --device) :; return ;;
         --seed) :; return ;;
         --steps) :; return ;;
         --guidance) :; return ;;
@@ -31,12 +32,13 @@ _precast() {
         --save-latents) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --trace) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --seed --steps --guidance --width --height --max-sequence-length --threads --batch --image --strength --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --output --latents --save-latents --trace --json' -- "$word"))
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --device --seed --steps --guidance --width --height --max-sequence-length --threads --batch --image --strength --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --output --latents --save-latents --trace --json' -- "$word"))
       fi ;;
     compare)
       case "$before" in
         --prompt) :; return ;;
         --model) COMPREPLY=($(compgen -d -- "$word")); return ;;
+        --device) :; return ;;
         --seed) :; return ;;
         --steps) :; return ;;
         --guidance) :; return ;;
@@ -47,7 +49,7 @@ _precast() {
         --policies) :; return ;;
         --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --seed --steps --guidance --width --height --max-sequence-length --threads --policies --output --markdown --json' -- "$word"))
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --device --seed --steps --guidance --width --height --max-sequence-length --threads --policies --output --markdown --json' -- "$word"))
       fi ;;
     inspect)
       if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --tensors --json' -- "$word"))

@@ -1,9 +1,14 @@
-// The devices of this machine, or why there are none.
+// The device to work on, or why there is none.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+
+#include <cuda_runtime_api.h>
+
+#include <precast/cuda/runtime/check.hpp>
+#include <precast/error.hpp>
 
 namespace precast::cuda {
 
@@ -21,11 +26,42 @@ struct FoundDevice {
   std::string reason;
 };
 
-/// Looks for a device, without one being needed: no driver, no device, a number that is too large and a
-/// device that this binary holds no code for are all reasons, not errors.
-FoundDevice find_device(int number = 0);
+/// The least compute capability that the kernels are written for.
+inline constexpr int least_capability = 80;
+
+/// Looks for a device, without one being needed: no driver, no device, a number that no device has and a
+/// device that is too old are reasons, not errors.
+inline FoundDevice find_device(int number = 0) {
+  int count = 0;
+  // Where there is no driver, the count is left at anything: only the status can be trusted.
+  if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
+    (void)cudaGetLastError();
+    return {std::nullopt, std::string("CUDA found no device: ") + cudaGetErrorString(status)};
+  }
+  if (number < 0 || number >= count)
+    return {std::nullopt, "there is no CUDA device " + std::to_string(number) + ": this machine has " +
+                              std::to_string(count) + ", numbered from 0"};
+  cudaDeviceProp properties;
+  if (const cudaError_t status = cudaGetDeviceProperties(&properties, number); status != cudaSuccess) {
+    (void)cudaGetLastError();
+    return {std::nullopt,
+            "CUDA device " + std::to_string(number) + " does not answer: " + cudaGetErrorString(status)};
+  }
+  Device device{number, properties.name, 10 * properties.major + properties.minor,
+                static_cast<std::int64_t>(properties.totalGlobalMem), 0};
+  if (device.capability < least_capability)
+    return {std::nullopt, "CUDA device " + std::to_string(number) + " (" + device.name +
+                              ") has compute capability " + std::to_string(properties.major) + "." +
+                              std::to_string(properties.minor) + ": Precast's kernels need 8.0 or newer"};
+  std::size_t free_bytes = 0, all_bytes = 0;
+  if (cudaSetDevice(number) == cudaSuccess && cudaMemGetInfo(&free_bytes, &all_bytes) == cudaSuccess)
+    device.free_memory = static_cast<std::int64_t>(free_bytes);
+  return {device, {}};
+}
 
 /// Makes a device the one that this thread works on. Throws Error.
-void use_device(const Device& device);
+inline void use_device(const Device& device) {
+  check(cudaSetDevice(device.number), "use device " + std::to_string(device.number));
+}
 
 }  // namespace precast::cuda

@@ -1,0 +1,53 @@
+// Components on a CUDA device: the models of kernels/'s CUDA instances, compiled with PRECAST_USE_CUDA.
+#include <map>
+#include <mutex>
+
+#include <flux/compiled_components.hpp>
+#include <flux/cuda_components.hpp>
+
+#include <precast/cuda/runtime/device.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/replay.hpp>
+
+namespace precast::flux {
+
+namespace {
+
+class CudaSession final : public DeviceSession {
+  cuda::OwnStream stream_;
+};
+
+class CudaComponents final : public CompiledComponents {
+ public:
+  explicit CudaComponents(const cuda::Device& device) : device_(device) {}
+
+  std::unique_ptr<DeviceSession> start() const override {
+    cuda::use_device(device_);
+    return std::make_unique<CudaSession>();
+  }
+  std::optional<std::int64_t> free_memory() const override {
+    const auto found = cuda::find_device(device_.number);
+    return found.device ? std::optional(found.device->free_memory) : std::nullopt;
+  }
+  std::int64_t peak_memory() const override { return cuda::memory_use().peak; }
+  void reset_peak_memory() const override { cuda::reset_peak_memory(); }
+
+  std::string name() const { return "cuda:" + std::to_string(device_.number) + " (" + device_.name + ")"; }
+
+ private:
+  cuda::Device device_;
+};
+
+}  // namespace
+
+ChosenDevice find_cuda_components(int number) {
+  static std::mutex mutex;
+  static std::map<int, CudaComponents> known;
+  const cuda::FoundDevice found = cuda::find_device(number);
+  if (!found.device) return {nullptr, {}, found.reason, false};
+  const std::lock_guard lock(mutex);
+  const CudaComponents& components = known.try_emplace(number, *found.device).first->second;
+  return {&components, components.name(), "it is the fastest here", true};
+}
+
+}  // namespace precast::flux

@@ -1,0 +1,61 @@
+// Chooses a device. Builds without CUDA have the CPU alone.
+#include <charconv>
+#include <optional>
+
+#include <flux/components.hpp>
+#include <flux/device.hpp>
+
+#include <precast/error.hpp>
+
+#if PRECAST_HAS_CUDA
+#include <flux/cuda_components.hpp>
+#endif
+
+namespace precast::flux {
+
+namespace {
+
+ChosenDevice on_cpu(std::string reason) { return {&host_components(), "cpu", std::move(reason), false}; }
+
+/// The number in "cuda" (0) or "cuda:N".
+std::optional<int> cuda_number(std::string_view wanted) {
+  if (wanted == "cuda") return 0;
+  if (!wanted.starts_with("cuda:")) return std::nullopt;
+  const std::string_view digits = wanted.substr(5);
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+ChosenDevice on_cuda([[maybe_unused]] int number) {
+#if PRECAST_HAS_CUDA
+  return find_cuda_components(number);
+#else
+  return {nullptr, {}, "this build has no CUDA (build it where nvcc is, with -DPRECAST_CUDA=on)", false};
+#endif
+}
+
+/// Whether there was anything to choose.
+constexpr bool has_cuda = PRECAST_HAS_CUDA;
+
+}  // namespace
+
+ChosenDevice choose_device(std::string_view wanted) {
+  if (wanted == "cpu") return on_cpu({});
+  if (wanted == "auto") {
+    ChosenDevice found = on_cuda(0);
+    return found.components ? found : on_cpu(has_cuda ? found.reason : std::string());
+  }
+  const auto number = cuda_number(wanted);
+  if (!number)
+    throw InputError("there is no device '" + std::string(wanted) +
+                     "': auto, cpu, cuda and cuda:N are there");
+  ChosenDevice found = on_cuda(*number);
+  if (!found.components)
+    throw InputError("device " + std::string(wanted) + " cannot be used: " + found.reason +
+                     "; --device cpu works everywhere");
+  return found;
+}
+
+}  // namespace precast::flux

@@ -1,0 +1,23 @@
+// The device that a pipeline runs on, and why.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace precast::flux {
+
+class Components;
+
+/// What was chosen for a name of a device.
+struct ChosenDevice {
+  const Components* components = nullptr;  ///< for FluxPipeline; lives as long as the program
+  std::string name;                        ///< "cpu", "cuda:0 (NVIDIA H200)"
+  std::string reason;                      ///< why "auto" chose it; empty where it had no choice
+  bool is_cuda = false;
+};
+
+/// Chooses a device by name: "auto" (CUDA where it is to be had, else the CPU), "cpu", "cuda" or "cuda:N".
+/// Throws InputError for another name, and for CUDA where it is not to be had, saying why.
+ChosenDevice choose_device(std::string_view wanted);
+
+}  // namespace precast::flux
