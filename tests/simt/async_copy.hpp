@@ -16,11 +16,14 @@ void check_valid_bytes(int bytes, int valid);
 void wait_copies(int groups, Site site);
 }  // namespace detail
 
+// Not inlined, either of them: ThreadSanitizer then names the line of the kernel where a copy landed.
+
 /// Both sides must lie on a multiple of Bytes; of `valid` bytes are read, and the source must be a position
 /// inside its array even where that is 0.
 template <int Bytes, class T>
-void copy_async(Pointer<T, Space::shared> to, std::type_identity_t<Pointer<const T, Space::global>> from,
-                int valid = Bytes) {
+[[gnu::noinline]] void copy_async(Pointer<T, Space::shared> to,
+                                  std::type_identity_t<Pointer<const T, Space::global>> from,
+                                  int valid = Bytes) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copy_async: 4, 8 or 16 bytes at a time.");
   detail::check_valid_bytes(Bytes, valid);
   const void* source = from.checked_bytes(valid > 0 ? valid : 1, Bytes);
@@ -30,7 +33,7 @@ void copy_async(Pointer<T, Space::shared> to, std::type_identity_t<Pointer<const
 void commit_copies(Site site = Site::here());
 
 template <int Groups>
-void wait_copies(Site site = Site::here()) {
+[[gnu::noinline]] void wait_copies(Site site = Site::here()) {
   static_assert(Groups >= 0);
   detail::wait_copies(Groups, site);
 }

@@ -34,7 +34,8 @@ struct Proof {
   std::vector<std::string> missed() const;
 };
 
-/// Runs `test`, which launches kernels and says whether their results are right.
+/// Runs `test`, which launches kernels and says whether their results are right. Under ThreadSanitizer only
+/// as the kernels are, for a silenced barrier is a race.
 Proof prove(const std::function<bool()>& test, const Effort& effort = {});
 
 /// The verdicts as a table in Markdown.

@@ -47,6 +47,9 @@ struct LaunchRecord {
   std::int64_t static_shared_bytes = 0;
 };
 
+/// Whether ThreadSanitizer watches this program: it stops a run that silences a barrier.
+bool watched_for_races();
+
 /// While one lives, launches of this thread run by its options and report to it. Sessions nest; without one
 /// the default options hold.
 class Session {

@@ -1,4 +1,5 @@
 // What a kernel does wrong is an error that says which thread did what, and where.
+#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -61,7 +62,7 @@ TEST_CASE("a null pointer can be tested, and not read") {
   CHECK_THROWS_WITH(launch("null", reads, {{}, 32}, {}, GlobalPointer<int>()), Contains("null pointer"));
 }
 
-TEST_CASE("a position may leave its array; what is accessed may not") {
+TEST_CASE("a position may leave its array, what is accessed may not") {
   std::vector<int> data(8);
   const auto kernel = +[](GlobalPointer<int> p) {
     const auto before = p - 100;
@@ -88,7 +89,7 @@ TEST_CASE("vectors: as a whole inside, and on a multiple of their size") {
 }
 
 TEST_CASE("shared memory has exactly its size") {
-  const auto takes_half = +[] { dynamic_shared<f32>(512, 128)[127] = 0; };
+  const auto takes_half = +[] { dynamic_shared<f32>(512, 128)[127 - thread_index()] = 0; };
   CHECK(error_of<simt::Error>(takes_half, 32, 1024) == "no such error");
   CHECK_THAT(error_of<simt::SharedMemoryExceeded>(takes_half, 32, 1023),
              Contains("asks for bytes 512 to 1024") && Contains("asked for 1023"));
@@ -193,7 +194,7 @@ TEST_CASE("a deadlock lists who waits where") {
 }
 
 TEST_CASE("what a kernel throws leaves launch(), and the other threads are unwound") {
-  static int alive = 0;
+  static std::atomic<int> alive = 0;
   struct Counts {
     Counts() { ++alive; }
     ~Counts() { --alive; }

@@ -73,13 +73,19 @@ void check_valid_bytes(int bytes, int valid) {
 void start_copy(void* to, const void* from, int bytes, int valid) {
   auto& m = machine();
   auto& thread = m.thread();
-  thread.copies.push_back({to, from, bytes, valid, thread.groups});
+  {
+    const runtime::Unseen unseen;
+    thread.copies.push_back({to, from, bytes, valid, thread.groups});
+  }
   if (m.options().copies == Copies::early) m.land_copies(thread, thread.groups + 1);
 }
 
 void* static_shared(const std::type_info& use, std::size_t bytes) {
   auto& m = machine();
-  void* const array = m.shared().static_array(use, bytes);
+  void* const array = [&] {
+    const runtime::Unseen unseen;
+    return m.shared().static_array(use, bytes);
+  }();
   if (!array)
     throw SharedMemoryExceeded(m.place(), "asks for " + std::to_string(bytes) +
                                               " bytes of static_shared after " +

@@ -12,6 +12,8 @@ extern "C" {
 [[gnu::weak]] void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 [[gnu::weak]] void __tsan_acquire(void* token);
 [[gnu::weak]] void __tsan_release(void* token);
+[[gnu::weak]] void __tsan_ignore_thread_begin();
+[[gnu::weak]] void __tsan_ignore_thread_end();
 [[gnu::weak]] void __sanitizer_start_switch_fiber(void** save, const void* bottom, std::size_t size);
 [[gnu::weak]] void __sanitizer_finish_switch_fiber(void* save, const void** bottom, std::size_t* size);
 }
@@ -32,6 +34,13 @@ void sanitizer_release(void* token) {
 }
 void sanitizer_acquire(void* token) {
   if (thread_sanitizer()) __tsan_acquire(token);
+}
+
+Unseen::Unseen() {
+  if (thread_sanitizer()) __tsan_ignore_thread_begin();
+}
+Unseen::~Unseen() {
+  if (thread_sanitizer()) __tsan_ignore_thread_end();
 }
 
 Fiber::Fiber(void (*entry)(void*), void* argument)

@@ -41,4 +41,14 @@ void sanitizer_acquire(void* token);
 /// Whether ThreadSanitizer is linked.
 bool thread_sanitizer();
 
+/// While one lives, ThreadSanitizer does not look: at the emulator's own use of memory on a fiber of a
+/// kernel.
+class Unseen {
+ public:
+  Unseen();
+  ~Unseen();
+  Unseen(const Unseen&) = delete;
+  Unseen& operator=(const Unseen&) = delete;
+};
+
 }  // namespace simt::runtime

@@ -18,6 +18,13 @@ struct Cancelled {};  // unwinds the threads of a block in which another one fai
 constexpr unsigned bit(int lane) { return 1u << lane; }
 int lane_of(const Thread& thread) { return thread.index % warp_size; }
 
+PendingCopy take_first(std::deque<PendingCopy>& copies) {
+  const Unseen unseen;
+  const PendingCopy first = copies.front();
+  copies.pop_front();
+  return first;
+}
+
 bool same_meeting(const Wait& a, const Wait& b) {
   return a.kind == b.kind && a.lanes == b.lanes && a.site == b.site;
 }
@@ -66,14 +73,15 @@ void Machine::launch(const std::string& kernel, const Grid& grid, const std::fun
   while (static_cast<int>(threads_.size()) < grid.threads) {
     Thread& thread = threads_.emplace_back();
     thread.index = static_cast<int>(threads_.size()) - 1;
-    thread.fiber = std::make_unique<Fiber>(
-        [](void* self) { machine().run_thread(*static_cast<Thread*>(self)); }, &thread);
+    thread.fiber =
+        std::make_unique<Fiber>([](void* self) { static_cast<Machine*>(self)->run_threads(); }, this);
   }
 
   active = this;
   struct End {
     Machine& machine;
     ~End() {
+      sanitizer_acquire(&machine.end_token_);
       machine.shared_.end_launch();
       machine.report();
       active = nullptr;
@@ -88,12 +96,15 @@ void Machine::launch(const std::string& kernel, const Grid& grid, const std::fun
               static_cast<int>(number / plane)};
     run_block();
   }
-  sanitizer_acquire(&end_token_);
 }
 
 void Machine::run_block() {
   // ThreadSanitizer would take the next block's use of the same memory for a race.
   shared_.start_block(grid_.shared_bytes, thread_sanitizer());
+  // Nor would it see a race between threads of two blocks that run on the same fiber.
+  if (thread_sanitizer())
+    for (std::size_t t = 1; t < static_cast<std::size_t>(grid_.threads); ++t)
+      std::swap(threads_[t - 1].fiber, threads_[t].fiber);
   warps_.resize(static_cast<std::size_t>((grid_.threads + warp_size - 1) / warp_size));
   ready_warps_ = 0;
   for (std::size_t w = 0; w < warps_.size(); ++w) {
@@ -139,8 +150,10 @@ void Machine::cancel() {
   cancelling_ = false;
 }
 
-void Machine::run_thread(Thread& self) {
+/// What a fiber does for ever: it runs the thread that is chosen when it is switched to, block by block.
+void Machine::run_threads() {
   for (;;) {
+    Thread& self = *running_;
     sanitizer_acquire(&start_token_);
     self.state = State::ready;
     try {
@@ -290,8 +303,10 @@ void Machine::meet_in_warp(const Wait& wait, void* operand, bool orders,
               std::to_string(std::countr_zero(meeting.arrived & wait.lanes)) + " of its warp is at " +
               describe(meeting.wait.kind, meeting.wait.site));
   }
-  if (place_of == warp.meetings.size())
+  if (place_of == warp.meetings.size()) {
+    const Unseen unseen;
     warp.meetings.push_back({wait, 0, &warp.tokens[warp.next_token++ % warp.tokens.size()]});
+  }
   Meeting& meeting = warp.meetings[place_of];
   char* token = meeting.token;
   if (orders) sanitizer_release(token);
@@ -320,8 +335,7 @@ void Machine::meet_in_warp(const Wait& wait, void* operand, bool orders,
 
 void Machine::land_copies(Thread& thread, std::int64_t groups) {
   while (!thread.copies.empty() && thread.copies.front().group < groups) {
-    const PendingCopy copy = thread.copies.front();
-    thread.copies.pop_front();
+    const PendingCopy copy = take_first(thread.copies);
     std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.valid));
     std::memset(static_cast<char*>(copy.to) + copy.valid, 0,
                 static_cast<std::size_t>(copy.bytes - copy.valid));
@@ -331,14 +345,20 @@ void Machine::land_copies(Thread& thread, std::int64_t groups) {
 bool Machine::visit(Kind kind, const Site& site) {
   const bool known = std::any_of(sites_.begin(), sites_.end(),
                                  [&](const KernelSite& s) { return s.kind == kind && s.site == site; });
-  if (!known) sites_.push_back({record_.kernel, kind, site});
+  if (!known) {
+    const Unseen unseen;
+    sites_.push_back({record_.kernel, kind, site});
+  }
   return silenced_ && silenced_kind_ == kind && *silenced_ == site;
 }
 
 bool Machine::has_fault(const char* name) {
   const bool known =
       std::any_of(faults_.begin(), faults_.end(), [&](const KernelFault& f) { return f.name == name; });
-  if (!known) faults_.push_back({record_.kernel, name});
+  if (!known) {
+    const Unseen unseen;
+    faults_.push_back({record_.kernel, name});
+  }
   return planted_ && std::strcmp(planted_, name) == 0;
 }
 

@@ -102,7 +102,7 @@ class Machine {
   void check(const Grid& grid) const;
   void run_block();
   void cancel();
-  void run_thread(Thread& self);
+  [[noreturn]] void run_threads();
   void leave(Thread& self);
   void suspend();
   void wake(Thread& thread);

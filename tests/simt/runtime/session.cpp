@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include <simt/runtime/fiber.hpp>
 #include <simt/runtime/recorder.hpp>
 
 namespace simt {
@@ -10,6 +11,8 @@ thread_local constinit Session* current = nullptr;
 
 Session::Session(Options options) : options_(std::move(options)), outer_(current) { current = this; }
 Session::~Session() { current = outer_; }
+
+bool watched_for_races() { return runtime::thread_sanitizer(); }
 
 Session* Recorder::session() { return current; }
 
