@@ -175,6 +175,20 @@ TEST_CASE("safetensors: tensors must tile the data") {
   mentions(refusal_of_header("{}"), "ends with 16 bytes that belong to no tensor");
 }
 
+TEST_CASE("safetensors: integers of every width are listed, though nothing is computed with them") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "weights.safetensors";
+  for (const auto& [name, bytes] : {std::pair("U16", 2), {"U32", 4}, {"U64", 8}, {"I16", 2}, {"BOOL", 1}}) {
+    const std::string size = std::to_string(3 * bytes);
+    write_text(file, file_of(R"({"ids":{"dtype":")" + std::string(name) +
+                                 R"(","shape":[3],"data_offsets":[0,)" + size + "]}}",
+                             static_cast<std::size_t>(3 * bytes)));
+    const io::SafetensorsFile opened(file);
+    REQUIRE(opened.tensors().size() == 1);
+    CHECK(opened.tensors()[0].shape == Shape{3});
+  }
+}
+
 TEST_CASE("safetensors: a damaged file is opened or refused, and never crashes") {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "weights.safetensors";

@@ -29,7 +29,7 @@ struct FileDtype {
 };
 
 /// Every dtype that a file may hold. Only the scalars of dtype/ are computed with; the others are listed.
-inline constexpr std::array<FileDtype, 12> file_dtypes = {{
+inline constexpr std::array<FileDtype, 15> file_dtypes = {{
     {"F64", {"f64", 1, 8}, true},
     {"F32", dtype_info<f32>, true},
     {"BF16", dtype_info<bf16>, true},
@@ -40,6 +40,9 @@ inline constexpr std::array<FileDtype, 12> file_dtypes = {{
     {"I32", {"i32", 1, 4}},
     {"I16", {"i16", 1, 2}},
     {"I8", {"i8", 1, 1}},
+    {"U64", {"u64", 1, 8}},
+    {"U32", {"u32", 1, 4}},
+    {"U16", {"u16", 1, 2}},
     {"U8", {"u8", 1, 1}},
     {"BOOL", {"bool", 1, 1}},
 }};
