@@ -49,7 +49,7 @@ foreach(path IN LISTS precast_paths)
 
   foreach(input ${precision} f32)
     set(in "View<const ${input}>")
-    set(weight "View<const ${precision}>")
+    set(weight "const host::PackedWeight<${precision}>&")
     foreach(types IN ITEMS "${matmul}" "${in_f32}")
       _add(matmul "void host::matmul_transposed<${types}, ${input}>(${in}, ${weight}, const host::Epilogue&, View<${types}::result>)")
     endforeach()

@@ -21,27 +21,32 @@ struct Widths {
   std::int64_t product =
       0;  ///< of an input's copy as a product multiplies it; 0 where that is the input itself
   std::int64_t convolution = 0;  ///< the same for 1x1 convolutions
+  std::int64_t conv_weight = 4;  ///< of a convolution's weight, rearranged
   std::int64_t attention = 4;    ///< of a key or value as attention packs it
 };
 
-/// What the host multiplies in place of an operand dtype: bf16 where the CPU does, else f32.
-template <class Operand>
+/// Bytes of a value as the host multiplies it.
+template <class Types>
 std::int64_t multiplied_width() {
-  return std::is_same_v<Operand, bf16> && host::multiplies_bf16() ? sizeof(bf16) : sizeof(f32);
+  return host::in_multiplied_dtype<Types>(
+      [](auto multiplied) { return static_cast<std::int64_t>(sizeof multiplied); });
 }
 
 template <class Types>
 std::int64_t copy_width() {
-  const std::int64_t width = multiplied_width<typename Types::operand>();
+  const std::int64_t width = multiplied_width<Types>();
   return width == sizeof(typename Types::result) ? 0 : width;
 }
 
 Widths widths_of(const PolicyChoice& choice) {
   return visit_policy<Widths>(choice, [](auto path) {
     using P = typename decltype(path)::policy;
-    return Widths{sizeof(typename P::storage), sizeof(typename P::activation),
-                  copy_width<precisions<P, Matmul>>(), copy_width<precisions<P, Conv>>(),
-                  multiplied_width<typename precisions<P, Attention>::operand>()};
+    return Widths{sizeof(typename P::storage),
+                  sizeof(typename P::activation),
+                  copy_width<precisions<P, Matmul>>(),
+                  copy_width<precisions<P, Conv>>(),
+                  multiplied_width<precisions<P, Conv>>(),
+                  multiplied_width<precisions<P, Attention>>()};
   });
 }
 
@@ -175,8 +180,7 @@ ComponentMemory vae_memory(const ModelFolder& model, const PolicyChoice& choice,
   const std::int64_t attention =
       c.mid_block_add_attention ? latents * widest * (6 * w.activation + 2 * w.attention + w.product) : 0;
   const std::int64_t pixels = latents * c.factor() * c.factor() * 3 * 12;
-  const std::int64_t packed =
-      9 * widest * widest * multiplied_width<bf16>();  // a convolution's weight, rearranged
+  const std::int64_t packed = 9 * widest * widest * w.conv_weight;
   const std::int64_t all_latents = size.pictures * latents * c.latent_channels * 12;
   return component(encoder ? "vae encoder" : "vae", parameters(c, encoder), w,
                    std::max(residual * latents, attention) + pixels + packed + all_latents);

@@ -11,6 +11,7 @@
 #include <precast/host/convert.hpp>
 #include <precast/host/lanes.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/host/transpose.hpp>
 #include <precast/problem/attention_problem.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
@@ -187,15 +188,14 @@ class PackedKeysAndValues {
                                rows.data() + i * stride);
     };
     load(keys);
-    for (std::int64_t d = 0; d < depth_; d += step)
-      for (std::int64_t i = 0; i < keys_per_block; ++i)
-        for (std::int64_t s = 0; s < step; ++s)
-          packed_keys[d * keys_per_block + i * step + s] = rows.data()[i * stride + d + s];
+    transpose_columns<step, Tile>(rows.view(), 0, depth_, keys_per_block, packed_keys);
     load(values);
-    for (std::int64_t i = 0; i < keys_per_block; i += step)
+    for (std::int64_t i = 0; i < keys_per_block; i += step) {
+      const Tile* const from = rows.data() + i * stride;
+      Tile* const to = packed_values + i * columns_;
       for (std::int64_t d = 0; d < columns_; ++d)
-        for (std::int64_t s = 0; s < step; ++s)
-          packed_values[i * columns_ + d * step + s] = rows.data()[(i + s) * stride + d];
+        for (std::int64_t s = 0; s < step; ++s) to[d * step + s] = from[s * stride + d];
+    }
   }
 
   std::int64_t depth_, columns_, blocks_, key_block_, value_block_;

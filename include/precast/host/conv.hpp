@@ -12,6 +12,7 @@
 #include <precast/host/matmul.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
+#include <precast/host/packed_weight.hpp>
 #include <precast/host/panel_product.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/problem/conv_sizes.hpp>
@@ -54,11 +55,11 @@ void gather_patch(View<const X> x, const ConvSizes& sizes, std::int64_t pixel, M
 }
 
 template <class Types, OneDnnOperand Multiplied, class X>
-void conv_of_patches(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
-                     const Epilogue& epilogue, View<typename Types::result> out) {
+void conv_of_patches(View<const X> x, const PackedWeight<typename Types::storage>& weight,
+                     const ConvSizes& sizes, const Epilogue& epilogue, View<typename Types::result> out) {
   constexpr std::int64_t pixels_per_block = 256;
   const std::int64_t columns = sizes.patch();
-  const PanelProduct<Types, Multiplied> product(weight, epilogue, sizes.pixels(), columns, pixels_per_block);
+  const PanelProduct<Types, Multiplied> product(weight, epilogue, sizes.pixels(), pixels_per_block);
   parallel_for(product.blocks(), [&](std::int64_t task) {
     const std::int64_t first = product.first_row(task), count = product.rows_of(task);
     auto* const patches = reinterpret_cast<Multiplied*>(
@@ -75,21 +76,17 @@ void conv_of_patches(View<const X> x, View<const typename Types::storage> weight
 /// channels]^T
 /// + bias), with the rounding of `matmul_transposed`. Shapes must fit; ops check them.
 template <class Types, class X>
-void conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
+void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
           const Epilogue& epilogue, View<typename Types::result> out) {
   if (out.elements() == 0) return;
   const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
                                   sizes.out_height == sizes.height && sizes.out_width == sizes.width;
   if (patches_are_pixels) return matmul_transposed<Types>(x, weight, epilogue, out);
-  const auto multiply = [&]<class Multiplied>(Multiplied) {
+  in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     if constexpr (std::is_same_v<typename Types::accumulate, f32>)
       if (detail::conv_in_bands<Types, Multiplied>(x, weight, sizes, epilogue, out)) return;
     detail::conv_of_patches<Types, Multiplied>(x, weight, sizes, epilogue, out);
-  };
-  if constexpr (std::is_same_v<typename Types::accumulate, f32> &&
-                std::is_same_v<typename Types::operand, bf16>)
-    if (multiplies_bf16()) return multiply(bf16{});
-  multiply(f32{});
+  });
 }
 
 }  // namespace precast::host

@@ -1,5 +1,5 @@
 // Convolution of large pictures: oneDNN's own, on bands of rows. The weight is rearranged for it at each
-// call, which for thousands of pixels costs less than it saves, and keeps one copy of the weights in memory.
+// call: a picture meets each weight once, so that once a call is once, and one copy of the weights is kept.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
+#include <precast/host/packed_weight.hpp>
 #include <precast/host/panel_product.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/problem/conv_sizes.hpp>
@@ -137,14 +138,14 @@ std::shared_ptr<const BandConv<T>> band_conv_for(const ConvSizes& sizes, std::in
       [&] { return BandConv<T>(sizes, features, rows_per_band); });
 }
 
-/// A weight [features, kernel_height, kernel_width, channels] in another layout.
-template <OneDnnOperand T>
-Buffer rearranged_weight(const T* weight, std::int64_t features, const ConvSizes& sizes,
+/// A packed weight of columns [kernel_height, kernel_width, channels] in another layout.
+template <class Types, OneDnnOperand T>
+Buffer rearranged_weight(const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
                          const dnnl_memory_desc_t& layout) {
-  const std::int64_t columns = sizes.patch();
+  const std::int64_t features = weight.features();
   Buffer buffer(dnnl_memory_desc_get_size(&layout));
-  // Groups of output channels are rearranged side by side, where the layout keeps them apart.
-  const std::int64_t group = features % 64 == 0 ? 64 : features;
+  // Panels are rearranged side by side where the layout keeps them apart.
+  const std::int64_t group = features % widest_panel == 0 ? widest_panel : features;
   const auto layout_of = [&](std::int64_t first) {
     dnnl_memory_desc_t part;
     const std::int64_t dims[4] = {group, sizes.channels, sizes.kernel_height, sizes.kernel_width};
@@ -153,13 +154,33 @@ Buffer rearranged_weight(const T* weight, std::int64_t features, const ConvSizes
     return part;
   };
   const dnnl_memory_desc_t first_layout = layout_of(0);
+  // A group as [columns, panels of the group, width].
+  const std::int64_t panels = (group + widest_panel - 1) / widest_panel, width = weight.panel_width();
+  const std::int64_t row = panels * width;
   const auto from =
       onednn::strided(onednn::data_type<T>, {group, sizes.channels, sizes.kernel_height, sizes.kernel_width},
-                      {columns, 1, sizes.kernel_width * sizes.channels, sizes.channels});
+                      {1, row, sizes.kernel_width * sizes.channels * row, sizes.channels * row});
   const auto reorder = onednn::Primitive::reorder(from, first_layout);
   parallel_for(features / group, [&](std::int64_t task) {
+    auto* const operands = reinterpret_cast<T*>(
+        thread_scratch<PanelScratch>(static_cast<std::size_t>(weight.padded_columns() * row) * sizeof(T)));
+    const auto convert = [&](std::int64_t panel, std::int64_t first, std::int64_t count, T* to) {
+      operand_columns<typename Types::operand, Types::saturate>(weight, task * panels + panel, first, count,
+                                                                to);
+    };
+    if (panels == 1) {
+      convert(0, 0, weight.padded_columns(), operands);
+    } else {
+      std::array<T, 2 * widest_panel> few;  // columns may be packed in pairs
+      for (std::int64_t panel = 0; panel < panels; ++panel)
+        for (std::int64_t k = 0; k < weight.padded_columns(); k += 2) {
+          convert(panel, k, 2, few.data());
+          std::copy_n(few.data(), width, operands + k * row + panel * width);
+          std::copy_n(few.data() + width, width, operands + (k + 1) * row + panel * width);
+        }
+    }
     const auto offset = layout_of(task * group).offset0 - first_layout.offset0;
-    reorder({{DNNL_ARG_FROM, &from, weight + task * group * columns},
+    reorder({{DNNL_ARG_FROM, &from, operands},
              {DNNL_ARG_TO, &first_layout, reinterpret_cast<T*>(buffer.data()) + offset}},
             thread_scratch<OneDnnScratch>(reorder.scratch_bytes()));
   });
@@ -168,11 +189,11 @@ Buffer rearranged_weight(const T* weight, std::int64_t features, const ConvSizes
 
 /// Convolves in bands and returns true, or returns false where that would not be faster than patches.
 template <class Types, OneDnnOperand Multiplied, class X>
-bool conv_in_bands(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
-                   const Epilogue& epilogue, View<typename Types::result> out) {
+bool conv_in_bands(View<const X> x, const PackedWeight<typename Types::storage>& weight,
+                   const ConvSizes& sizes, const Epilogue& epilogue, View<typename Types::result> out) {
   constexpr std::int64_t fewest_pixels = 1024, tile_bytes = 1 << 19;
   using Operand = typename Types::operand;
-  const std::int64_t features = weight.rows();
+  const std::int64_t features = weight.features();
   const BandRows last = band_rows(sizes, sizes.out_height - 1, 1);
   const bool zeros_only_at_edges =
       sizes.pad_top < sizes.kernel_height && last.pad_bottom < sizes.kernel_height &&
@@ -183,9 +204,7 @@ bool conv_in_bands(View<const X> x, View<const typename Types::storage> weight, 
   const auto bands = band_conv_for<Multiplied>(sizes, features, rows_per_band);
   if (!bands->fast()) return false;
 
-  const Operands<Operand, Types::saturate, Multiplied, typename Types::storage> operands(weight);
-  const Buffer rearranged =
-      rearranged_weight<Multiplied>(operands.view().data(), features, sizes, bands->weight_layout());
+  const Buffer rearranged = rearranged_weight<Types, Multiplied>(weight, sizes, bands->weight_layout());
   const bool in_place = are_operands<Operand, Multiplied, X> && x.row_stride() == sizes.channels;
   parallel_for(sizes.batch * bands->bands(), [&](std::int64_t task) {
     const std::int64_t picture = task / bands->bands(), band = task % bands->bands();

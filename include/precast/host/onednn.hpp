@@ -36,6 +36,16 @@ inline bool multiplies_bf16() {
   return native;
 }
 
+/// Calls `body` with a value of the dtype that products with these dtypes are multiplied in on this CPU: the
+/// one place that decides between bf16 and f32.
+template <class Types, class Body>
+decltype(auto) in_multiplied_dtype(Body&& body) {
+  if constexpr (std::is_same_v<typename Types::operand, bf16> &&
+                std::is_same_v<typename Types::accumulate, f32>)
+    if (multiplies_bf16()) return body(bf16{});
+  return body(f32{});
+}
+
 namespace onednn {
 
 /// Throws what a oneDNN status stands for. `doing` completes "oneDNN could not ...".
@@ -97,6 +107,14 @@ dnnl_memory_desc_t strided(dnnl_data_type_t type, const std::int64_t (&sizes)[Ra
   dnnl_memory_desc_t description;
   check(dnnl_memory_desc_init_by_strides(&description, static_cast<int>(Rank), sizes, type, strides),
         "describe a tensor");
+  return description;
+}
+
+/// A description of a matrix in one of oneDNN's blocked layouts.
+inline dnnl_memory_desc_t blocked(dnnl_data_type_t type, const std::int64_t (&sizes)[2],
+                                  dnnl_format_tag_t layout) {
+  dnnl_memory_desc_t description;
+  check(dnnl_memory_desc_init_by_tag(&description, 2, sizes, type, layout), "describe a weight");
   return description;
 }
 

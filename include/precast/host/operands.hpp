@@ -34,23 +34,24 @@ void operand_row(std::span<const From> from, std::span<Multiplied> to) {
   }
 }
 
-/// A matrix as operands: the values themselves where they are that already, else a copy.
+/// A matrix as operands, row after row without a gap, as oneDNN wants it: the values themselves where they
+/// are that already, else a copy.
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype From>
 class Operands {
  public:
   explicit Operands(View<const From> from) {
     if constexpr (are_operands<Operand, Multiplied, From>) {
       view_ = from;
-    } else {
-      copy_ = Tensor<Multiplied>(Shape{from.rows(), from.columns()});
-      view_ = copy_.view();
-      const std::int64_t rows_a_task = rows_per_task(from.columns());
-      parallel_for((from.rows() + rows_a_task - 1) / rows_a_task, [&](std::int64_t task) {
-        const std::int64_t end = std::min(from.rows(), (task + 1) * rows_a_task);
-        for (std::int64_t r = task * rows_a_task; r < end; ++r)
-          operand_row<Operand, Saturates>(from.row(r), copy_.view().row(r));
-      });
+      if (from.contiguous()) return;
     }
+    copy_ = Tensor<Multiplied>(Shape{from.rows(), from.columns()});
+    view_ = copy_.view();
+    const std::int64_t rows_a_task = rows_per_task(from.columns());
+    parallel_for((from.rows() + rows_a_task - 1) / rows_a_task, [&](std::int64_t task) {
+      const std::int64_t end = std::min(from.rows(), (task + 1) * rows_a_task);
+      for (std::int64_t r = task * rows_a_task; r < end; ++r)
+        operand_row<Operand, Saturates>(from.row(r), copy_.view().row(r));
+    });
   }
 
   View<const Multiplied> view() const { return view_; }

@@ -3,18 +3,19 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <tuple>
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
+#include <precast/host/packed_weight.hpp>
 #include <precast/host/rounded_sums.hpp>
 #include <precast/host/vector_math.hpp>
 #include <precast/problem/activate.hpp>
@@ -30,23 +31,20 @@ struct Epilogue {
 
 namespace detail {
 
-/// Features of the weight that are multiplied at a time. The weight stays as files have it, row by row:
-/// oneDNN rearranges a panel as it multiplies it, which for hundreds of rows costs some percent against a
-/// weight that was rearranged beforehand, and lets few rows, other dtypes and views share it.
-constexpr std::int64_t features_per_panel(std::int64_t features, std::int64_t columns, bool in_place) {
-  // A wide panel reads x less often, but is worth it only where it leaves enough tasks, and fits the cache
-  // widened.
-  const bool wide = features >= 1536 && (in_place || columns <= 4096);
-  return std::min<std::int64_t>(features, wide ? 128 : 64);
+/// Panels of the weight that are multiplied at a time: two, as long as they fit the cache where they are
+/// widened for it.
+constexpr std::int64_t panels_at_once(std::int64_t columns, bool in_place) {
+  return in_place || columns <= 4096 ? 2 : 1;
 }
 
-/// Rows of x that are multiplied at a time. Measured: for few columns, rows and panel stay in the nearest
-/// caches; for many, more rows rearrange the panel less often, until they leave the last cache. Fewer where
-/// tasks are few.
-constexpr std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, std::int64_t panels) {
+/// Rows of x that are multiplied at a time. Measured: from 192 on, as long as rows and panel stay in the
+/// cache, their number does not matter where the weight is multiplied as it lies; where it is widened, more
+/// rows widen it less often. Fewer where tasks are few.
+constexpr std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, std::int64_t panels,
+                                      bool in_place) {
   constexpr std::int64_t enough_tasks = 16, fewest = 128;
   const std::int64_t near =
-      columns < 2048 ? 256 : std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
+      in_place || columns < 2048 ? 256 : std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
   const std::int64_t shares = (enough_tasks + panels - 1) / panels;
   const std::int64_t most = std::min(near, std::max(fewest, (rows + shares - 1) / shares));
   const std::int64_t blocks = (rows + most - 1) / most;
@@ -57,18 +55,33 @@ struct TileScratch;
 struct PanelScratch;
 struct OneDnnScratch;
 
-/// dst [rows, features] in f32 = src [rows, columns] weights [features, columns]^T.
+/// oneDNN's name for panels of `width` features as PackedWeight has them.
+template <OneDnnOperand T>
+dnnl_format_tag_t panel_layout(std::int64_t width) {
+  constexpr bool pairs = std::is_same_v<T, bf16>;
+  switch (width) {
+    case 16:
+      return pairs ? dnnl_BA16a16b2a : dnnl_BA16a16b;
+    case 32:
+      return pairs ? dnnl_BA16a32b2a : dnnl_BA16a32b;
+    case 48:
+      return pairs ? dnnl_BA16a48b2a : dnnl_BA16a48b;
+    default:
+      return pairs ? dnnl_BA16a64b2a : dnnl_BA16a64b;
+  }
+}
+
+/// dst [rows, features] in f32 = src [rows, columns] times panels of `width` features.
 template <OneDnnOperand T>
 std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int64_t features,
-                                                    std::int64_t columns, std::int64_t src_stride,
-                                                    std::int64_t weight_stride) {
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+                                                    std::int64_t columns, std::int64_t width) {
+  using Key = std::array<std::int64_t, 4>;
   static onednn::Cache<Key, onednn::Primitive> cache(512);
-  return cache.find_or_make({rows, features, columns, src_stride, weight_stride}, [&] {
+  return cache.find_or_make({rows, features, columns, width}, [&] {
     const std::string doing = "multiply " + std::to_string(rows) + " x " + std::to_string(columns) + " by " +
                               std::to_string(columns) + " x " + std::to_string(features);
-    const auto src = onednn::strided(onednn::data_type<T>, {rows, columns}, {src_stride, 1});
-    const auto weights = onednn::strided(onednn::data_type<T>, {columns, features}, {1, weight_stride});
+    const auto src = onednn::strided(onednn::data_type<T>, {rows, columns}, {columns, 1});
+    const auto weights = onednn::blocked(onednn::data_type<T>, {columns, features}, panel_layout<T>(width));
     const auto dst = onednn::strided(dnnl_f32, {rows, features}, {features, 1});
     dnnl_matmul_desc_t operation;
     onednn::check(dnnl_matmul_desc_init(&operation, &src, &weights, nullptr, &dst), doing);
@@ -97,7 +110,7 @@ void store_tile(f32* tile, std::int64_t tile_stride, std::int64_t first_feature,
   }
 }
 
-/// The products of blocks of rows with one weight [features, columns], panel by panel.
+/// The products of blocks of rows, which lie without a gap, with one weight, some panels at a time.
 template <class Types, OneDnnOperand Multiplied>
 class PanelProduct {
  public:
@@ -105,41 +118,39 @@ class PanelProduct {
   using Operand = typename Types::operand;
   using Accumulate = typename Types::accumulate;
 
-  /// `rows` rows will come in blocks, which lie `src_stride` apart. `most_in_block` limits the blocks; 0: as
-  /// suits the weight.
-  PanelProduct(View<const Storage> weight, const Epilogue& epilogue, std::int64_t rows,
-               std::int64_t src_stride, std::int64_t most_in_block = 0)
+  /// `rows` rows will come in blocks. `most_in_block` limits the blocks; 0: as suits the weight.
+  PanelProduct(const PackedWeight<Storage>& weight, const Epilogue& epilogue, std::int64_t rows,
+               std::int64_t most_in_block = 0)
       : weight_(weight),
         epilogue_(epilogue),
         rows_(rows),
-        src_stride_(src_stride),
-        panel_(detail::features_per_panel(weight.rows(), weight.columns(), in_place)),
+        in_place_(may_be_in_place && weight.columns_at_once() == pairs),
+        at_once_(in_onednn ? detail::panels_at_once(weight.columns(), in_place_) : 1),
         block_(most_in_block ? std::min(most_in_block, rows)
-                             : detail::rows_per_block(rows, weight.columns(), panels())) {
+                             : detail::rows_per_block(rows, weight.columns(), panels(), in_place_)) {
     if constexpr (in_onednn)
       for (const bool at_end : {false, true})
         for (const bool at_side : {false, true})
           products_[at_end][at_side] = detail::product_of<Multiplied>(
-              at_end ? rows - (blocks() - 1) * block_ : block_,
-              at_side ? weight.rows() - (panels() - 1) * panel_ : panel_, columns(), src_stride,
-              in_place ? weight.row_stride() : columns());
+              at_end ? rows_of(blocks() - 1) : block_, at_side ? features_of(panels() - 1) : features_of(0),
+              weight.columns(), weight.panel_width());
   }
 
-  std::int64_t columns() const { return weight_.columns(); }
   std::int64_t blocks() const { return (rows_ + block_ - 1) / block_; }
-  std::int64_t panels() const { return (weight_.rows() + panel_ - 1) / panel_; }
+  /// Groups of panels that are multiplied together.
+  std::int64_t panels() const { return (weight_.panels() + at_once_ - 1) / at_once_; }
   std::int64_t first_row(std::int64_t block) const { return block * block_; }
   std::int64_t rows_of(std::int64_t block) const { return std::min(block_, rows_ - block * block_); }
 
-  /// Multiplies a block with a panel and stores the results where they belong in `out` [rows, features].
-  /// `src` is the block's first row. Different (block, panel) may run at the same time.
+  /// Multiplies a block with a group of panels and stores the results where they belong in `out` [rows,
+  /// features]. `src` is the block's first row. Different (block, panel) may run at the same time.
   void run(std::int64_t block, std::int64_t panel, const Multiplied* src,
            View<typename Types::result> out) const {
-    const std::int64_t first = panel * panel_, features = std::min(panel_, weight_.rows() - first);
-    const std::int64_t rows = rows_of(block);
-    const Multiplied* const weights = operands_of(first, features);
+    const std::int64_t rows = rows_of(block), features = features_of(panel);
+    const Multiplied* const weights = operands_of(panel);
+    const std::int64_t stride = in_onednn ? features : weight_.panel_width();
     auto* const tile = reinterpret_cast<f32*>(
-        thread_scratch<detail::TileScratch>(static_cast<std::size_t>(rows * features) * sizeof(f32)));
+        thread_scratch<detail::TileScratch>(static_cast<std::size_t>(rows * stride) * sizeof(f32)));
     if constexpr (in_onednn) {
       const onednn::Primitive& product = *products_[block == blocks() - 1][panel == panels() - 1];
       product({{DNNL_ARG_SRC, &product.argument(DNNL_ARG_SRC), src},
@@ -148,39 +159,47 @@ class PanelProduct {
               thread_scratch<detail::OneDnnScratch>(product.scratch_bytes()));
     } else {
       for (std::int64_t r = 0; r < rows; ++r)
-        rounded_sums<Accumulate>(src + r * src_stride_, weights, columns(), features, tile + r * features);
+        rounded_sums<Accumulate>(src + r * weight_.columns(), weights, weight_.columns(), stride,
+                                 tile + r * stride);
     }
-    store_tile<Types>(tile, features, first, epilogue_,
+    const std::int64_t first = first_feature(panel);
+    store_tile<Types>(tile, stride, first, epilogue_,
                       out.rows_between(first_row(block), rows).columns_between(first, features));
   }
 
  private:
   static constexpr bool in_onednn = std::is_same_v<Accumulate, f32>;
-  static constexpr bool in_place = are_operands<Operand, Multiplied, Storage> && in_onednn;
+  static constexpr bool may_be_in_place = are_operands<Operand, Multiplied, Storage>;
+  static constexpr std::int64_t pairs = std::is_same_v<Multiplied, bf16> ? 2 : 1;
 
-  /// Rows of the weight as operands: [features, columns], or [columns, features] for sums that are rounded.
-  const Multiplied* operands_of(std::int64_t first, std::int64_t features) const {
-    if constexpr (in_place) {
-      return weight_.row(first).data();
-    } else {
-      const auto count = static_cast<std::size_t>(columns());
-      const auto values = static_cast<std::size_t>(features + (in_onednn ? 0 : 1)) * count;
-      auto* const operands =
-          reinterpret_cast<Multiplied*>(thread_scratch<detail::PanelScratch>(values * sizeof(Multiplied)));
-      for (std::int64_t f = 0; f < features; ++f) {
-        const std::span<Multiplied> row(operands + (in_onednn ? f : features) * columns(), count);
-        operand_row<Operand, Types::saturate>(weight_.row(first + f), row);
-        if constexpr (!in_onednn)
-          for (std::int64_t k = 0; k < columns(); ++k)
-            operands[k * features + f] = row[static_cast<std::size_t>(k)];
-      }
-      return operands;
-    }
+  std::int64_t first_feature(std::int64_t panel) const { return panel * at_once_ * widest_panel; }
+  std::int64_t features_of(std::int64_t panel) const {
+    return std::min(at_once_ * widest_panel, weight_.features() - first_feature(panel));
   }
 
-  View<const Storage> weight_;
+  /// A group of panels as operands.
+  const Multiplied* operands_of(std::int64_t group) const {
+    const std::int64_t first = group * at_once_, end = std::min(weight_.panels(), first + at_once_);
+    if constexpr (may_be_in_place)
+      if (in_place_) return weight_.panel(first);
+    const std::int64_t columns = (weight_.columns() + 16 * pairs - 1) / (16 * pairs) * (16 * pairs);
+    const std::int64_t values = columns * weight_.panel_width();
+    auto* const operands = reinterpret_cast<Multiplied*>(thread_scratch<detail::PanelScratch>(
+        static_cast<std::size_t>((end - first) * values) * sizeof(Multiplied)));
+    for (std::int64_t panel = first; panel < end; ++panel)
+      if constexpr (pairs == 2)
+        operand_pairs<Operand, Types::saturate>(weight_, panel, columns, operands + (panel - first) * values);
+      else
+        operand_columns<Operand, Types::saturate>(weight_, panel, 0, columns,
+                                                  operands + (panel - first) * values);
+    return operands;
+  }
+
+  const PackedWeight<Storage>& weight_;
   Epilogue epilogue_;
-  std::int64_t rows_, src_stride_, panel_, block_;
+  std::int64_t rows_;
+  bool in_place_;
+  std::int64_t at_once_, block_;
   std::shared_ptr<const onednn::Primitive> products_[2][2];  // [the last block][the last panel]
 };
 

@@ -9,6 +9,7 @@
 
 #include <precast/backend/backend.hpp>
 #include <precast/host/conv.hpp>
+#include <precast/host/packed_weight.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
@@ -38,7 +39,7 @@ class ConvWeight {
   static_assert(ScalarDtype<Storage>, "ConvWeight: Storage<T> needs a scalar dtype on the host backend.");
 
   /// How many rows `fill` is asked for at a time.
-  static constexpr std::int64_t rows_per_fill = 64;
+  static constexpr std::int64_t rows_per_fill = host::widest_panel;
 
   /// Calls `fill(first_row, View<Storage> rows)` for one group of output channels after another: each row is
   /// [in_channels, kernel_height, kernel_width]. `bias` may be empty. Throws ShapeError for sizes below 1, or
@@ -50,19 +51,18 @@ class ConvWeight {
         : in_channels_(in_channels),
           kernel_height_(kernel_height),
           kernel_width_(kernel_width),
-          weight_(not_empty({out_channels, kernel_height, kernel_width, in_channels})),
+          weight_(memory_for({out_channels, kernel_height, kernel_width, in_channels})),
           bias_(detail::bias_in_f32(bias, out_channels)) {
       const std::int64_t taps = kernel_height * kernel_width, columns = taps * in_channels;
-      Tensor<Storage> rows(Shape{std::min(rows_per_fill, out_channels), columns});
+      Tensor<Storage> rows(Shape{std::min(rows_per_fill, out_channels), columns}), pixels(rows.shape());
       for (std::int64_t first = 0; first < out_channels; first += rows_per_fill) {
-        const View<Storage> group =
-            rows.view().rows_between(0, std::min(rows_per_fill, out_channels - first));
-        fill(first, group);
-        for (std::int64_t r = 0; r < group.rows(); ++r)
+        const std::int64_t count = std::min(rows_per_fill, out_channels - first);
+        fill(first, rows.view().rows_between(0, count));
+        for (std::int64_t r = 0; r < count; ++r)
           for (std::int64_t tap = 0; tap < taps; ++tap)
             for (std::int64_t c = 0; c < in_channels; ++c)
-              weight_.data()[(first + r) * columns + tap * in_channels + c] =
-                  group.data()[r * columns + c * taps + tap];
+              pixels.data()[r * columns + tap * in_channels + c] = rows.data()[r * columns + c * taps + tap];
+        weight_.pack(first, pixels.view().rows_between(0, count));
       }
     }
     /// Copies a weight [out_channels, in_channels, kernel_height, kernel_width].
@@ -76,19 +76,15 @@ class ConvWeight {
               },
               bias) {}
 
-    std::int64_t out_channels() const { return weight_.shape()[0]; }
+    std::int64_t out_channels() const { return weight_.features(); }
     std::int64_t in_channels() const { return in_channels_; }
     std::int64_t kernel_height() const { return kernel_height_; }
     std::int64_t kernel_width() const { return kernel_width_; }
     /// [out_channels, kernel_height * kernel_width * in_channels].
-    View<const Storage> weight() const {
-      return weight_.view().reshaped({out_channels(), kernel_height_ * kernel_width_ * in_channels_});
-    }
+    const host::PackedWeight<Storage>& weight() const { return weight_; }
     /// In f32, exactly; empty where the layer has none.
     std::span<const f32> bias() const { return bias_.values(); }
-    std::int64_t bytes() const {
-      return bytes_for<Storage>(weight_.elements()) + bytes_for<f32>(bias_.elements());
-    }
+    std::int64_t bytes() const { return weight_.bytes() + bytes_for<f32>(bias_.elements()); }
 
    private:
     static const Shape& four(const Shape& shape) {
@@ -96,14 +92,16 @@ class ConvWeight {
         throw ShapeError("a convolution's weight has four dimensions, not " + to_string(shape));
       return shape;
     }
-    static Shape not_empty(const Shape& shape) {
+    static host::PackedWeight<Storage> memory_for(const Shape& shape) {
       if (shape.elements() == 0)
         throw ShapeError("a convolution's weight of shape " + to_string(shape) + " is empty");
-      return shape;
+      using Packed = host::PackedWeight<Storage>;
+      return Packed(shape[0], shape[1] * shape[2] * shape[3],
+                    Packed::template columns_at_once_for<precisions<P, Conv>>());
     }
 
     std::int64_t in_channels_, kernel_height_, kernel_width_;
-    Tensor<Storage> weight_;
+    host::PackedWeight<Storage> weight_;
     Tensor<f32> bias_;
 };
 

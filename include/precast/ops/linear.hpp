@@ -8,6 +8,7 @@
 
 #include <precast/backend/backend.hpp>
 #include <precast/host/matmul.hpp>
+#include <precast/host/packed_weight.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
@@ -27,17 +28,22 @@ class LinearWeight {
   static_assert(ScalarDtype<Storage>, "LinearWeight: Storage<T> needs a scalar dtype on the host backend.");
 
   /// How many rows `fill` is asked for at a time.
-  static constexpr std::int64_t rows_per_fill = 64;
+  static constexpr std::int64_t rows_per_fill = host::widest_panel;
 
-  /// Calls `fill(first_row, View<Storage> rows)` for one group of rows after another, which writes them in
-  /// place, so that a weight that is being loaded is never in memory twice. `bias` may be empty. Throws
-  /// ShapeError for sizes below 1, or a bias of another size.
+  /// Calls `fill(first_row, View<Storage> rows)` for one group of rows after another, which writes them; each
+  /// is packed before the next, so that a weight that is being loaded is never in memory twice. `bias` may be
+  /// empty. Throws ShapeError for sizes below 1, or a bias of another size.
   template <class Fill>
     requires std::is_invocable_v<Fill&, std::int64_t, View<Storage>> LinearWeight(
         std::int64_t out_features, std::int64_t in_features, Fill&& fill, std::span<const Storage> bias = {})
-        : weight_(not_empty({out_features, in_features})), bias_(detail::bias_in_f32(bias, out_features)) {
-      for (std::int64_t first = 0; first < out_features; first += rows_per_fill)
-        fill(first, weight_.view().rows_between(first, std::min(rows_per_fill, out_features - first)));
+        : weight_(memory_for({out_features, in_features})), bias_(detail::bias_in_f32(bias, out_features)) {
+      Tensor<Storage> rows(Shape{std::min(rows_per_fill, out_features), in_features});
+      for (std::int64_t first = 0; first < out_features; first += rows_per_fill) {
+        const View<Storage> group =
+            rows.view().rows_between(0, std::min(rows_per_fill, out_features - first));
+        fill(first, group);
+        weight_.pack(first, group);
+      }
     }
     /// Copies a weight [out_features, in_features].
     explicit LinearWeight(View<const Storage> weight, std::span<const Storage> bias = {})
@@ -49,23 +55,22 @@ class LinearWeight {
               },
               bias) {}
 
-    std::int64_t out_features() const { return weight_.rows(); }
+    std::int64_t out_features() const { return weight_.features(); }
     std::int64_t in_features() const { return weight_.columns(); }
-    View<const Storage> weight() const { return weight_; }
+    const host::PackedWeight<Storage>& weight() const { return weight_; }
     /// In f32, exactly; empty where the layer has none.
     std::span<const f32> bias() const { return bias_.values(); }
-    std::int64_t bytes() const {
-      return bytes_for<Storage>(weight_.elements()) + bytes_for<f32>(bias_.elements());
-    }
+    std::int64_t bytes() const { return weight_.bytes() + bytes_for<f32>(bias_.elements()); }
 
    private:
-    static Shape not_empty(const Shape& shape) {
+    static host::PackedWeight<Storage> memory_for(const Shape& shape) {
       if (shape.elements() == 0)
         throw ShapeError("a linear weight of shape " + to_string(shape) + " is empty");
-      return shape;
+      using Packed = host::PackedWeight<Storage>;
+      return Packed(shape[0], shape[1], Packed::template columns_at_once_for<precisions<P, Matmul>>());
     }
 
-    Tensor<Storage> weight_;
+    host::PackedWeight<Storage> weight_;
     Tensor<f32> bias_;
 };
 

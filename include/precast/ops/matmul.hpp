@@ -6,6 +6,7 @@
 
 #include <precast/backend/backend.hpp>
 #include <precast/host/matmul.hpp>
+#include <precast/host/packed_weight.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/as_view.hpp>
@@ -25,8 +26,8 @@ using with_storage = Precisions<Right, typename Types::operand, typename Types::
 inline namespace PRECAST_BACKEND {
 
 /// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype,
-/// sums kept in its accumulate dtype, results rounded once. Throws ShapeError where shapes do not fit, or K
-/// is 0.
+/// sums kept in its accumulate dtype, results rounded once. b is packed first, as weights are, which costs
+/// 1/M of the product. Throws ShapeError where shapes do not fit, or K is 0.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, const B& b) {
   const auto left = as_view(a);
@@ -34,10 +35,13 @@ Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, con
   if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
     detail::shapes_do_not_fit("matmul_transposed", left.shape(), right.shape(),
                               "are not [..., M, K] and [N, K]");
+  using Right = value_type_of<B>;
+  using Packed = host::PackedWeight<Right>;
+  const Packed packed(
+      right, Packed::template columns_at_once_for<detail::with_storage<precisions<P, Matmul>, Right>>());
   return detail::run_op<Matmul, precisions<P, Matmul>>(
       "matmul", left.shape().with_back(right.rows()), [&]<class Types>(Types, auto out) {
-        host::matmul_transposed<detail::with_storage<Types, value_type_of<B>>>(left, right, host::Epilogue{},
-                                                                               out);
+        host::matmul_transposed<detail::with_storage<Types, Right>>(left, packed, host::Epilogue{}, out);
       });
 }
 

@@ -1,0 +1,136 @@
+// PackedWeight: a weight in the order in which products read it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/convert.hpp>
+#include <precast/host/onednn.hpp>
+#include <precast/host/operands.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/host/transpose.hpp>
+#include <precast/tensor/memory.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::host {
+
+/// Features of a panel.
+inline constexpr std::int64_t widest_panel = 64;
+
+/// A weight [features, columns] in panels of 64 features, one after another, each of them [columns,
+/// features]; where bf16 is multiplied as bf16, [columns / 2, features, 2], as the instruction takes pairs.
+/// oneDNN calls that BA16a64b and BA16a64b2a, and multiplies any number of features from the start of a
+/// panel. A weight of fewer features is one panel, as wide as the next multiple of 16. Zeros stand where
+/// features or columns end early: at most 63 features and 31 columns.
+template <ScalarDtype Storage>
+class PackedWeight {
+ public:
+  /// Memory for a weight whose columns are multiplied `columns_at_once`: 1, or 2 for bf16 alone. `pack` fills
+  /// it.
+  PackedWeight(std::int64_t features, std::int64_t columns, std::int64_t columns_at_once)
+      : features_(features),
+        columns_(columns),
+        columns_at_once_(columns_at_once),
+        buffer_(static_cast<std::size_t>(bytes_for<Storage>(panels() * panel_values()))) {}
+  /// Packs rows that lie elsewhere.
+  PackedWeight(View<const Storage> weight, std::int64_t columns_at_once)
+      : PackedWeight(weight.rows(), weight.columns(), columns_at_once) {
+    for (std::int64_t first = 0; first < features_; first += widest_panel)
+      pack(first, weight.rows_between(first, std::min(widest_panel, features_ - first)));
+  }
+
+  /// How products with these dtypes take columns on this CPU.
+  template <class Types>
+  static std::int64_t columns_at_once_for() {
+    return in_multiplied_dtype<Types>([](auto multiplied) {
+      constexpr bool pairs = std::is_same_v<decltype(multiplied), bf16> && std::is_same_v<Storage, bf16>;
+      return std::int64_t{pairs ? 2 : 1};
+    });
+  }
+
+  /// Fills the panel that starts with this feature, from its rows [features of the panel, columns].
+  void pack(std::int64_t first_feature, View<const Storage> rows) {
+    Storage* const to = data() + first_feature / widest_panel * panel_values();
+    constexpr std::int64_t columns_per_task = 512;
+    parallel_for((padded_columns() + columns_per_task - 1) / columns_per_task, [&](std::int64_t task) {
+      const std::int64_t first = task * columns_per_task;
+      const std::int64_t end = std::min(padded_columns(), first + columns_per_task);
+      if (columns_at_once_ == 2)
+        transpose_columns<2>(rows, first, end, panel_width(), to);
+      else
+        transpose_columns<1>(rows, first, end, panel_width(), to);
+    });
+  }
+
+  std::int64_t features() const { return features_; }
+  std::int64_t columns() const { return columns_; }
+  std::int64_t columns_at_once() const { return columns_at_once_; }
+  /// Columns with the zeros after them.
+  std::int64_t padded_columns() const { return padded(columns_, 16 * columns_at_once_); }
+  /// Features of a panel, with the zeros after them.
+  std::int64_t panel_width() const { return std::min(widest_panel, padded(features_, 16)); }
+  std::int64_t panels() const { return (features_ + widest_panel - 1) / widest_panel; }
+  std::int64_t panel_values() const { return padded_columns() * panel_width(); }
+  std::int64_t bytes() const { return bytes_for<Storage>(panels() * panel_values()); }
+  const Storage* panel(std::int64_t index) const { return data() + index * panel_values(); }
+
+  /// One value, for those who look.
+  Storage at(std::int64_t feature, std::int64_t column) const {
+    const std::int64_t step = columns_at_once_;
+    return panel(
+        feature /
+        widest_panel)[(column / step * panel_width() + feature % widest_panel) * step + column % step];
+  }
+
+ private:
+  static std::int64_t padded(std::int64_t count, std::int64_t step) {
+    return (count + step - 1) / step * step;
+  }
+  Storage* data() const { return reinterpret_cast<Storage*>(buffer_.data()); }
+
+  std::int64_t features_, columns_, columns_at_once_;
+  Buffer buffer_;
+};
+
+/// Columns [first, first + count) of a panel as operands, one after another: to[(column - first) *
+/// panel_width() + feature].
+template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype Storage>
+void operand_columns(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t first,
+                     std::int64_t count, Multiplied* to) {
+  const std::int64_t width = weight.panel_width();
+  const Storage* const from = weight.panel(panel) + first * width;
+  if (weight.columns_at_once() == 1)
+    return operand_row<Operand, Saturates>(
+        std::span<const Storage>(from, static_cast<std::size_t>(count * width)),
+        std::span<Multiplied>(to, static_cast<std::size_t>(count * width)));
+  if constexpr (std::is_same_v<Storage, bf16>) {
+    for (std::int64_t k = 0; k < count; k += 2) split_pairs(from + k * width, width, to + k * width);
+    if constexpr (!widens_exactly<Operand, bf16>)
+      round_row<Operand, Saturates>(std::span<Multiplied>(to, static_cast<std::size_t>(count * width)));
+  }
+}
+
+/// A panel as pairs of bf16 operands, where it is stored column by column; zeros up to `padded_columns`.
+template <class Operand, bool Saturates, ScalarDtype Storage>
+void operand_pairs(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t padded_columns,
+                   bf16* to) {
+  const std::int64_t width = weight.panel_width();
+  std::array<bf16, 2 * widest_panel> columns;
+  for (std::int64_t k = 0; k < padded_columns; k += 2) {
+    if (k < weight.padded_columns())
+      operand_columns<Operand, Saturates>(weight, panel, k, 2, columns.data());
+    else
+      columns.fill(bf16{});
+    for (std::int64_t f = 0; f < width; ++f) {
+      to[(k * width) + 2 * f] = columns[static_cast<std::size_t>(f)];
+      to[(k * width) + 2 * f + 1] = columns[static_cast<std::size_t>(width + f)];
+    }
+  }
+}
+
+}  // namespace precast::host

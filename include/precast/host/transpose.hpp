@@ -1,0 +1,115 @@
+// Rows to columns, in blocks that fit the registers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::host {
+
+namespace detail {
+
+/// Sixteen units of so many bytes in a register; void where there is no such unit.
+template <std::size_t Bytes>
+struct Sixteen {
+  using type = void;
+};
+template <>
+struct Sixteen<1> {
+  using type = std::uint8_t __attribute__((vector_size(16)));
+};
+template <>
+struct Sixteen<2> {
+  using type = std::uint16_t __attribute__((vector_size(32)));
+};
+template <>
+struct Sixteen<4> {
+  using type = std::uint32_t __attribute__((vector_size(64)));
+};
+
+/// A 16 x 16 matrix of units, turned over: blocks of 8, then 4, 2 and 1 change places across the diagonal.
+template <class Row>
+class TurnedBlock {
+ public:
+  static constexpr int side = 16;
+
+  void load_row(int row, const void* from) { std::memcpy(&rows_[row], from, sizeof(Row)); }
+  void turn() {
+    swap_blocks<8>();
+    swap_blocks<4>();
+    swap_blocks<2>();
+    swap_blocks<1>();
+  }
+  void store_row(int row, void* to) const { std::memcpy(to, &rows_[row], sizeof(Row)); }
+
+ private:
+  template <int Size>
+  void swap_blocks() {
+    for (int row = 0; row < side; ++row)
+      if ((row & Size) == 0) swap_halves<Size>(rows_[row], rows_[row + Size], lanes());
+  }
+  template <int Size, int... Lane>
+  static void swap_halves(Row& upper, Row& lower, std::integer_sequence<int, Lane...>) {
+    const Row before = upper;
+    upper = __builtin_shufflevector(before, lower, ((Lane & Size) ? side + Lane - Size : Lane)...);
+    lower = __builtin_shufflevector(before, lower, ((Lane & Size) ? side + Lane : Lane + Size)...);
+  }
+  static auto lanes() { return std::make_integer_sequence<int, side>{}; }
+
+  Row rows_[side];
+};
+
+}  // namespace detail
+
+/// Writes columns [first, end) of `rows` one after another, `At` of them together: to[column /
+/// At][row][column % At] of a panel [columns / At][width][At]. Zeros stand for rows and columns that are not
+/// there. `first` is a multiple of 16 At, `end` of At, `width` of 16.
+template <std::int64_t At, ScalarDtype T>
+void transpose_columns(View<const T> rows, std::int64_t first, std::int64_t end, std::int64_t width, T* to) {
+  using Row = typename detail::Sixteen<sizeof(T) * At>::type;
+  constexpr std::int64_t side = 16;
+  for (std::int64_t column = first; column < end; column += side * At)
+    for (std::int64_t row = 0; row < width; row += side) {
+      T* const block = to + column * width + row * At;
+      if constexpr (!std::is_void_v<Row>) {
+        if (row + side <= rows.rows() && column + side * At <= std::min(end, rows.columns())) {
+          detail::TurnedBlock<Row> turned;
+          for (int i = 0; i < side; ++i) turned.load_row(i, rows.row(row + i).data() + column);
+          turned.turn();
+          for (int i = 0; i < side; ++i) turned.store_row(i, block + i * width * At);
+          continue;
+        }
+      }
+      for (std::int64_t k = 0; k < std::min(side * At, end - column); ++k)
+        for (std::int64_t i = 0; i < side; ++i) {
+          const bool there = row + i < rows.rows() && column + k < rows.columns();
+          block[(k / At * width + i) * At + k % At] =
+              there ? rows.row(row + i)[static_cast<std::size_t>(column + k)] : T{};
+        }
+    }
+}
+
+/// Two columns that lie in pairs [width][2], one after the other.
+inline void split_pairs(const bf16* pairs, std::int64_t width, bf16* to) {
+  for (std::int64_t i = 0; i < width; ++i) {
+    to[i] = pairs[2 * i];
+    to[width + i] = pairs[2 * i + 1];
+  }
+}
+/// The same, widened: the upper half of an f32 is its bf16.
+inline void split_pairs(const bf16* pairs, std::int64_t width, f32* to) {
+  for (std::int64_t i = 0; i < width; ++i) {
+    std::uint32_t pair;
+    std::memcpy(&pair, pairs + 2 * i, sizeof pair);
+    const std::uint32_t first = pair << 16, second = pair & 0xffff0000u;
+    std::memcpy(to + i, &first, sizeof first);
+    std::memcpy(to + width + i, &second, sizeof second);
+  }
+}
+
+}  // namespace precast::host
