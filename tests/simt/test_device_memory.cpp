@@ -17,7 +17,7 @@ sigjmp_buf before_the_fault;
 void on_fault(int) { siglongjmp(before_the_fault, 1); }
 
 /// Whether reading a byte stops the program.
-bool is_out_of_reach(const volatile char* byte) {
+[[maybe_unused]] bool is_out_of_reach(const volatile char* byte) {
   const auto old = std::signal(SIGSEGV, on_fault);
   const bool stopped = sigsetjmp(before_the_fault, 1) != 0;
   if (!stopped) (void)*byte;

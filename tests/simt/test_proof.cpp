@@ -21,20 +21,21 @@ using namespace precast::cuda;
 namespace {
 
 /// The sum over the block, with two barriers that belong to the caller.
-PRECAST_DEVICE int sum_over_block(int value, SharedPointer<int> scratch, Site site = Site::here()) {
+PRECAST_DEVICE unsigned sum_over_block(unsigned value, SharedPointer<unsigned> scratch,
+                                       Site site = Site::here()) {
   scratch[thread_index()] = value;
   sync_block(site.part(1));
-  int sum = 0;
+  unsigned sum = 0;
   for (int i = 0; i < threads_in_block(); ++i) sum += scratch[i];
   sync_block(site.part(2));
   return sum;
 }
 
-PRECAST_KERNEL void sums_twice(GlobalPointer<const int> from, GlobalPointer<int> to, int count) {
-  auto scratch = static_shared<int, 64, struct Scratch>();
+PRECAST_KERNEL void sums_twice(GlobalPointer<const unsigned> from, GlobalPointer<unsigned> to, int count) {
+  auto scratch = static_shared<unsigned, 64, struct Scratch>();
   const bool inside = planted<"tile edge">(thread_index() < count, thread_index() < count - 1);
-  const int sum = sum_over_block(inside ? from[thread_index()] : 0, scratch);
-  const int total = sum_over_block(sum + thread_index(), scratch);
+  const unsigned sum = sum_over_block(inside ? from[thread_index()] : 0u, scratch);
+  const unsigned total = sum_over_block(sum + static_cast<unsigned>(thread_index()), scratch);
   sync_block();  // superfluous
   to[thread_index()] = total;
 }
@@ -42,13 +43,14 @@ PRECAST_KERNEL void sums_twice(GlobalPointer<const int> from, GlobalPointer<int>
 constexpr int threads = 64, count = 60;
 
 bool sums_are_right(bool looks_well = true) {
-  std::vector<int> from(count), to(threads);
-  int sum = 0;
+  std::vector<unsigned> from(count), to(threads);
+  unsigned sum = 0;
   for (int i = 0; i < count; ++i)
-    sum += from[static_cast<std::size_t>(i)] = i == count - 1 && !looks_well ? 0 : i + 3;
-  launch("sums_twice", sums_twice, {{}, threads}, {}, GlobalPointer<const int>(from.data(), count),
+    sum += from[static_cast<std::size_t>(i)] =
+        i == count - 1 && !looks_well ? 0u : static_cast<unsigned>(i + 3);
+  launch("sums_twice", sums_twice, {{}, threads}, {}, GlobalPointer<const unsigned>(from.data(), count),
          global_pointer(to.data(), threads), count);
-  return to == std::vector<int>(threads, threads * sum + threads * (threads - 1) / 2);
+  return to == std::vector<unsigned>(threads, threads * sum + threads * (threads - 1) / 2);
 }
 
 std::string text_of(const std::filesystem::path& path) {
