@@ -67,12 +67,12 @@ class Pointer {
   template <class Vector>
   Vector load_as() const {
     Vector vector;
-    std::memcpy(&vector, checked<Vector>(), sizeof(Vector));
+    std::memcpy(static_cast<void*>(&vector), checked<Vector>(), sizeof(Vector));
     return vector;
   }
   template <class Vector>
   void store_as(const Vector& vector) const {
-    std::memcpy(checked<Vector>(), &vector, sizeof(Vector));
+    std::memcpy(static_cast<void*>(checked<Vector>()), &vector, sizeof(Vector));
   }
 
   /// The address of the next `bytes` bytes, which must be all inside and on a multiple of `alignment`.

@@ -1,0 +1,74 @@
+// A kernel that calls all that precast/cuda/device offers, on pointers of all its kinds. It computes nothing.
+#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/matrix.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/device/warp.hpp>
+
+namespace precast::cuda {
+
+namespace {
+
+PRECAST_DEVICE f32 with_barriers(f32 value, SharedPointer<f32> scratch, Site site = Site::here()) {
+  scratch[thread_index()] = value;
+  sync_block(site.part(1));
+  value = scratch[threads_in_block() - 1 - thread_index()];
+  sync_block(site.part(2));
+  return value;
+}
+
+template <class T>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
+    every_call(GlobalPointer<const T> from, GlobalPointer<f32> to, GlobalPointer<unsigned> counts) {
+  auto scratch = static_shared<f32, 64, struct Scratch>();
+  SharedPointer<T> tile = dynamic_shared<T>(0, 4096);
+  const GridIndex block = block_index(), grid = grid_size();
+  GlobalPointer<const T> next = from + (block.x + block.y * grid.x);
+  next += 8 * thread_index();
+  copy_async<16>(tile + thread_index() * widest_vector<T>, next, thread_index() % 2 * 16);
+  commit_copies();
+  wait_copies<1>();
+  wait_copies<0>();
+  sync_block();
+  sync_named(1 + warp_index(), threads_per_warp);
+  sync_warp();
+  fence_block();
+  fence_device();
+
+  const SharedPointer<const T> row = tile + lane_index() * 8;
+  const Fragment<4> a = load_matrix<4>(row);
+  const Fragment<2> b = load_matrix<2, true>(row);
+  const Fragment<1> c = load_matrix<1>(tile);
+  Sums sums;
+  multiply_add<T>(sums, a, b);
+  multiply_add<tf32>(sums, Fragment<4>{{tf32_word(1.0f), 0, 0, c.words[0]}}, b);
+
+  f32 value = with_barriers(to_f32(from[0]) + sums.values[0], scratch);
+  value += shuffle(value, 0) + shuffle_xor(value, 1) + shuffle_down(value, 1);
+  value =
+      multiply_then_add(maximum(value, minimum(1.0f, square_root(value))), exponential(value), cosine(value));
+  value += hyperbolic_tangent(value) * error_function(value) * sine(value) * power_of_two_fast(value);
+  const auto loaded = load_vector<2>(from);
+  store_vector(to + 4 * thread_index(), Vector<f32, 4>{{value, to_f32(loaded[0]), rounded<T>(value), 0.0f}});
+  if (counts && planted<"edge">(ballot(value > 0) != 0, false)) {
+    atomic_add(counts, round_pair<T>(value, 1.0f));
+    atomic_max(counts + 1, pack_pair(round_to<T>(value), tile[0]));
+  }
+}
+
+}  // namespace
+
+void start_every_call(const bf16* from, f32* to) {
+  const auto count = std::int64_t{1} << 20;
+  launch("every_call", every_call<bf16>, {{2}, 64, 8192}, Stream{},
+         GlobalPointer<const bf16>(global_pointer(from, count)), global_pointer(to, count),
+         GlobalPointer<unsigned>());
+}
+
+}  // namespace precast::cuda
