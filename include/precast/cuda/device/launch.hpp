@@ -48,6 +48,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& 
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream,
             const Arguments&... arguments) {
+  if (shape.blocks.x == 0 || shape.blocks.y == 0 || shape.blocks.z == 0) return;
   const simt::Grid grid{{shape.blocks.x, shape.blocks.y, shape.blocks.z}, shape.threads, shape.shared_bytes};
   const simt::DeviceAccess access;
   simt::launch(name, grid, [&] { kernel(Parameters(arguments)...); });

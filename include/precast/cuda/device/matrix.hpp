@@ -2,6 +2,7 @@
 // "Warp-level matrix instructions", which has the pictures of which lane holds what.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include <precast/cuda/device/memory.hpp>
@@ -69,6 +70,17 @@ PRECAST_DEVICE Fragment<Count> load_matrix(SharedPointer<const T> row) {
   return to;
 }
 
+/// One 32-bit value of a tile, as the word of a fragment: where ldmatrix cannot transpose. Read in its place
+/// among the products; loads that a compiler gathers ahead of them cost a register each.
+PRECAST_DEVICE std::uint32_t load_word(SharedPointer<const f32> from) {
+  std::uint32_t word;
+  asm volatile("ld.shared.b32 %0, [%1];"
+               : "=r"(word)
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from)))
+               : "memory");
+  return word;
+}
+
 /// sums += A B, A [16, product_depth<T>] by rows, B [product_depth<T>, 8] by columns; T: bf16, f16, tf32,
 /// fp8_e4m3 or fp8_e5m2 (the last two from sm_89 on).
 template <ScalarDtype T>
@@ -101,6 +113,9 @@ PRECAST_DEVICE Fragment<Count> load_matrix(SharedPointer<T> row, Site site = Sit
   Fragment<Count> to;
   simt::load_matrix<Count, Transposed>(row, to.words, site);
   return to;
+}
+PRECAST_DEVICE std::uint32_t load_word(SharedPointer<const f32> from) {
+  return std::bit_cast<std::uint32_t>(*from);
 }
 template <ScalarDtype T>
 PRECAST_DEVICE void multiply_add(Sums& sums, const Fragment<4>& a, const Fragment<2>& b,
