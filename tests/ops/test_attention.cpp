@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <support/arrays.hpp>
+#include <support/attention.hpp>
 
 #include <precast/ops/attention.hpp>
 #include <precast/ops/pointwise.hpp>
@@ -32,90 +32,9 @@ using F16Saturate = Policy<Storage<f16>, Overflow<Saturate>>;
 
 constexpr f32 inf = std::numeric_limits<f32>::infinity();
 
-struct Case {
-  std::int64_t batch, heads, queries, keys, width;
-  bool causal = false, biased = false;
-  f32 scale = 0;
-  double size = 1;  ///< of queries and keys
-};
-
-/// Growth of the error of a sum of n terms with the probabilistic bound of Higham and Mary (2019), lambda
-/// = 6.
-double growth(std::int64_t n) { return 6 * std::sqrt(static_cast<double>(n) + 1); }
-
-/// What attention should give, and how far off the policy's roundings may bring it.
-template <class Types>
-struct Reference {
-  std::vector<double> values, bounds;
-
-  template <class T>
-  Reference(const Case& c, const Tensor<T>& q, const Tensor<T>& k, const Tensor<T>& v,
-            const Tensor<f32>& bias, bool flash) {
-    using Operand = typename Types::operand;
-    using Inside = typename Types::inside;
-    const auto rounded = [](const Tensor<T>& x) {
-      std::vector<double> result = wide(x);
-      for (double& value : result) value = to_double(from_double<Operand>(value));
-      return result;
-    };
-    const auto wq = rounded(q), wk = rounded(k), wv = rounded(v);
-    const std::int64_t stride = c.heads * c.width;
-    const double scale = c.scale != 0 ? c.scale : 1 / std::sqrt(static_cast<double>(c.width));
-    const double u_sum = unit<typename Types::accumulate>, u_inside = unit<Inside>,
-                 u_weight = unit<Operand> + (flash ? 0 : u_inside);
-    const double lost_weight = smallest<Operand> + (flash ? 0 : smallest<Inside>)+std::exp(-86.0);
-    values.assign(static_cast<std::size_t>(c.batch * c.queries * stride), 0);
-    bounds = values;
-    std::vector<double> scores(static_cast<std::size_t>(c.keys));
-    for (std::int64_t b = 0; b < c.batch; ++b)
-      for (std::int64_t h = 0; h < c.heads; ++h)
-        for (std::int64_t i = 0; i < c.queries; ++i) {
-          const std::int64_t seen = c.causal ? std::min(c.keys, i + 1) : c.keys;
-          double most = -HUGE_VAL, off = 0, sum = 0;
-          for (std::int64_t j = 0; j < seen; ++j) {
-            double dot = 0, length = 0;
-            for (std::int64_t d = 0; d < c.width; ++d) {
-              const double product =
-                  wq[static_cast<std::size_t>((b * c.queries + i) * stride + h * c.width + d)] *
-                  wk[static_cast<std::size_t>((b * c.keys + j) * stride + h * c.width + d)];
-              dot += product;
-              length += std::abs(product);
-            }
-            double& score = scores[static_cast<std::size_t>(j)];
-            score = dot * scale + (c.biased ? bias.data()[(h * c.queries + i) * c.keys + j] : 0.0);
-            most = std::max(most, score);
-            if (std::isinf(score)) continue;
-            off = std::max(
-                off, scale * length * u_sum * growth(c.width) + std::abs(score) * (u_inside + 3 * unit<f32>));
-          }
-          for (std::int64_t j = 0; j < seen; ++j) {
-            double& score = scores[static_cast<std::size_t>(j)];
-            score = most == -HUGE_VAL ? 0 : std::exp(score - most);
-            sum += score;
-          }
-          for (std::int64_t d = 0; d < c.width; ++d) {
-            double result = 0, length = 0, lost = 0;
-            for (std::int64_t j = 0; j < seen; ++j) {
-              const double value = wv[static_cast<std::size_t>((b * c.keys + j) * stride + h * c.width + d)];
-              const double weight = sum > 0 ? scores[static_cast<std::size_t>(j)] / sum : 0;
-              result += weight * value;
-              length += weight * std::abs(value);
-              lost += std::abs(value) * lost_weight;
-            }
-            const auto at = static_cast<std::size_t>((b * c.queries + i) * stride + h * c.width + d);
-            values[at] = result;
-            // Errors of scores shift every exponent, and once more the sum of all.
-            bounds[at] = length * (std::expm1(2 * off) + u_weight + 8 * unit<f32> +
-                                   growth(seen) * (u_sum + unit<f32>)) +
-                         lost;
-          }
-        }
-  }
-};
-
 /// Runs a case and says where it leaves its bounds.
 template <class P>
-std::string wrong_in(const Case& c) {
+std::string wrong_in(const AttentionCase& c) {
   using A = typename P::activation;
   const auto q = random_tensor<A>(Shape{c.batch, c.queries, c.heads * c.width}, 1, c.size);
   const auto k = random_tensor<A>(Shape{c.batch, c.keys, c.heads * c.width}, 2, c.size);
@@ -132,7 +51,7 @@ std::string wrong_in(const Case& c) {
   if (c.biased) options.bias = bias;
   const auto result = attention<P>(q, k, v, options);
   if (!same_on_any_threads([&] { return attention<P>(q, k, v, options); })) return "bits depend on threads";
-  const Reference<precisions<P, Attention>> reference(c, q, k, v, bias, P::flash);
+  const AttentionReference<precisions<P, Attention>> reference(c, q, k, v, bias, P::flash);
   return outside(result, reference.values, [&](std::size_t i) { return reference.bounds[i]; });
 }
 
@@ -206,8 +125,8 @@ TEST_CASE("f16 scores overflow in plain attention, and neither with Upcast<Atten
        k = random_tensor<f16>(Shape{1, 30, 64}, 2, 0.05, 100);
   const auto v = random_tensor<f16>(Shape{1, 30, 64}, 3);
   for (const double value : wide(attention<F16>(q, k, v, {}))) CHECK(std::isnan(value));
-  const Case c{1, 1, 20, 30, 64};
-  const Reference<precisions<F16Upcast, Attention>> reference(c, q, k, v, Tensor<f32>(), false);
+  const AttentionCase c{1, 1, 20, 30, 64};
+  const AttentionReference<precisions<F16Upcast, Attention>> reference(c, q, k, v, Tensor<f32>(), false);
   const auto bound = [&](std::size_t i) { return reference.bounds[i]; };
   CHECK(outside(attention<F16Upcast>(q, k, v, {}), reference.values, bound) == "");
   for (const double value : wide(attention<F16Flash>(q, k, v, {}))) CHECK(std::isfinite(value));
