@@ -1,0 +1,98 @@
+// What attention kernels are given: heads that lie side by side in rows of global memory.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include <precast/cuda/attention/shared_tile.hpp>
+#include <precast/error.hpp>
+#include <precast/problem/attention_problem.hpp>
+
+namespace precast::cuda::detail {
+
+/// [B, S, H * D] in global memory.
+template <class T>
+struct Heads {
+  GlobalPointer<T> data;
+  std::int64_t stride;
+  int sequence, width;
+  bool aligned;
+
+  /// The first value of a head of one picture.
+  PRECAST_DEVICE GlobalPointer<T> first(int batch, int head) const {
+    return data +
+           (static_cast<std::int64_t>(batch) * sequence * stride + static_cast<std::int64_t>(head) * width);
+  }
+  PRECAST_DEVICE GlobalRows<std::remove_const_t<T>> rows(int batch, int head) const {
+    return {first(batch, head), stride, sequence, width, aligned};
+  }
+};
+
+/// An AttentionProblem as kernels take it.
+struct AttentionShape {
+  int batch, heads, queries, keys, width;
+  f32 scale;
+  bool causal, masks;
+  GlobalPointer<const f32> bias;
+  std::int64_t bias_stride;
+  bool biased;
+
+  /// How many of the keys query `query` may see.
+  PRECAST_DEVICE int keys_seen_by(int query) const { return causal && query + 1 < keys ? query + 1 : keys; }
+  PRECAST_DEVICE GlobalPointer<const f32> bias_row(int head, int query) const {
+    return bias + (static_cast<std::int64_t>(head) * queries + query) * bias_stride;
+  }
+};
+
+/// The number of values from a view's first to its last.
+template <class T>
+std::int64_t spanned(const View<T>& view) {
+  return view.elements() == 0 ? 0 : (view.rows() - 1) * view.row_stride() + view.columns();
+}
+
+inline int checked_int(std::int64_t count, const char* of) {
+  if (count > std::numeric_limits<int>::max() - (1 << 16))
+    throw ShapeError("attention: " + std::to_string(count) + " " + of + " are more than a kernel can count");
+  return static_cast<int>(count);
+}
+
+template <class T>
+Heads<T> heads_of(const View<T>& view, std::int64_t sequence, std::int64_t width) {
+  return {global_pointer(view.data(), spanned(view)), view.row_stride(), checked_int(sequence, "rows"),
+          checked_int(width, "columns"), in_whole_vectors(view.data(), view.row_stride(), width)};
+}
+
+inline AttentionShape shape_of(const AttentionProblem& problem) {
+  return {checked_int(problem.batch, "pictures"),
+          checked_int(problem.heads, "heads"),
+          checked_int(problem.queries, "queries"),
+          checked_int(problem.keys, "keys"),
+          checked_int(problem.width, "columns"),
+          problem.scale,
+          problem.causal,
+          problem.masks(),
+          global_pointer(problem.bias.data(), spanned(problem.bias)),
+          problem.bias.row_stride(),
+          problem.bias.data() != nullptr};
+}
+
+/// Stores a lane's sums of one row, scaled and rounded once: `columns` of the row exist.
+template <bool Saturates, class SumsOfRows, class Result>
+PRECAST_DEVICE void store_sums(SumsOfRows& sums, int i, f32 factor, GlobalPointer<Result> row, int columns,
+                               bool aligned) {
+  constexpr int run = SumsOfRows::run;
+  PRECAST_UNROLL for (int j = 0; j < SumsOfRows::columns; j += run) {
+    const int column = SumsOfRows::column(j);
+    Vector<Result, run> values;
+    PRECAST_UNROLL for (int e = 0; e < run; ++e) values[e] =
+        round_to<Result, Saturates>(sums.at(i, j + e) * factor);
+    if (aligned && column < columns)
+      store_vector(row + column, values);
+    else
+      PRECAST_UNROLL for (int e = 0; e < run; ++e) if (column + e < columns) row[column + e] = values[e];
+  }
+}
+
+}  // namespace precast::cuda::detail

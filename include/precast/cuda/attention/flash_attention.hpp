@@ -1,0 +1,74 @@
+// Starts flash attention.
+#pragma once
+
+#include <precast/cuda/attention/flash_kernel.hpp>
+#include <precast/cuda/attention/plain_attention.hpp>
+#include <precast/cuda/device/launch.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+/// One instance of the kernel.
+template <class Operand, int Width, class TileOf, bool Biased, bool Saturates, class Q, class K, class V,
+          class Result>
+void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, Stream stream) {
+  constexpr FlashAttentionTile tile = TileOf::tile;
+  const AttentionShape& shape = arguments.shape;
+  const std::int64_t tiles = tiles_over(shape.queries, tile.queries) * shape.heads * shape.batch;
+  launch("flash_attention",
+         &flash_attention_kernel<Operand, Width, TileOf, Biased, Saturates, Q, K, V, Result>,
+         {{checked_int(tiles, "tiles of queries")},
+          tile.warps * threads_per_warp,
+          static_cast<std::size_t>(flash_attention_bytes<Operand>(tile, Width))},
+         stream, arguments);
+}
+
+/// Calls `function` with the first width that holds `width`, as a std::integral_constant; false where none
+/// does.
+template <class F>
+bool visit_flash_width(int width, F&& function) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return ((width <= flash_attention_widths[I] &&
+             (function(std::integral_constant<int, flash_attention_widths[I]>{}), true)) ||
+            ...);
+  }
+  (std::make_index_sequence<flash_attention_widths.size()>{});
+}
+
+}  // namespace detail
+
+/// Attention with tiles of f32 scores (host::flash_attention's contract). q [B, Sq, H * D], k and v [B, Sk, H
+/// * D] are rounded to the operand dtype, the weights e^(score - running maximum) too; all sums are f32, and
+/// the result is rounded once. Heads wider than 256 take the plain kernels, with f32 scores in memory. Throws
+/// Error where the launch fails.
+template <class Types, class Q, class K, class V>
+void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
+                     View<typename Types::result> out, Stream stream,
+                     Architecture architecture = current_architecture()) {
+  using Operand = typename Types::operand;
+  static_assert(
+      std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
+      "flash_attention: its sums and scores are f32.");
+  if (out.elements() == 0) return;
+  const detail::FlashArguments<Q, K, V, typename Types::result> arguments{
+      detail::heads_of(q, problem.queries, problem.width), detail::heads_of(k, problem.keys, problem.width),
+      detail::heads_of(v, problem.keys, problem.width), detail::heads_of(out, problem.queries, problem.width),
+      detail::shape_of(problem)};
+  const auto start = [&](auto width, auto known, auto biased) {
+    constexpr FlashAttentionTile tile = select_flash_attention<Operand>(known(), width(), biased());
+    using TileOf = FlashAttentionTileOf<tile.queries, tile.keys, tile.stages, tile.warps>;
+    detail::launch_flash_attention<Operand, width(), TileOf, biased(), Types::saturate>(arguments, stream);
+  };
+  const bool done = detail::visit_flash_width(arguments.shape.width, [&](auto width) {
+    visit_architecture(architecture, [&](auto known) {
+      if (arguments.shape.biased)
+        start(width, known, std::true_type{});
+      else
+        start(width, known, std::false_type{});
+    });
+  });
+  if (!done) plain_attention<Types>(problem, q, k, v, out, stream);
+}
+
+}  // namespace precast::cuda

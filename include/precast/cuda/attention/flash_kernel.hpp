@@ -1,0 +1,157 @@
+// Flash attention forward (Dao et al. 2022; the division of work among warps of Dao 2023): a block takes a
+// tile of queries of one head through all of its keys. Scores live in registers.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/attention/fma_products.hpp>
+#include <precast/cuda/attention/online_softmax.hpp>
+#include <precast/cuda/attention/tensor_core_products.hpp>
+#include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/tile/flash_attention_tile.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+template <class Q, class K, class V, class Result>
+struct FlashArguments {
+  Heads<const Q> q;
+  Heads<const K> k;
+  Heads<const V> v;
+  Heads<Result> out;
+  AttentionShape shape;
+};
+
+/// The two products of a warp, by tensor cores or by FMA.
+template <class Operand, int Width, class TileOf>
+struct FlashProducts {
+  static constexpr FlashAttentionTile tile = TileOf::tile;
+  using Element = ElementOf<Operand>;
+  using Queries = SharedTile<Element, tile.queries, Width>;
+  using Keys = SharedTile<Element, tile.keys, Width>;
+  static constexpr int rows = tile.queries / tile.warps;
+  static constexpr bool on_tensor_cores = !std::is_same_v<Operand, f32>;
+  static_assert(rows == 16 || (rows == 32 && on_tensor_cores),
+                "FlashAttentionTile: a warp has 16 rows of queries, or on tensor cores 32.");
+  using Scores = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, tile.keys>, FmaSums<tile.keys, 1>>;
+  using Results = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, Width>, FmaSums<Width, 4>>;
+
+  static PRECAST_DEVICE void scores(Scores& to, Queries queries, int first_row, Keys keys) {
+    if constexpr (on_tensor_cores)
+      add_scores<Operand>(to, LeftRows(queries, first_row), keys);
+    else
+      add_scores<f32>(to, queries, first_row, keys);
+  }
+  static PRECAST_DEVICE void results(Results& to, const Scores& weights, Keys values) {
+    if constexpr (on_tensor_cores)
+      add_values<Operand>(to, WeightRows<Operand, rows, tile.keys>{weights}, values);
+    else
+      add_values<f32>(to, HeldWeights<tile.keys>{weights}, values);
+  }
+};
+
+/// Scales, biases and hides a lane's scores; returns the scale that is left for the exponent. Scores are
+/// scaled there, unless a bias comes between or a scale below 0 turns their order.
+template <bool Biased, class Scores>
+PRECAST_DEVICE f32 finish_scores(Scores& scores, const AttentionShape& shape, int head, int first_query,
+                                 int key, bool some_are_hidden) {
+  constexpr f32 log2_of_e = 1.44269504f;
+  const bool now = Biased || shape.scale < 0;
+  if (now || some_are_hidden) PRECAST_UNROLL for (int i = 0; i < Scores::rows; ++i) {
+      const int query = first_query + Scores::row(i);
+      const int seen = query < shape.queries ? shape.keys_seen_by(query) - key : 0;
+      PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) {
+        const int column = Scores::column(j);
+        f32& score = scores.at(i, j);
+        if (column >= seen)
+          score = OnlineSoftmax<1>::none;
+        else if (now)
+          score = multiply_then_add(score, shape.scale,
+                                    Biased ? shape.bias_row(head, query)[key + column] : 0.0f);
+      }
+    }
+  return now ? log2_of_e : shape.scale * log2_of_e;
+}
+
+}  // namespace detail
+
+/// One block a tile of queries; blocks are numbered by tile, then head, then picture. Tiles of keys and of
+/// values take turns in a ring of tile.stages buffers: a block waits for one, starts the copy that comes
+/// tile.stages - 1 later, and computes. Bytes moved: q and out once, k and v once for every tile.queries
+/// rows.
+template <class Operand, int Width, class TileOf, bool Biased, bool Saturates, class Q, class K, class V,
+          class Result>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 8 / TileOf::tile.warps)
+    flash_attention_kernel(const detail::FlashArguments<Q, K, V, Result> given) {
+  using namespace detail;
+  constexpr FlashAttentionTile tile = TileOf::tile;
+  using Products = FlashProducts<Operand, Width, TileOf>;
+  using Element = typename Products::Element;
+  using Scores = typename Products::Scores;
+  using Results = typename Products::Results;
+  using Ring = typename Products::Keys;
+  constexpr int threads = tile.warps * threads_per_warp, ahead = tile.stages - 1;
+  static_assert(ahead >= 1, "FlashAttentionTile: one stage to compute on, and one on its way.");
+  const AttentionShape& shape = given.shape;
+  const int tiles = (shape.queries + tile.queries - 1) / tile.queries;
+  const int head = block_index().x / tiles % shape.heads, batch = block_index().x / tiles / shape.heads;
+  // The last queries see most keys of a causal attention: their blocks are the longest, and start first.
+  const int first = (tiles - 1 - block_index().x % tiles) * tile.queries;
+  const int end = first + tile.queries < shape.queries ? first + tile.queries : shape.queries;
+  const int steps = 2 * ((shape.keys_seen_by(end - 1) + tile.keys - 1) / tile.keys);
+
+  const TileLoader<Operand, typename Products::Queries, threads, Q> load_queries(given.q.rows(batch, head));
+  const TileLoader<Operand, Ring, threads, K> load_keys(given.k.rows(batch, head));
+  const TileLoader<Operand, Ring, threads, V> load_values(given.v.rows(batch, head));
+  const typename Products::Queries queries{dynamic_shared<Element>(0, Products::Queries::size)};
+  const auto buffer = [&](int step) {
+    const int place = Products::Queries::size + step % tile.stages * Ring::size;
+    return Ring{dynamic_shared<Element>(sizeof(Element) * static_cast<std::size_t>(place), Ring::size)};
+  };
+  const auto start = [&](int step) {
+    if (step < steps && step % 2 == 0) load_keys.start(buffer(step), step / 2 * tile.keys);
+    if (step < steps && step % 2 == 1) load_values.start(buffer(step), step / 2 * tile.keys);
+    commit_copies();  // a group for every step, so that waiting for all but `ahead - 1` is right at the end
+                      // too
+  };
+  const auto arrived = [&](int step) {
+    wait_copies<ahead - 1>();
+    if (step == 0) load_queries.landed(queries);
+    step % 2 == 0 ? load_keys.landed(buffer(step)) : load_values.landed(buffer(step));
+    sync_block();  // the tile is there for all, and all are done with the one before, whose buffer is free
+    start(step + ahead);
+    return buffer(step);
+  };
+
+  load_queries.start(queries, first);
+  for (int step = 0; step < ahead; ++step) start(step);
+
+  const int first_row = warp_index() * Products::rows;
+  OnlineSoftmax<Scores::rows> softmax;
+  Results results{};
+  for (int step = 0; step < steps; step += 2) {
+    const int key = step / 2 * tile.keys;
+    Scores scores{};
+    Products::scores(scores, queries, first_row, arrived(step));
+    const f32 scale = finish_scores<Biased>(scores, shape, head, first + first_row, key,
+                                            key + tile.keys > shape.keys_seen_by(first));
+    f32 factors[Scores::rows];
+    softmax.weigh(scores, scale, factors);
+    PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i)
+        PRECAST_UNROLL for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
+    Products::results(results, scores, arrived(step + 1));
+  }
+
+  PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i) {
+    const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks);
+    const int query = first + first_row + Results::row(i);
+    if (query < end)
+      store_sums<Saturates>(results, i, factor, given.out.first(batch, head) + query * given.out.stride,
+                            shape.width, given.out.aligned);
+  }
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,70 @@
+// The online softmax (Milakov and Gimelshein 2018) of rows that the lanes of a warp hold together.
+#pragma once
+
+#include <limits>
+
+#include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/warp.hpp>
+
+namespace precast::cuda::detail {
+
+/// Largest value, or sum, over the Lanes neighbouring lanes that share a row: the same bits in each.
+template <int Lanes>
+PRECAST_DEVICE f32 row_maximum(f32 value) {
+  PRECAST_UNROLL for (int bit = 1; bit < Lanes; bit *= 2) value = maximum(value, shuffle_xor(value, bit));
+  return value;
+}
+template <int Lanes>
+PRECAST_DEVICE f32 row_sum(f32 value) {
+  PRECAST_UNROLL for (int bit = 1; bit < Lanes; bit *= 2) value += shuffle_xor(value, bit);
+  return value;
+}
+
+/// Running maxima and sums of a lane's rows. Exponents are to base 2; a NaN among the scores passes the
+/// maximum over and stays in the sum.
+template <int Rows>
+struct OnlineSoftmax {
+  static constexpr f32 none = -std::numeric_limits<f32>::infinity();
+  f32 maxima[Rows], sums[Rows];
+
+  PRECAST_DEVICE OnlineSoftmax() {
+    PRECAST_UNROLL for (int i = 0; i < Rows; ++i) maxima[i] = none, sums[i] = 0;
+  }
+
+  /// Turns scores into weights 2^(scale score - running maximum), and says in `factors` by how much all that
+  /// came before must shrink. Sums are a lane's own until the end.
+  template <class Scores>
+  PRECAST_DEVICE void weigh(Scores& scores, f32 scale, f32 (&factors)[Rows]) {
+    PRECAST_UNROLL for (int i = 0; i < Rows; ++i) {
+      f32 best = none;
+      PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) best = maximum(best, scores.at(i, j));
+      const f32 now = maximum(maxima[i], row_maximum<Scores::row_lanes>(best) * scale);
+      const f32 base = now == none ? 0.0f : now;
+      factors[i] = power_of_two_fast(maxima[i] - base);
+      maxima[i] = now;
+      f32 sum = 0;
+      PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) {
+        scores.at(i, j) = power_of_two_fast(multiply_then_add(scores.at(i, j), scale, -base));
+        sum += scores.at(i, j);
+      }
+      sums[i] = multiply_then_add(sums[i], factors[i], sum);
+    }
+  }
+
+  /// What row i's weighted values are multiplied by in the end. Without a mask a sum of 0 means scores of
+  /// -inf throughout: NaN, as softmax has it.
+  template <int RowLanes>
+  PRECAST_DEVICE f32 inverse(int i, bool masked) const {
+    const f32 sum = row_sum<RowLanes>(sums[i]);
+    return sum == 0 && masked ? 0.0f : 1.0f / sum;
+  }
+
+  /// The same where the lanes of a row went through its scores apart, and then agreed on a `base`.
+  template <int RowLanes>
+  PRECAST_DEVICE f32 inverse(int i, bool masked, f32 base) {
+    sums[i] *= power_of_two_fast(maxima[i] - base);
+    return inverse<RowLanes>(i, masked);
+  }
+};
+
+}  // namespace precast::cuda::detail

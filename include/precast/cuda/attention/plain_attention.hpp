@@ -1,0 +1,94 @@
+// Starts plain attention, and the probe for its largest score.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <precast/cuda/attention/plain_kernels.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+/// Bytes of scores that are in memory at once, where one tile of queries does not need more.
+inline constexpr std::int64_t most_stored_bytes = std::int64_t{256} << 20;
+
+inline std::int64_t tiles_over(std::int64_t count, std::int64_t tile) { return (count + tile - 1) / tile; }
+
+/// Tiles of queries of all heads.
+inline std::int64_t query_tiles(const AttentionShape& shape) {
+  return tiles_over(shape.queries, plain_rows) * shape.heads * shape.batch;
+}
+
+}  // namespace detail
+
+/// Attention whose scores and weights are stored in the inside dtype (host::plain_attention's contract). q
+/// [B, Sq, H * D], k and v [B, Sk, H * D]. Rounding happens: q, k, v to operand; each score, scaled and
+/// biased in f32, to inside; softmax in f32 from these; each weight to inside, then to operand; the result to
+/// result. Sums of products are Accumulate. Scores take scratch memory of the stream, for at most
+/// `stored_bytes` of queries at once. Throws OutOfMemory, or Error where a launch fails.
+template <class Types, class Q, class K, class V>
+void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
+                     View<typename Types::result> out, Stream stream,
+                     std::int64_t stored_bytes = detail::most_stored_bytes) {
+  using namespace detail;
+  using Operand = typename Types::operand;
+  using Accumulate = typename Types::accumulate;
+  using Inside = typename Types::inside;
+  using Result = typename Types::result;
+  if (out.elements() == 0) return;
+  const ScoresArguments<Q, K> given{heads_of(q, problem.queries, problem.width),
+                                    heads_of(k, problem.keys, problem.width), shape_of(problem)};
+  const auto values = heads_of(v, problem.keys, problem.width);
+  const auto results = heads_of(out, problem.queries, problem.width);
+  const AttentionShape& shape = given.shape;
+  const std::int64_t stride = tiles_over(problem.keys, widest_vector<Inside>) * widest_vector<Inside>;
+  const std::int64_t tiles = query_tiles(shape), tile_values = plain_rows * stride;
+  const std::int64_t tile_bytes =
+      std::max<std::int64_t>(1, tile_values * static_cast<std::int64_t>(sizeof(Inside)));
+  const std::int64_t at_once = std::clamp<std::int64_t>(stored_bytes / tile_bytes, 1, tiles);
+  Tensor<Inside, DeviceMemory> scratch(Shape{at_once * tile_values});
+  for (std::int64_t first = 0; first < tiles; first += at_once) {
+    const std::int64_t count = std::min(at_once, tiles - first);
+    const StoredScores<Inside> scores{global_pointer(scratch.data(), scratch.elements()), stride,
+                                      checked_int(first, "tiles of queries"), static_cast<int>(count)};
+    const auto blocks = [&](std::int64_t of_each) {
+      return LaunchShape{{checked_int(count * of_each, "tiles")}, plain_threads, 0};
+    };
+    LaunchShape grid = blocks(tiles_over(shape.keys, plain_columns));
+    grid.shared_bytes = PlainProduct<Operand, Accumulate, false>::shared_bytes;
+    launch("attention_scores", &attention_scores_kernel<Operand, Accumulate, Inside, Types::saturate, Q, K>,
+           grid, stream, given, scores);
+    launch("attention_weights", &attention_weights_kernel<Inside>, blocks(plain_rows / plain_warps), stream,
+           shape, scores);
+    grid = blocks(tiles_over(shape.width, plain_columns));
+    grid.shared_bytes = PlainProduct<Operand, Accumulate, true>::shared_bytes;
+    launch("attention_values",
+           &attention_values_kernel<Operand, Accumulate, Types::saturate, Inside, V, Result>, grid, stream,
+           shape, scores, values, results);
+  }
+}
+
+/// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold. Waits for the
+/// stream.
+template <class Q, class K>
+f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k, Stream stream) {
+  using namespace detail;
+  const ScoresArguments<Q, K> given{heads_of(q, problem.queries, problem.width),
+                                    heads_of(k, problem.keys, problem.width), shape_of(problem)};
+  const f32 none = 0;
+  BufferIn<DeviceMemory> largest(sizeof(f32));
+  DeviceMemory::copy_from_host(largest.data(), &none, sizeof none);
+  const std::int64_t tiles = query_tiles(given.shape) * tiles_over(problem.keys, plain_columns);
+  launch("largest_score", &largest_score_kernel<Q, K>,
+         {{checked_int(tiles, "tiles")}, plain_threads, PlainProduct<f32, f32, false>::shared_bytes}, stream,
+         given, global_pointer(reinterpret_cast<std::uint32_t*>(largest.data()), 1));
+  f32 most = 0;
+  DeviceMemory::copy_to_host(&most, largest.data(), sizeof most);
+  return most;
+}
+
+}  // namespace precast::cuda

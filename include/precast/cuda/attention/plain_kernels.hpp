@@ -1,0 +1,254 @@
+// Plain attention in three kernels: scores to memory, rows of scores to weights, weights times values. What
+// lies in memory between them has the inside dtype, whose overflow is the point.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/attention/fma_products.hpp>
+#include <precast/cuda/attention/online_softmax.hpp>
+#include <precast/cuda/attention/tensor_core_products.hpp>
+#include <precast/cuda/device/barrier.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+/// Rows and columns of a result that a block of the products computes, a quarter of the rows a warp.
+inline constexpr int plain_rows = 64, plain_columns = 64, plain_warps = 4;
+inline constexpr int plain_threads = plain_warps * threads_per_warp;
+
+/// A block's product over any depth, in two stages of shared memory. Tensor cores take 16-bit elements with
+/// f32 sums; all else is f32 elements and FMA.
+template <class Operand, class Accumulate, bool OfValues>
+struct PlainProduct {
+  static constexpr bool on_tensor_cores = sizeof(ElementOf<Operand>) == 2 && std::is_same_v<Accumulate, f32>;
+  using Element = std::conditional_t<on_tensor_cores, ElementOf<Operand>, f32>;
+  static constexpr int depth = 128 / static_cast<int>(sizeof(Element)), stages = 2;
+  using Left = SharedTile<Element, plain_rows, depth>;
+  using Right = std::conditional_t<OfValues, SharedTile<Element, depth, plain_columns>,
+                                   SharedTile<Element, plain_columns, depth>>;
+  using Sums = std::conditional_t<on_tensor_cores, TensorCoreSums<plain_rows / plain_warps, plain_columns>,
+                                  FmaSums<plain_columns, OfValues ? 4 : 1>>;
+  static constexpr int shared_bytes = stages * (Left::size + Right::size) * static_cast<int>(sizeof(Element));
+
+  /// sums += left right, where left is [plain_rows, total] from first_row on, and right [total,
+  /// plain_columns] or its transpose, from first_column on.
+  template <class L, class R>
+  static PRECAST_DEVICE void add(Sums& sums, const GlobalRows<L>& left, int first_row,
+                                 const GlobalRows<R>& right, int first_column, int total) {
+    const TileLoader<Operand, Left, plain_threads, L> load_left(left);
+    const TileLoader<Operand, Right, plain_threads, R> load_right(right);
+    const auto left_tile = [](int step) {
+      return Left{dynamic_shared<Element>(sizeof(Element) * static_cast<unsigned>(step % stages * Left::size),
+                                          Left::size)};
+    };
+    const auto right_tile = [](int step) {
+      const int place = stages * Left::size + step % stages * Right::size;
+      return Right{dynamic_shared<Element>(sizeof(Element) * static_cast<unsigned>(place), Right::size)};
+    };
+    const auto start = [&](int step) {
+      if (step * depth >= total) return;
+      load_left.start(left_tile(step), first_row, step * depth);
+      load_right.start(right_tile(step), OfValues ? step * depth : first_column,
+                       OfValues ? first_column : step * depth);
+      commit_copies();
+    };
+    start(0);
+    PRECAST_KEEP_LOOP for (int step = 0; step * depth < total; ++step) {
+      wait_copies<0>();
+      load_left.landed(left_tile(step));
+      load_right.landed(right_tile(step));
+      sync_block();  // the tiles are there for all, and all are done with the ones before, whose place is
+                     // free
+      start(step + 1);
+      multiply(sums, left_tile(step), right_tile(step));
+    }
+  }
+
+ private:
+  static PRECAST_DEVICE void multiply(Sums& sums, Left left, Right right) {
+    const int first_row = warp_index() * (plain_rows / plain_warps);
+    if constexpr (on_tensor_cores && OfValues)
+      add_values<Operand>(sums, LeftRows(left, first_row), right);
+    else if constexpr (on_tensor_cores)
+      add_scores<Operand>(sums, LeftRows(left, first_row), right);
+    else if constexpr (OfValues)
+      add_values<Accumulate>(sums, StoredWeights<plain_rows, depth>{left, first_row}, right);
+    else
+      add_scores<Accumulate>(sums, left, first_row, right);
+  }
+};
+
+/// A tile of plain_rows queries of one head: its number among all of them, from the heads of the first
+/// picture on.
+struct QueryTile {
+  int batch, head, first;
+
+  PRECAST_DEVICE QueryTile(const AttentionShape& shape, int tile) {
+    const int tiles = (shape.queries + plain_rows - 1) / plain_rows;
+    first = tile % tiles * plain_rows;
+    head = tile / tiles % shape.heads;
+    batch = tile / tiles / shape.heads;
+  }
+};
+
+/// Scores, and then weights, of some tiles of queries: plain_rows rows a tile, `stride` values apart.
+template <class Inside>
+struct StoredScores {
+  GlobalPointer<Inside> data;
+  std::int64_t stride;
+  int first_tile, tiles;
+
+  PRECAST_DEVICE GlobalPointer<Inside> row(int tile, int row) const {
+    return data + (static_cast<std::int64_t>(tile) * plain_rows + row) * stride;
+  }
+};
+
+/// Neighbouring scores of one row, as one lane holds them.
+template <int Count>
+struct ScoreChunk {
+  static constexpr int columns = Count, row_lanes = 1;
+  f32 values[Count];
+  PRECAST_DEVICE f32& at(int, int j) { return values[j]; }
+};
+
+template <class Q, class K>
+struct ScoresArguments {
+  Heads<const Q> q;
+  Heads<const K> k;
+  AttentionShape shape;
+};
+
+/// The scores of a block, scaled and biased: calls `take(row of the tile, key, score, bias)` for those that
+/// queries see.
+template <class Operand, class Accumulate, class Q, class K, class Take>
+PRECAST_DEVICE void for_each_score(const ScoresArguments<Q, K>& given, const QueryTile& tile, int first_key,
+                                   const Take& take) {
+  using Product = PlainProduct<Operand, Accumulate, false>;
+  const AttentionShape& shape = given.shape;
+  typename Product::Sums scores{};
+  Product::add(scores, given.q.rows(tile.batch, tile.head), tile.first, given.k.rows(tile.batch, tile.head),
+               first_key, shape.width);
+  PRECAST_UNROLL for (int i = 0; i < scores.rows; ++i) {
+    const int row = warp_index() * (plain_rows / plain_warps) + scores.row(i), query = tile.first + row;
+    const int seen = query < shape.queries ? shape.keys_seen_by(query) : 0;
+    PRECAST_UNROLL for (int j = 0; j < scores.columns; ++j) {
+      const int key = first_key + scores.column(j);
+      if (key >= seen) continue;
+      const f32 bias = shape.biased ? shape.bias_row(tile.head, query)[key] : 0.0f;
+      const f32 score = scores.at(i, j);
+      take(row, key, shape.biased ? multiply_then_add(score, shape.scale, bias) : score * shape.scale, bias);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// One block a tile of scores; keys' tiles are neighbours. Bytes moved: scores once, q and k once for every
+/// 64 of each other.
+template <class Operand, class Accumulate, class Inside, bool Saturates, class Q, class K>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
+    attention_scores_kernel(const detail::ScoresArguments<Q, K> given,
+                            const detail::StoredScores<Inside> scores) {
+  using namespace detail;
+  const int key_tiles = (given.shape.keys + plain_columns - 1) / plain_columns;
+  const int tile = block_index().x / key_tiles, first_key = block_index().x % key_tiles * plain_columns;
+  for_each_score<Operand, Accumulate>(given, QueryTile(given.shape, scores.first_tile + tile), first_key,
+                                      [&](int row, int key, f32 score, f32 bias) {
+                                        // What a bias hides stays hidden where stores saturate.
+                                        const bool hidden = bias == -std::numeric_limits<f32>::infinity();
+                                        scores.row(tile, row)[key] = Saturates && !hidden
+                                                                         ? round_to<Inside, Saturates>(score)
+                                                                         : round_to<Inside>(score);
+                                      });
+}
+
+/// One warp a row: scores become weights of the inside dtype, in place. Bytes moved: rows are read twice,
+/// since they need not fit a block, and written once.
+template <class Inside>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
+    attention_weights_kernel(const detail::AttentionShape shape, const detail::StoredScores<Inside> scores) {
+  using namespace detail;
+  constexpr int count = widest_vector<Inside>, step = count * threads_per_warp;
+  constexpr f32 log2_of_e = 1.44269504f;
+  using Chunk = ScoreChunk<count>;
+  const int row = block_index().x * plain_warps + warp_index();
+  const int query = QueryTile(shape, scores.first_tile + row / plain_rows).first + row % plain_rows;
+  if (query >= shape.queries) return;
+  const int seen = shape.keys_seen_by(query);
+  const GlobalPointer<Inside> values = scores.row(0, row);
+  const auto load = [&](int key) {
+    const auto stored = load_vector<count>(values + key);
+    Chunk chunk;
+    PRECAST_UNROLL for (int e = 0; e < count; ++e) chunk.values[e] =
+        key + e < seen ? to_f32(stored[e]) : OnlineSoftmax<1>::none;
+    return chunk;
+  };
+  OnlineSoftmax<1> softmax;
+  f32 factor[1];
+  for (int key = lane_index() * count; key < seen; key += step) {
+    Chunk chunk = load(key);
+    softmax.weigh(chunk, log2_of_e, factor);
+  }
+  const f32 largest = row_maximum<threads_per_warp>(softmax.maxima[0]);
+  const f32 base = largest == OnlineSoftmax<1>::none ? 0.0f : largest;
+  const f32 inverse = softmax.template inverse<threads_per_warp>(0, shape.masks, base);
+  for (int key = lane_index() * count; key < shape.keys; key += step) {
+    const Chunk chunk = load(key);
+    Vector<Inside, count> weights;
+    PRECAST_UNROLL for (int e = 0; e < count; ++e) {
+      const f32 weight = power_of_two_fast(multiply_then_add(chunk.values[e], log2_of_e, -base));
+      weights[e] = round_to<Inside>(weight * inverse);
+    }
+    store_vector(values + key, weights);
+  }
+}
+
+/// One block a tile of results; columns' tiles are neighbours. Bytes moved: results once, weights once for
+/// every 64 columns, values once for every 64 queries.
+template <class Operand, class Accumulate, bool Saturates, class Inside, class V, class Result>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
+    attention_values_kernel(const detail::AttentionShape shape, const detail::StoredScores<Inside> weights,
+                            const detail::Heads<const V> v, const detail::Heads<Result> out) {
+  using namespace detail;
+  using Product = PlainProduct<Operand, Accumulate, true>;
+  const int column_tiles = (shape.width + plain_columns - 1) / plain_columns;
+  const int tile = block_index().x / column_tiles;
+  const int first_column = block_index().x % column_tiles * plain_columns;
+  const QueryTile at(shape, weights.first_tile + tile);
+  const int rows = shape.queries - at.first < plain_rows ? shape.queries - at.first : plain_rows;
+  const GlobalRows<Inside> left{weights.row(tile, 0), weights.stride, rows, static_cast<int>(weights.stride),
+                                true};
+  typename Product::Sums sums{};
+  Product::add(sums, left, 0, v.rows(at.batch, at.head), first_column, shape.keys);
+  PRECAST_UNROLL for (int i = 0; i < sums.rows; ++i) {
+    const int row = warp_index() * (plain_rows / plain_warps) + sums.row(i);
+    if (row < rows)
+      store_sums<Saturates>(sums, i, 1.0f,
+                            out.first(at.batch, at.head) + ((at.first + row) * out.stride + first_column),
+                            shape.width - first_column, out.aligned);
+  }
+}
+
+/// The largest |score| of all, as the bits of an f32: numbers at least 0 are in the order of their bits, and
+/// the largest of any order is the same.
+template <class Q, class K>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
+    largest_score_kernel(const detail::ScoresArguments<Q, K> given,
+                         const GlobalPointer<std::uint32_t> largest) {
+  using namespace detail;
+  const int key_tiles = (given.shape.keys + plain_columns - 1) / plain_columns;
+  const int first_key = block_index().x % key_tiles * plain_columns;
+  f32 most = 0;
+  for_each_score<f32, f32>(
+      given, QueryTile(given.shape, block_index().x / key_tiles), first_key,
+      [&](int, int, f32 score, f32) { most = maximum(most, score < 0 ? -score : score); });
+  most = row_maximum<threads_per_warp>(most);
+  if (lane_index() == 0) atomic_max(largest, std::bit_cast<std::uint32_t>(most));
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,111 @@
+// Attention's two products on tensor cores, by one warp: mma.sync m16n8k16 for 16-bit elements, m16n8k8 for
+// tf32.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/cuda/attention/shared_tile.hpp>
+#include <precast/cuda/device/matrix.hpp>
+#include <precast/cuda/device/thread.hpp>
+
+namespace precast::cuda::detail {
+
+/// A warp's Rows x Columns matrix of f32 sums. Each lane has `rows` rows and `columns` columns of it, columns
+/// in runs of two neighbours; lanes that differ in the bits of row_lanes - 1 share their rows.
+template <int Rows, int Columns>
+struct TensorCoreSums {
+  static_assert(Rows % 16 == 0 && Columns % 16 == 0, "TensorCoreSums: whole pairs of 16 x 8 products.");
+  static constexpr int rows = Rows / 8, columns = Columns / 4, row_lanes = 4, run = 2;
+  Sums tiles[Rows / 16][Columns / 8];
+
+  PRECAST_DEVICE f32& at(int i, int j) { return tiles[i / 2][j / 2].values[2 * (i % 2) + j % 2]; }
+  static PRECAST_DEVICE int row(int i) { return 8 * i + lane_index() / 4; }
+  static PRECAST_DEVICE int column(int j) { return 8 * (j / 2) + 2 * (lane_index() % 4) + j % 2; }
+};
+
+/// The left factor's fragments: rows of a tile in shared memory, a product's depth a step. A matrix of
+/// ldmatrix is eight rows of 16 bytes whatever the dtype, so tf32 is loaded like two 16-bit values.
+template <class Tile>
+struct LeftRows {
+  TileReader<Tile> reader;
+
+  PRECAST_DEVICE LeftRows(Tile tile, int first_row)
+      : reader(tile, first_row + lane_index() % 16, lane_index() / 16) {}
+  PRECAST_DEVICE Fragment<4> operator()(int m, int step) const {
+    return load_matrix<4>(reader.at(16 * m, 2 * step));
+  }
+};
+
+/// The weights as a left factor, straight from the registers that hold them as sums: rounded to Operand.
+/// tf32's products take a row's keys in the order 0 2 4 6 1 3 5 7, which is how lanes have them; so must the
+/// right factor.
+template <class Operand, int Rows, int Keys>
+struct WeightRows {
+  const TensorCoreSums<Rows, Keys>& weights;
+
+  PRECAST_DEVICE Fragment<4> operator()(int m, int step) const {
+    if constexpr (std::is_same_v<Operand, tf32>) {
+      const f32(&w)[4] = weights.tiles[m][step].values;
+      return {{tf32_word(w[0]), tf32_word(w[2]), tf32_word(w[1]), tf32_word(w[3])}};
+    } else {
+      const f32(&near)[4] = weights.tiles[m][2 * step].values;
+      const f32(&far)[4] = weights.tiles[m][2 * step + 1].values;
+      return {{operand_pair<Operand>(near[0], near[1]), operand_pair<Operand>(near[2], near[3]),
+               operand_pair<Operand>(far[0], far[1]), operand_pair<Operand>(far[2], far[3])}};
+    }
+  }
+};
+
+/// sums += left right over Steps products' depth, from first_step on. `left(m, step)` are 16 rows,
+/// `right(step, pair)` two neighbouring fragments of eight columns each.
+template <class Operand, int Steps, int Rows, int Columns, class Left, class Right>
+PRECAST_DEVICE void add_products(TensorCoreSums<Rows, Columns>& sums, int first_step, const Left& left,
+                                 const Right& right) {
+  PRECAST_UNROLL for (int step = first_step; step < first_step + Steps; ++step) {
+    Fragment<4> a[Rows / 16];
+    PRECAST_UNROLL for (int m = 0; m < Rows / 16; ++m) a[m] = left(m, step);
+    PRECAST_UNROLL for (int pair = 0; pair < Columns / 16; ++pair) {
+      const Fragment<4> b = right(step, pair);
+      PRECAST_UNROLL for (int m = 0; m < Rows / 16; ++m) {
+        multiply_add<Multiplied<Operand>>(sums.tiles[m][2 * pair], a[m], {{b.words[0], b.words[1]}});
+        multiply_add<Multiplied<Operand>>(sums.tiles[m][2 * pair + 1], a[m], {{b.words[2], b.words[3]}});
+      }
+    }
+  }
+}
+
+/// scores += left keys^T.
+template <class Operand, int Rows, int Keys, int Depth, class Left>
+PRECAST_DEVICE void add_scores(TensorCoreSums<Rows, Keys>& scores, const Left& left,
+                               SharedTile<ElementOf<Operand>, Keys, Depth> keys) {
+  constexpr int steps = Depth * static_cast<int>(sizeof(ElementOf<Operand>)) / 32;
+  constexpr int at_once = steps % 4 == 0 ? 4 : 2;
+  const int lane = lane_index();
+  const TileReader reader(keys, lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  PRECAST_KEEP_LOOP for (int step = 0; step < steps; step += at_once) add_products<Operand, at_once>(
+      scores, step, left, [&](int s, int pair) { return load_matrix<4>(reader.at(16 * pair, 2 * s)); });
+}
+
+/// results += left values, where left's depth are the tile's keys.
+template <class Operand, int Rows, int Keys, int Columns, class Left>
+PRECAST_DEVICE void add_values(TensorCoreSums<Rows, Columns>& results, const Left& left,
+                               SharedTile<ElementOf<Operand>, Keys, Columns> values) {
+  constexpr int steps = Keys * static_cast<int>(sizeof(ElementOf<Operand>)) / 32;
+  const int lane = lane_index();
+  if constexpr (sizeof(ElementOf<Operand>) == 2) {
+    const TileReader reader(values, lane % 16, lane / 16);
+    add_products<Operand, steps>(results, 0, left, [&](int step, int pair) {
+      return load_matrix<4, true>(reader.at(16 * step, 2 * pair));
+    });
+  } else {
+    // ldmatrix transposes 16-bit values only.
+    const TileReader even(values, 2 * (lane % 4), lane / 16, lane / 4 % 4);
+    const TileReader odd(values, 2 * (lane % 4) + 1, lane / 16, lane / 4 % 4);
+    add_products<Operand, steps>(results, 0, left, [&](int step, int pair) -> Fragment<4> {
+      return {{load_word(even.at(8 * step, 4 * pair)), load_word(odd.at(8 * step, 4 * pair)),
+               load_word(even.at(8 * step, 4 * pair + 2)), load_word(odd.at(8 * step, 4 * pair + 2))}};
+    });
+  }
+}
+
+}  // namespace precast::cuda::detail

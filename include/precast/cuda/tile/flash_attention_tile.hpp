@@ -1,0 +1,57 @@
+// The tiles of flash attention, by architecture, operand dtype and width of a head.
+#pragma once
+
+#include <array>
+
+#include <precast/cuda/attention/operand.hpp>
+#include <precast/cuda/tile/architecture.hpp>
+
+namespace precast::cuda {
+
+/// What a block of flash attention works on.
+struct FlashAttentionTile {
+  int queries;  ///< rows of a block
+  int keys;     ///< keys, and then values, that are in shared memory as one tile
+  int stages;   ///< such tiles that are there or on their way: 2 or more
+  int warps;    ///< each has queries / warps rows: 16, or on tensor cores 16 or 32
+
+  friend constexpr bool operator==(const FlashAttentionTile&, const FlashAttentionTile&) = default;
+};
+
+/// A tile as the type that a kernel takes: nvcc 13.0 writes code that does not compile for a kernel whose
+/// template argument is a struct.
+template <int Queries, int Keys, int Stages, int Warps>
+struct FlashAttentionTileOf {
+  static constexpr FlashAttentionTile tile{Queries, Keys, Stages, Warps};
+};
+
+/// The widths that kernels are made for. A head of another width is padded to the next; one that is wider
+/// than all is too wide for its sums to stay in registers.
+inline constexpr std::array flash_attention_widths{32, 64, 96, 128, 160, 256};
+
+/// The shared memory that a tile takes.
+template <class Operand>
+constexpr int flash_attention_bytes(const FlashAttentionTile& tile, int width) {
+  return (tile.queries + tile.stages * tile.keys) * width *
+         static_cast<int>(sizeof(detail::ElementOf<Operand>));
+}
+
+/// Chooses a tile. Two blocks share a multiprocessor where their tiles fit; what is left over goes to stages.
+template <class Operand>
+constexpr FlashAttentionTile select_flash_attention(Architecture architecture, int width, bool biased) {
+  constexpr int system_bytes = 1024, most_stages = 4;
+  const ArchitectureLimits limits = limits_of(architecture);
+  // A key that a warp loads serves all of its rows: 32 rows are better where registers hold their results,
+  // and the biases that are on their way.
+  const bool many_rows = sizeof(detail::ElementOf<Operand>) == 2 && width <= 128 && !biased;
+  FlashAttentionTile tile{
+      .queries = many_rows ? 128 : 64, .keys = many_rows && width <= 64 ? 64 : 32, .stages = 2, .warps = 4};
+  const int half = limits.shared_per_multiprocessor / 2 - system_bytes;
+  while (flash_attention_bytes<Operand>(tile, width) > limits.shared_per_block) tile.keys /= 2;
+  const int budget = flash_attention_bytes<Operand>(tile, width) <= half ? half : limits.shared_per_block;
+  for (FlashAttentionTile more = tile; more.stages <= most_stages; ++more.stages)
+    if (flash_attention_bytes<Operand>(more, width) <= budget) tile.stages = more.stages;
+  return tile;
+}
+
+}  // namespace precast::cuda
