@@ -1,0 +1,120 @@
+// What pointwise ops compute of each value, in f32: the one definition that the loops of the host and the
+// kernels of a device are made of.
+#pragma once
+
+#include <cmath>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/problem/activate.hpp>
+#include <precast/problem/host_device.hpp>
+#include <precast/problem/math.hpp>
+
+namespace precast::elementwise {
+
+struct Identity {
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x; }
+};
+
+/// x/2 (1 + tanh(z)) with z = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2z): no difference of near
+/// equals.
+struct GeluTanh {
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const {
+    const f32 twice = 1.59576912f * std::fma(x * x, 0.044715f * x, x);
+    return x * math::sigmoid(twice);
+  }
+};
+
+/// x/2 (1 + erf(x / sqrt 2)) = x/2 erfc(-x / sqrt 2).
+struct GeluErf {
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const {
+    const f32 tail = math::erfc_of_positive(std::fabs(x) * 0.707106781f);
+    return 0.5f * x * (x < 0 ? tail : 2.0f - tail);
+  }
+};
+
+struct QuickGelu {
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x * math::sigmoid(1.702f * x); }
+};
+
+struct Silu {
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x * math::sigmoid(x); }
+};
+
+struct Relu {
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x < 0 ? 0.0f : x; }
+};
+
+struct Add {
+  PRECAST_HOST_DEVICE f32 operator()(f32 a, f32 b) const { return a + b; }
+};
+
+/// A residual connection: residual + gate x.
+struct GatedAdd {
+  PRECAST_HOST_DEVICE f32 operator()(f32 residual, f32 x, f32 gate) const {
+    return std::fma(gate, x, residual);
+  }
+};
+
+/// activation(a) b.
+template <class Activation>
+struct GatedProduct {
+  PRECAST_HOST_DEVICE f32 operator()(f32 a, f32 b) const { return Activation{}(a)*b; }
+};
+
+/// x factor + offset.
+struct ScaleShift {
+  f32 factor, offset;
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return std::fma(x, factor, offset); }
+};
+
+/// 1 + x, as adaptive norms scale.
+struct OnePlus {
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return 1.0f + x; }
+};
+
+/// NaN stays.
+struct Clamp {
+  f32 low, high;
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const {
+    const f32 above = x < low ? low : x;
+    return above > high ? high : above;
+  }
+};
+
+/// A step of Euler's method over a distance, the product rounded as PyTorch rounds it.
+struct EulerStep {
+  f32 distance;
+  PRECAST_HOST_DEVICE f32 operator()(f32 state, f32 velocity) const {
+    return state + math::rounded_product(distance, velocity);
+  }
+};
+
+/// sigma noise + (1 - sigma) sample, both products rounded as PyTorch rounds them.
+struct MixNoise {
+  f32 sigma;
+  PRECAST_HOST_DEVICE f32 operator()(f32 sample, f32 noise) const {
+    return math::rounded_product(sigma, noise) + math::rounded_product(1.0f - sigma, sample);
+  }
+};
+
+/// Calls `function` with the activation function that is meant.
+template <class F>
+decltype(auto) visit_activation(Activate activation, F&& function) {
+  switch (activation) {
+    case Activate::gelu_tanh:
+      return function(GeluTanh{});
+    case Activate::gelu_erf:
+      return function(GeluErf{});
+    case Activate::quick_gelu:
+      return function(QuickGelu{});
+    case Activate::silu:
+      return function(Silu{});
+    case Activate::relu:
+      return function(Relu{});
+    case Activate::none:
+      break;
+  }
+  return function(Identity{});
+}
+
+}  // namespace precast::elementwise
