@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
+#include <support/norm_reference.hpp>
 
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
@@ -22,37 +23,6 @@ using F16 = Policy<Storage<f16>>;
 using F16Upcast = Policy<Storage<f16>, Upcast<Norm>>;
 using Bf16InF32 = Policy<Storage<bf16>, Activation<f32>>;
 
-// The kernels add at most 64 values in a row and then sum a tree of at most 30 levels; a mean is carried in
-// two parts, so a normalised value is off by this many roundings of itself and of 1, the standard deviation.
-constexpr double roundings = 100;
-
-struct Reference {
-  double mean = 0, variance = 0, mean_square = 0;
-  template <class Range>
-  explicit Reference(const Range& values) {
-    const auto n = static_cast<double>(values.size());
-    for (const double x : values) mean += x / n;
-    for (const double x : values) variance += (x - mean) * (x - mean) / n;
-    for (const double x : values) mean_square += x * x / n;
-  }
-};
-
-std::vector<double> row_of(const std::vector<double>& all, std::int64_t row, std::int64_t columns) {
-  return {all.begin() + row * columns, all.begin() + (row + 1) * columns};
-}
-
-struct Expected {
-  std::vector<double> values, bounds;
-  void add(double normalised, double scale, double shift) {
-    values.push_back(normalised * scale + shift);
-    bounds.push_back(roundings * unit<f32> *
-                     (std::abs(scale) * (std::abs(normalised) + 1) + std::abs(shift)));
-  }
-  auto bound() const {
-    return [this](std::size_t i) { return bounds[i]; };
-  }
-};
-
 }  // namespace
 
 TEMPLATE_TEST_CASE("layer_norm follows its definition", "[norm]", F32, Bf16, F16, F16Upcast, Bf16InF32) {
@@ -64,10 +34,10 @@ TEMPLATE_TEST_CASE("layer_norm follows its definition", "[norm]", F32, Bf16, F16
       const auto x = random_tensor<A>(Shape{2, 3, columns}, 7, scale, mean);
       const auto weight = random_tensor<S>(Shape{columns}, 8), bias = random_tensor<S>(Shape{columns}, 9);
       const auto all = wide(x), w = wide(weight), b = wide(bias);
-      Expected with, without;
+      ExpectedNorm with, without;
       for (std::int64_t r = 0; r < 6; ++r) {
         const auto row = row_of(all, r, columns);
-        const Reference reference(row);
+        const NormReference reference(row);
         for (std::size_t c = 0; c < row.size(); ++c) {
           const double normalised =
               (row[c] - reference.mean) / std::sqrt(reference.variance + static_cast<f32>(1e-6));
@@ -93,10 +63,10 @@ TEMPLATE_TEST_CASE("layer_norm_modulate takes a scale and a shift for each pictu
   const auto scale = modulation.view().columns_between(columns, columns),
              shift = modulation.view().columns_between(0, columns);
   const auto all = wide(x), factor = wide(scale), offset = wide(shift);
-  Expected expected;
+  ExpectedNorm expected;
   for (std::int64_t r = 0; r < batch * tokens; ++r) {
     const auto row = row_of(all, r, columns);
-    const Reference reference(row);
+    const NormReference reference(row);
     for (std::int64_t c = 0; c < columns; ++c) {
       const std::size_t at = static_cast<std::size_t>(r / tokens * columns + c);
       expected.add((row[static_cast<std::size_t>(c)] - reference.mean) / std::sqrt(reference.variance + 1e-6),
@@ -122,10 +92,10 @@ TEMPLATE_TEST_CASE("rms_norm follows its definition, whole rows and heads", "[no
       const auto x = random_tensor<A>(Shape{2, 2, heads * width}, 3, scale);
       const auto weight = random_tensor<S>(Shape{width}, 4);
       const auto all = wide(x), w = wide(weight);
-      Expected expected;
+      ExpectedNorm expected;
       for (std::int64_t r = 0; r < 4 * heads; ++r) {
         const auto row = row_of(all, r, width);
-        const Reference reference(row);
+        const NormReference reference(row);
         for (std::size_t c = 0; c < row.size(); ++c)
           expected.add(row[c] / std::sqrt(reference.mean_square + static_cast<f32>(1e-6)), w[c], 0);
       }
@@ -162,30 +132,7 @@ TEMPLATE_TEST_CASE("group_norm follows its definition, with and without silu", "
     const auto weight = random_tensor<S>(Shape{c.channels}, 12),
                bias = random_tensor<S>(Shape{c.channels}, 13);
     const auto all = wide(x), w = wide(weight), b = wide(bias);
-    const std::int64_t pixels = c.height * c.width, in_group = c.channels / c.groups;
-    Expected expected;
-    expected.values.resize(all.size());
-    expected.bounds.resize(all.size());
-    for (std::int64_t n = 0; n < c.batch; ++n) {
-      for (std::int64_t g = 0; g < c.groups; ++g) {
-        std::vector<double> group;
-        for (std::int64_t p = 0; p < pixels; ++p)
-          for (std::int64_t i = 0; i < in_group; ++i)
-            group.push_back(all[static_cast<std::size_t>((n * pixels + p) * c.channels + g * in_group + i)]);
-        const Reference reference(group);
-        for (std::int64_t p = 0; p < pixels; ++p) {
-          for (std::int64_t i = 0; i < in_group; ++i) {
-            const auto channel = static_cast<std::size_t>(g * in_group + i);
-            const std::size_t at = static_cast<std::size_t>((n * pixels + p) * c.channels) + channel;
-            Expected one;
-            one.add((all[at] - reference.mean) / std::sqrt(reference.variance + 1e-6), w[channel],
-                    b[channel]);
-            expected.values[at] = one.values[0];
-            expected.bounds[at] = one.bounds[0];
-          }
-        }
-      }
-    }
+    ExpectedNorm expected = expected_group_norm(all, c.batch, c.channels, c.groups, w, b, 1e-6);
     INFO(to_string(x.shape()) << " in " << c.groups << " groups");
     CHECK(outside(group_norm<P>(x, c.groups, weight, bias, 1e-6), expected.values, expected.bound()) == "");
     // silu's slope is at most 1.1; it is within 3 ulp itself.
@@ -205,8 +152,8 @@ TEST_CASE("a first patch unlike the rest of the picture costs group_norm no accu
   for (std::int64_t i = 0; i < 4 * 512; ++i) x.data()[i] = 0;
   Tensor<f32> ones(Shape{4}, std::vector<f32>(4, 1.0f)), zeros(Shape{4}, std::vector<f32>(4, 0.0f));
   const auto all = wide(x);
-  const Reference reference(all);
-  Expected expected;
+  const NormReference reference(all);
+  ExpectedNorm expected;
   for (const double value : all)
     expected.add((value - reference.mean) / std::sqrt(reference.variance + 1e-6), 1, 0);
   CHECK(outside(group_norm<F32>(x, 1, ones, zeros, 1e-6), expected.values, expected.bound()) == "");
@@ -215,7 +162,7 @@ TEST_CASE("a first patch unlike the rest of the picture costs group_norm no accu
 TEST_CASE("norms of constants are their shift, of infinities NaN, of nothing nothing", "[norm]") {
   const Tensor<f32> ones(Shape{6}, std::vector<f32>(6, 1.0f)), shift(Shape{6}, std::vector<f32>(6, 0.25f));
   const Tensor<f32> constant(Shape{2, 6}, std::vector<f32>(12, 1234.567f));
-  Expected only_shift;
+  ExpectedNorm only_shift;
   for (int i = 0; i < 12; ++i) only_shift.add(0, 1, 0.25);
   CHECK(outside(layer_norm<F32>(constant, ones, shift, 1e-5), only_shift.values, only_shift.bound()) == "");
   Tensor<f32> broken = random_tensor<f32>(Shape{3, 6}, 1);
