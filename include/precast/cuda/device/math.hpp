@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include <precast/cuda/device/side.hpp>
 #include <precast/dtype/scalar.hpp>
@@ -17,6 +18,24 @@ PRECAST_DEVICE f32 hyperbolic_tangent(f32 x) { return tanhf(x); }
 PRECAST_DEVICE f32 error_function(f32 x) { return erff(x); }
 PRECAST_DEVICE f32 cosine(f32 x) { return cosf(x); }
 PRECAST_DEVICE f32 sine(f32 x) { return sinf(x); }
+
+PRECAST_DEVICE double exponential(double x) { return exp(x); }
+/// Cosine and sine of an angle below 10^6, within 10^-10: by the half turn, which needs no table on the
+/// device.
+PRECAST_DEVICE double cosine(double x) {
+#if PRECAST_ON_DEVICE
+  return cospi(x * 0.31830988618379067);
+#else
+  return std::cos(x);
+#endif
+}
+PRECAST_DEVICE double sine(double x) {
+#if PRECAST_ON_DEVICE
+  return sinpi(x * 0.31830988618379067);
+#else
+  return std::sin(x);
+#endif
+}
 
 /// 2^x within 2 ulp, subnormals flushed to zero (ex2.approx).
 PRECAST_DEVICE f32 power_of_two_fast(f32 x) {

@@ -2,14 +2,14 @@
 // compiler. Only the headers of this folder ask; kernels are the same text on both sides.
 #pragma once
 
+#include <precast/problem/host_device.hpp>
+
 #if defined(__CUDACC__)
 #define PRECAST_ON_DEVICE 1
 /// A function that a launch starts on every thread of a grid.
 #define PRECAST_KERNEL __global__
 /// A function that kernels call.
 #define PRECAST_DEVICE __device__ __forceinline__
-/// A function that kernels and the code that launches them call.
-#define PRECAST_HOST_DEVICE __host__ __device__ __forceinline__
 /// The most threads a block of the kernel has, and how many blocks should fit a multiprocessor.
 #define PRECAST_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 /// Before a loop over registers, which have no addresses: each round becomes code of its own.
@@ -20,7 +20,6 @@
 #define PRECAST_ON_DEVICE 0
 #define PRECAST_KERNEL
 #define PRECAST_DEVICE inline
-#define PRECAST_HOST_DEVICE inline
 #define PRECAST_LAUNCH_BOUNDS(threads, blocks)
 #define PRECAST_UNROLL
 #define PRECAST_KEEP_LOOP

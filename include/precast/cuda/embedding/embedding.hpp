@@ -1,0 +1,69 @@
+// Embedding: rows of a table by number.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include <precast/cuda/pointwise/convert_values.hpp>
+#include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+/// The numbers of one launch, which travel with it: nothing is copied to the device before.
+struct Ids {
+  static constexpr int most = 512;
+  std::int32_t values[most];
+};
+
+template <class T>
+struct EmbeddingInput {
+  using value_type = T;
+  GlobalPointer<const T> data;
+  std::int64_t row_stride;
+  const Ids* ids;
+  PRECAST_DEVICE std::int64_t row_offset(std::int64_t row) const { return ids->values[row] * row_stride; }
+};
+
+// Bytes moved: each row that is asked for read once and written once, the minimum.
+template <int Count, bool Saturates, class From, class To>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void embedding_kernel(MapOutput<To> out,
+                                                                                MapInput<From> table,
+                                                                                Ids ids) {
+  const MapPlace<Count> place = map_place<Count>(out);
+  const EmbeddingInput<From> in{table.data, table.row_stride, &ids};
+  map_and_store<Count>(Cast<To, Saturates>{}, out, place, map_loads(in, place));
+}
+
+}  // namespace detail
+
+/// Row i of `out` becomes row ids[i] of the table, [V, C]; the ids are the host's and lie in [0, V).
+template <class Types, class From>
+void embedding(View<const From> table, std::span<const std::int32_t> ids, View<typename Types::result> out,
+               Stream stream = current_stream()) {
+  using To = typename Types::result;
+  constexpr int count = values_at_once<From, To>;
+  if (out.elements() == 0) return;
+  for (std::size_t first = 0; first < ids.size(); first += detail::Ids::most) {
+    const auto some = ids.subspan(first, std::min<std::size_t>(ids.size() - first, detail::Ids::most));
+    detail::Ids part{};
+    std::copy(some.begin(), some.end(), part.values);
+    const auto rows =
+        out.rows_between(static_cast<std::int64_t>(first), static_cast<std::int64_t>(some.size()));
+    const detail::MapOutput<To> output{pointer_to(rows),
+                                       rows.row_stride(),
+                                       rows.rows(),
+                                       rows.columns(),
+                                       plan_map(rows.rows(), rows.columns(), count),
+                                       rows_are_aligned<count>(rows) && rows_are_aligned<count>(table)};
+    launch("embedding", detail::embedding_kernel<count, Types::saturate, From, To>,
+           {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output,
+           detail::map_input(table), part);
+  }
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,119 @@
+// The statistics of group norms: moments of chunks of pixels by warps, then of whole groups by blocks. Both
+// in an order that the shapes alone decide.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/index.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/norm/moments.hpp>
+
+namespace precast::cuda::detail {
+
+/// How [batch, pixels, channels] in groups of `width` channels is shared out to warps: `lanes` of one warp
+/// take a group's values in a chunk of pixels, the next lanes the next group's, so that a warp reads pieces
+/// of neighbouring groups that lie side by side.
+struct GroupPlan {
+  std::int64_t batch = 0, pixels = 0, groups = 0, width = 0;
+  std::int64_t runs = 0;  ///< of a group in a pixel
+  int lanes = 0;
+  std::int64_t chunk = 0, chunks = 0, spans = 0;
+
+  static constexpr int threads = 128;
+  static constexpr int runs_of_lane = 32;
+  static constexpr int runs_at_once = 4;
+
+  static constexpr GroupPlan of(std::int64_t batch, std::int64_t pixels, std::int64_t groups,
+                                std::int64_t width, int values_of_run) {
+    GroupPlan plan{batch, pixels, groups, width};
+    plan.runs = (width + values_of_run - 1) / values_of_run;
+    const std::int64_t most = std::min<std::int64_t>(groups, 4);
+    const int groups_of_warp = most == 3 ? 2 : static_cast<int>(most);
+    plan.lanes = threads_per_warp / groups_of_warp;
+    plan.chunk = std::max<std::int64_t>(1, runs_of_lane * plan.lanes / plan.runs);
+    plan.chunks = (pixels + plan.chunk - 1) / plan.chunk;
+    plan.spans = (groups + groups_of_warp - 1) / groups_of_warp;
+    return plan;
+  }
+  std::int64_t warps() const { return batch * chunks * spans; }
+};
+
+/// The moments of (picture, group, chunk) or of (picture, group) as 16 bytes.
+PRECAST_DEVICE void store_moments(GlobalPointer<f32> to, std::int64_t place, const Moments& moments) {
+  store_vector(to + 4 * place, Vector<f32, 4>{{moments.mean, moments.rest, moments.squares, moments.count}});
+}
+PRECAST_DEVICE Moments load_moments(GlobalPointer<const f32> from, std::int64_t place) {
+  const auto values = load_vector<4>(from + 4 * place);
+  return {values[0], values[1], values[2], values[3]};
+}
+
+// Bytes moved: each value read once, the minimum, and 16 bytes written for 128 runs of 16 bytes or more.
+template <int Count, class From>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
+                                     1) void chunk_moments_kernel(GlobalPointer<const From> x,
+                                                                  std::int64_t stride, bool aligned,
+                                                                  GroupPlan plan,
+                                                                  GlobalPointer<f32> partial) {
+  const std::int64_t warp =
+      static_cast<std::int64_t>(block_index().x) * (GroupPlan::threads / threads_per_warp) + warp_index();
+  const auto [chunk_of_batch, span] = divide_index(warp, plan.spans);
+  const auto [picture, chunk] = divide_index(chunk_of_batch, plan.chunks);
+  const int member = lane_index() % plan.lanes;
+  const std::int64_t group = span * (threads_per_warp / plan.lanes) + lane_index() / plan.lanes;
+  const bool exists = picture < plan.batch && group < plan.groups;
+  const std::int64_t first_pixel = chunk * plan.chunk;
+  const std::int64_t left_pixels =
+      planted<"chunk past the picture's end">(plan.pixels - first_pixel, plan.chunk);
+  const std::int64_t pixels = exists ? std::min(plan.chunk, left_pixels) : 0;
+  const std::int64_t items = pixels * plan.runs;
+  const GlobalPointer<const From> from =
+      x + (picture * plan.pixels + first_pixel) * stride + group * plan.width;
+
+  Moments moments;
+  for (std::int64_t first = member; first < items; first += GroupPlan::runs_at_once * plan.lanes) {
+    Run<f32, Count> values[GroupPlan::runs_at_once];
+    int present[GroupPlan::runs_at_once];
+    PRECAST_UNROLL
+    for (int i = 0; i < GroupPlan::runs_at_once; ++i) {
+      const std::int64_t item = first + i * plan.lanes;
+      const auto [pixel, run] = divide_index(item, plan.runs);
+      const std::int64_t left = plan.width - run * Count;
+      present[i] = item < items ? (left < Count ? static_cast<int>(left) : Count) : 0;
+      values[i] = load_f32<Count>(from + pixel * stride + run * Count, present[i], aligned);
+    }
+    moments = merged(moments, moments_of(values, present));
+  }
+  moments = merged_lanes(moments, plan.lanes);
+  if (exists && member == 0)
+    store_moments(partial, (picture * plan.groups + group) * plan.chunks + chunk, moments);
+}
+
+// A block to a group of a picture; mean, rest and 1 / sqrt(variance + eps) go to `results`, 4 f32 each.
+template <int Threads>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads, 1) void group_moments_kernel(GlobalPointer<const f32> partial,
+                                                                           std::int64_t chunks, f32 eps,
+                                                                           GlobalPointer<f32> results) {
+  constexpr int warps = Threads / threads_per_warp;
+  const std::int64_t group = block_index().x;
+  Moments moments;
+  for (std::int64_t chunk = thread_index(); chunk < chunks; chunk += Threads)
+    moments = merged(moments, load_moments(partial, group * chunks + chunk));
+  moments = merged_lanes(moments, threads_per_warp);
+  const auto of_warps = static_shared<Moments, warps, struct WarpMoments>();
+  if (lane_index() == 0) of_warps[warp_index()] = moments;
+  sync_block();
+  if (thread_index() != 0) return;
+  PRECAST_UNROLL
+  for (int warp = 1; warp < warps; ++warp) moments = merged(moments, of_warps[warp]);
+  const f32 variance = moments.squares / moments.count;
+  const f32 inverse = 1.0f / square_root(variance < 0 ? eps : variance + eps);
+  store_vector(results + 4 * group, Vector<f32, 4>{{moments.mean, moments.rest, inverse, 0}});
+}
+
+}  // namespace precast::cuda::detail

@@ -1,0 +1,123 @@
+// Group normalisation of NHWC images, an activation fused into its store.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/norm/group_moments.hpp>
+#include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/problem/elementwise.hpp>
+#include <precast/tensor/tensor.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+template <class From>
+struct GroupNormInput {
+  MapInput<From> x;
+  GlobalPointer<const f32> results;  ///< of group_moments_kernel
+  GlobalPointer<const f32> scale, shift;
+  std::int64_t pixels, groups, width;
+};
+
+// Bytes moved: each value read once more and written once, so that a group norm moves 3/2 of the minimum,
+// which no kernel reaches whose images are larger than the caches. Statistics and parameters come from the
+// caches.
+template <int Count, bool Saturates, class Activation, class From, class To>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel(MapOutput<To> out,
+                                                                                 GroupNormInput<From> in) {
+  const MapPlace<Count> place = map_place<Count>(out);
+  const std::int64_t picture = divide_index(place.row, in.pixels).quotient;
+  const std::int64_t first_group =
+      planted<"moments of another picture">(picture, std::int64_t{0}) * in.groups;
+  PRECAST_UNROLL
+  for (int run = 0; run < map_tile.runs; ++run) {
+    const int present = place.present(run);
+    const std::int64_t column = place.column(run);
+    if (present == 0) continue;
+    const auto x = load_f32<Count>(in.x.data + in.x.row_offset(place.row) + column, present, place.aligned);
+    const auto scale = load_run<Count>(in.scale + column, present, place.aligned);
+    const auto shift = load_run<Count>(in.shift + column, present, place.aligned);
+    Run<f32, Count> y;
+    const auto normalise = [&](int i, const Vector<f32, 4>& moments) {
+      const f32 deviation = (x[i] - moments[0]) - moments[1];
+      y[i] = Activation{}(multiply_then_add(deviation, moments[2] * scale[i], shift[i]));
+    };
+    if (place.aligned) {  // all of the run are in one group
+      const auto moments =
+          load_vector<4>(in.results + 4 * (first_group + divide_index(column, in.width).quotient));
+      PRECAST_UNROLL
+      for (int i = 0; i < Count; ++i) normalise(i, moments);
+    } else {
+      PRECAST_UNROLL
+      for (int i = 0; i < Count; ++i)
+        if (i < present)
+          normalise(i, load_vector<4>(in.results +
+                                      4 * (first_group + divide_index(column + i, in.width).quotient)));
+    }
+    store_rounded<Saturates>(out.data + place.row * out.row_stride + column, y, present, place.aligned);
+  }
+}
+
+template <int Count, class Types, class From>
+void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift,
+                f32 eps, Activate activation, View<typename Types::result> out, Stream stream) {
+  using To = typename Types::result;
+  const std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], width = x.columns() / groups;
+  const bool groups_align = width % Count == 0;
+  const auto plan = GroupPlan::of(batch, pixels, groups, width, Count);
+  Tensor<f32, Memory> partial(Shape{batch * groups * plan.chunks, 4}), results(Shape{batch * groups, 4});
+  constexpr int warps = GroupPlan::threads / threads_per_warp;
+  launch("chunk_moments", chunk_moments_kernel<Count, From>,
+         {{static_cast<int>((plan.warps() + warps - 1) / warps), 1, 1}, GroupPlan::threads}, stream,
+         pointer_to(x), x.row_stride(), groups_align && rows_are_aligned<Count>(x), plan,
+         pointer_to(partial.view()));
+  launch("group_moments", group_moments_kernel<GroupPlan::threads>,
+         {{static_cast<int>(batch * groups), 1, 1}, GroupPlan::threads}, stream,
+         pointer_to(std::as_const(partial).view()), plan.chunks, eps, pointer_to(results.view()));
+  constexpr int of_parameters = std::min(Count, 4);
+  const bool aligned = groups_align && rows_are_aligned<Count>(x) && rows_are_aligned<Count>(out) &&
+                       rows_are_aligned<of_parameters>(scale) && rows_are_aligned<of_parameters>(shift);
+  const MapOutput<To> output{pointer_to(out),
+                             out.row_stride(),
+                             out.rows(),
+                             out.columns(),
+                             plan_map(out.rows(), out.columns(), Count),
+                             aligned};
+  const GroupNormInput<From> input{map_input(x),
+                                   pointer_to(std::as_const(results).view()),
+                                   pointer_to(scale),
+                                   pointer_to(shift),
+                                   pixels,
+                                   groups,
+                                   width};
+  elementwise::visit_activation(activation, [&](auto function) {
+    launch("group_norm", group_norm_kernel<Count, Types::saturate, decltype(function), From, To>,
+           {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input);
+  });
+}
+
+}  // namespace detail
+
+/// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale
+/// plus shift, then an activation.
+template <class Types, class From>
+void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift,
+                f32 eps, Activate activation, View<typename Types::result> out,
+                Stream stream = current_stream()) {
+  constexpr int count = values_at_once<From, typename Types::result>;
+  if (x.elements() == 0) return;
+  // Groups of half as many channels as 16 bytes hold are what the largest images of a VAE in 16 bits have.
+  if (x.columns() / groups % count == 0)
+    detail::group_norm<count, Types>(x, groups, scale, shift, eps, activation, out, stream);
+  else
+    detail::group_norm<count / 2, Types>(x, groups, scale, shift, eps, activation, out, stream);
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,105 @@
+// Layer normalisation, with a scale and a shift (those of adaptive norms too) fused into its store.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/index.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/norm/row.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/problem/affine.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+template <class From, class To>
+struct LayerNormArguments {
+  GlobalPointer<const From> x;
+  GlobalPointer<To> out;
+  GlobalPointer<const f32> scale, shift;
+  bool scales, shifts;
+  bool aligned;
+  std::int64_t x_stride, out_stride, scale_stride, shift_stride;
+  std::int64_t rows, columns, rows_per_batch;
+  f32 eps;
+};
+
+// Bytes moved: each value read once and written once, which is the minimum; scale and shift come from memory
+// once and from the nearest cache after that, since a multiprocessor's blocks all want the same.
+template <int Tile, int Count, bool Saturates, class From, class To>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
+                                     1) void layer_norm_kernel(LayerNormArguments<From, To> a) {
+  const auto [r, lane] = row_place<row_tiles[Tile]>();
+  const bool exists = r < a.rows;
+  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride, exists ? a.columns : 0, lane, a.aligned);
+  const auto n = static_cast<f32>(a.columns);
+  // The mean is mean + rest: rounded to f32 alone it would shift every deviation from a large mean.
+  const f32 mean = row.template sum<struct Mean>([](f32 x) { return x; }) / n;
+  const f32 deviation_of_mean = row.template sum<struct Rest>([mean](f32 x) { return x - mean; }) / n;
+  const f32 rest = planted<"mean rounded to f32">(deviation_of_mean, 0.0f);
+  const f32 variance = row.template sum<struct Variance>([mean, rest](f32 x) {
+    const f32 deviation = (x - mean) - rest;
+    return deviation * deviation;
+  }) / n;
+  const f32 inverse = 1.0f / square_root(variance + a.eps);
+  const std::int64_t parameters = a.rows_per_batch
+                                      ? planted<"modulation of another picture">(
+                                            divide_index(r, a.rows_per_batch).quotient, std::int64_t{0})
+                                      : 0;
+  row.for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
+    Run<f32, Count> y;
+    PRECAST_UNROLL
+    for (int i = 0; i < Count; ++i) y[i] = ((x[i] - mean) - rest) * inverse;
+    if (a.scales) {
+      const auto scale = load_run<Count>(a.scale + parameters * a.scale_stride + first, present, a.aligned);
+      if (a.shifts) {
+        const auto shift = load_run<Count>(a.shift + parameters * a.shift_stride + first, present, a.aligned);
+        PRECAST_UNROLL
+        for (int i = 0; i < Count; ++i) y[i] = multiply_then_add(y[i], scale[i], shift[i]);
+      } else {
+        PRECAST_UNROLL
+        for (int i = 0; i < Count; ++i) y[i] *= scale[i];
+      }
+    }
+    store_rounded<Saturates>(a.out + r * a.out_stride + first, y, present, a.aligned);
+  });
+}
+
+}  // namespace detail
+
+/// Layer normalisation of each row (Ba et al. 2016): (x - mean) / sqrt(variance + eps) * scale + shift.
+template <class Types, class From>
+void layer_norm(View<const From> x, const Affine& affine, f32 eps, View<typename Types::result> out,
+                Stream stream = current_stream()) {
+  using To = typename Types::result;
+  constexpr int count = values_at_once<From, To>;
+  if (x.elements() == 0) return;
+  const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
+                       rows_are_aligned<std::min(count, 4)>(affine.scale) &&
+                       rows_are_aligned<std::min(count, 4)>(affine.shift);
+  const detail::LayerNormArguments<From, To> arguments{pointer_to(x),
+                                                       pointer_to(out),
+                                                       pointer_to(affine.scale),
+                                                       pointer_to(affine.shift),
+                                                       affine.scale.data() != nullptr,
+                                                       affine.shift.data() != nullptr,
+                                                       aligned,
+                                                       x.row_stride(),
+                                                       out.row_stride(),
+                                                       affine.scale.row_stride(),
+                                                       affine.shift.row_stride(),
+                                                       x.rows(),
+                                                       x.columns(),
+                                                       affine.rows_per_batch,
+                                                       eps};
+  visit_row_tile(x.columns(), count, [&](auto tile) {
+    launch("layer_norm", detail::layer_norm_kernel<tile, count, Types::saturate, From, To>,
+           {blocks_of_rows(row_tiles[tile], x.rows()), row_tiles[tile].threads}, stream, arguments);
+  });
+}
+
+}  // namespace precast::cuda

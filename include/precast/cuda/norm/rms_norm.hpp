@@ -1,0 +1,110 @@
+// Root-mean-square normalisation of rows and of the heads of queries and keys, alone or with the rotation
+// that follows it in one pass.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/index.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/norm/row.hpp>
+#include <precast/cuda/position/rotate.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+template <class From, class To>
+struct RmsNormArguments {
+  GlobalPointer<const From> x;
+  GlobalPointer<To> out;
+  GlobalPointer<const f32> scale;
+  GlobalPointer<const f32> cos, sin;  ///< of rotations
+  bool aligned;
+  std::int64_t x_stride, out_stride, cos_stride, sin_stride;
+  std::int64_t rows, heads, width, tokens;
+  f32 eps;
+};
+
+// Bytes moved: each value read once and written once, which is the minimum; weights, cosines and sines come
+// from the nearest cache, which they are small enough to stay in while a token's heads are normalised.
+template <int Tile, int Count, bool Rotates, bool Saturates, class From, class To>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
+                                     1) void rms_norm_kernel(RmsNormArguments<From, To> a) {
+  const auto [place, lane] = row_place<row_tiles[Tile]>();
+  const bool exists = place < a.rows * a.heads;
+  const auto [r, head] = divide_index(place, a.heads);
+  const std::int64_t offset = planted<"first head for all">(head, std::int64_t{0}) * a.width;
+  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride + offset, exists ? a.width : 0, lane,
+                                              a.aligned);
+  const f32 squares = row.template sum<struct Squares>([](f32 x) { return x * x; });
+  const f32 inverse = 1.0f / square_root(squares / static_cast<f32>(a.width) + a.eps);
+  const std::int64_t token =
+      Rotates ? planted<"position of another token">(divide_index(r, a.tokens).rest, std::int64_t{0}) : 0;
+  row.for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
+    const auto scale = load_run<Count>(a.scale + first, present, a.aligned);
+    Run<f32, Count> y;
+    PRECAST_UNROLL
+    for (int i = 0; i < Count; ++i) y[i] = x[i] * inverse * scale[i];
+    if constexpr (Rotates)
+      y = rotated(y, load_run<Count>(a.cos + token * a.cos_stride + first, present, a.aligned),
+                  load_run<Count>(a.sin + token * a.sin_stride + first, present, a.aligned));
+    store_rounded<Saturates>(a.out + r * a.out_stride + offset + first, y, present, a.aligned);
+  });
+}
+
+template <class Types, bool Rotates, class From>
+void rms_norm(const char* name, View<const From> x, View<const f32> scale, f32 eps, View<const f32> cos,
+              View<const f32> sin, View<typename Types::result> out, Stream stream) {
+  using To = typename Types::result;
+  constexpr int count = values_at_once<From, To>, of_scale = std::min(count, 4);
+  if (x.elements() == 0) return;
+  const std::int64_t width = scale.columns(), heads = x.columns() / width;
+  const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
+                       (heads == 1 || width % count == 0) && rows_are_aligned<of_scale>(scale) &&
+                       rows_are_aligned<of_scale>(cos) && rows_are_aligned<of_scale>(sin);
+  const RmsNormArguments<From, To> arguments{pointer_to(x),
+                                             pointer_to(out),
+                                             pointer_to(scale),
+                                             pointer_to(cos),
+                                             pointer_to(sin),
+                                             aligned,
+                                             x.row_stride(),
+                                             out.row_stride(),
+                                             cos.row_stride(),
+                                             sin.row_stride(),
+                                             x.rows(),
+                                             heads,
+                                             width,
+                                             cos.rows(),
+                                             eps};
+  visit_row_tile(width, count, [&](auto tile) {
+    launch(name, rms_norm_kernel<tile, count, Rotates, Types::saturate, From, To>,
+           {blocks_of_rows(row_tiles[tile], x.rows() * heads), row_tiles[tile].threads}, stream, arguments);
+  });
+}
+
+}  // namespace detail
+
+/// Root-mean-square normalisation (Zhang and Sennrich 2019) of each run of `scale.columns()` values of a row:
+/// x / sqrt(mean x^2 + eps) * scale.
+template <class Types, class From>
+void rms_norm(View<const From> x, View<const f32> scale, f32 eps, View<typename Types::result> out,
+              Stream stream = current_stream()) {
+  detail::rms_norm<Types, false>("rms_norm", x, scale, eps, {}, {}, out, stream);
+}
+
+/// The same of heads of `scale.columns()` values, an even number, which are then turned as rotary() does.
+/// What is between the two steps stays in f32. cos and sin: [tokens, width], for rows of as many tokens again
+/// and again.
+template <class Types, class From>
+void rms_norm_rotary(View<const From> x, View<const f32> scale, f32 eps, View<const f32> cos,
+                     View<const f32> sin, View<typename Types::result> out,
+                     Stream stream = current_stream()) {
+  detail::rms_norm<Types, true>("rms_norm_rotary", x, scale, eps, cos, sin, out, stream);
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,39 @@
+// Casts between all scalar dtypes, copies among them.
+#pragma once
+
+#include <string>
+
+#include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/error.hpp>
+#include <precast/tensor/as_view.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+/// One value to another dtype, rounded once; the same code where dtypes are the same.
+template <class To, bool Saturates>
+struct Cast {
+  template <class From>
+  PRECAST_DEVICE To operator()(From value) const {
+    if constexpr (std::is_same_v<From, To> && !Saturates)
+      return value;
+    else
+      return round_to<To, Saturates>(to_f32(value));  // every scalar dtype is a part of f32
+  }
+};
+
+}  // namespace detail
+
+/// Converts an array to one of another dtype with the same number of values and columns; both may be strided.
+/// With `Saturates`, values above the range of To become its largest number. Throws ShapeError.
+template <ScalarDtype To, bool Saturates = false, ScalarArray A>
+void convert_values(const A& from, View<To> to, Stream stream = current_stream()) {
+  const auto in = as_view(from);
+  if (in.elements() != to.elements() || in.columns() != to.columns())
+    throw ShapeError("cannot copy " + to_string(in.shape()) + " into " + to_string(to.shape()));
+  detail::map_arrays("convert_values", detail::Cast<To, Saturates>{}, to, stream, in);
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,73 @@
+// Rotary embeddings.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/cuda/position/rotate.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+template <class From>
+struct RotaryInput {
+  MapInput<From> x;
+  GlobalPointer<const f32> cos, sin;
+  std::int64_t cos_stride, sin_stride, tokens, width;
+};
+
+// Bytes moved: each value read once and written once, the minimum; a token's cosines and sines come from the
+// nearest cache for all heads but its first. Rows of the map are (row, head) pairs: a run never leaves a
+// head.
+template <int Count, bool Saturates, class From, class To>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void rotary_kernel(MapOutput<To> out,
+                                                                             RotaryInput<From> in,
+                                                                             std::int64_t heads) {
+  const MapPlace<Count> place = map_place<Count>(out);
+  const auto [row, head] = divide_index(place.row, heads);
+  const std::int64_t token = divide_index(row, in.tokens).rest;
+  PRECAST_UNROLL
+  for (int run = 0; run < map_tile.runs; ++run) {
+    const int present = place.present(run);
+    const std::int64_t column = place.column(run), in_row = head * in.width + column;
+    if (present == 0) continue;
+    const auto x = load_f32<Count>(in.x.data + in.x.row_offset(row) + in_row, present, place.aligned);
+    const auto cos = load_run<Count>(in.cos + token * in.cos_stride + column, present, place.aligned);
+    const auto sin = load_run<Count>(in.sin + token * in.sin_stride + column, present, place.aligned);
+    store_rounded<Saturates>(out.data + row * out.row_stride + in_row, rotated(x, cos, sin), present,
+                             place.aligned);
+  }
+}
+
+}  // namespace detail
+
+/// Turns pairs: x [B, S, H * D], cos and sin [S, D], D even.
+template <class Types, class From>
+void rotary(View<const From> x, View<const f32> cos, View<const f32> sin, View<typename Types::result> out,
+            Stream stream = current_stream()) {
+  using To = typename Types::result;
+  constexpr int count = values_at_once<From, To>, of_table = std::min(count, 4);
+  if (x.elements() == 0) return;
+  const std::int64_t width = cos.columns(), heads = x.columns() / width;
+  const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
+                       (heads == 1 || width % count == 0) && rows_are_aligned<of_table>(cos) &&
+                       rows_are_aligned<of_table>(sin);
+  const detail::MapOutput<To> output{
+      pointer_to(out), out.row_stride(), x.rows() * heads, width, plan_map(x.rows() * heads, width, count),
+      aligned};
+  const detail::RotaryInput<From> input{detail::map_input(x),
+                                        pointer_to(cos),
+                                        pointer_to(sin),
+                                        cos.row_stride(),
+                                        sin.row_stride(),
+                                        cos.rows(),
+                                        width};
+  launch("rotary", detail::rotary_kernel<count, Types::saturate, From, To>,
+         {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input, heads);
+}
+
+}  // namespace precast::cuda

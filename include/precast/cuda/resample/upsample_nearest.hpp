@@ -1,0 +1,62 @@
+// Nearest-neighbour enlargement of NHWC images.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/pointwise/convert_values.hpp>
+#include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+// Bytes moved: each value read once and written factor^2 times, the minimum: the thread that has read a run
+// writes all of its copies. `in` describes the rows, columns and plan of what is read.
+template <int Count, bool Saturates, class From, class To>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void upsample_nearest_kernel(
+    MapOutput<const From> in, GlobalPointer<To> out, std::int64_t out_stride, std::int64_t width,
+    std::int64_t factor) {
+  const MapPlace<Count> place = map_place<Count>(in);
+  const auto [line, pixel] = divide_index(place.row, width);
+  const std::int64_t first_row =
+      line * factor * width * factor + pixel * planted<"pixels side by side">(factor, std::int64_t{1});
+  PRECAST_UNROLL
+  for (int run = 0; run < map_tile.runs; ++run) {
+    const int present = place.present(run);
+    const std::int64_t column = place.column(run);
+    if (present == 0) continue;
+    const auto x = load_run<Count>(in.data + place.row * in.row_stride + column, present, place.aligned);
+    Run<To, Count> y;
+    PRECAST_UNROLL
+    for (int i = 0; i < Count; ++i) y[i] = Cast<To, Saturates>{}(x[i]);
+    for (std::int64_t down = 0; down < factor; ++down)
+      for (std::int64_t across = 0; across < factor; ++across)
+        store_run(out + (first_row + down * width * factor + across) * out_stride + column, y, present,
+                  place.aligned);
+  }
+}
+
+}  // namespace detail
+
+/// Each pixel becomes factor x factor pixels: x [B, H, W, C] -> out [B, factor H, factor W, C].
+template <class Types, class From>
+void upsample_nearest(View<const From> x, std::int64_t factor, View<typename Types::result> out,
+                      Stream stream = current_stream()) {
+  using To = typename Types::result;
+  constexpr int count = values_at_once<From, To>;
+  if (x.elements() == 0) return;
+  const detail::MapOutput<const From> input{pointer_to(x),
+                                            x.row_stride(),
+                                            x.rows(),
+                                            x.columns(),
+                                            plan_map(x.rows(), x.columns(), count),
+                                            rows_are_aligned<count>(x) && rows_are_aligned<count>(out)};
+  launch("upsample_nearest", detail::upsample_nearest_kernel<count, Types::saturate, From, To>,
+         {{static_cast<int>(input.plan.blocks), 1, 1}, map_tile.threads}, stream, input, pointer_to(out),
+         out.row_stride(), x.shape()[2], factor);
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,61 @@
+// Softmax of rows in f32.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/norm/row.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+template <class From, class To>
+struct SoftmaxArguments {
+  GlobalPointer<const From> x;
+  GlobalPointer<To> out;
+  bool aligned;
+  std::int64_t x_stride, out_stride, rows, columns;
+};
+
+// Bytes moved: each value read once and written once, the minimum, up to 8192 columns (f32 result); longer
+// rows are read three times, the second and third time from the second-level cache while it holds them.
+template <int Tile, int Count, bool Saturates, class From, class To>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
+                                     1) void softmax_kernel(SoftmaxArguments<From, To> a) {
+  const auto [r, lane] = row_place<row_tiles[Tile]>();
+  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride, r < a.rows ? a.columns : 0, lane,
+                                              a.aligned);
+  const f32 largest = planted<"largest not subtracted">(row.template largest<struct Largest>(), 0.0f);
+  const auto term = [largest](f32 x) { return exponential(x - largest); };
+  const f32 inverse = 1.0f / row.template sum<struct Terms>(term);
+  row.for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
+    Run<f32, Count> y;
+    PRECAST_UNROLL
+    for (int i = 0; i < Count; ++i) y[i] = term(x[i]) * inverse;
+    store_rounded<Saturates>(a.out + r * a.out_stride + first, y, present, a.aligned);
+  });
+}
+
+}  // namespace detail
+
+/// The softmax of each row. A row that holds +inf or NaN, or nothing but -inf, gives NaN.
+template <class Types, class From>
+void softmax(View<const From> x, View<typename Types::result> out, Stream stream = current_stream()) {
+  using To = typename Types::result;
+  constexpr int count = values_at_once<From, To>;
+  if (x.elements() == 0) return;
+  const detail::SoftmaxArguments<From, To> arguments{
+      pointer_to(x),  pointer_to(out),  rows_are_aligned<count>(x) && rows_are_aligned<count>(out),
+      x.row_stride(), out.row_stride(), x.rows(),
+      x.columns()};
+  visit_row_tile(x.columns(), count, [&](auto tile) {
+    launch("softmax", detail::softmax_kernel<tile, count, Types::saturate, From, To>,
+           {blocks_of_rows(row_tiles[tile], x.rows()), row_tiles[tile].threads}, stream, arguments);
+  });
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,39 @@
+// MapTile: how the threads of pointwise kernels share out rows.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace precast::cuda {
+
+/// Threads of a block, and runs of values that each takes. Two runs of 16 bytes for each of the 1536 to 2048
+/// threads of a multiprocessor are the 40 KB under way that memory needs to be busy, on every architecture.
+struct MapTile {
+  int threads = 256;
+  int runs = 2;
+};
+inline constexpr MapTile map_tile{};
+
+/// How a grid covers rows: `lanes` threads (a power of two) work beside each other in a row, so that a block
+/// takes several short rows or a part of a long one.
+struct MapPlan {
+  int lanes = 1;
+  std::int64_t blocks_per_row = 1;
+  std::int64_t blocks = 0;
+
+  constexpr int rows_per_block() const { return map_tile.threads / lanes; }
+};
+
+constexpr MapPlan plan_map(std::int64_t rows, std::int64_t columns, int values_of_run) {
+  const std::int64_t values = static_cast<std::int64_t>(values_of_run) * map_tile.runs;
+  const std::int64_t threads_of_row = (columns + values - 1) / values;
+  MapPlan plan;
+  plan.lanes = threads_of_row >= map_tile.threads
+                   ? map_tile.threads
+                   : static_cast<int>(std::bit_ceil(static_cast<std::uint32_t>(threads_of_row)));
+  plan.blocks_per_row = (threads_of_row + plan.lanes - 1) / plan.lanes;
+  plan.blocks = (rows + plan.rows_per_block() - 1) / plan.rows_per_block() * plan.blocks_per_row;
+  return plan;
+}
+
+}  // namespace precast::cuda
