@@ -50,11 +50,13 @@ struct LaunchRecord {
 /// Whether ThreadSanitizer watches this program: it stops a run that silences a barrier.
 bool watched_for_races();
 
-/// While one lives, launches of this thread run by its options and report to it. Sessions nest; without one
-/// the default options hold.
+/// While one lives, launches of this thread run by its options and report to it, and to the sessions around
+/// it. Without a session the default options hold.
 class Session {
  public:
-  explicit Session(Options options = {});
+  /// Runs as the session around it does.
+  Session();
+  explicit Session(Options options);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -211,7 +211,8 @@ TEST_CASE("what a kernel throws leaves launch(), and the other threads are unwou
 
 TEST_CASE("sizes that no device starts, and calls outside of a kernel") {
   const auto nothing = +[] {};
-  CHECK_THROWS_AS(launch("n", nothing, {{0}, 32}, {}), simt::BadLaunch);
+  CHECK_NOTHROW(launch("n", nothing, {{0}, 32}, {}));
+  CHECK_THROWS_AS(launch("n", nothing, {{-1}, 32}, {}), simt::BadLaunch);
   CHECK_THROWS_AS(launch("n", nothing, {{1, 65536}, 32}, {}), simt::BadLaunch);
   CHECK_THROWS_AS(launch("n", nothing, {{}, 1025}, {}), simt::BadLaunch);
   CHECK_THROWS_AS(launch("n", nothing, {{}, 32, 228 << 10}, {}), simt::BadLaunch);

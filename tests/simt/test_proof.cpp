@@ -96,6 +96,23 @@ TEST_CASE("a proof ends with the alarms of a kernel that is wrong") {
              Catch::Matchers::Contains("seed 1, copies late: kernel wrong, block (0, 0, 0)"));
 }
 
+TEST_CASE("a proof of nothing is an alarm") {
+  CHECK(simt::prove([] { return true; }, {1, 1}).alarms.at(0) == "the test launches no kernel");
+}
+
+TEST_CASE("a session within another one runs as that one does, and reports to both") {
+  const simt::Session outer({.seed = 7, .copies = simt::Copies::early});
+  {
+    const simt::Session inner;
+    CHECK(inner.options().seed == 7);
+    CHECK(sums_are_right());
+    CHECK(inner.sites().size() == 5);
+  }
+  CHECK(outer.sites().size() == 5);
+  CHECK(outer.faults().size() == 1);
+  CHECK(outer.launches().size() == 1);
+}
+
 TEST_CASE("a table that is not what a run found is told, and written when asked for") {
   if (simt::watched_for_races()) return;
   const precast::testing::TemporaryFolder folder;

@@ -126,7 +126,7 @@ class Machine {
   const char* planted_ = nullptr;
 
   Fiber launcher_;
-  std::deque<Thread> threads_;  // a pool: as many as the largest block had
+  std::vector<Thread> threads_;  // a pool: as many as the largest block had
   std::vector<Warp> warps_;
   std::array<Barrier, 16> barriers_{};
   SharedMemory shared_;

@@ -112,6 +112,7 @@ Proof prove(const std::function<bool()>& test, const Effort& effort) {
       const auto failure = failure_of(test);
       ++proof.clean_runs;
       seen.add(session);
+      if (session.launches().empty()) proof.alarms.push_back("the test launches no kernel");
       if (failure)
         proof.alarms.push_back("seed " + std::to_string(seed) + ", copies " + name_of(landing) + ": " +
                                failure->details);

@@ -9,6 +9,7 @@ namespace {
 thread_local constinit Session* current = nullptr;
 }
 
+Session::Session() : Session(current ? current->options_ : Options{}) {}
 Session::Session(Options options) : options_(std::move(options)), outer_(current) { current = this; }
 Session::~Session() { current = outer_; }
 
@@ -26,10 +27,11 @@ void add_new(std::vector<T>& to, const std::vector<T>& from) {
 
 void Recorder::add(const LaunchRecord& launch, const std::vector<KernelSite>& sites,
                    const std::vector<KernelFault>& faults) {
-  if (!current) return;
-  current->launches_.push_back(launch);
-  add_new(current->sites_, sites);
-  add_new(current->faults_, faults);
+  for (Session* session = current; session; session = session->outer_) {
+    session->launches_.push_back(launch);
+    add_new(session->sites_, sites);
+    add_new(session->faults_, faults);
+  }
 }
 
 const char* name_of(Kind kind) {

@@ -22,6 +22,9 @@ struct LaunchShape {
   GridIndex blocks;
   int threads = 0;
   std::size_t shared_bytes = 0;
+
+  /// Whether there is nothing to start.
+  bool empty() const { return blocks.x == 0 || blocks.y == 0 || blocks.z == 0; }
 };
 
 #if PRECAST_ON_DEVICE
@@ -29,7 +32,7 @@ struct LaunchShape {
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
             const Arguments&... arguments) {
-  if (shape.blocks.x == 0 || shape.blocks.y == 0 || shape.blocks.z == 0) return;
+  if (shape.empty()) return;
   constexpr std::size_t without_asking = 48 << 10;
   const std::string doing = std::string("start the kernel ") + name;
   if (shape.shared_bytes > without_asking)
@@ -48,7 +51,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& 
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream,
             const Arguments&... arguments) {
-  if (shape.blocks.x == 0 || shape.blocks.y == 0 || shape.blocks.z == 0) return;
+  if (shape.empty()) return;
   const simt::Grid grid{{shape.blocks.x, shape.blocks.y, shape.blocks.z}, shape.threads, shape.shared_bytes};
   const simt::DeviceAccess access;
   simt::launch(name, grid, [&] { kernel(Parameters(arguments)...); });
