@@ -99,7 +99,7 @@ TEMPLATE_LIST_TEST_CASE("linear is right for any number of rows, whichever kerne
       // As the watch hook computes it once more, from the same weight.
       Tensor<f32> in_f32({rows, features});
       host::matmul_transposed<InF32>(View<const typename Types::result>(x), packed.weight(),
-                                     host::Epilogue{packed.bias(), Activate::none}, in_f32.view());
+                                     Epilogue{packed.bias(), Activate::none}, in_f32.view());
       REQUIRE(expected_sums<InF32>(x, weight, bias).outside(in_f32) == "");
     }
   }

@@ -18,16 +18,10 @@
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/rounded_sums.hpp>
 #include <precast/host/vector_math.hpp>
-#include <precast/problem/activate.hpp>
+#include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {
-
-/// What happens to a sum of products before it is stored: a bias in f32 (empty: none), then an activation.
-struct Epilogue {
-  std::span<const f32> bias;
-  Activate activate = Activate::none;
-};
 
 namespace detail {
 

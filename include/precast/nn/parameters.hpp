@@ -16,6 +16,7 @@
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/nn/parameter_source.hpp>
+#include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::nn::inline PRECAST_BACKEND {
@@ -108,11 +109,7 @@ HostTensor<T> load_host_tensor(const Parameters& place, const Shape& shape) {
 /// Loads a whole parameter of the given shape as T, for ops to read.
 template <ScalarDtype T>
 Tensor<T> load_tensor(const Parameters& place, const Shape& shape) {
-  HostTensor<T> read = load_host_tensor<T>(place, shape);
-  if constexpr (std::is_same_v<HostTensor<T>, Tensor<T>>)
-    return read;
-  else
-    return Tensor<T>(shape, read.values());
+  return arrived(load_host_tensor<T>(place, shape));
 }
 
 }  // namespace precast::nn::inline PRECAST_BACKEND

@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include <precast/backend/attention.hpp>
 #include <precast/backend/backend.hpp>
-#include <precast/host/flash_attention.hpp>
-#include <precast/host/plain_attention.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {
@@ -57,11 +56,11 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
         using Types = decltype(types);
         if (to.elements() == 0) return;
         if constexpr (P::flash)
-          host::flash_attention<Types>(problem, as_view(q), as_view(k), as_view(v), to);
+          backend::flash_attention<Types>(problem, as_view(q), as_view(k), as_view(v), to);
         else
-          host::plain_attention<Types>(problem, as_view(q), as_view(k), as_view(v), to);
+          backend::plain_attention<Types>(problem, as_view(q), as_view(k), as_view(v), to);
       },
-      [&] { return static_cast<double>(host::largest_score(problem, as_view(q), as_view(k))); });
+      [&] { return static_cast<double>(backend::largest_score(problem, as_view(q), as_view(k))); });
 }
 
 /// The same into a new tensor.

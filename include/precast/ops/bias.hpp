@@ -10,6 +10,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
+#include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::detail::inline PRECAST_BACKEND {
@@ -22,9 +23,9 @@ Tensor<f32> bias_in_f32(std::span<const Storage> bias, std::int64_t features) {
   if (count != 0 && count != features)
     throw ShapeError("a bias of " + std::to_string(count) + " does not fit a weight of " +
                      std::to_string(features) + " output features");
-  Tensor<f32> wide(Shape{count});
+  HostTensor<f32> wide(Shape{count});
   host::convert_row<f32>(bias, wide.values());
-  return wide;
+  return arrived(std::move(wide));
 }
 
 }  // namespace precast::detail::inline PRECAST_BACKEND

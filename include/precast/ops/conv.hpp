@@ -8,8 +8,7 @@
 #include <type_traits>
 
 #include <precast/backend/backend.hpp>
-#include <precast/host/conv.hpp>
-#include <precast/host/packed_weight.hpp>
+#include <precast/backend/conv.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
@@ -39,7 +38,7 @@ class ConvWeight {
   static_assert(ScalarDtype<Storage>, "ConvWeight: Storage<T> needs a scalar dtype on the host backend.");
 
   /// How many rows `fill` is asked for at a time.
-  static constexpr std::int64_t rows_per_fill = host::widest_panel;
+  static constexpr std::int64_t rows_per_fill = backend::widest_panel;
 
   /// Calls `fill(first_row, View<Storage> rows)` for one group of output channels after another: each row is
   /// [in_channels, kernel_height, kernel_width]. `bias` may be empty. Throws ShapeError for sizes below 1, or
@@ -54,7 +53,7 @@ class ConvWeight {
           weight_(memory_for({out_channels, kernel_height, kernel_width, in_channels})),
           bias_(detail::bias_in_f32(bias, out_channels)) {
       const std::int64_t taps = kernel_height * kernel_width, columns = taps * in_channels;
-      Tensor<Storage> rows(Shape{std::min(rows_per_fill, out_channels), columns}), pixels(rows.shape());
+      HostTensor<Storage> rows(Shape{std::min(rows_per_fill, out_channels), columns}), pixels(rows.shape());
       for (std::int64_t first = 0; first < out_channels; first += rows_per_fill) {
         const std::int64_t count = std::min(rows_per_fill, out_channels - first);
         fill(first, rows.view().rows_between(0, count));
@@ -81,9 +80,9 @@ class ConvWeight {
     std::int64_t kernel_height() const { return kernel_height_; }
     std::int64_t kernel_width() const { return kernel_width_; }
     /// [out_channels, kernel_height * kernel_width * in_channels].
-    const host::PackedWeight<Storage>& weight() const { return weight_; }
-    /// In f32, exactly; empty where the layer has none.
-    std::span<const f32> bias() const { return bias_.values(); }
+    const backend::PackedWeight<Storage>& weight() const { return weight_; }
+    /// In f32, exactly, in the backend's memory; empty where the layer has none.
+    std::span<const f32> bias() const { return {bias_.data(), static_cast<std::size_t>(bias_.elements())}; }
     std::int64_t bytes() const { return weight_.bytes() + bytes_for<f32>(bias_.elements()); }
 
    private:
@@ -92,16 +91,16 @@ class ConvWeight {
         throw ShapeError("a convolution's weight has four dimensions, not " + to_string(shape));
       return shape;
     }
-    static host::PackedWeight<Storage> memory_for(const Shape& shape) {
+    static backend::PackedWeight<Storage> memory_for(const Shape& shape) {
       if (shape.elements() == 0)
         throw ShapeError("a convolution's weight of shape " + to_string(shape) + " is empty");
-      using Packed = host::PackedWeight<Storage>;
+      using Packed = backend::PackedWeight<Storage>;
       return Packed(shape[0], shape[1] * shape[2] * shape[3],
                     Packed::template columns_at_once_for<precisions<P, Conv>>());
     }
 
     std::int64_t in_channels_, kernel_height_, kernel_width_;
-    host::PackedWeight<Storage> weight_;
+    backend::PackedWeight<Storage> weight_;
     Tensor<f32> bias_;
 };
 
@@ -153,7 +152,7 @@ Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight
   return detail::run_op<Conv, precisions<P, Conv>>(
       "conv2d", Shape{sizes.batch, sizes.out_height, sizes.out_width, weight.out_channels()},
       [&]<class Types>(Types, auto out) {
-        host::conv<Types>(in, weight.weight(), sizes, host::Epilogue{weight.bias(), activate}, out);
+        backend::conv<Types>(in, weight.weight(), sizes, Epilogue{weight.bias(), activate}, out);
       });
 }
 

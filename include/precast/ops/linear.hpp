@@ -7,8 +7,7 @@
 #include <type_traits>
 
 #include <precast/backend/backend.hpp>
-#include <precast/host/matmul.hpp>
-#include <precast/host/packed_weight.hpp>
+#include <precast/backend/matmul.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
@@ -28,7 +27,7 @@ class LinearWeight {
   static_assert(ScalarDtype<Storage>, "LinearWeight: Storage<T> needs a scalar dtype on the host backend.");
 
   /// How many rows `fill` is asked for at a time.
-  static constexpr std::int64_t rows_per_fill = host::widest_panel;
+  static constexpr std::int64_t rows_per_fill = backend::widest_panel;
 
   /// Calls `fill(first_row, View<Storage> rows)` for one group of rows after another, which writes them; each
   /// is packed before the next, so that a weight that is being loaded is never in memory twice. `bias` may be
@@ -37,7 +36,7 @@ class LinearWeight {
     requires std::is_invocable_v<Fill&, std::int64_t, View<Storage>> LinearWeight(
         std::int64_t out_features, std::int64_t in_features, Fill&& fill, std::span<const Storage> bias = {})
         : weight_(memory_for({out_features, in_features})), bias_(detail::bias_in_f32(bias, out_features)) {
-      Tensor<Storage> rows(Shape{std::min(rows_per_fill, out_features), in_features});
+      HostTensor<Storage> rows(Shape{std::min(rows_per_fill, out_features), in_features});
       for (std::int64_t first = 0; first < out_features; first += rows_per_fill) {
         const View<Storage> group =
             rows.view().rows_between(0, std::min(rows_per_fill, out_features - first));
@@ -57,20 +56,20 @@ class LinearWeight {
 
     std::int64_t out_features() const { return weight_.features(); }
     std::int64_t in_features() const { return weight_.columns(); }
-    const host::PackedWeight<Storage>& weight() const { return weight_; }
-    /// In f32, exactly; empty where the layer has none.
-    std::span<const f32> bias() const { return bias_.values(); }
+    const backend::PackedWeight<Storage>& weight() const { return weight_; }
+    /// In f32, exactly, in the backend's memory; empty where the layer has none.
+    std::span<const f32> bias() const { return {bias_.data(), static_cast<std::size_t>(bias_.elements())}; }
     std::int64_t bytes() const { return weight_.bytes() + bytes_for<f32>(bias_.elements()); }
 
    private:
-    static host::PackedWeight<Storage> memory_for(const Shape& shape) {
+    static backend::PackedWeight<Storage> memory_for(const Shape& shape) {
       if (shape.elements() == 0)
         throw ShapeError("a linear weight of shape " + to_string(shape) + " is empty");
-      using Packed = host::PackedWeight<Storage>;
+      using Packed = backend::PackedWeight<Storage>;
       return Packed(shape[0], shape[1], Packed::template columns_at_once_for<precisions<P, Matmul>>());
     }
 
-    host::PackedWeight<Storage> weight_;
+    backend::PackedWeight<Storage> weight_;
     Tensor<f32> bias_;
 };
 
@@ -89,7 +88,7 @@ void linear_into(const X& x, const LinearWeight<P>& weight, View<typename precis
     detail::shapes_do_not_fit("linear", in.shape().with_back(weight.out_features()), out.shape(),
                               "are the result and where it should go");
   detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", out, [&]<class Types>(Types, auto to) {
-    host::matmul_transposed<Types>(in, weight.weight(), host::Epilogue{weight.bias(), activate}, to);
+    backend::matmul_transposed<Types>(in, weight.weight(), Epilogue{weight.bias(), activate}, to);
   });
 }
 

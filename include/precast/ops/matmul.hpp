@@ -5,8 +5,7 @@
 #include <cstdint>
 
 #include <precast/backend/backend.hpp>
-#include <precast/host/matmul.hpp>
-#include <precast/host/packed_weight.hpp>
+#include <precast/backend/matmul.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/as_view.hpp>
@@ -36,12 +35,12 @@ Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, con
     detail::shapes_do_not_fit("matmul_transposed", left.shape(), right.shape(),
                               "are not [..., M, K] and [N, K]");
   using Right = value_type_of<B>;
-  using Packed = host::PackedWeight<Right>;
+  using Packed = backend::PackedWeight<Right>;
   const Packed packed(
       right, Packed::template columns_at_once_for<detail::with_storage<precisions<P, Matmul>, Right>>());
   return detail::run_op<Matmul, precisions<P, Matmul>>(
       "matmul", left.shape().with_back(right.rows()), [&]<class Types>(Types, auto out) {
-        host::matmul_transposed<detail::with_storage<Types, Right>>(left, packed, host::Epilogue{}, out);
+        backend::matmul_transposed<detail::with_storage<Types, Right>>(left, packed, Epilogue{}, out);
       });
 }
 
@@ -54,13 +53,7 @@ Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
   if (right.shape().rank() != 2 || left.columns() != right.rows() || left.columns() == 0)
     detail::shapes_do_not_fit("matmul", left.shape(), right.shape(), "are not [..., M, K] and [K, N]");
   Tensor<value_type_of<B>> turned(Shape{right.columns(), right.rows()});
-  constexpr std::int64_t rows_per_task = 32;
-  host::parallel_for((turned.rows() + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
-    const std::int64_t first = task * rows_per_task, end = std::min(turned.rows(), first + rows_per_task);
-    for (std::int64_t k = 0; k < right.rows(); ++k)
-      for (std::int64_t n = first; n < end; ++n)
-        turned.data()[n * right.rows() + k] = right.row(k)[static_cast<std::size_t>(n)];
-  });
+  backend::transpose(right, turned.view());
   return matmul_transposed<P>(left, turned);
 }
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/convert.hpp>
 #include <precast/error.hpp>
-#include <precast/host/convert.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/as_view.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -50,7 +50,7 @@ Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape,
 template <ScalarArray W>
 Tensor<f32> in_f32(const W& values) {
   Tensor<f32> wide(values.shape());
-  host::convert_values(values, wide.view());
+  backend::convert_values(values, wide.view());
   return wide;
 }
 

@@ -30,4 +30,13 @@ class Arrived {
   View<const T> view_;
 };
 
+/// A tensor of the host's in the memory that ops read: the same tensor where that is the host's.
+template <ScalarDtype T>
+Tensor<T> arrived(HostTensor<T> tensor) {
+  if constexpr (backend::Memory::on_host)
+    return tensor;
+  else
+    return Tensor<T>(tensor.shape(), tensor.values());
+}
+
 }  // namespace precast::inline PRECAST_BACKEND

@@ -1,0 +1,11 @@
+// Convolution, on this translation unit's backend.
+#pragma once
+
+#include <precast/backend/backend.hpp>
+
+#if PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/kernels.hpp>
+#else
+#include <precast/host/conv.hpp>
+#include <precast/host/packed_weight.hpp>
+#endif
