@@ -24,7 +24,7 @@ int thread_index() { return machine().thread().index; }
 int threads_in_block() { return machine().grid().threads; }
 std::array<int, 3> block_index() { return machine().block(); }
 std::array<int, 3> grid_size() { return machine().grid().blocks; }
-bool is_planted(const char* name) { return machine().has_fault(name); }
+bool detail::ask_whether_planted(const char* name) { return machine().has_fault(name); }
 
 void sync_block(Site site) {
   auto& m = machine();

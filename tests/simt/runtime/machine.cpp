@@ -4,8 +4,11 @@
 #include <numeric>
 #include <stdexcept>
 
+#include <simt/fault.hpp>
 #include <simt/runtime/machine.hpp>
 #include <simt/runtime/recorder.hpp>
+
+thread_local constinit unsigned simt::detail::launch_number = 0;
 
 namespace simt::runtime {
 
@@ -78,6 +81,7 @@ void Machine::launch(const std::string& kernel, const Grid& grid, const std::fun
   }
 
   active = this;
+  ++detail::launch_number;
   struct End {
     Machine& machine;
     ~End() {

@@ -23,7 +23,7 @@ PRECAST_DEVICE T planted(T value, [[maybe_unused]] T wrong) {
 #if PRECAST_ON_DEVICE
   return value;
 #else
-  return simt::is_planted(Name.text) ? wrong : value;
+  return simt::is_planted<Name>() ? wrong : value;
 #endif
 }
 
