@@ -9,9 +9,9 @@
 
 #include <flux/transformer.hpp>
 #include <flux/transformer_blocks.hpp>
-#include <sampling/flow_match_euler.hpp>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/replay.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/widened.hpp>
 #include <precast/ops/norm.hpp>
@@ -79,11 +79,23 @@ class TransformerModel final : public Transformer {
     first.latents = latents;
     check(first);
     const Prepared prepared(*this, first);
+    Tensor<f32> state(latents.shape(), latents.values()), velocity(latents.shape()), time(Shape{1, 1});
+    const auto predict_into_velocity = [&] {
+      const Tensor<f32> predicted = predict(prepared, state, time);
+      backend::Memory::copy(velocity.data(), predicted.data(), bytes_of(velocity));
+    };
+    backend::Replay replay;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       before_step(static_cast<std::int64_t>(i));
-      const Tensor<f32> time = one_value(scaled_time(steps[i].timestep));
-      sampling::euler_step(latents, predict(prepared, latents, time), 0, steps[i].distance);
+      const f32 scaled = scaled_time(steps[i].timestep);
+      backend::Memory::copy_from_host(time.data(), &scaled, sizeof scaled);
+      if (watch::active())
+        predict_into_velocity();  // an observer looks at every op as it runs
+      else
+        replay(predict_into_velocity);
+      euler_step(state, velocity, steps[i].distance);
     }
+    backend::Memory::copy_to_host(latents.data(), state.data(), bytes_of(state));
   }
 
  private:
@@ -113,6 +125,9 @@ class TransformerModel final : public Transformer {
     RotaryTable rotary;
   };
 
+  static std::size_t bytes_of(const Tensor<f32>& tensor) {
+    return static_cast<std::size_t>(bytes_for<f32>(tensor.elements()));
+  }
   /// Times and guidances are embedded as thousandths.
   static f32 scaled_time(f32 value) { return value * 1000; }
   static Tensor<f32> one_value(f32 value) {

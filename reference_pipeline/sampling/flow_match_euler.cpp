@@ -137,17 +137,4 @@ Tensor<f32> scale_noise(View<const f32> sample, View<const f32> noise, f32 sigma
   return result;
 }
 
-void euler_step(View<f32> latents, View<const f32> velocity, f32 sigma, f32 sigma_next) {
-  check_same_shape(latents.shape(), velocity.shape(), "euler_step");
-  const f32 distance = sigma_next - sigma;
-  for (std::int64_t i = 0; i < latents.rows(); ++i) {
-    const auto state = latents.row(i);
-    const auto direction = velocity.row(i);
-    for (std::size_t j = 0; j < state.size(); ++j) {
-      const f32 change = distance * direction[j];
-      state[j] += change;
-    }
-  }
-}
-
 }  // namespace precast::sampling

@@ -1,4 +1,4 @@
-// Flow matching with Euler steps: the noise levels that Flux visits, and the step from one to the next.
+// Flow matching: the noise levels that Flux visits. From one to the next goes the op euler_step.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +54,5 @@ int img2img_start(int steps, double strength);
 /// noise * sigma + sample * (1 - sigma), where image to image starts. Throws ShapeError where the shapes
 /// differ.
 Tensor<f32> scale_noise(View<const f32> sample, View<const f32> noise, f32 sigma);
-
-/// latents += (sigma_next - sigma) * velocity. Throws ShapeError where the shapes differ.
-void euler_step(View<f32> latents, View<const f32> velocity, f32 sigma, f32 sigma_next);
 
 }  // namespace precast::sampling

@@ -7,7 +7,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <precast/host/vector_math.hpp>
+#include <precast/host/activate_row.hpp>
+#include <precast/problem/math.hpp>
 
 using namespace precast;
 
@@ -60,18 +61,18 @@ TEST_CASE("elementary functions are within 3 ulp", "[vector_math]") {
     CHECK(worst.ulp <= bound);
   };
   check(
-      "exp", 2, [](f32 x) { return host::exp(x); }, [](double x) { return std::exp(x); });
+      "exp", 2, [](f32 x) { return math::exp(x); }, [](double x) { return std::exp(x); });
   check(
-      "sigmoid", 3, [](f32 x) { return host::sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); });
+      "sigmoid", 3, [](f32 x) { return math::sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); });
   check(
-      "tanh", 3, [](f32 x) { return host::tanh(x); }, [](double x) { return std::tanh(x); });
+      "tanh", 3, [](f32 x) { return math::tanh(x); }, [](double x) { return std::tanh(x); });
   check(
-      "erf", 3, [](f32 x) { return host::erf(x); }, [](double x) { return std::erf(x); });
+      "erf", 3, [](f32 x) { return math::erf(x); }, [](double x) { return std::erf(x); });
   check(
-      "exp of a negative", 2, [](f32 x) { return host::exp_of_negative(-std::fabs(x)); },
+      "exp of a negative", 2, [](f32 x) { return math::exp_of_negative(-std::fabs(x)); },
       [](double x) { return std::fabs(x) > 86 ? 0.0 : std::exp(-std::fabs(x)); });
   check(
-      "erfc of a positive", 5, [](f32 x) { return host::erfc_of_positive(std::fabs(x)); },
+      "erfc of a positive", 5, [](f32 x) { return math::erfc_of_positive(std::fabs(x)); },
       [](double x) { return std::erfc(std::fabs(x)); });
 }
 
@@ -101,22 +102,22 @@ TEST_CASE("activations follow their definitions", "[vector_math]") {
 }
 
 TEST_CASE("infinities and NaN come out as limits and NaN", "[vector_math]") {
-  CHECK(host::exp(inf) == inf);
-  CHECK(host::exp(-inf) == 0);
-  CHECK(host::exp_of_negative(-inf) == 0);
-  CHECK(host::sigmoid(inf) == 1);
-  CHECK(host::sigmoid(-inf) == 0);
-  CHECK(host::tanh(inf) == 1);
-  CHECK(host::tanh(-inf) == -1);
-  CHECK(std::signbit(host::tanh(-0.0f)));
-  CHECK(host::erf(inf) == 1);
-  CHECK(host::erf(-inf) == -1);
+  CHECK(math::exp(inf) == inf);
+  CHECK(math::exp(-inf) == 0);
+  CHECK(math::exp_of_negative(-inf) == 0);
+  CHECK(math::sigmoid(inf) == 1);
+  CHECK(math::sigmoid(-inf) == 0);
+  CHECK(math::tanh(inf) == 1);
+  CHECK(math::tanh(-inf) == -1);
+  CHECK(std::signbit(math::tanh(-0.0f)));
+  CHECK(math::erf(inf) == 1);
+  CHECK(math::erf(-inf) == -1);
   CHECK(host::gelu_tanh(inf) == inf);
   CHECK(host::silu(inf) == inf);
   CHECK(host::relu(-inf) == 0);
   for (const f32 value :
-       {host::exp(not_a_number), host::exp_of_negative(not_a_number), host::sigmoid(not_a_number),
-        host::tanh(not_a_number), host::erf(not_a_number), host::erfc_of_positive(not_a_number)})
+       {math::exp(not_a_number), math::exp_of_negative(not_a_number), math::sigmoid(not_a_number),
+        math::tanh(not_a_number), math::erf(not_a_number), math::erfc_of_positive(not_a_number)})
     CHECK(std::isnan(value));
   for (const Activate activation : {Activate::none, Activate::gelu_tanh, Activate::gelu_erf,
                                     Activate::quick_gelu, Activate::silu, Activate::relu}) {

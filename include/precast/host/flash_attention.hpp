@@ -10,7 +10,7 @@
 #include <span>
 
 #include <precast/host/attention_tiles.hpp>
-#include <precast/host/vector_math.hpp>
+#include <precast/problem/math.hpp>
 
 namespace precast::host {
 
@@ -87,8 +87,8 @@ class FlashTile {
     const f32 maximum = std::max(maxima_[i], largest_lane(best) * scale);
     const f32 base = maximum == none ? 0.0f : maximum;
     for (std::int64_t j = 0; j < keys_per_block; ++j)
-      scores[j] = exp_of_negative(std::fma(scores[j], scale, -base));
-    factors_[i] = exp_of_negative(maxima_[i] - base);
+      scores[j] = math::exp_of_negative(std::fma(scores[j], scale, -base));
+    factors_[i] = math::exp_of_negative(maxima_[i] - base);
     maxima_[i] = maximum;
     f32* sums = sums_.data() + i * Lanes::width;
     Lanes sum = Lanes::load(sums) * Lanes::broadcast(factors_[i]);

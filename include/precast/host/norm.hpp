@@ -9,7 +9,6 @@
 
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/host/vector_math.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>

@@ -6,25 +6,45 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/problem/broadcast.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {
 
-/// A piece of a row, as f32, that one call of a pointwise loop works on.
-struct Piece {
-  std::int64_t row = 0;
-  std::int64_t first = 0;  ///< its first column
-};
-
 namespace detail {
 
+template <class F, class... In>
+void apply_row(const F& function, std::span<f32> out, const In*... in) {
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = function(in[i]...);
+}
+
+/// Where an input's values for a row of the result are.
+template <class T>
+const T* row_of(const View<const T>& in, std::int64_t row) {
+  return in.data() + row * in.row_stride();
+}
+template <class T>
+const std::remove_const_t<T>* row_of(const RowBroadcast<T>& in, std::int64_t row) {
+  return in.values.data() + row / in.rows_each % in.values.rows() * in.values.row_stride();
+}
+
+template <class T>
+bool is_one_run(const View<const T>& in) {
+  return in.contiguous();
+}
+template <class T>
+bool is_one_run(const RowBroadcast<T>&) {
+  return false;
+}
+
 template <bool Saturates, class T, class F, std::size_t... I, class... In>
-void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, F&& f, std::index_sequence<I...>,
-                In... in) {
+void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, const F& function,
+                std::index_sequence<I...>, const In&... in) {
   const std::int64_t chunk = std::min(columns, values_per_chunk);
   const std::int64_t chunks = (columns + chunk - 1) / chunk;
   // A task takes several rows where rows are short, and several chunks where they are not.
@@ -42,10 +62,10 @@ void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, F&& f, std
         const auto count = static_cast<std::size_t>(std::min(chunk, right - first));
         const std::span<T> stored(out.data() + r * out.row_stride() + first, count);
         const std::span<f32> computed = row_to_compute(stored, scratch[sizeof...(In)].data());
-        f(Piece{r, first}, computed,
-          row_in_f32(std::span<const typename In::value_type>(in.data() + r * in.row_stride() + first, count),
-                     scratch[I].data())
-              .data()...);
+        apply_row(function, computed,
+                  row_in_f32(std::span<const typename In::value_type>(row_of(in, r) + first, count),
+                             scratch[I].data())
+                      .data()...);
         store_row<Saturates>(std::span<const f32>(computed), stored);
       }
     }
@@ -54,21 +74,14 @@ void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, F&& f, std
 
 }  // namespace detail
 
-/// Calls `f(Piece, std::span<f32> out, const f32* in...)` for pieces of every row of `out` and the same
-/// places of the inputs, which have out's rows and columns, and stores what f wrote, rounded once.
+/// out = function(in...), value by value in f32, rounded once. `function` is one of problem/elementwise.hpp.
+/// Inputs are View<const T> with out's rows and columns, or RowBroadcast with its columns; one that is out
+/// itself is overwritten.
 template <bool Saturates, class T, class F, class... In>
-void map_rows(View<T> out, F&& f, In... in) {
+void map_values(View<T> out, const F& function, const In&... in) {
   if (out.elements() == 0) return;
-  detail::map_pieces<Saturates>(out, out.rows(), out.columns(), f, std::index_sequence_for<In...>{}, in...);
-}
-
-/// The same for an `f(std::span<f32> out, const f32* in...)` that does not care which row it is in.
-template <bool Saturates, class T, class F, class... In>
-void map_values(View<T> out, F&& f, In... in) {
-  if (out.elements() == 0) return;
-  const auto call = [&](Piece, std::span<f32> computed, const auto*... row) { f(computed, row...); };
-  const bool whole = out.contiguous() && (in.contiguous() && ...);
-  detail::map_pieces<Saturates>(out, whole ? 1 : out.rows(), whole ? out.elements() : out.columns(), call,
+  const bool whole = out.contiguous() && (detail::is_one_run(in) && ...);
+  detail::map_pieces<Saturates>(out, whole ? 1 : out.rows(), whole ? out.elements() : out.columns(), function,
                                 std::index_sequence_for<In...>{}, in...);
 }
 

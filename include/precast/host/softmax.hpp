@@ -6,7 +6,7 @@
 #include <span>
 
 #include <precast/host/norm.hpp>
-#include <precast/host/vector_math.hpp>
+#include <precast/problem/math.hpp>
 
 namespace precast::host {
 
@@ -37,7 +37,7 @@ inline void softmax_row(std::span<const f32> in, std::span<f32> out, bool masked
       return;
     }
   }
-  for (std::size_t i = 0; i < in.size(); ++i) out[i] = exp_of_negative(in[i] - largest);
+  for (std::size_t i = 0; i < in.size(); ++i) out[i] = math::exp_of_negative(in[i] - largest);
   const f32* terms = out.data();
   const f32 inverse =
       1.0f / sum_of(static_cast<std::int64_t>(out.size()), [terms](std::int64_t i) { return terms[i]; });

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <precast/backend/backend.hpp>
-#include <precast/host/convert.hpp>
+#include <precast/ops/run_op.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -17,18 +17,14 @@ Tensor<f32> widened(Tensor<T> tensor) {
   if constexpr (std::is_same_v<T, f32>) {
     return tensor;
   } else {
-    Tensor<f32> wide(tensor.shape());
-    host::convert_values(tensor, wide.view());
-    return wide;
+    return precast::detail::in_f32(tensor);
   }
 }
 
 /// The same values in f32, copied out of a view.
 template <class T>
 Tensor<f32> widened(const View<T>& view) {
-  Tensor<f32> wide(view.shape());
-  host::convert_values(view, wide.view());
-  return wide;
+  return precast::detail::in_f32(view);
 }
 
 }  // namespace precast::nn::inline PRECAST_BACKEND

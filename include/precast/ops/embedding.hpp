@@ -6,8 +6,8 @@
 #include <string>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/gather.hpp>
 #include <precast/error.hpp>
-#include <precast/host/convert.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {
@@ -28,11 +28,7 @@ auto embedding(const T& table, std::span<const std::int32_t> ids) {
                        " rows: the tokenizer does not belong to this model");
   const Shape shape{static_cast<std::int64_t>(ids.size()), columns};
   return detail::run_op<Pointwise, precisions<P, Pointwise>>("embedding", shape, [&](auto types, auto out) {
-    using Types = decltype(types);
-    const auto rows = as_view(table);
-    for (std::int64_t i = 0; i < out.rows(); ++i)
-      host::convert_row<typename Types::result, Types::saturate>(rows.row(ids[static_cast<std::size_t>(i)]),
-                                                                 out.row(i));
+    backend::embedding<decltype(types)>(as_view(table), ids, out);
   });
 }
 

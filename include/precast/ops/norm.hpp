@@ -5,9 +5,8 @@
 #include <string>
 
 #include <precast/backend/backend.hpp>
-#include <precast/host/group_norm.hpp>
-#include <precast/host/norm.hpp>
-#include <precast/host/row_map.hpp>
+#include <precast/backend/norm.hpp>
+#include <precast/backend/pointwise.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/activate.hpp>
@@ -32,7 +31,7 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P, ScalarArray X>
 auto layer_norm(const X& x, double eps) {
   return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
-    host::layer_norm<decltype(types)>(as_view(x), {}, static_cast<f32>(eps), out);
+    backend::layer_norm<decltype(types)>(as_view(x), {}, static_cast<f32>(eps), out);
   });
 }
 
@@ -43,8 +42,8 @@ auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
   detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
   const Tensor<f32> scale = detail::in_f32(weight), shift = detail::in_f32(bias);
   return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
-    host::layer_norm<decltype(types)>(as_view(x), {scale.view(), shift.view(), 0}, static_cast<f32>(eps),
-                                      out);
+    backend::layer_norm<decltype(types)>(as_view(x), {scale.view(), shift.view(), 0}, static_cast<f32>(eps),
+                                         out);
   });
 }
 
@@ -57,17 +56,12 @@ auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps)
       detail::rows_per_picture("layer_norm_modulate", x.shape(), scale.shape());
   detail::rows_per_picture("layer_norm_modulate", x.shape(), shift.shape());
   Tensor<f32> factor(scale.shape());
-  host::map_values<false>(
-      factor.view(),
-      [](std::span<f32> out, const f32* in) {
-        for (std::size_t i = 0; i < out.size(); ++i) out[i] = 1.0f + in[i];
-      },
-      as_view(scale));
+  backend::map_values<false>(factor.view(), elementwise::OnePlus{}, as_view(scale));
   const Tensor<f32> offset = detail::in_f32(shift);
   return detail::run_op<Norm, precisions<P, Norm>>(
       "layer_norm_modulate", x.shape(), [&](auto types, auto out) {
-        host::layer_norm<decltype(types)>(as_view(x), {factor.view(), offset.view(), rows_per_picture},
-                                          static_cast<f32>(eps), out);
+        backend::layer_norm<decltype(types)>(as_view(x), {factor.view(), offset.view(), rows_per_picture},
+                                             static_cast<f32>(eps), out);
       });
 }
 
@@ -79,7 +73,7 @@ void rms_norm_into(const X& x, const W& weight, double eps, View<typename precis
   detail::require_same_shape("rms_norm", x.shape(), out.shape());
   const Tensor<f32> scale = detail::in_f32(weight);
   detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm", out, [&](auto types, auto to) {
-    host::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), to);
+    backend::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), to);
   });
 }
 
@@ -103,7 +97,7 @@ void rms_norm_heads_into(const X& x, const W& weight, double eps,
     detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
   const Tensor<f32> scale = detail::in_f32(weight);
   detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm_heads", out, [&](auto types, auto to) {
-    host::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), to);
+    backend::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), to);
   });
 }
 
@@ -130,8 +124,8 @@ auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias,
   const Tensor<f32> scale = detail::in_f32(weight), shift = detail::in_f32(bias);
   return detail::run_op<Norm, precisions<P, Norm>>("group_norm", shape, [&](auto types, auto out) {
     if (out.elements() == 0) return;
-    host::group_norm<decltype(types)>(as_view(x), groups, scale.view(), shift.view(), static_cast<f32>(eps),
-                                      activation, out);
+    backend::group_norm<decltype(types)>(as_view(x), groups, scale.view(), shift.view(),
+                                         static_cast<f32>(eps), activation, out);
   });
 }
 

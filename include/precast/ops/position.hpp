@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <precast/backend/backend.hpp>
-#include <precast/host/position.hpp>
+#include <precast/backend/norm.hpp>
+#include <precast/host/parallel.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/tensor/arrived.hpp>
 
 namespace precast {
 
@@ -36,7 +39,7 @@ inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta
     throw ShapeError("rotary_table: " + std::to_string(ids.size()) + " coordinates are not one for each of " +
                      std::to_string(axes.size()) + " axes of every token");
   const auto tokens = static_cast<std::int64_t>(ids.size() / axes.size());
-  RotaryTable table{Tensor<f32>(Shape{tokens, width}), Tensor<f32>(Shape{tokens, width})};
+  HostTensor<f32> cosines(Shape{tokens, width}), sines(Shape{tokens, width});
   std::vector<double> frequencies;
   for (const std::int64_t axis : axes)
     for (std::int64_t i = 0; i < axis; i += 2)
@@ -48,13 +51,13 @@ inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta
       for (std::int64_t i = 0; i < axes[a]; i += 2, column += 2) {
         const double angle = position * frequencies[static_cast<std::size_t>(column / 2)];
         for (const std::int64_t c : {column, column + 1}) {
-          table.cos.data()[token * width + c] = static_cast<f32>(std::cos(angle));
-          table.sin.data()[token * width + c] = static_cast<f32>(std::sin(angle));
+          cosines.data()[token * width + c] = static_cast<f32>(std::cos(angle));
+          sines.data()[token * width + c] = static_cast<f32>(std::sin(angle));
         }
       }
     }
   });
-  return table;
+  return {arrived(std::move(cosines)), arrived(std::move(sines))};
 }
 
 /// Turns each pair of neighbouring values of each head by its token's angle, in f32: x [B, S, heads * D],
@@ -69,7 +72,7 @@ void rotary_into(const X& x, std::int64_t heads, const RotaryTable& table,
                               "are not [B, S, " + std::to_string(heads) + " * D] and [S, D]");
   if (out.shape() != shape) detail::shapes_do_not_fit("rotary", shape, out.shape(), "have different shapes");
   detail::run_op_into<Position, precisions<P, Position>>("rotary", out, [&](auto types, auto to) {
-    host::rotary<decltype(types)>(as_view(x), table.cos.view(), table.sin.view(), to);
+    backend::rotary<decltype(types)>(as_view(x), table.cos.view(), table.sin.view(), to);
   });
 }
 
@@ -82,8 +85,8 @@ auto rotary(const X& x, std::int64_t heads, const RotaryTable& table) {
 }
 
 /// Sinusoidal embedding of timesteps (Vaswani et al. 2017) as diffusers' Timesteps with flipped halves makes
-/// it, in its f32 steps: n times -> [n, dim], cosines of t 10000^(-i / half) first, then sines; an odd dim
-/// ends with a zero.
+/// it, in its f32 steps: n times (in the memory of the backend) -> [n, dim], cosines of t 10000^(-i / half)
+/// first, then sines; an odd dim ends with a zero.
 template <PolicyType P>
 auto timestep_embedding(std::span<const f32> times, std::int64_t dim) {
   if (dim < 2)
@@ -91,7 +94,7 @@ auto timestep_embedding(std::span<const f32> times, std::int64_t dim) {
   const Shape shape{static_cast<std::int64_t>(times.size()), dim};
   return detail::run_op<Position, precisions<P, Position>>(
       "timestep_embedding", shape,
-      [&](auto types, auto out) { host::timestep_embedding<decltype(types)>(times, out); });
+      [&](auto types, auto out) { backend::timestep_embedding<decltype(types)>(times, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <precast/backend/backend.hpp>
-#include <precast/host/softmax.hpp>
+#include <precast/backend/norm.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {
@@ -13,8 +13,9 @@ inline namespace PRECAST_BACKEND {
 /// holds +inf or NaN, or nothing but -inf, gives NaN.
 template <PolicyType P, ScalarArray X>
 auto softmax(const X& x) {
-  return detail::run_op<Softmax, precisions<P, Softmax>>(
-      "softmax", x.shape(), [&](auto types, auto out) { host::softmax<decltype(types)>(as_view(x), out); });
+  return detail::run_op<Softmax, precisions<P, Softmax>>("softmax", x.shape(), [&](auto types, auto out) {
+    backend::softmax<decltype(types)>(as_view(x), out);
+  });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -1,0 +1,10 @@
+// Work that is repeated, on this translation unit's backend.
+#pragma once
+
+#include <precast/backend/backend.hpp>
+
+#if PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/runtime/replay.hpp>
+#else
+#include <precast/host/replay.hpp>
+#endif

@@ -1,0 +1,35 @@
+// Rows of one array as rows of another: look-ups and enlargement.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <precast/host/convert.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::host {
+
+/// out row i = table row ids[i]. The ids are rows of the table; ops check them.
+template <class Types, class From>
+void embedding(View<const From> table, std::span<const std::int32_t> ids, View<typename Types::result> out) {
+  for (std::int64_t i = 0; i < out.rows(); ++i)
+    convert_row<typename Types::result, Types::saturate>(table.row(ids[static_cast<std::size_t>(i)]),
+                                                         out.row(i));
+}
+
+/// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out.
+template <class Types, class From>
+void upsample_nearest(View<const From> x, std::int64_t factor, View<typename Types::result> out) {
+  if (out.elements() == 0) return;
+  const Shape& from = x.shape();
+  const std::int64_t width = from[2] * factor;
+  parallel_for(from[0] * from[1], [&](std::int64_t line) {
+    for (std::int64_t copy = 0; copy < factor; ++copy)
+      for (std::int64_t pixel = 0; pixel < width; ++pixel)
+        convert_row<typename Types::result, Types::saturate>(x.row(line * from[2] + pixel / factor),
+                                                             out.row((line * factor + copy) * width + pixel));
+  });
+}
+
+}  // namespace precast::host
