@@ -9,9 +9,9 @@
 #include <sampling/flow_match_euler.hpp>
 #include <unistd.h>
 
-#include <precast/ops/pointwise.hpp>
 #include <precast/error.hpp>
 #include <precast/io/safetensors.hpp>
+#include <precast/ops/pointwise.hpp>
 
 using namespace precast;
 using namespace precast::sampling;

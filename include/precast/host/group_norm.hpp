@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <precast/host/activate_row.hpp>
 #include <precast/host/norm.hpp>
 
 namespace precast::host {

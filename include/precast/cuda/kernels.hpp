@@ -1,0 +1,40 @@
+// Every kernel that ops call, under the names and signatures that the host's have.
+#pragma once
+
+#include <precast/cuda/attention/flash_attention.hpp>
+#include <precast/cuda/attention/plain_attention.hpp>
+#include <precast/cuda/conv/conv.hpp>
+#include <precast/cuda/embedding/embedding.hpp>
+#include <precast/cuda/matmul/matmul.hpp>
+#include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/norm/group_norm.hpp>
+#include <precast/cuda/norm/layer_norm.hpp>
+#include <precast/cuda/norm/rms_norm.hpp>
+#include <precast/cuda/pointwise/convert_values.hpp>
+#include <precast/cuda/pointwise/map_values.hpp>
+#include <precast/cuda/position/rotary.hpp>
+#include <precast/cuda/position/timestep_embedding.hpp>
+#include <precast/cuda/reduction/extremes.hpp>
+#include <precast/cuda/resample/upsample_nearest.hpp>
+#include <precast/cuda/softmax/softmax.hpp>
+#include <precast/cuda/transpose/transpose.hpp>
+#include <precast/problem/conv_sizes.hpp>
+#include <precast/problem/epilogue.hpp>
+
+namespace precast::cuda {
+
+/// Products with a weight that was uploaded once; see matmul/matmul.hpp.
+template <class Types, class X>
+void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
+                       const Epilogue& epilogue, View<typename Types::result> out) {
+  matmul_transposed<Types, X>(x, weight.view(), epilogue, out, current_stream());
+}
+
+/// Convolutions with a weight that was uploaded once; see conv/conv.hpp.
+template <class Types, class X>
+void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+          const Epilogue& epilogue, View<typename Types::result> out) {
+  conv<Types, X>(x, weight.view(), sizes, epilogue, out, current_stream());
+}
+
+}  // namespace precast::cuda
