@@ -91,7 +91,9 @@ PRECAST_DEVICE void store_sums(SumsOfRows& sums, int i, f32 factor, GlobalPointe
     if (aligned && column < columns)
       store_vector(row + column, values);
     else
-      PRECAST_UNROLL for (int e = 0; e < run; ++e) if (column + e < columns) row[column + e] = values[e];
+      PRECAST_UNROLL for (int e = 0; e < run;
+                          ++e) if (column + e < planted<"columns of a head">(columns, columns + 1))
+          row[column + e] = values[e];
   }
 }
 

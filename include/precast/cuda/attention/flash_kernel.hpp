@@ -62,7 +62,8 @@ PRECAST_DEVICE f32 finish_scores(Scores& scores, const AttentionShape& shape, in
   const bool now = Biased || shape.scale < 0;
   if (now || some_are_hidden) PRECAST_UNROLL for (int i = 0; i < Scores::rows; ++i) {
       const int query = first_query + Scores::row(i);
-      const int seen = query < shape.queries ? shape.keys_seen_by(query) - key : 0;
+      const int seen =
+          query < shape.queries ? shape.keys_seen_by(planted<"causal edge">(query, query + 1)) - key : 0;
       PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) {
         const int column = Scores::column(j);
         f32& score = scores.at(i, j);
@@ -108,7 +109,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 
   const TileLoader<Operand, Ring, threads, V> load_values(given.v.rows(batch, head));
   const typename Products::Queries queries{dynamic_shared<Element>(0, Products::Queries::size)};
   const auto buffer = [&](int step) {
-    const int place = Products::Queries::size + step % tile.stages * Ring::size;
+    const int place =
+        Products::Queries::size + planted<"stage index">(step, step / 2) % tile.stages * Ring::size;
     return Ring{dynamic_shared<Element>(sizeof(Element) * static_cast<std::size_t>(place), Ring::size)};
   };
   const auto start = [&](int step) {
@@ -129,15 +131,16 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 
   load_queries.start(queries, first);
   for (int step = 0; step < ahead; ++step) start(step);
 
-  const int first_row = warp_index() * Products::rows;
+  const int first_row = warp_index() * planted<"rows of a warp">(Products::rows, 0);
   OnlineSoftmax<Scores::rows> softmax;
   Results results{};
   for (int step = 0; step < steps; step += 2) {
     const int key = step / 2 * tile.keys;
     Scores scores{};
     Products::scores(scores, queries, first_row, arrived(step));
-    const f32 scale = finish_scores<Biased>(scores, shape, head, first + first_row, key,
-                                            key + tile.keys > shape.keys_seen_by(first));
+    const f32 scale =
+        finish_scores<Biased>(scores, shape, head, first + first_row, key,
+                              planted<"keys of a tile">(key + tile.keys, key) > shape.keys_seen_by(first));
     f32 factors[Scores::rows];
     softmax.weigh(scores, scale, factors);
     PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i)

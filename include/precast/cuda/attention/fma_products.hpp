@@ -3,6 +3,7 @@
 #pragma once
 
 #include <precast/cuda/attention/shared_tile.hpp>
+#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warp.hpp>
@@ -67,7 +68,7 @@ template <int Keys>
 struct HeldWeights {
   const FmaSums<Keys, 1>& weights;
   PRECAST_DEVICE f32 operator()(int i, int j, int k) const {
-    return shuffle(weights.values[i][j], lane_index() / 8 * 8 + k);
+    return shuffle(weights.values[i][j], lane_index() / 8 * 8 + planted<"lane of a weight">(k, k ^ 1));
   }
 };
 

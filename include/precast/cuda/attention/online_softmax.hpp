@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/warp.hpp>
 
@@ -40,7 +41,7 @@ struct OnlineSoftmax {
       PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) best = maximum(best, scores.at(i, j));
       const f32 now = maximum(maxima[i], row_maximum<Scores::row_lanes>(best) * scale);
       const f32 base = now == none ? 0.0f : now;
-      factors[i] = power_of_two_fast(maxima[i] - base);
+      factors[i] = planted<"shrinking">(power_of_two_fast(maxima[i] - base), 1.0f);
       maxima[i] = now;
       f32 sum = 0;
       PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) {

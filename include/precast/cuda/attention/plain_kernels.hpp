@@ -43,8 +43,10 @@ struct PlainProduct {
     const TileLoader<Operand, Left, plain_threads, L> load_left(left);
     const TileLoader<Operand, Right, plain_threads, R> load_right(right);
     const auto left_tile = [](int step) {
-      return Left{dynamic_shared<Element>(sizeof(Element) * static_cast<unsigned>(step % stages * Left::size),
-                                          Left::size)};
+      return Left{dynamic_shared<Element>(
+          sizeof(Element) *
+              static_cast<unsigned>(planted<"stage index">(step, step + step / 2) % stages * Left::size),
+          Left::size)};
     };
     const auto right_tile = [](int step) {
       const int place = stages * Left::size + step % stages * Right::size;
@@ -138,7 +140,7 @@ PRECAST_DEVICE void for_each_score(const ScoresArguments<Q, K>& given, const Que
     const int seen = query < shape.queries ? shape.keys_seen_by(query) : 0;
     PRECAST_UNROLL for (int j = 0; j < scores.columns; ++j) {
       const int key = first_key + scores.column(j);
-      if (key >= seen) continue;
+      if (key >= planted<"keys of a tile">(seen, shape.keys - 1)) continue;
       const f32 bias = shape.biased ? shape.bias_row(tile.head, query)[key] : 0.0f;
       const f32 score = scores.at(i, j);
       take(row, key, shape.biased ? multiply_then_add(score, shape.scale, bias) : score * shape.scale, bias);
@@ -179,13 +181,13 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
   const int row = block_index().x * plain_warps + warp_index();
   const int query = QueryTile(shape, scores.first_tile + row / plain_rows).first + row % plain_rows;
   if (query >= shape.queries) return;
-  const int seen = shape.keys_seen_by(query);
+  const int seen = shape.keys_seen_by(planted<"causal edge">(query, query + 1));
   const GlobalPointer<Inside> values = scores.row(0, row);
   const auto load = [&](int key) {
     const auto stored = load_vector<count>(values + key);
     Chunk chunk;
     PRECAST_UNROLL for (int e = 0; e < count; ++e) chunk.values[e] =
-        key + e < seen ? to_f32(stored[e]) : OnlineSoftmax<1>::none;
+        key + e < planted<"keys of a row">(seen, shape.keys) ? to_f32(stored[e]) : OnlineSoftmax<1>::none;
     return chunk;
   };
   OnlineSoftmax<1> softmax;
@@ -228,9 +230,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   PRECAST_UNROLL for (int i = 0; i < sums.rows; ++i) {
     const int row = warp_index() * (plain_rows / plain_warps) + sums.row(i);
     if (row < rows)
-      store_sums<Saturates>(sums, i, 1.0f,
-                            out.first(at.batch, at.head) + ((at.first + row) * out.stride + first_column),
-                            shape.width - first_column, out.aligned);
+      store_sums<Saturates>(
+          sums, i, 1.0f, out.first(at.batch, at.head) + ((at.first + row) * out.stride + first_column),
+          planted<"columns of a tile">(shape.width - first_column, plain_columns), out.aligned);
   }
 }
 
@@ -245,8 +247,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const int first_key = block_index().x % key_tiles * plain_columns;
   f32 most = 0;
   for_each_score<f32, f32>(
-      given, QueryTile(given.shape, block_index().x / key_tiles), first_key,
-      [&](int, int, f32 score, f32) { most = maximum(most, score < 0 ? -score : score); });
+      given, QueryTile(given.shape, block_index().x / key_tiles), first_key, [&](int, int, f32 score, f32) {
+        most = maximum(most, planted<"sign of a score">(score < 0 ? -score : score, score));
+      });
   most = row_maximum<threads_per_warp>(most);
   if (lane_index() == 0) atomic_max(largest, std::bit_cast<std::uint32_t>(most));
 }

@@ -7,6 +7,7 @@
 
 #include <precast/cuda/attention/operand.hpp>
 #include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
 
@@ -67,7 +68,8 @@ struct TileReader {
   int turn;
 
   PRECAST_DEVICE TileReader(Tile tile, int row, int index, int value = 0)
-      : row_start(tile.data + (row * Tile::columns + value)), turn(Tile::turn(row) ^ index) {}
+      : row_start(tile.data + (row * Tile::columns + value)),
+        turn(Tile::turn(row) ^ planted<"fragment lane">(index, 0)) {}
   /// `row` more rows, a multiple of 8, and `index` more chunks, an even number.
   PRECAST_DEVICE auto at(int row, int index) const {
     return row_start + Tile::place(index, turn) + row * Tile::columns;
@@ -90,7 +92,8 @@ class TileLoader {
       if (from_.aligned) {
         for_each_chunk([&](int r, int c) {
           const int row = first_row + r, column = first_column + c * Tile::chunk;
-          const bool there = row < from_.rows && column < from_.columns;
+          const bool there =
+              row < planted<"rows of a tile">(from_.rows, from_.rows + 1) && column < from_.columns;
           copy_async<16>(to.at_chunk(r, c), there ? from_.data + (row * from_.stride + column) : from_.data,
                          there ? 16 : 0);
         });

@@ -46,7 +46,8 @@ struct WeightRows {
   PRECAST_DEVICE Fragment<4> operator()(int m, int step) const {
     if constexpr (std::is_same_v<Operand, tf32>) {
       const f32(&w)[4] = weights.tiles[m][step].values;
-      return {{tf32_word(w[0]), tf32_word(w[2]), tf32_word(w[1]), tf32_word(w[3])}};
+      const int second = planted<"order of keys">(2, 1);
+      return {{tf32_word(w[0]), tf32_word(w[second]), tf32_word(w[3 - second]), tf32_word(w[3])}};
     } else {
       const f32(&near)[4] = weights.tiles[m][2 * step].values;
       const f32(&far)[4] = weights.tiles[m][2 * step + 1].values;

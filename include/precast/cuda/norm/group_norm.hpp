@@ -44,7 +44,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel
     const auto x = load_f32<Count>(in.x.data + in.x.row_offset(place.row) + column, present, place.aligned);
     const auto scale = load_run<Count>(in.scale + column, present, place.aligned);
     const auto shift = load_run<Count>(in.shift + column, present, place.aligned);
-    Run<f32, Count> y;
+    Run<f32, Count> y = x;
     const auto normalise = [&](int i, const Vector<f32, 4>& moments) {
       const f32 deviation = (x[i] - moments[0]) - moments[1];
       y[i] = Activation{}(multiply_then_add(deviation, moments[2] * scale[i], shift[i]));

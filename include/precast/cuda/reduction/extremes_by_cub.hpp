@@ -1,0 +1,57 @@
+// The definition of extremes_of: a device-wide reduction by CUB. For nvcc, in the one translation unit that
+// instantiates it.
+#pragma once
+
+#include <cub/device/device_reduce.cuh>
+#include <thrust/iterator/counting_iterator.h>
+
+#include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/index.hpp>
+#include <precast/cuda/reduction/extremes.hpp>
+#include <precast/cuda/runtime/check.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+/// Value `place` of a view, as extremes of one value.
+template <class T>
+struct ExtremesAt {
+  const T* data;
+  std::int64_t columns, row_stride;
+  PRECAST_DEVICE Extremes operator()(std::int64_t place) const {
+    const auto [row, column] = divide_index(place, columns);
+    return Extremes::of(to_f32(data[row * row_stride + column]), place);
+  }
+};
+
+struct AddExtremes {
+  PRECAST_DEVICE Extremes operator()(const Extremes& a, const Extremes& b) const { return a + b; }
+};
+
+}  // namespace detail
+
+template <ScalarDtype T>
+Extremes extremes_of(View<const T> x, Stream stream) {
+  if (x.elements() == 0) return {};
+  const StreamScope scope(stream);  // of the memory below
+  const BufferIn<Memory> result(sizeof(Extremes));
+  auto* const to = reinterpret_cast<Extremes*>(result.data());
+  const detail::ExtremesAt<T> at{x.data(), x.columns(), x.row_stride()};
+  const thrust::counting_iterator<std::int64_t> places(0);
+  const auto reduce = [&](void* scratch, std::size_t& bytes) {
+    check(cub::DeviceReduce::TransformReduce(scratch, bytes, places, to, x.elements(), detail::AddExtremes{},
+                                             at, Extremes{}, stream),
+          "find the extremes of a result");
+  };
+  std::size_t bytes = 0;
+  reduce(nullptr, bytes);
+  const BufferIn<Memory> scratch(bytes);
+  reduce(scratch.data(), bytes);
+  Extremes all;
+  Memory::copy_to_host(&all, to, sizeof(all));
+  return all;
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,36 @@
+// Extremes: what the watch hook says of an op's result.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/problem/host_device.hpp>
+
+namespace precast {
+
+/// The largest finite magnitude of some values, how many are not finite, and which is the first of them.
+struct Extremes {
+  f32 max_abs = 0;
+  std::int64_t nans = 0, infinities = 0;
+  std::int64_t first_non_finite = std::numeric_limits<std::int64_t>::max();  ///< the largest number: none
+
+  bool all_finite() const { return nans + infinities == 0; }
+
+  /// Those of one value.
+  PRECAST_HOST_DEVICE static Extremes of(f32 value, std::int64_t place) {
+    const f32 magnitude = std::fabs(value);
+    if (magnitude <= std::numeric_limits<f32>::max()) return {magnitude, 0, 0};
+    const bool is_nan = value != value;
+    return {0, is_nan ? 1 : 0, is_nan ? 0 : 1, place};
+  }
+  /// Those of two parts: the same in any order.
+  PRECAST_HOST_DEVICE friend Extremes operator+(const Extremes& a, const Extremes& b) {
+    return {a.max_abs > b.max_abs ? a.max_abs : b.max_abs, a.nans + b.nans, a.infinities + b.infinities,
+            a.first_non_finite < b.first_non_finite ? a.first_non_finite : b.first_non_finite};
+  }
+};
+
+}  // namespace precast

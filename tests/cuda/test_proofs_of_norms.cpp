@@ -1,0 +1,145 @@
+// The proofs of the kernels that only move numbers: without any one of their barriers, or with any one of
+// their faults, their results are wrong. The verdicts stand in docs/kernels.md.
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <simt/proof.hpp>
+#include <support/arrays.hpp>
+#include <support/norm_reference.hpp>
+
+#include <precast/cuda/norm/group_norm.hpp>
+#include <precast/cuda/norm/layer_norm.hpp>
+#include <precast/cuda/norm/rms_norm.hpp>
+#include <precast/cuda/pointwise/map_values.hpp>
+#include <precast/cuda/position/rotary.hpp>
+#include <precast/cuda/resample/upsample_nearest.hpp>
+#include <precast/cuda/softmax/softmax.hpp>
+#include <precast/host/norm.hpp>
+#include <precast/host/position.hpp>
+#include <precast/host/softmax.hpp>
+#include <precast/policy/presets.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+using F32 = Policy<Storage<f32>>;
+using Types = precisions<F32, Norm>;
+constexpr f32 eps = 1e-6f;
+
+/// Whether a kernel's results are the host's, up to the roundings that both may have.
+bool agree(const Tensor<f32>& device, const Tensor<f32>& host) {
+  const auto expected = wide(host);
+  return outside(device, expected,
+                 [&](std::size_t i) { return 2 * norm_roundings * unit<f32> * (std::abs(expected[i]) + 1); })
+      .empty();
+}
+
+// Whole blocks to a row, with two pictures, and lanes to a row.
+bool layer_norms_agree() {
+  for (const std::int64_t columns : {514, 12}) {
+    const auto x = random_tensor<f32>(Shape{2, 3, columns}, 1, 1, 1000);
+    const auto scale = random_tensor<f32>(Shape{2, columns}, 2),
+               shift = random_tensor<f32>(Shape{2, columns}, 3);
+    Tensor<f32> device(x.shape()), host(x.shape());
+    cuda::layer_norm<Types, f32>(x, {scale.view(), shift.view(), 3}, eps, device);
+    host::layer_norm<Types, f32>(x, {scale.view(), shift.view(), 3}, eps, host);
+    if (!agree(device, host)) return false;
+  }
+  return true;
+}
+
+bool rms_norms_agree() {
+  for (const std::int64_t width : {514, 12}) {
+    const auto x = random_tensor<f32>(Shape{2, 2, 2 * width}, 1);
+    const auto weight = random_tensor<f32>(Shape{width}, 2);
+    const auto cos = random_tensor<f32>(Shape{2, width}, 3), sin = random_tensor<f32>(Shape{2, width}, 4);
+    Tensor<f32> device(x.shape()), normed(x.shape()), host(x.shape());
+    host::rms_norm<Types, f32>(x, weight, eps, normed);
+    cuda::rms_norm<Types, f32>(x, weight, eps, device);
+    if (!agree(device, normed)) return false;
+    host::rotary<Types, f32>(normed, cos, sin, host);
+    cuda::rms_norm_rotary<Types, f32>(x, weight, eps, cos, sin, device);
+    if (!agree(device, host)) return false;
+  }
+  return true;
+}
+
+bool softmaxes_agree() {
+  for (const std::int64_t columns : {514, 12}) {
+    const auto x = random_tensor<f32>(Shape{3, columns}, 1, 50, 100);
+    Tensor<f32> device(x.shape()), host(x.shape());
+    cuda::softmax<precisions<F32, Softmax>, f32>(x, device);
+    host::softmax<precisions<F32, Softmax>, f32>(x, host);
+    const auto expected = wide(host);
+    const auto bound = [&](std::size_t i) { return 500 * unit<f32> * expected[i] + std::exp(-86.0); };
+    if (!outside(device, expected, bound).empty()) return false;
+  }
+  return true;
+}
+
+// Groups that fill whole runs and groups that do not.
+bool group_norms_agree() {
+  for (const std::int64_t channels : {9, 12}) {
+    Tensor<f32> x = random_tensor<f32>(Shape{2, 30, 9, channels}, 1, 1, 1000);
+    for (std::int64_t i = 0; i < 2000; ++i) x.data()[i] -= 100;  // chunks unlike each other
+    const auto scale = random_tensor<f32>(Shape{channels}, 2), shift = random_tensor<f32>(Shape{channels}, 3);
+    Tensor<f32> device(x.shape());
+    cuda::group_norm<Types, f32>(x, 3, scale, shift, eps, Activate::none, device);
+    const auto expected = expected_group_norm(wide(x), 2, channels, 3, wide(scale), wide(shift), double{eps});
+    if (!outside(device, expected.values, expected.bound()).empty()) return false;
+  }
+  return true;
+}
+
+// Long rows and short ones, a broadcast, a rotation and copies of pixels.
+bool maps_agree() {
+  const auto exact = [](const Tensor<f32>& got, const auto& value_at) {
+    for (std::int64_t i = 0; i < got.elements(); ++i)
+      if (got.data()[i] != value_at(i)) return false;
+    return true;
+  };
+  for (const std::int64_t columns : {3, 9, 2050}) {
+    const auto x = random_tensor<f32>(Shape{2, 3, columns}, 1),
+               row = random_tensor<f32>(Shape{2, columns}, 2);
+    Tensor<f32> out(x.shape());
+    cuda::map_values<false>(out.view(), elementwise::Add{}, std::as_const(x).view(),
+                            RowBroadcast<f32>{row.view(), 3});
+    if (!exact(out, [&](std::int64_t i) {
+          return x.data()[i] + row.data()[i / (3 * columns) * columns + i % columns];
+        }))
+      return false;
+  }
+  const auto x = random_tensor<f32>(Shape{1, 3, 2, 5}, 1);
+  Tensor<f32> enlarged(Shape{1, 6, 4, 5});
+  cuda::upsample_nearest<Types, f32>(x, 2, enlarged);
+  if (!exact(enlarged, [&](std::int64_t i) { return x.data()[(i / 40 * 2 + i / 5 % 4 / 2) * 5 + i % 5]; }))
+    return false;
+  const auto turned = random_tensor<f32>(Shape{2, 3, 12}, 1), cos = random_tensor<f32>(Shape{3, 6}, 2),
+             sin = random_tensor<f32>(Shape{3, 6}, 3);
+  Tensor<f32> device(turned.shape()), host(turned.shape());
+  cuda::rotary<Types, f32>(turned, cos, sin, device);
+  host::rotary<Types, f32>(turned, cos, sin, host);
+  return agree(device, host);
+}
+
+void check(const std::string& name, const std::function<bool()>& test) {
+  const simt::Proof proof = simt::prove(test, {10, 10});
+  CHECK(proof.alarms == std::vector<std::string>{});
+  CHECK(proof.missed() == std::vector<std::string>{});
+  if (!simt::watched_for_races())
+    CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernels.md") == "");
+}
+
+}  // namespace
+
+TEST_CASE("proof of layer_norm", "[norm]") { check("layer norm", layer_norms_agree); }
+TEST_CASE("proof of rms_norm", "[norm]") { check("RMS norm, alone and with rotary", rms_norms_agree); }
+TEST_CASE("proof of softmax", "[softmax]") { check("softmax", softmaxes_agree); }
+TEST_CASE("proof of group_norm", "[norm]") { check("group norm", group_norms_agree); }
+TEST_CASE("proof of maps", "[pointwise]") { check("pointwise, rotary and upsampling", maps_agree); }
