@@ -1,0 +1,70 @@
+// What is given to the library of products, and what is not.
+#include <cstdint>
+
+#include <catch2/catch.hpp>
+#include <cuda/host_library.hpp>
+#include <cuda/product_runs.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and residual", "[library]",
+                   Policy<Storage<f32>>, Policy<Storage<bf16>>, Policy<Storage<f16>>,
+                   (Policy<Storage<f32>, Compute<tf32>>), (Policy<Storage<bf16>, Activation<f32>>)) {
+  using Types = precisions<TestType, Matmul>;
+  using Operand = cuda::HeldDtype<typename Types::operand>;
+  using T = typename Types::result;
+  HostLibrary host;
+  const cuda::ProductLibraryScope scope(host.library());
+  const auto x = random_tensor<Operand>({20, 64}, 1);
+  const auto weight = random_tensor<typename Types::storage>({40, 64}, 2, 0.2),
+             bias = random_tensor<typename Types::storage>({40}, 3);
+  const auto expected = expected_products<Types>(x, weight, bias);
+  REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
+  REQUIRE(host.asked.size() == 1);
+  REQUIRE(host.asked[0].operand == cuda::library_dtype<typename Types::operand>());
+  REQUIRE(expected.outside(product<Types>(x, weight, bias, Activate::gelu_tanh), Activate::gelu_tanh) == "");
+  REQUIRE(host.asked.size() == 2);
+  REQUIRE(host.asked[1].gelu_tanh);
+
+  auto out = random_integers<T>({20, 40}, 3);
+  const auto residual = wide(out);
+  const auto integers = random_integers<Operand>({20, 64}, 4);
+  const auto integer_weight = random_integers<typename Types::storage>({40, 64}, 5);
+  const auto sums =
+      expected_products<Types>(integers, integer_weight, Tensor<typename Types::storage>()).values();
+  cuda::matmul_transposed_add<Types, Operand>(integers, integer_weight, {}, out, out, cuda::Stream{});
+  REQUIRE(host.asked.size() == 3);
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    REQUIRE(to_double(out.data()[i]) == to_double(from_double<T>(sums[i] + residual[i])));
+
+  // Ours: few rows, what the library has no epilogue for, rows off the multiples of 16 bytes, and what it
+  // refuses.
+  const View<const Operand> few = x.view().rows_between(0, 8);
+  REQUIRE(product<Types>(few, weight, bias).rows() == 8);
+  for (const Activate activate : {Activate::gelu_erf, Activate::quick_gelu, Activate::silu, Activate::relu})
+    REQUIRE(expected.outside(product<Types>(x, weight, bias, activate), activate) == "");
+  const auto wide_x = random_tensor<Operand>({20, 65}, 6);
+  (void)product<Types>(View<const Operand>(wide_x.view().columns_between(1, 64)), weight, bias);
+  REQUIRE(host.asked.size() == 3);
+  host.has_code = false;
+  REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
+  REQUIRE(host.asked.size() == 4);
+}
+
+TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply as the op table says",
+          "[library]") {
+  HostLibrary host;
+  const cuda::ProductLibraryScope scope(host.library());
+  const auto run = [&]<class P, class X>(P, X) {
+    using Types = precisions<P, Matmul>;
+    (void)product<Types>(random_tensor<X>({20, 64}, 1), random_tensor<typename Types::storage>({40, 64}, 2));
+  };
+  run(Policy<Storage<f16>, Compute<bf16>>{}, f16{});                   // operands must be rounded first
+  run(Policy<Storage<bf16>>{}, f32{});                                 // so must these
+  run(Policy<Storage<bf16>, Overflow<Saturate>>{}, bf16{});            // it does not clamp
+  run(Policy<Storage<fp8_e4m3>, Activation<fp8_e4m3>>{}, fp8_e4m3{});  // it clamps fp8
+  run(Policy<Storage<f16>, Accumulate<f16>>{}, f16{});                 // it sums in f32
+  run(Policy<Storage<f16>, Activation<bf16>>{}, f16{});                // it knows no such results
+  REQUIRE(host.asked.empty());
+}
