@@ -93,11 +93,11 @@ TEST_CASE("activations follow their definitions", "[vector_math]") {
       }
     };
     const double z = 2 * std::sqrt(2 / 3.14159265358979323846) * (wide + 0.044715 * wide * wide * wide);
-    check(host::gelu_tanh(x), wide / (1 + std::exp(-z)), z);
-    check(host::gelu_erf(x), wide / 2 * std::erfc(-wide * root_half), wide < 0 ? wide * wide : 0);
-    check(host::silu(x), wide / (1 + std::exp(-wide)), 0);
-    check(host::quick_gelu(x), wide / (1 + std::exp(-1.702 * wide)), 1.702 * wide);
-    if (host::relu(x) != std::max(x, 0.0f)) FAIL_CHECK("relu of " << x);
+    check(elementwise::GeluTanh{}(x), wide / (1 + std::exp(-z)), z);
+    check(elementwise::GeluErf{}(x), wide / 2 * std::erfc(-wide * root_half), wide < 0 ? wide * wide : 0);
+    check(elementwise::Silu{}(x), wide / (1 + std::exp(-wide)), 0);
+    check(elementwise::QuickGelu{}(x), wide / (1 + std::exp(-1.702 * wide)), 1.702 * wide);
+    if (elementwise::Relu{}(x) != std::max(x, 0.0f)) FAIL_CHECK("relu of " << x);
   }
 }
 
@@ -112,9 +112,9 @@ TEST_CASE("infinities and NaN come out as limits and NaN", "[vector_math]") {
   CHECK(std::signbit(math::tanh(-0.0f)));
   CHECK(math::erf(inf) == 1);
   CHECK(math::erf(-inf) == -1);
-  CHECK(host::gelu_tanh(inf) == inf);
-  CHECK(host::silu(inf) == inf);
-  CHECK(host::relu(-inf) == 0);
+  CHECK(elementwise::GeluTanh{}(inf) == inf);
+  CHECK(elementwise::Silu{}(inf) == inf);
+  CHECK(elementwise::Relu{}(-inf) == 0);
   for (const f32 value :
        {math::exp(not_a_number), math::exp_of_negative(not_a_number), math::sigmoid(not_a_number),
         math::tanh(not_a_number), math::erf(not_a_number), math::erfc_of_positive(not_a_number)})
@@ -137,9 +137,9 @@ TEST_CASE("activating a row is activating its values", "[vector_math]") {
     for (std::size_t i = 0; i < row.size(); ++i) CHECK(got[i] == f(row[i]));
   };
   check(Activate::none, [](f32 x) { return x; });
-  check(Activate::gelu_tanh, host::gelu_tanh);
-  check(Activate::gelu_erf, host::gelu_erf);
-  check(Activate::quick_gelu, host::quick_gelu);
-  check(Activate::silu, host::silu);
-  check(Activate::relu, host::relu);
+  check(Activate::gelu_tanh, elementwise::GeluTanh{});
+  check(Activate::gelu_erf, elementwise::GeluErf{});
+  check(Activate::quick_gelu, elementwise::QuickGelu{});
+  check(Activate::silu, elementwise::Silu{});
+  check(Activate::relu, elementwise::Relu{});
 }

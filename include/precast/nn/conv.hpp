@@ -39,7 +39,7 @@ class Conv2d {
                               std::int64_t kernel) {
     const Parameters weight = place / "weight";
     const Parameter parameter = weight.find({out_channels, in_channels, kernel, kernel});
-    const Tensor<Storage> bias = load_tensor<Storage>(place / "bias", {out_channels});
+    const HostTensor<Storage> bias = load_host_tensor<Storage>(place / "bias", {out_channels});
     return ConvWeight<P>(
         out_channels, in_channels, kernel, kernel,
         [&](std::int64_t first, View<Storage> rows) {

@@ -38,8 +38,8 @@ class Linear {
                                 Bias with_bias) {
     const Parameters weight = place / "weight";
     const Parameter parameter = weight.find({out_features, in_features});
-    Tensor<Storage> bias;
-    if (with_bias == Bias::present) bias = load_tensor<Storage>(place / "bias", {out_features});
+    HostTensor<Storage> bias;
+    if (with_bias == Bias::present) bias = load_host_tensor<Storage>(place / "bias", {out_features});
     return LinearWeight<P>(
         out_features, in_features,
         [&](std::int64_t first, View<Storage> rows) {

@@ -2,12 +2,12 @@
 // have had.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend/extremes.hpp>
+#include <precast/backend/memory.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -31,6 +31,16 @@ struct NoProbe {
   double operator()() const { return 0; }
 };
 
+/// The value at a place in row-major order.
+template <class T>
+std::remove_const_t<T> value_at(const View<T>& view, std::int64_t index) {
+  std::remove_const_t<T> value{};
+  backend::Memory::copy_to_host(
+      &value, view.data() + index / view.columns() * view.row_stride() + index % view.columns(),
+      sizeof value);
+  return value;
+}
+
 template <class Op, class Types, class T, class InF32, class Probe>
 void report_active(std::string_view function, View<const T> result, InF32&& in_f32, Probe&& largest_inside) {
   Observer& told = *detail::observer.load();
@@ -46,26 +56,17 @@ void report_active(std::string_view function, View<const T> result, InF32&& in_f
                   0,
                   0,
                   0};
-  std::int64_t first = -1;
-  for (std::int64_t r = 0; r < result.rows(); ++r) {
-    const auto row = result.row(r);
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const f32 value = convert<f32>(row[c]);
-      if (std::isfinite(value)) {
-        record.max_abs = std::fmax(record.max_abs, std::fabs(value));
-        continue;
-      }
-      ++(std::isnan(value) ? record.nans : record.infinities);
-      if (first < 0) first = r * result.columns() + static_cast<std::int64_t>(c);
-    }
-  }
+  const Extremes extremes = backend::extremes_of(result);
+  record.max_abs = static_cast<double>(extremes.max_abs);
+  record.infinities = extremes.infinities;
+  record.nans = extremes.nans;
   told.on_op(record);
-  if (first < 0 || !told.wants_non_finite()) return;
+  if (extremes.all_finite() || !told.wants_non_finite()) return;
+  const std::int64_t first = extremes.first_non_finite;
   NonFinite found{record, first, 0, 0, 0, dtype_traits<T>::format.max()};
-  found.value =
-      to_double(result.row(first / result.columns())[static_cast<std::size_t>(first % result.columns())]);
+  found.value = to_double(value_at(result, first));
   const Tensor<f32> wide = in_f32();
-  found.value_in_f32 = wide.values()[static_cast<std::size_t>(first)];
+  found.value_in_f32 = value_at(wide.view(), first);
   found.largest_inside = largest_inside();
   told.on_non_finite(found);
 }

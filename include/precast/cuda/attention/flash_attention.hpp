@@ -44,7 +44,7 @@ bool visit_flash_width(int width, F&& function) {
 /// Error where the launch fails.
 template <class Types, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream,
+                     View<typename Types::result> out, Stream stream = current_stream(),
                      Architecture architecture = current_architecture()) {
   using Operand = typename Types::operand;
   static_assert(

@@ -32,7 +32,7 @@ inline std::int64_t query_tiles(const AttentionShape& shape) {
 /// `stored_bytes` of queries at once. Throws OutOfMemory, or Error where a launch fails.
 template <class Types, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream,
+                     View<typename Types::result> out, Stream stream = current_stream(),
                      std::int64_t stored_bytes = detail::most_stored_bytes) {
   using namespace detail;
   using Operand = typename Types::operand;
@@ -75,7 +75,8 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
 /// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold. Waits for the
 /// stream.
 template <class Q, class K>
-f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k, Stream stream) {
+f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k,
+                  Stream stream = current_stream()) {
   using namespace detail;
   const ScoresArguments<Q, K> given{heads_of(q, problem.queries, problem.width),
                                     heads_of(k, problem.keys, problem.width), shape_of(problem)};
