@@ -16,6 +16,7 @@ PRECAST_DEVICE f32 square_root(f32 x) { return sqrtf(x); }
 PRECAST_DEVICE f32 exponential(f32 x) { return expf(x); }
 PRECAST_DEVICE f32 hyperbolic_tangent(f32 x) { return tanhf(x); }
 PRECAST_DEVICE f32 error_function(f32 x) { return erff(x); }
+PRECAST_DEVICE f32 complementary_error_function(f32 x) { return erfcf(x); }
 PRECAST_DEVICE f32 cosine(f32 x) { return cosf(x); }
 PRECAST_DEVICE f32 sine(f32 x) { return sinf(x); }
 

@@ -1,0 +1,83 @@
+// Patches: the pixels under a convolution's kernel as rows of a matrix, which no memory ever holds.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/problem/conv_sizes.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+/// Row `pixel` is [kernel_height, kernel_width, channels], the patch under that output pixel; zeros lie
+/// around the pictures. The interface is MatrixRows'.
+template <ScalarDtype T>
+struct Patches {
+  using value_type = T;
+
+  /// Where a patch begins: the picture's first value, and the place in it, which may lie outside.
+  struct Row {
+    std::int64_t picture;
+    int top, left;
+    bool there;
+  };
+  using Run = typename MatrixRows<T>::Run;
+
+  GlobalPointer<const T> data;
+  std::int64_t rows, pixel_stride;
+  int columns, height, width, channels, kernel_width, stride, pad_top, pad_left, out_height, out_width;
+  bool wide;  ///< whether 16 bytes of a pixel lie on a multiple of 16, and every pixel is a number of such
+              ///< runs
+
+  PRECAST_DEVICE Row row(std::int64_t pixel) const {
+    const std::int64_t line = pixel / out_width, picture = line / out_height;
+    return {picture * height * width * pixel_stride,
+            static_cast<int>(line - picture * out_height) * stride - pad_top,
+            static_cast<int>(pixel - line * out_width) * stride - pad_left, pixel < rows};
+  }
+  /// The `count` values from `column` on, for a count that divides the channels: all of them, or none.
+  PRECAST_DEVICE Run run(const Row& row, int column, int count) const {
+    const std::int64_t offset = place(row, column);
+    return offset < 0 ? Run{0, 0} : Run{offset, count};
+  }
+  PRECAST_DEVICE T value(const Row& row, int column) const {
+    const std::int64_t offset = place(row, column);
+    return offset < 0 ? T{} : data[offset];
+  }
+
+ private:
+  /// Where a value lies; negative: in the zeros.
+  PRECAST_DEVICE std::int64_t place(const Row& row, int column) const {
+    const int tap = column / channels, channel = column - tap * channels;
+    const int kernel_row = tap / kernel_width;
+    const int y = row.top + kernel_row, x = row.left + tap - kernel_row * kernel_width;
+    const bool inside = row.there && column < columns && y >= 0 && y < height && x >= 0 && x < width;
+    return inside ? row.picture + (std::int64_t{y} * width + x) * pixel_stride + channel : -1;
+  }
+};
+
+template <ScalarDtype T>
+Patches<T> patches(View<const T> x, const ConvSizes& sizes) {
+  const auto narrow = [](std::int64_t size) { return checked_columns(size); };
+  constexpr std::int64_t run = widest_vector<T>;
+  return {.data = pointer_to(x),
+          .rows = sizes.pixels(),
+          .pixel_stride = x.row_stride(),
+          .columns = narrow(sizes.patch()),
+          .height = narrow(sizes.height),
+          .width = narrow(sizes.width),
+          .channels = narrow(sizes.channels),
+          .kernel_width = narrow(sizes.kernel_width),
+          .stride = narrow(sizes.stride),
+          .pad_top = narrow(sizes.pad_top),
+          .pad_left = narrow(sizes.pad_left),
+          .out_height = narrow(sizes.out_height),
+          .out_width = narrow(sizes.out_width),
+          .wide = rows_begin_on_16_bytes(x) && sizes.channels % run == 0};
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,96 @@
+// cuBLASLt as the library of matrix products; nothing in the emulator, which has no library.
+#pragma once
+
+#include <precast/cuda/runtime/stream.hpp>
+
+#if !PRECAST_CUDA_IS_EMULATED
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <precast/cuda/matmul/cublaslt_plan.hpp>
+#include <precast/cuda/matmul/library_product.hpp>
+#include <precast/cuda/runtime/check.hpp>
+#include <precast/cuda/runtime/cublaslt_library.hpp>
+
+namespace precast::cuda {
+
+/// The products of one process: a handle for each device, a workspace for each stream, and what cuBLASLt
+/// chose for each shape. Any thread may call it. The first product of a stream takes its workspace, and the
+/// first of a shape asks cuBLASLt's heuristics: a stream is captured into a graph only after it has run once.
+class CublasLt {
+ public:
+  /// Whether cuBLASLt has code for a product on the current device. Throws Error where a call fails.
+  bool has_code(const LibraryProduct& product) {
+    // fp8 takes sizes in multiples of 16, and a bias of 16 bits.
+    if (product.operand == LibraryDtype::fp8_e4m3 &&
+        (product.columns % 16 || product.features % 16 ||
+         (product.has_bias && product.result == LibraryDtype::f32)))
+      return false;
+    const std::lock_guard lock(mutex_);
+    return plan_for(product, current_device()).exists();
+  }
+
+  /// Starts a product that it has code for.
+  void multiply(const LibraryProduct& product, cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    OfDevice& device = current_device();
+    void*& workspace = device.workspaces[stream];
+    if (!workspace)
+      cuda::check(cudaMalloc(&workspace, cublaslt_workspace_bytes), "get a workspace for cuBLASLt");
+    plan_for(product, device).start(device.handle, product, workspace, stream);
+  }
+
+  /// Gives the workspace of a stream back, before the stream is destroyed.
+  void forget(cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [number, device] : devices_)
+      if (const auto found = device.workspaces.find(stream); found != device.workspaces.end()) {
+        (void)cudaFree(found->second);
+        device.workspaces.erase(found);
+      }
+  }
+
+  static CublasLt& instance() {
+    static auto* const library = new CublasLt;  // not destroyed: at exit the driver may be gone before us
+    return *library;
+  }
+
+ private:
+  struct OfDevice {
+    cublasLtHandle_t handle = nullptr;
+    std::map<CublasLtShape, CublasLtPlan> plans;
+    std::map<cudaStream_t, void*> workspaces;
+  };
+
+  OfDevice& current_device() {
+    int number = 0;
+    cuda::check(cudaGetDevice(&number), "find the current device");
+    OfDevice& device = devices_[number];
+    if (!device.handle) {
+      const auto& library = CublasLtLibrary::instance();
+      library.check(library.functions().create(&device.handle), "start on device " + std::to_string(number));
+    }
+    return device;
+  }
+  static CublasLtPlan& plan_for(const LibraryProduct& product, OfDevice& device) {
+    const CublasLtShape shape = shape_of(product);
+    return device.plans.try_emplace(shape, device.handle, shape).first->second;
+  }
+
+  std::mutex mutex_;
+  std::map<int, OfDevice> devices_;
+};
+
+/// cuBLASLt, or nothing where it was not found (CublasLtLibrary::described says why).
+inline ProductLibrary cublaslt_products() {
+  if (!CublasLtLibrary::instance().found()) return {};
+  return {.has_code = [](const LibraryProduct& product) { return CublasLt::instance().has_code(product); },
+          .multiply = [](const LibraryProduct& product,
+                         Stream stream) { CublasLt::instance().multiply(product, stream); }};
+}
+
+}  // namespace precast::cuda
+
+#endif

@@ -1,0 +1,166 @@
+// CublasLtPlan: what cuBLASLt chose for a product of one shape.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include <precast/cuda/matmul/library_product.hpp>
+#include <precast/cuda/runtime/cublaslt_library.hpp>
+
+namespace precast::cuda {
+
+/// Workspace that cuBLASLt may use of each stream: what NVIDIA's documentation recommends for Hopper and
+/// later; older devices use less of it.
+inline constexpr std::uint64_t cublaslt_workspace_bytes = std::uint64_t{32} << 20;
+
+/// The alignment of all rows that is promised (LibraryProduct). cuBLASLt assumes 256 where it is not told.
+inline constexpr std::uint32_t cublaslt_alignment = 16;
+
+/// What a plan depends on: all but the pointers.
+struct CublasLtShape {
+  LibraryDtype operand, result;
+  std::int64_t rows, features, columns, x_stride, weight_stride, out_stride, residual_stride;
+  bool bias, residual, gelu_tanh, x_scale, weight_scale;
+  friend auto operator<=>(const CublasLtShape&, const CublasLtShape&) = default;
+};
+
+inline CublasLtShape shape_of(const LibraryProduct& product) {
+  return {.operand = product.operand,
+          .result = product.result,
+          .rows = product.rows,
+          .features = product.features,
+          .columns = product.columns,
+          .x_stride = product.x_stride,
+          .weight_stride = product.weight_stride,
+          .out_stride = product.out_stride,
+          .residual_stride = product.has_residual ? product.residual_stride : product.out_stride,
+          .bias = product.has_bias,
+          .residual = product.has_residual,
+          .gelu_tanh = product.gelu_tanh,
+          .x_scale = product.scales.x != nullptr,
+          .weight_scale = product.scales.weight != nullptr};
+}
+
+constexpr cudaDataType_t cuda_dtype(LibraryDtype dtype) {
+  switch (dtype) {
+    case LibraryDtype::f32:
+    case LibraryDtype::tf32:
+      return CUDA_R_32F;
+    case LibraryDtype::bf16:
+      return CUDA_R_16BF;
+    case LibraryDtype::f16:
+      return CUDA_R_16F;
+    case LibraryDtype::fp8_e4m3:
+      return CUDA_R_8F_E4M3;
+  }
+  return CUDA_R_32F;
+}
+
+/// What cuBLASLt chose. Matrices are stored by columns there: it computes out^T = weight x^T, where the
+/// weight, stored by rows, is a transposed matrix, which is also the only layout that its fp8 products take.
+class CublasLtPlan {
+ public:
+  CublasLtPlan(cublasLtHandle_t handle, const CublasLtShape& shape) {
+    const auto& library = CublasLtLibrary::instance();
+    const auto& call = library.functions();
+    const std::string doing = "plan a product of " + std::to_string(shape.rows) + " x " +
+                              std::to_string(shape.columns) + " by " + std::to_string(shape.columns) + " x " +
+                              std::to_string(shape.features);
+    const auto compute =
+        shape.operand == LibraryDtype::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    cublasLtMatmulDesc_t operation = nullptr;
+    library.check(call.create_operation(&operation, compute, CUDA_R_32F), doing);
+    operation_.reset(operation);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_T});
+    const std::uint32_t epilogue = shape.gelu_tanh
+                                       ? (shape.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
+                                       : (shape.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    // A bias has the result's dtype, but fp8 products take none in f32.
+    if (shape.bias)
+      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(cuda_dtype(shape.result)));
+
+    weight_ = layout(cuda_dtype(shape.operand), shape.columns, shape.features, shape.weight_stride, doing);
+    x_ = layout(cuda_dtype(shape.operand), shape.columns, shape.rows, shape.x_stride, doing);
+    out_ = layout(cuda_dtype(shape.result), shape.features, shape.rows, shape.out_stride, doing);
+    residual_ = layout(cuda_dtype(shape.result), shape.features, shape.rows, shape.residual_stride, doing);
+
+    cublasLtMatmulPreference_t preference = nullptr;
+    library.check(call.create_preference(&preference), doing);
+    const std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroyer> owned(preference);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, const auto& value) {
+      library.check(call.set_preference(preference, which, &value, sizeof value), doing);
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, cublaslt_workspace_bytes);
+    for (const auto which :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      prefer(which, cublaslt_alignment);
+    // Sums that are split over columns are added in f32 and in a fixed order; the other schemes round them to
+    // the result's dtype in between.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+    cublasLtMatmulHeuristicResult_t result{};
+    int found = 0;
+    const cublasStatus_t status =
+        call.choose_algorithm(handle, operation_.get(), weight_.get(), x_.get(), residual_.get(), out_.get(),
+                              preference, 1, &result, &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return;
+    library.check(status, doing);
+    exists_ = found > 0 && result.state == CUBLAS_STATUS_SUCCESS;
+    algorithm_ = result.algo;
+  }
+
+  /// Whether cuBLASLt has code for the product.
+  bool exists() const { return exists_; }
+
+  /// Starts the product on a stream.
+  void start(cublasLtHandle_t handle, const LibraryProduct& product, void* workspace, cudaStream_t stream) {
+    const auto& library = CublasLtLibrary::instance();
+    if (product.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+    if (product.scales.weight) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, product.scales.weight);
+    if (product.scales.x) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, product.scales.x);
+    const f32 one = 1, of_residual = product.has_residual ? 1.0f : 0.0f;
+    const void* const residual = product.has_residual ? product.residual : product.out;
+    library.check(
+        library.functions().multiply(handle, operation_.get(), &one, product.weight, weight_.get(), product.x,
+                                     x_.get(), &of_residual, residual, residual_.get(), product.out,
+                                     out_.get(), &algorithm_, workspace, cublaslt_workspace_bytes, stream),
+        "multiply");
+  }
+
+ private:
+  struct Destroyer {
+    static const CublasLtFunctions& call() { return CublasLtLibrary::instance().functions(); }
+    void operator()(cublasLtMatmulDescOpaque_t* handle) const { (void)call().destroy_operation(handle); }
+    void operator()(cublasLtMatrixLayoutOpaque_t* handle) const { (void)call().destroy_layout(handle); }
+    void operator()(cublasLtMatmulPreferenceOpaque_t* handle) const {
+      (void)call().destroy_preference(handle);
+    }
+  };
+  using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroyer>;
+
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t which, const T& value) {
+    const auto& library = CublasLtLibrary::instance();
+    library.check(library.functions().set_operation(operation_.get(), which, &value, sizeof value),
+                  "describe a product");
+  }
+  static Layout layout(cudaDataType_t dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride,
+                       const std::string& doing) {
+    const auto& library = CublasLtLibrary::instance();
+    cublasLtMatrixLayout_t made = nullptr;
+    library.check(library.functions().create_layout(&made, dtype, static_cast<std::uint64_t>(rows),
+                                                    static_cast<std::uint64_t>(columns), stride),
+                  doing);
+    return Layout(made);
+  }
+
+  std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroyer> operation_;
+  Layout weight_, x_, out_, residual_;
+  cublasLtMatmulAlgo_t algorithm_{};
+  bool exists_ = false;
+};
+
+}  // namespace precast::cuda

@@ -1,0 +1,138 @@
+// Products of a few rows (modulation, embedders): as fast as the weights can be read, each of them once.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/reduce.hpp>
+#include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/matmul/finish_sums.hpp>
+#include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/cuda/matmul/operand_value.hpp>
+#include <precast/cuda/tile/matmul_tile.hpp>
+
+namespace precast::cuda {
+
+template <class Types, class X>
+struct FewRowsProduct {
+  MatrixRows<X> x;
+  MatrixRows<typename Types::storage> weight;
+  SumsStore<typename Types::result, Types::saturate> store;
+};
+
+/// Each warp has the features of its tile. A lane takes every 32nd vector of columns, in order, and the
+/// lanes' sums are added in a fixed tree. Memory moves columns * features weights, which is the least; rows
+/// are read from the cache once for each warp.
+template <class Types, class X, int Rows>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile(Rows).warps, 1)
+    few_rows_product(FewRowsProduct<Types, X> product) {
+  constexpr FewRowsTile tile = select_few_rows_tile(Rows);
+  using Operand = typename Types::operand;
+  using Storage = typename Types::storage;
+  constexpr int width = widest_vector<Storage>;
+  // A row's values for one vector of weights take as many loads as their dtype is wider.
+  constexpr int x_width = width < widest_vector<X> ? width : widest_vector<X>;
+  constexpr int features = tile.features_per_warp;
+  const auto& [x, weight, store] = product;
+  const int first_feature = (block_index().x * tile.warps + warp_index()) * features;
+
+  typename MatrixRows<X>::Row x_rows[tile.rows];
+  typename MatrixRows<Storage>::Row weight_rows[features];
+  PRECAST_UNROLL
+  for (int r = 0; r < tile.rows; ++r) x_rows[r] = x.row(r);
+  PRECAST_UNROLL
+  for (int f = 0; f < features; ++f) weight_rows[f] = weight.row(first_feature + f);
+
+  f32 sums[features][tile.rows] = {};
+  const int in_vectors = x.wide && weight.wide ? weight.columns / width * width : 0;
+  for (int first = 0; first < in_vectors; first += threads_per_warp * width * tile.loads_in_flight) {
+    Vector<Storage, width> weights[tile.loads_in_flight][features];
+    PRECAST_UNROLL
+    for (int load = 0; load < tile.loads_in_flight; ++load) {
+      const int column = first + (load * threads_per_warp + lane_index()) * width;
+      PRECAST_UNROLL
+      for (int f = 0; f < features; ++f)
+        weights[load][f] = column < in_vectors && weight_rows[f].there
+                               ? load_vector<width>(weight.data + (weight_rows[f].offset + column))
+                               : Vector<Storage, width>{};
+    }
+    PRECAST_UNROLL
+    for (int load = 0; load < tile.loads_in_flight; ++load) {
+      const int column = first + (load * threads_per_warp + lane_index()) * width;
+      if (column >= in_vectors) break;
+      PRECAST_UNROLL
+      for (int part = 0; part < width; part += x_width) {
+        f32 wide_weights[features][x_width];
+        PRECAST_UNROLL
+        for (int f = 0; f < features; ++f) {
+          PRECAST_UNROLL
+          for (int i = 0; i < x_width; ++i)
+            wide_weights[f][i] = operand_in_f32<Operand, Types::saturate>(weights[load][f][part + i]);
+        }
+        PRECAST_UNROLL
+        for (int r = 0; r < tile.rows; ++r) {
+          if (!x_rows[r].there) break;
+          const auto values = load_vector<x_width>(x.data + (x_rows[r].offset + column + part));
+          PRECAST_UNROLL
+          for (int i = 0; i < x_width; ++i) {
+            const f32 value = operand_in_f32<Operand, Types::saturate>(values[i]);
+            PRECAST_UNROLL
+            for (int f = 0; f < features; ++f)
+              sums[f][r] = multiply_then_add(value, wide_weights[f][i], sums[f][r]);
+          }
+        }
+      }
+    }
+  }
+  // What is left of the rows, or all where they do not lie on multiples of 16 bytes.
+  for (int column = in_vectors + lane_index(); column < weight.columns; column += threads_per_warp) {
+    PRECAST_UNROLL
+    for (int f = 0; f < features; ++f) {
+      const f32 weight_value = operand_in_f32<Operand, Types::saturate>(weight.value(weight_rows[f], column));
+      PRECAST_UNROLL
+      for (int r = 0; r < tile.rows; ++r)
+        sums[f][r] = multiply_then_add(operand_in_f32<Operand, Types::saturate>(x.value(x_rows[r], column)),
+                                       weight_value, sums[f][r]);
+    }
+  }
+
+  // Every lane has all sums after this; lane f * rows + r stores feature f of row r.
+  f32 mine = 0;
+  PRECAST_UNROLL
+  for (int f = 0; f < features; ++f) {
+    PRECAST_UNROLL
+    for (int r = 0; r < tile.rows; ++r) {
+      const f32 sum = warp_sum(sums[f][r]);
+      if (lane_index() == f * tile.rows + r) mine = sum;
+    }
+  }
+  static_assert(features * tile.rows <= threads_per_warp, "few_rows_product: a lane stores one result.");
+  if (lane_index() < features * tile.rows)
+    store.store(lane_index() % tile.rows, first_feature + lane_index() / tile.rows, mine);
+}
+
+/// Starts the product of at most `most_few_rows` rows.
+template <class Types, class X>
+void start_few_rows_product(const MatrixRows<X>& x, const MatrixRows<typename Types::storage>& weight,
+                            const SumsStore<typename Types::result, Types::saturate>& store, Stream stream) {
+  const auto start = [&]<int Rows>(std::integral_constant<int, Rows>) {
+    constexpr FewRowsTile tile = select_few_rows_tile(Rows);
+    constexpr int features_per_block = tile.warps * tile.features_per_warp;
+    launch("few_rows_product", few_rows_product<Types, X, Rows>,
+           {.blocks = {(store.features + features_per_block - 1) / features_per_block, 1, 1},
+            .threads = threads_per_warp * tile.warps},
+           stream, FewRowsProduct<Types, X>{x, weight, store});
+  };
+  if (store.rows == 1)
+    start(std::integral_constant<int, 1>{});
+  else if (store.rows == 2)
+    start(std::integral_constant<int, 2>{});
+  else if (store.rows <= 4)
+    start(std::integral_constant<int, 4>{});
+  else
+    start(std::integral_constant<int, most_few_rows>{});
+}
+
+}  // namespace precast::cuda

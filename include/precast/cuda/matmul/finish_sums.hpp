@@ -1,0 +1,85 @@
+// SumsStore: what follows a sum of products: bias, activation, a residual, the one rounding, and the store.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/activate.hpp>
+#include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/matmul/warp_product.hpp>
+#include <precast/problem/epilogue.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+/// result = activate(sum + bias) + residual, in f32, rounded to Result once.
+template <ScalarDtype Result, bool Saturates>
+struct SumsStore {
+  GlobalPointer<Result> out;
+  GlobalPointer<const f32> bias;
+  GlobalPointer<const Result> residual;
+  std::int64_t rows, row_stride, residual_stride;
+  int features;
+  Activate activate;
+  bool has_bias, has_residual;
+  bool wide;  ///< whether rows of results, and of the residual, can be read and written 16 bytes at a time
+
+  PRECAST_DEVICE f32 bias_of(int feature) const {
+    return has_bias && feature < features ? bias[feature] : 0.0f;
+  }
+
+  PRECAST_DEVICE Result finished(f32 sum, f32 bias_value, f32 residual_value) const {
+    const f32 value = activated(activate, sum + bias_value);
+    return round_to<Result, Saturates>(has_residual ? value + residual_value : value);
+  }
+
+  /// One result.
+  PRECAST_DEVICE void store(std::int64_t row, int feature, f32 sum) const {
+    if (row >= rows || feature >= features) return;
+    const f32 rest = has_residual ? to_f32(residual[row * residual_stride + feature]) : 0.0f;
+    out[row * row_stride + feature] = finished(sum, bias_of(feature), rest);
+  }
+
+  /// Eight results of a row; first_feature is a multiple of eight.
+  PRECAST_DEVICE void store(std::int64_t row, int first_feature, const EightSums& sums,
+                            const f32 (&biases)[8]) const {
+    if (row >= rows) return;
+    if (!wide || first_feature + 8 > features) {
+      PRECAST_UNROLL
+      for (int i = 0; i < 8; ++i) store(row, first_feature + i, sums.values[i]);
+      return;
+    }
+    constexpr int count = widest_vector<Result> < 8 ? widest_vector<Result> : 8;
+    PRECAST_UNROLL
+    for (int first = 0; first < 8; first += count) {
+      Vector<Result, count> rest{}, results;
+      if (has_residual) rest = load_vector<count>(residual + (row * residual_stride + first_feature + first));
+      PRECAST_UNROLL
+      for (int i = 0; i < count; ++i)
+        results[i] = finished(sums.values[first + i], biases[first + i], to_f32(rest[i]));
+      store_vector(out + (row * row_stride + first_feature + first), results);
+    }
+  }
+};
+
+/// A residual without data is none.
+template <bool Saturates, ScalarDtype Result>
+SumsStore<Result, Saturates> sums_store(const Epilogue& epilogue, const View<const Result>& residual,
+                                        const View<Result>& out) {
+  const bool has_residual = residual.data() != nullptr;
+  return {.out = pointer_to(out),
+          .bias = global_pointer(epilogue.bias.data(), static_cast<std::int64_t>(epilogue.bias.size())),
+          .residual = pointer_to(residual),
+          .rows = out.rows(),
+          .row_stride = out.row_stride(),
+          .residual_stride = residual.row_stride(),
+          .features = static_cast<int>(out.columns()),
+          .activate = epilogue.activate,
+          .has_bias = !epilogue.bias.empty(),
+          .has_residual = has_residual,
+          .wide = rows_begin_on_16_bytes(out) && (!has_residual || rows_begin_on_16_bytes(residual))};
+}
+
+}  // namespace precast::cuda

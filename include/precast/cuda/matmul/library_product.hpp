@@ -1,0 +1,66 @@
+// LibraryProduct: a product as a library of matrix products is asked for it, and the library that is asked.
+// On the device that is cuBLASLt; in the emulator tests put a product of the host in its place.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::cuda {
+
+/// The scalar dtypes as a library is told of them.
+enum class LibraryDtype : std::uint8_t { f32, tf32, bf16, f16, fp8_e4m3 };
+
+/// Whether a dtype is among them.
+template <class T>
+inline constexpr bool is_library_dtype =
+    std::is_same_v<T, f32> || std::is_same_v<T, tf32> || std::is_same_v<T, bf16> || std::is_same_v<T, f16> ||
+    std::is_same_v<T, fp8_e4m3>;
+template <class T>
+  requires is_library_dtype<T>
+consteval LibraryDtype library_dtype() {
+  if constexpr (std::is_same_v<T, f32>) return LibraryDtype::f32;
+  if constexpr (std::is_same_v<T, tf32>) return LibraryDtype::tf32;
+  if constexpr (std::is_same_v<T, bf16>) return LibraryDtype::bf16;
+  if constexpr (std::is_same_v<T, f16>) return LibraryDtype::f16;
+  return LibraryDtype::fp8_e4m3;
+}
+
+/// Factors of f32 in device memory that fp8 operands are multiplied with; null: 1.
+struct OperandScales {
+  const f32* x = nullptr;
+  const f32* weight = nullptr;
+};
+
+/// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
+/// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.
+/// Rows begin on multiples of 16 bytes. All memory is the device's.
+struct LibraryProduct {
+  LibraryDtype operand{}, result{};
+  std::int64_t rows = 0, features = 0, columns = 0;
+  const void* x = nullptr;
+  std::int64_t x_stride = 0;
+  const void* weight = nullptr;
+  std::int64_t weight_stride = 0;
+  void* out = nullptr;
+  std::int64_t out_stride = 0;
+  bool has_bias = false, has_residual = false;
+  const void* bias = nullptr;      ///< [features] of `result`
+  const void* residual = nullptr;  ///< of `result`
+  std::int64_t residual_stride = 0;
+  bool gelu_tanh = false;  ///< never with a residual
+  OperandScales scales{};
+};
+
+/// A library of products: a value, cheap to copy. Without functions it has no code for anything.
+struct ProductLibrary {
+  /// Whether it has code for a product of these sizes, strides and dtypes, whose pointers are not set yet.
+  std::function<bool(const LibraryProduct&)> has_code;
+  /// Starts a product that it has code for on a stream.
+  std::function<void(const LibraryProduct&, Stream)> multiply;
+};
+
+}  // namespace precast::cuda

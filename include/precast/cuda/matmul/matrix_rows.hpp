@@ -1,0 +1,70 @@
+// MatrixRows: a matrix as the tiles of a product read it. cuda/conv/patches.hpp is the other such source.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+/// Rows of a matrix. What lies outside is zero.
+template <ScalarDtype T>
+struct MatrixRows {
+  using value_type = T;
+
+  /// Where a row begins.
+  struct Row {
+    std::int64_t offset;
+    bool there;
+  };
+  /// Where values of a row lie next to each other, and how many there are.
+  struct Run {
+    std::int64_t offset;
+    int values;
+  };
+
+  GlobalPointer<const T> data;
+  std::int64_t rows, row_stride;
+  int columns;
+  bool wide;  ///< whether a row's 16-byte runs lie on multiples of 16
+
+  PRECAST_DEVICE Row row(std::int64_t index) const { return {index * row_stride, index < rows}; }
+  /// The `count` values from `column` on, fewer at the end of the row.
+  PRECAST_DEVICE Run run(const Row& row, int column, int count) const {
+    const int left = row.there ? columns - column : 0;
+    return {left > 0 ? row.offset + column : 0, left < 0 ? 0 : left < count ? left : count};
+  }
+  PRECAST_DEVICE T value(const Row& row, int column) const {
+    return row.there && column < columns ? data[row.offset + column] : T{};
+  }
+};
+
+/// Whether every row of a view begins on a multiple of 16 bytes.
+template <class T>
+bool rows_begin_on_16_bytes(const View<T>& view) {
+  return rows_are_aligned<16 / static_cast<int>(sizeof(T))>(view);
+}
+
+/// Columns are counted in 32 bits: their indices are divided by. Throws ShapeError for more.
+inline int checked_columns(std::int64_t columns) {
+  if (columns > std::numeric_limits<std::int32_t>::max() - 1024)
+    throw ShapeError("a product over " + std::to_string(columns) + " columns has too many of them");
+  return static_cast<int>(columns);
+}
+
+template <ScalarDtype T>
+MatrixRows<T> matrix_rows(View<const T> view) {
+  return {.data = pointer_to(view),
+          .rows = view.rows(),
+          .row_stride = view.row_stride(),
+          .columns = checked_columns(view.columns()),
+          .wide = rows_begin_on_16_bytes(view)};
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,47 @@
+// Operands: values as a product takes them, rounded to the policy's format and held in a dtype that is
+// multiplied here.
+#pragma once
+
+#include <bit>
+#include <type_traits>
+
+#include <precast/cuda/device/convert.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::cuda {
+
+/// The dtype that our kernels multiply: fp8 widens to f16, exactly, which every architecture from sm_80 on
+/// multiplies, and sums as f32 without the shorter accumulator that fp8 instructions have. The rest is
+/// multiplied as it is, f32 by fused multiply-add.
+template <ScalarDtype Operand>
+using MultipliedDtype = std::conditional_t<sizeof(Operand) == 1, f16, Operand>;
+
+/// How a multiplied value lies in memory: tf32 in an f32's place.
+template <ScalarDtype Operand>
+using HeldDtype = std::conditional_t<std::is_same_v<Operand, tf32>, f32, MultipliedDtype<Operand>>;
+
+/// Whether values of From are operands as they lie in memory.
+template <ScalarDtype Operand, ScalarDtype From>
+inline constexpr bool are_operands = std::is_same_v<From, HeldDtype<Operand>>&& widens_exactly<Operand, From>;
+
+/// A value rounded to Operand; saturating policies clamp here as they do at every other rounding.
+template <ScalarDtype Operand, bool Saturates, ScalarDtype From>
+PRECAST_DEVICE HeldDtype<Operand> operand_value(From value) {
+  using Held = HeldDtype<Operand>;
+  if constexpr (std::is_same_v<From, Held> && widens_exactly<Operand, From>)
+    return value;
+  else if constexpr (widens_exactly<Operand, From>)
+    return round_to<Held>(to_f32(value));
+  else if constexpr (std::is_same_v<Operand, tf32> && !Saturates)
+    return std::bit_cast<f32>(tf32_word(to_f32(value)));
+  else
+    return round_to<Held>(to_f32(round_to<Operand, Saturates>(to_f32(value))));
+}
+
+/// The same as f32, for products by fused multiply-add.
+template <ScalarDtype Operand, bool Saturates, ScalarDtype From>
+PRECAST_DEVICE f32 operand_in_f32(From value) {
+  return to_f32(operand_value<Operand, Saturates>(value));
+}
+
+}  // namespace precast::cuda

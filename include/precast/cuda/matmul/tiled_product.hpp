@@ -1,0 +1,144 @@
+// The tiled product: rows of a source (a matrix, or the patches of pictures) times the features of a weight,
+// with the epilogue in the same pass.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/matmul/finish_sums.hpp>
+#include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/cuda/matmul/tile_loader.hpp>
+#include <precast/cuda/matmul/warp_product.hpp>
+#include <precast/cuda/tile/matmul_tile.hpp>
+
+namespace precast::cuda {
+
+template <class Types, class Source>
+struct TiledProduct {
+  Source x;
+  MatrixRows<typename Types::storage> weight;
+  SumsStore<typename Types::result, Types::saturate> store;
+  int row_tiles, feature_tiles;
+};
+
+/// Which tile a block computes. Eight tiles of rows take turns before the next features, so that the blocks
+/// that run at the same time share what they read in the L2 cache.
+struct TilePlace {
+  int row_tile, feature_tile;
+};
+PRECAST_DEVICE TilePlace tile_place(int block, int row_tiles, int feature_tiles) {
+  constexpr int group_rows = 8;
+  const int group = block / (group_rows * feature_tiles), first = group * group_rows;
+  const int rows = row_tiles - first < group_rows ? row_tiles - first : group_rows;
+  const int within = block - group * group_rows * feature_tiles;
+  return {first + within % rows, within / rows};
+}
+
+/// A block computes a tile of rows x features sums. While one stage is multiplied the following ones arrive;
+/// each is read from memory once by each block, and swizzled so that no two lanes wait for a bank.
+template <class Types, class Source, class TileType>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
+    tiled_product(TiledProduct<Types, Source> product) {
+  constexpr MatmulTile tile = TileType::tile;
+  using Operand = typename Types::operand;
+  using Held = HeldDtype<Operand>;
+  using RowLoader = TileLoader<Operand, Types::saturate, Source, tile.rows, tile.threads()>;
+  using FeatureLoader = TileLoader<Operand, Types::saturate, MatrixRows<typename Types::storage>,
+                                   tile.features, tile.threads()>;
+  constexpr int columns_per_stage = RowLoader::columns_per_stage;
+  constexpr int row_values = tile.rows * columns_per_stage, stage_values = tile.stage_bytes() / sizeof(Held);
+
+  const auto [row_tile, feature_tile] = tile_place(block_index().x, product.row_tiles, product.feature_tiles);
+  const std::int64_t first_row = std::int64_t{row_tile} * tile.rows;
+  const int first_feature = feature_tile * tile.features;
+  const auto stages = dynamic_shared<Held>(0, tile.stages * stage_values);
+  const auto stage = [&](int turn) { return stages + turn % tile.stages * stage_values; };
+
+  RowLoader row_loader(product.x, first_row);
+  FeatureLoader feature_loader(product.weight, first_feature);
+  const auto fetch = [&](int turn) {
+    row_loader.fetch(stage(turn), turn * columns_per_stage);
+    feature_loader.fetch(stage(turn) + row_values, turn * columns_per_stage);
+  };
+  const auto put = [&](int turn) {
+    row_loader.put(stage(turn));
+    feature_loader.put(stage(turn) + row_values);
+  };
+
+  const int turns = (product.weight.columns + columns_per_stage - 1) / columns_per_stage;
+  constexpr int ahead = tile.stages - 1;
+  for (int turn = 0; turn < ahead; ++turn) {
+    if (turn < turns) {
+      fetch(turn);
+      put(turn);
+    }
+    commit_copies();
+  }
+
+  WarpProduct<Operand, tile.rows_per_warp> sums;
+  const int warp_row = warp_index() % tile.warps_along_rows() * tile.rows_per_warp;
+  const int warp_feature = warp_index() / tile.warps_along_rows() * tile.features_per_warp;
+  for (int turn = 0; turn < turns; ++turn) {
+    wait_copies<ahead - 1>();
+    // This turn's stage has arrived for all, and all are done with the one that is filled next.
+    sync_block();
+    const int next = turn + planted<"stage in use">(ahead, ahead + 1);
+    if (next < turns) fetch(next);
+    commit_copies();
+    sums.add(stage(turn), warp_row, stage(turn) + row_values, warp_feature);
+    if (next < turns) put(next);
+  }
+
+  const int feature = first_feature + warp_feature + lane_index() % 4 * 8;
+  f32 biases[8];
+  PRECAST_UNROLL
+  for (int i = 0; i < 8; ++i) biases[i] = product.store.bias_of(feature + i);
+  PRECAST_UNROLL
+  for (int i = 0; i < sums.rows_per_lane; ++i)
+    product.store.store(first_row + warp_row + lane_index() / 4 + 8 * i, feature, sums.row(i), biases);
+}
+
+/// Starts the tiled product of a source's rows with a tile. The operands are those of Types, whose sums are
+/// f32.
+template <class Types, MatmulTile tile, class Source>
+void start_product_of_tiles(const char* name, const Source& x,
+                            const MatrixRows<typename Types::storage>& weight,
+                            const SumsStore<typename Types::result, Types::saturate>& store, Stream stream) {
+  const std::int64_t row_tiles = (store.rows + tile.rows - 1) / tile.rows;
+  const std::int64_t feature_tiles = (store.features + tile.features - 1) / tile.features;
+  if (row_tiles * feature_tiles > std::numeric_limits<std::int32_t>::max())
+    throw ShapeError(std::string(name) + ": " + std::to_string(store.rows) + " x " +
+                     std::to_string(store.features) + " results are more than one launch computes");
+  launch(name, tiled_product<Types, Source, TypeOfMatmulTile<tile>>,
+         {.blocks = {static_cast<int>(row_tiles * feature_tiles), 1, 1},
+          .threads = tile.threads(),
+          .shared_bytes = static_cast<std::size_t>(tile.shared_bytes())},
+         stream,
+         TiledProduct<Types, Source>{x, weight, store, static_cast<int>(row_tiles),
+                                     static_cast<int>(feature_tiles)});
+}
+
+/// The same with the tile that suits the sizes and the device.
+template <class Types, class Source>
+void start_tiled_product(const char* name, const Source& x, const MatrixRows<typename Types::storage>& weight,
+                         const SumsStore<typename Types::result, Types::saturate>& store, Stream stream,
+                         Architecture architecture = current_architecture()) {
+  visit_architecture(architecture, [&](auto known) {
+    constexpr MatmulTile small = select_matmul_tile(known(), MatmulTileSize::small);
+    constexpr MatmulTile large = select_matmul_tile(known(), MatmulTileSize::large);
+    if (suits_large_tiles(store.rows, store.features, large))
+      start_product_of_tiles<Types, large>(name, x, weight, store, stream);
+    else
+      start_product_of_tiles<Types, small>(name, x, weight, store, stream);
+  });
+}
+
+}  // namespace precast::cuda

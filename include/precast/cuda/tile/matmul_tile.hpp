@@ -1,0 +1,86 @@
+// The tiles of the products that we compute ourselves: matmul and convolution.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <precast/cuda/tile/architecture.hpp>
+
+namespace precast::cuda {
+
+/// What a block of threads computes: `rows` x `features` sums, from stages of 128 bytes of each row and
+/// feature. Each warp computes rows_per_warp x 32 of them.
+struct MatmulTile {
+  int rows;
+  int features;
+  int rows_per_warp;
+  int stages;  ///< in shared memory at a time: one is multiplied while the others arrive
+
+  static constexpr int features_per_warp = 32;
+  static constexpr int bytes_per_row = 128;
+
+  constexpr int warps_along_rows() const { return rows / rows_per_warp; }
+  constexpr int warps() const { return warps_along_rows() * (features / features_per_warp); }
+  constexpr int threads() const { return 32 * warps(); }
+  constexpr int stage_bytes() const { return (rows + features) * bytes_per_row; }
+  constexpr int shared_bytes() const { return stages * stage_bytes(); }
+  friend constexpr bool operator==(const MatmulTile&, const MatmulTile&) = default;
+};
+
+/// A tile as a type: nvcc 13 does not compile kernels whose template arguments are objects. Architectures
+/// that share a tile share its type, and so the kernels.
+template <int Rows, int Features, int RowsPerWarp, int Stages>
+struct MatmulTileType {
+  static constexpr MatmulTile tile{Rows, Features, RowsPerWarp, Stages};
+};
+template <MatmulTile tile>
+using TypeOfMatmulTile = MatmulTileType<tile.rows, tile.features, tile.rows_per_warp, tile.stages>;
+
+/// Which tile suits the sizes: large ones read their operands less often, small ones leave fewer
+/// multiprocessors idle.
+enum class MatmulTileSize : std::uint8_t { small, large };
+
+/// Three stages hide the way from memory. Two blocks of small tiles share a multiprocessor everywhere; of
+/// large ones where it has 228 KiB. A fourth stage is taken where it costs neither, which no architecture so
+/// far has room for.
+constexpr MatmulTile select_matmul_tile(Architecture architecture, MatmulTileSize size) {
+  const bool large = size == MatmulTileSize::large;
+  MatmulTile tile{
+      .rows = large ? 128 : 64, .features = large ? 128 : 64, .rows_per_warp = large ? 64 : 32, .stages = 3};
+  constexpr int reserved = 1024;  // of each block, by the system
+  const int of_multiprocessor = limits_of(architecture).shared_per_multiprocessor;
+  const auto blocks = [&](int stages) {
+    return of_multiprocessor / (stages * tile.stage_bytes() + reserved);
+  };
+  if (blocks(4) >= 2 && blocks(4) == blocks(3)) tile.stages = 4;
+  return tile;
+}
+
+/// Whether there are enough large tiles for every multiprocessor of a large device.
+constexpr bool suits_large_tiles(std::int64_t rows, std::int64_t features, const MatmulTile& large) {
+  constexpr std::int64_t enough_tiles = 128;
+  return ((rows + large.rows - 1) / large.rows) * ((features + large.features - 1) / large.features) >=
+         enough_tiles;
+}
+
+/// How a product of few rows is shared out: a warp computes `features_per_warp` results of each row and has
+/// the vectors of `loads_in_flight` steps on their way. Measured against nothing yet; reasoned: rows are read
+/// from the cache once for all features of a warp, and 16 KiB on their way in each multiprocessor keep the
+/// memory busy.
+struct FewRowsTile {
+  int rows;
+  int features_per_warp;
+  int loads_in_flight;
+  int warps;
+};
+
+/// The most rows that are few.
+inline constexpr int most_few_rows = 8;
+
+constexpr FewRowsTile select_few_rows_tile(int rows) {
+  if (rows == 1) return {.rows = 1, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
+  if (rows == 2) return {.rows = 2, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
+  return {.rows = rows <= 4 ? 4 : most_few_rows, .features_per_warp = 4, .loads_in_flight = 2, .warps = 4};
+}
+
+}  // namespace precast::cuda

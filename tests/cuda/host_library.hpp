@@ -1,0 +1,68 @@
+// A library of products on the host, in cuBLASLt's place: the emulator runs our kernels, and nobody has
+// cuBLASLt's.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <simt/device_memory.hpp>
+
+#include <precast/cuda/matmul/product_library.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::testing {
+
+/// Computes products in float64. Must outlive its use.
+struct HostLibrary {
+  std::vector<cuda::LibraryProduct> multiplied;
+  bool has_code = true;  ///< false: it refuses everything
+
+  cuda::ProductLibrary library() {
+    return {.has_code = [this](const cuda::LibraryProduct&) { return has_code; },
+            .multiply =
+                [this](const cuda::LibraryProduct& product, cuda::Stream) {
+                  multiplied.push_back(product);
+                  multiply(product);
+                }};
+  }
+
+ private:
+  static double value(cuda::LibraryDtype dtype, const void* data, std::int64_t index) {
+    switch (dtype) {
+      case cuda::LibraryDtype::f32:
+      case cuda::LibraryDtype::tf32:
+        return static_cast<const f32*>(data)[index];
+      case cuda::LibraryDtype::bf16:
+        return to_double(static_cast<const bf16*>(data)[index]);
+      case cuda::LibraryDtype::f16:
+        return to_double(static_cast<const f16*>(data)[index]);
+      case cuda::LibraryDtype::fp8_e4m3:
+        return to_double(static_cast<const fp8_e4m3*>(data)[index]);
+    }
+    return 0;
+  }
+  static void store(cuda::LibraryDtype dtype, void* data, std::int64_t index, double value) {
+    if (dtype == cuda::LibraryDtype::f32) static_cast<f32*>(data)[index] = from_double<f32>(value);
+    if (dtype == cuda::LibraryDtype::bf16) static_cast<bf16*>(data)[index] = from_double<bf16>(value);
+    if (dtype == cuda::LibraryDtype::f16) static_cast<f16*>(data)[index] = from_double<f16>(value);
+  }
+
+  static void multiply(const cuda::LibraryProduct& p) {
+    const simt::DeviceAccess access;
+    for (std::int64_t r = 0; r < p.rows; ++r)
+      for (std::int64_t f = 0; f < p.features; ++f) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < p.columns; ++k)
+          sum +=
+              value(p.operand, p.x, r * p.x_stride + k) * value(p.operand, p.weight, f * p.weight_stride + k);
+        if (p.has_bias) sum += value(p.result, p.bias, f);
+        if (p.gelu_tanh)
+          sum /= 1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (sum + 0.044715 * sum * sum * sum));
+        if (p.has_residual) sum += value(p.result, p.residual, r * p.residual_stride + f);
+        store(p.result, p.out, r * p.out_stride + f, sum);
+      }
+  }
+};
+
+}  // namespace precast::testing

@@ -1,0 +1,67 @@
+// Runs of the device's products in the emulator, and what they should give.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <support/arrays.hpp>
+#include <support/products.hpp>
+
+#include <precast/cuda/conv/conv.hpp>
+#include <precast/cuda/matmul/matmul.hpp>
+#include <precast/policy/presets.hpp>
+
+namespace precast::testing {
+
+template <class Types, class X, class S>
+ExpectedSums<Types> expected_products(const X& x, const Tensor<S>& weight, const Tensor<S>& bias) {
+  const auto wide_x = operands<Types>(x), wide_weight = operands<Types>(weight), wide_bias = wide(bias);
+  const std::int64_t columns = weight.columns();
+  ExpectedSums<Types> sums;
+  for (std::int64_t r = 0; r < as_view(x).rows(); ++r)
+    for (std::int64_t f = 0; f < weight.rows(); ++f)
+      sums.add(wide_x.data() + r * columns, wide_weight.data() + f * columns, columns,
+               wide_bias.empty() ? 0 : wide_bias[static_cast<std::size_t>(f)]);
+  return sums;
+}
+
+/// Values as f32, as ops hand a bias on.
+template <class S>
+Tensor<f32> in_f32(const Tensor<S>& values) {
+  Tensor<f32> wide_values(values.shape());
+  for (std::int64_t i = 0; i < values.elements(); ++i)
+    wide_values.data()[i] = static_cast<f32>(to_double(values.data()[i]));
+  return wide_values;
+}
+
+/// matmul_transposed as the dispatch has it.
+template <class Types, class X, class S>
+Tensor<typename Types::result> product(const View<const X>& x, const Tensor<S>& weight,
+                                       const Tensor<S>& bias = {}, Activate activate = Activate::none) {
+  Tensor<typename Types::result> out(Shape{x.rows(), weight.rows()});
+  const auto wide_bias = in_f32(bias);
+  cuda::matmul_transposed<Types, X>(x, weight, Epilogue{wide_bias.values(), activate}, out, cuda::Stream{});
+  return out;
+}
+template <class Types, class X, class S>
+Tensor<typename Types::result> product(const Tensor<X>& x, const Tensor<S>& weight,
+                                       const Tensor<S>& bias = {}, Activate activate = Activate::none) {
+  return product<Types>(View<const X>(x), weight, bias, activate);
+}
+
+/// The tiled kernel with a tile of one's choice, for any number of rows.
+template <class Types, cuda::MatmulTile tile, class X, class S>
+Tensor<typename Types::result> tiled_product(const Tensor<X>& x, const Tensor<S>& weight,
+                                             const Tensor<S>& bias = {}, Activate activate = Activate::none) {
+  using T = typename Types::result;
+  Tensor<T> out(Shape{x.rows(), weight.rows()});
+  const auto wide_bias = in_f32(bias);
+  const Epilogue epilogue{wide_bias.values(), activate};
+  cuda::start_product_of_tiles<Types, tile>(
+      "matmul", cuda::matrix_rows(View<const X>(x)), cuda::matrix_rows(View<const S>(weight)),
+      cuda::sums_store<Types::saturate>(epilogue, View<const T>{}, out.view()), cuda::Stream{});
+  return out;
+}
+
+}  // namespace precast::testing
