@@ -13,26 +13,26 @@
 
 namespace precast::testing {
 
-/// Computes the product in float64. `asked` counts the products; the library must outlive its use.
+/// Computes products in float64. Must outlive its use.
 struct HostLibrary {
-  std::vector<cuda::LibraryProduct> asked;
+  std::vector<cuda::LibraryProduct> multiplied;
   bool has_code = true;  ///< false: it refuses everything
 
   cuda::ProductLibrary library() {
-    return {[this](const cuda::LibraryProduct& product, cuda::Stream) {
-      asked.push_back(product);
-      if (has_code) multiply(product);
-      return has_code;
-    }};
+    return {.has_code = [this](const cuda::LibraryProduct&) { return has_code; },
+            .multiply =
+                [this](const cuda::LibraryProduct& product, cuda::Stream) {
+                  multiplied.push_back(product);
+                  multiply(product);
+                }};
   }
 
  private:
   static double value(cuda::LibraryDtype dtype, const void* data, std::int64_t index) {
     switch (dtype) {
       case cuda::LibraryDtype::f32:
-        return static_cast<const f32*>(data)[index];
       case cuda::LibraryDtype::tf32:
-        return to_double(convert<tf32>(static_cast<const f32*>(data)[index]));
+        return static_cast<const f32*>(data)[index];
       case cuda::LibraryDtype::bf16:
         return to_double(static_cast<const bf16*>(data)[index]);
       case cuda::LibraryDtype::f16:
@@ -56,10 +56,10 @@ struct HostLibrary {
         for (std::int64_t k = 0; k < p.columns; ++k)
           sum +=
               value(p.operand, p.x, r * p.x_stride + k) * value(p.operand, p.weight, f * p.weight_stride + k);
-        if (p.bias) sum += p.bias[f];
+        if (p.has_bias) sum += value(p.result, p.bias, f);
         if (p.gelu_tanh)
           sum /= 1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (sum + 0.044715 * sum * sum * sum));
-        if (p.residual) sum += value(p.result, p.residual, r * p.residual_stride + f);
+        if (p.has_residual) sum += value(p.result, p.residual, r * p.residual_stride + f);
         store(p.result, p.out, r * p.out_stride + f, sum);
       }
   }

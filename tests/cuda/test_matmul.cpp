@@ -8,7 +8,8 @@
 #include <catch2/catch.hpp>
 #include <cuda/product_runs.hpp>
 
-#include <precast/cuda/matmul/round_values.hpp>
+#include <precast/cuda/matmul/library_operands.hpp>
+#include <precast/cuda/matmul/transpose.hpp>
 #include <precast/host/matmul.hpp>
 
 using namespace precast;
@@ -93,7 +94,7 @@ TEMPLATE_TEST_CASE("cuda: a narrow Accumulate rounds every addition", "[matmul]"
     Tensor<typename Types::result> expected({11, 30});
     const auto wide_bias = in_f32(bias);
     host::matmul_transposed<Types, f32>(x, host::PackedWeight<S>(weight, 1),
-                                        host::Epilogue{wide_bias.values(), Activate::silu}, expected);
+                                        Epilogue{wide_bias.values(), Activate::silu}, expected);
     const auto got = wide(product<Types>(x, weight, bias, Activate::silu)), want = wide(expected);
     for (std::size_t i = 0; i < got.size(); ++i) {
       CAPTURE(i);
@@ -248,4 +249,30 @@ TEST_CASE("cuda: whole matrices are rounded to operands", "[matmul]") {
       REQUIRE(to.view().row(r)[static_cast<std::size_t>(50 + c)] ==
               convert<f32>(convert<tf32>(from.view().row(r)[static_cast<std::size_t>(3 + c)])));
   REQUIRE(to.view().row(3)[49] == before);
+}
+
+TEMPLATE_TEST_CASE("cuda: matrices are turned over", "[transpose]", f32, bf16, fp8_e4m3) {
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {33, 31}, {7, 100}, {64, 65}}) {
+    const auto wide_from = random_integers<TestType>({rows, columns + 3}, 1);
+    const auto from = wide_from.view().columns_between(2, columns);
+    Tensor<TestType> to({columns, rows});
+    cuda::transpose<TestType>(from, to);
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c)
+        REQUIRE(to_double(to.view().row(c)[static_cast<std::size_t>(r)]) ==
+                to_double(from.row(r)[static_cast<std::size_t>(c)]));
+  }
+}
+
+TEST_CASE("cuda: a weight is uploaded in groups of rows, and multiplied where it lies", "[matmul]") {
+  using Types = precisions<Policy<Storage<bf16>>, Matmul>;
+  const auto weight = random_integers<bf16>({100, 21}, 1), x = random_integers<bf16>({12, 21}, 2);
+  cuda::PackedWeight<bf16> packed(100, 21);
+  for (std::int64_t first = 0; first < 100; first += cuda::widest_panel)
+    packed.pack(first, weight.view().rows_between(first, std::min(cuda::widest_panel, 100 - first)));
+  Tensor<bf16> out({12, 100});
+  cuda::matmul_transposed<Types, bf16>(x, packed, {}, out);
+  REQUIRE(expected_products<Types>(x, weight, Tensor<bf16>()).inexact(out) == "");
+  cuda::matmul_transposed<Types, bf16>(x, cuda::PackedWeight<bf16>(weight.view()), {}, out);
+  REQUIRE(expected_products<Types>(x, weight, Tensor<bf16>()).inexact(out) == "");
 }

@@ -1,5 +1,7 @@
 // What is given to the library of products, and what is not.
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include <catch2/catch.hpp>
 #include <cuda/host_library.hpp>
@@ -21,11 +23,11 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
              bias = random_tensor<typename Types::storage>({40}, 3);
   const auto expected = expected_products<Types>(x, weight, bias);
   REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
-  REQUIRE(host.asked.size() == 1);
-  REQUIRE(host.asked[0].operand == cuda::library_dtype<typename Types::operand>());
+  REQUIRE(host.multiplied.size() == 1);
+  REQUIRE(host.multiplied[0].operand == cuda::library_dtype<typename Types::operand>());
   REQUIRE(expected.outside(product<Types>(x, weight, bias, Activate::gelu_tanh), Activate::gelu_tanh) == "");
-  REQUIRE(host.asked.size() == 2);
-  REQUIRE(host.asked[1].gelu_tanh);
+  REQUIRE(host.multiplied.size() == 2);
+  REQUIRE(host.multiplied[1].gelu_tanh);
 
   auto out = random_integers<T>({20, 40}, 3);
   const auto residual = wide(out);
@@ -34,7 +36,7 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   const auto sums =
       expected_products<Types>(integers, integer_weight, Tensor<typename Types::storage>()).values();
   cuda::matmul_transposed_add<Types, Operand>(integers, integer_weight, {}, out, out, cuda::Stream{});
-  REQUIRE(host.asked.size() == 3);
+  REQUIRE(host.multiplied.size() == 3);
   for (std::size_t i = 0; i < sums.size(); ++i)
     REQUIRE(to_double(out.data()[i]) == to_double(from_double<T>(sums[i] + residual[i])));
 
@@ -46,10 +48,27 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
     REQUIRE(expected.outside(product<Types>(x, weight, bias, activate), activate) == "");
   const auto wide_x = random_tensor<Operand>({20, 65}, 6);
   (void)product<Types>(View<const Operand>(wide_x.view().columns_between(1, 64)), weight, bias);
-  REQUIRE(host.asked.size() == 3);
   host.has_code = false;
   REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
-  REQUIRE(host.asked.size() == 4);
+  REQUIRE(host.multiplied.size() == (std::is_same_v<typename Types::operand, tf32> ? 4 : 3));
+}
+
+TEMPLATE_TEST_CASE("cuda: x is rounded for the library", "[library]", Policy<Storage<bf16>>,
+                   (Policy<Storage<f32>, Compute<tf32>>), Policy<Storage<fp8_e4m3>>) {
+  using Types = precisions<TestType, Matmul>;
+  HostLibrary host;
+  const cuda::ProductLibraryScope scope(host.library());
+  const auto wide_x = random_tensor<f32>({20, 70}, 1);
+  const auto x = wide_x.view().columns_between(3, 60);
+  const auto weight = random_tensor<typename Types::storage>({40, 64}, 2, 0.2);
+  Tensor<typename Types::result> out({20, 40});
+  Tensor<typename Types::storage> narrow({40, 60});
+  for (std::int64_t r = 0; r < 40; ++r)
+    std::ranges::copy(weight.view().row(r).first(60), narrow.view().row(r).begin());
+  const auto weight_view = weight.view().columns_between(0, 60);
+  cuda::matmul_transposed<Types, f32>(x, weight_view, {}, out, cuda::Stream{});
+  REQUIRE(host.multiplied.size() == 1);
+  REQUIRE(expected_products<Types>(x, narrow, Tensor<typename Types::storage>()).outside(out) == "");
 }
 
 TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply as the op table says",
@@ -60,11 +79,11 @@ TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply a
     using Types = precisions<P, Matmul>;
     (void)product<Types>(random_tensor<X>({20, 64}, 1), random_tensor<typename Types::storage>({40, 64}, 2));
   };
-  run(Policy<Storage<f16>, Compute<bf16>>{}, f16{});                   // operands must be rounded first
-  run(Policy<Storage<bf16>>{}, f32{});                                 // so must these
+  run(Policy<Storage<f16>, Compute<bf16>>{}, f16{});                   // weights must be rounded first
+  run(Policy<Storage<f32>, Compute<bf16>>{}, f32{});                   // so must these
   run(Policy<Storage<bf16>, Overflow<Saturate>>{}, bf16{});            // it does not clamp
   run(Policy<Storage<fp8_e4m3>, Activation<fp8_e4m3>>{}, fp8_e4m3{});  // it clamps fp8
   run(Policy<Storage<f16>, Accumulate<f16>>{}, f16{});                 // it sums in f32
   run(Policy<Storage<f16>, Activation<bf16>>{}, f16{});                // it knows no such results
-  REQUIRE(host.asked.empty());
+  REQUIRE(host.multiplied.empty());
 }

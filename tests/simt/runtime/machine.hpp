@@ -73,6 +73,9 @@ struct Barrier {
   int phase = 0;
 };
 
+constexpr unsigned bit(int lane) { return 1u << lane; }
+inline int lane_of(const Thread& thread) { return thread.index % warp_size; }
+
 /// Runs blocks, one at a time. An unfair schedule: a random warp runs until none of its lanes can go on, its
 /// lanes in random order; that shows what barriers are for.
 class Machine {

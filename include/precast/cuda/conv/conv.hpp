@@ -15,7 +15,7 @@ namespace precast::cuda {
 /// channels]^T + bias), with the rounding of `matmul_transposed`. Shapes must fit; ops check them.
 template <class Types, class X>
 void conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
-          const Epilogue& epilogue, View<typename Types::result> out, Stream stream) {
+          const Epilogue& epilogue, View<typename Types::result> out, Stream stream = current_stream()) {
   if (out.elements() == 0) return;
   const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
                                   sizes.out_height == sizes.height && sizes.out_width == sizes.width;
@@ -27,6 +27,13 @@ void conv(View<const X> x, View<const typename Types::storage> weight, const Con
     start_tiled_product<Types>("conv", rows, features, store, stream);
   else
     start_rounded_product<Types>(rows, features, store, stream);
+}
+
+/// The same with a weight as layers hold it.
+template <class Types, class X>
+void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+          const Epilogue& epilogue, View<typename Types::result> out, Stream stream = current_stream()) {
+  conv<Types, X>(x, weight.view(), sizes, epilogue, out, stream);
 }
 
 }  // namespace precast::cuda

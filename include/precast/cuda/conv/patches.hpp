@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/device/vector_access.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/conv_sizes.hpp>
@@ -64,7 +64,7 @@ template <ScalarDtype T>
 Patches<T> patches(View<const T> x, const ConvSizes& sizes) {
   const auto narrow = [](std::int64_t size) { return checked_columns(size); };
   constexpr std::int64_t run = widest_vector<T>;
-  return {.data = global_pointer(x),
+  return {.data = pointer_to(x),
           .rows = sizes.pixels(),
           .pixel_stride = x.row_stride(),
           .columns = narrow(sizes.patch()),
@@ -77,7 +77,7 @@ Patches<T> patches(View<const T> x, const ConvSizes& sizes) {
           .pad_left = narrow(sizes.pad_left),
           .out_height = narrow(sizes.out_height),
           .out_width = narrow(sizes.out_width),
-          .wide = has_wide_rows(x) && sizes.channels % run == 0};
+          .wide = rows_begin_on_16_bytes(x) && sizes.channels % run == 0};
 }
 
 }  // namespace precast::cuda

@@ -35,9 +35,9 @@ inline CublasLtShape shape_of(const LibraryProduct& product) {
           .x_stride = product.x_stride,
           .weight_stride = product.weight_stride,
           .out_stride = product.out_stride,
-          .residual_stride = product.residual ? product.residual_stride : product.out_stride,
-          .bias = product.bias != nullptr,
-          .residual = product.residual != nullptr,
+          .residual_stride = product.has_residual ? product.residual_stride : product.out_stride,
+          .bias = product.has_bias,
+          .residual = product.has_residual,
           .gelu_tanh = product.gelu_tanh,
           .x_scale = product.scales.x != nullptr,
           .weight_scale = product.scales.weight != nullptr};
@@ -115,19 +115,18 @@ class CublasLtPlan {
   /// Whether cuBLASLt has code for the product.
   bool exists() const { return exists_; }
 
-  /// Starts the product on a stream. `bias` is in the result's dtype.
-  void start(cublasLtHandle_t handle, const LibraryProduct& product, const void* x, const void* weight,
-             const void* bias, void* workspace, cudaStream_t stream) {
+  /// Starts the product on a stream.
+  void start(cublasLtHandle_t handle, const LibraryProduct& product, void* workspace, cudaStream_t stream) {
     const auto& library = CublasLtLibrary::instance();
-    if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    if (product.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
     if (product.scales.weight) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, product.scales.weight);
     if (product.scales.x) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, product.scales.x);
-    const float one = 1, residual_factor = product.residual ? 1.0f : 0.0f;
-    const void* const residual = product.residual ? product.residual : product.out;
+    const f32 one = 1, of_residual = product.has_residual ? 1.0f : 0.0f;
+    const void* const residual = product.has_residual ? product.residual : product.out;
     library.check(
-        library.functions().multiply(handle, operation_.get(), &one, weight, weight_.get(), x, x_.get(),
-                                     &residual_factor, residual, residual_.get(), product.out, out_.get(),
-                                     &algorithm_, workspace, cublaslt_workspace_bytes, stream),
+        library.functions().multiply(handle, operation_.get(), &one, product.weight, weight_.get(), product.x,
+                                     x_.get(), &of_residual, residual, residual_.get(), product.out,
+                                     out_.get(), &algorithm_, workspace, cublaslt_workspace_bytes, stream),
         "multiply");
   }
 

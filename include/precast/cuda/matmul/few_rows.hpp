@@ -6,8 +6,8 @@
 
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warp.hpp>
 #include <precast/cuda/matmul/finish_sums.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/operand_value.hpp>
@@ -21,14 +21,6 @@ struct FewRowsProduct {
   MatrixRows<typename Types::storage> weight;
   SumsStore<typename Types::result, Types::saturate> store;
 };
-
-/// The sum of a value over a warp, in a fixed tree, for every lane.
-PRECAST_DEVICE f32 sum_of_lanes(f32 value) {
-  PRECAST_UNROLL
-  for (int distance = threads_per_warp / 2; distance > 0; distance /= 2)
-    value += shuffle_xor(value, distance);
-  return value;
-}
 
 /// Each warp has the features of its tile. A lane takes every 32nd vector of columns, in order, and the
 /// lanes' sums are added in a fixed tree. Memory moves columns * features weights, which is the least; rows
@@ -112,7 +104,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile
   for (int f = 0; f < features; ++f) {
     PRECAST_UNROLL
     for (int r = 0; r < tile.rows; ++r) {
-      const f32 sum = sum_of_lanes(sums[f][r]);
+      const f32 sum = warp_sum(sums[f][r]);
       if (lane_index() == f * tile.rows + r) mine = sum;
     }
   }

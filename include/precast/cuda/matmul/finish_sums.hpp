@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
+#include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/activate.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/device/vector_access.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
@@ -69,9 +69,9 @@ template <bool Saturates, ScalarDtype Result>
 SumsStore<Result, Saturates> sums_store(const Epilogue& epilogue, const View<const Result>& residual,
                                         const View<Result>& out) {
   const bool has_residual = residual.data() != nullptr;
-  return {.out = global_pointer(out),
+  return {.out = pointer_to(out),
           .bias = global_pointer(epilogue.bias.data(), static_cast<std::int64_t>(epilogue.bias.size())),
-          .residual = global_pointer(residual),
+          .residual = pointer_to(residual),
           .rows = out.rows(),
           .row_stride = out.row_stride(),
           .residual_stride = residual.row_stride(),
@@ -79,7 +79,7 @@ SumsStore<Result, Saturates> sums_store(const Epilogue& epilogue, const View<con
           .activate = epilogue.activate,
           .has_bias = !epilogue.bias.empty(),
           .has_residual = has_residual,
-          .wide = has_wide_rows(out) && (!has_residual || has_wide_rows(residual))};
+          .wide = rows_begin_on_16_bytes(out) && (!has_residual || rows_begin_on_16_bytes(residual))};
 }
 
 }  // namespace precast::cuda

@@ -36,8 +36,8 @@ struct OperandScales {
 };
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
-/// f32, results rounded once. x and weight lie in memory as `operand` says, tf32 as f32 values that are not
-/// rounded yet; rows begin on multiples of 16 bytes. All memory is the device's.
+/// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.
+/// Rows begin on multiples of 16 bytes. All memory is the device's.
 struct LibraryProduct {
   LibraryDtype operand{}, result{};
   std::int64_t rows = 0, features = 0, columns = 0;
@@ -47,21 +47,20 @@ struct LibraryProduct {
   std::int64_t weight_stride = 0;
   void* out = nullptr;
   std::int64_t out_stride = 0;
-  const f32* bias = nullptr;       ///< null: none; its values are values of `result`
-  const void* residual = nullptr;  ///< of `result`; null: none
+  bool has_bias = false, has_residual = false;
+  const void* bias = nullptr;      ///< [features] of `result`
+  const void* residual = nullptr;  ///< of `result`
   std::int64_t residual_stride = 0;
   bool gelu_tanh = false;  ///< never with a residual
   OperandScales scales{};
 };
 
-/// A library of products: a value, cheap to copy. Without a function it takes nothing.
+/// A library of products: a value, cheap to copy. Without functions it has no code for anything.
 struct ProductLibrary {
-  /// Starts the product on a stream and returns true, or returns false where the library has no code for it.
-  std::function<bool(const LibraryProduct&, Stream)> multiply;
-
-  bool takes(const LibraryProduct& product, Stream stream) const {
-    return multiply && multiply(product, stream);
-  }
+  /// Whether it has code for a product of these sizes, strides and dtypes, whose pointers are not set yet.
+  std::function<bool(const LibraryProduct&)> has_code;
+  /// Starts a product that it has code for on a stream.
+  std::function<void(const LibraryProduct&, Stream)> multiply;
 };
 
 }  // namespace precast::cuda

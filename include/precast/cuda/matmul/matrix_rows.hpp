@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
+#include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/device/vector_access.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/tensor/view.hpp>
@@ -45,6 +45,12 @@ struct MatrixRows {
   }
 };
 
+/// Whether every row of a view begins on a multiple of 16 bytes.
+template <class T>
+bool rows_begin_on_16_bytes(const View<T>& view) {
+  return rows_are_aligned<16 / static_cast<int>(sizeof(T))>(view);
+}
+
 /// Columns are counted in 32 bits: their indices are divided by. Throws ShapeError for more.
 inline int checked_columns(std::int64_t columns) {
   if (columns > std::numeric_limits<std::int32_t>::max() - 1024)
@@ -54,11 +60,11 @@ inline int checked_columns(std::int64_t columns) {
 
 template <ScalarDtype T>
 MatrixRows<T> matrix_rows(View<const T> view) {
-  return {.data = global_pointer(view),
+  return {.data = pointer_to(view),
           .rows = view.rows(),
           .row_stride = view.row_stride(),
           .columns = checked_columns(view.columns()),
-          .wide = has_wide_rows(view)};
+          .wide = rows_begin_on_16_bytes(view)};
 }
 
 }  // namespace precast::cuda

@@ -1,7 +1,10 @@
-// PackedWeight: a weight in device memory, as products read it: row by row.
+// PackedWeight: a weight in the memory of the device. The host's class of this name packs panels; here rows
+// lie as files have them, which is how tensor cores, cuBLASLt and our kernels read them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/dtype/scalar.hpp>
@@ -10,39 +13,52 @@
 
 namespace precast::cuda {
 
-/// How many features are uploaded at a time.
-inline constexpr std::int64_t widest_panel = 256;
+/// Rows that one upload brings, as they are loaded.
+inline constexpr std::int64_t widest_panel = 64;
 
-/// A weight [features, columns] in device memory, filled panel by panel from the host's. The host's
-/// PackedWeight has the same members and another order; the device's products take rows as files have them.
+/// A weight [features, columns]. Rows begin on multiples of 16 bytes.
 template <ScalarDtype Storage>
 class PackedWeight {
  public:
-  /// Memory for a weight; `pack` fills it.
-  PackedWeight(std::int64_t features, std::int64_t columns, std::int64_t /*columns_at_once*/)
-      : rows_(Shape{features, columns}), view_(rows_.view()) {}
-  /// A weight that is in device memory already, and stays where it is: it must outlive this.
-  PackedWeight(View<const Storage> weight, std::int64_t /*columns_at_once*/) : view_(weight) {}
+  /// Memory for a weight; `pack` fills it. The last argument is the host's: all products read one layout
+  /// here.
+  PackedWeight(std::int64_t features, std::int64_t columns, std::int64_t /*columns_at_once*/ = 1)
+      : memory_(Shape{features, padded(columns)}) {
+    view_ = std::as_const(memory_).view().columns_between(0, columns);
+  }
+  /// Rows in the memory of the device as they lie there; they must outlive this.
+  PackedWeight(View<const Storage> weight, std::int64_t /*columns_at_once*/ = 1)
+      : view_(weight.data(), Shape{weight.rows(), weight.columns()}, weight.row_stride()) {}
 
-  /// Products take columns one at a time.
   template <class Types>
   static constexpr std::int64_t columns_at_once_for() {
     return 1;
   }
 
-  /// Fills the rows from `first_feature` on with rows of the host's, which lie one after another.
+  /// Uploads rows [count, columns] of the host, from this feature on.
   void pack(std::int64_t first_feature, View<const Storage> rows) {
-    DeviceMemory::copy_from_host(rows_.data() + first_feature * columns(), rows.values().data(),
-                                 rows.values().size_bytes());
+    HostTensor<Storage> padded_rows(Shape{rows.rows(), memory_.columns()});
+    for (std::int64_t r = 0; r < rows.rows(); ++r) {
+      const auto to = padded_rows.view().row(r);
+      const auto end = std::copy(rows.row(r).begin(), rows.row(r).end(), to.begin());
+      std::fill(end, to.end(), Storage{});
+    }
+    DeviceMemory::copy_from_host(memory_.data() + first_feature * memory_.columns(), padded_rows.data(),
+                                 padded_rows.values().size_bytes());
   }
 
   std::int64_t features() const { return view_.rows(); }
   std::int64_t columns() const { return view_.columns(); }
-  std::int64_t bytes() const { return bytes_for<Storage>(features() * columns()); }
+  std::int64_t bytes() const { return bytes_for<Storage>(memory_.elements()); }
   View<const Storage> view() const { return view_; }
 
  private:
-  Tensor<Storage, DeviceMemory> rows_;
+  static std::int64_t padded(std::int64_t columns) {
+    constexpr std::int64_t step = 16 / sizeof(Storage);
+    return (columns + step - 1) / step * step;
+  }
+
+  Tensor<Storage, DeviceMemory> memory_;
   View<const Storage> view_;
 };
 
