@@ -18,23 +18,3 @@
 #include <precast/cuda/resample/upsample_nearest.hpp>
 #include <precast/cuda/softmax/softmax.hpp>
 #include <precast/cuda/transpose/transpose.hpp>
-#include <precast/problem/conv_sizes.hpp>
-#include <precast/problem/epilogue.hpp>
-
-namespace precast::cuda {
-
-/// Products with a weight that was uploaded once; see matmul/matmul.hpp.
-template <class Types, class X>
-void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
-                       const Epilogue& epilogue, View<typename Types::result> out) {
-  matmul_transposed<Types, X>(x, weight.view(), epilogue, out, current_stream());
-}
-
-/// Convolutions with a weight that was uploaded once; see conv/conv.hpp.
-template <class Types, class X>
-void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
-          const Epilogue& epilogue, View<typename Types::result> out) {
-  conv<Types, X>(x, weight.view(), sizes, epilogue, out, current_stream());
-}
-
-}  // namespace precast::cuda

@@ -1,7 +1,6 @@
 // Sinusoidal embedding of timesteps.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -16,15 +15,9 @@ namespace precast::cuda {
 
 namespace detail {
 
-/// The times of one launch, which travel with it.
-struct Times {
-  static constexpr int most = 64;
-  f32 values[most];
-};
-
 // A block to a time. Few values, in float64 where the reference feels every rounding of an angle.
 template <bool Saturates, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(Times times,
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(GlobalPointer<const f32> times,
                                                                             GlobalPointer<To> out,
                                                                             std::int64_t out_stride,
                                                                             std::int64_t columns) {
@@ -35,7 +28,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(Time
     // Each step is rounded to f32, as on the host.
     const f32 exponent =
         static_cast<f32>(-9.210340371976182736) * static_cast<f32>(i) / static_cast<f32>(half);
-    const f32 angle = times.values[row] * static_cast<f32>(exponential(static_cast<double>(exponent)));
+    const f32 angle = times[row] * static_cast<f32>(exponential(static_cast<double>(exponent)));
     to[i] = round_to<To, Saturates>(static_cast<f32>(cosine(static_cast<double>(angle))));
     to[half + i] = round_to<To, Saturates>(static_cast<f32>(sine(static_cast<double>(angle))));
   }
@@ -44,21 +37,16 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(Time
 
 }  // namespace detail
 
-/// Cosines, then sines, of each time by falling frequencies. The times are the host's.
+/// Cosines, then sines, of each time by falling frequencies. The times lie in device memory, so that a graph
+/// can be replayed with others.
 template <class Types>
 void timestep_embedding(std::span<const f32> times, View<typename Types::result> out,
                         Stream stream = current_stream()) {
-  using To = typename Types::result;
-  for (std::size_t first = 0; first < times.size(); first += detail::Times::most) {
-    const auto some = times.subspan(first, std::min<std::size_t>(times.size() - first, detail::Times::most));
-    detail::Times part{};
-    std::copy(some.begin(), some.end(), part.values);
-    const auto rows =
-        out.rows_between(static_cast<std::int64_t>(first), static_cast<std::int64_t>(some.size()));
-    launch("timestep_embedding", detail::timestep_embedding_kernel<Types::saturate, To>,
-           {{static_cast<int>(some.size()), 1, 1}, 128}, stream, part, pointer_to(rows), rows.row_stride(),
-           rows.columns());
-  }
+  if (out.elements() == 0) return;
+  const auto count = static_cast<std::int64_t>(times.size());
+  launch("timestep_embedding", detail::timestep_embedding_kernel<Types::saturate, typename Types::result>,
+         {{static_cast<int>(count), 1, 1}, 128}, stream, global_pointer(times.data(), count), pointer_to(out),
+         out.row_stride(), out.columns());
 }
 
 }  // namespace precast::cuda
