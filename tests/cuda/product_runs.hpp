@@ -35,11 +35,19 @@ Tensor<f32> in_f32(const Tensor<S>& values) {
   return wide_values;
 }
 
+/// Memory for results: NaN where nothing is written.
+template <class T>
+Tensor<T> not_written(const Shape& shape) {
+  Tensor<T> tensor(shape);
+  for (T& value : tensor.values()) value = from_double<T>(std::nan(""));
+  return tensor;
+}
+
 /// matmul_transposed as the dispatch has it.
 template <class Types, class X, class S>
 Tensor<typename Types::result> product(const View<const X>& x, const Tensor<S>& weight,
                                        const Tensor<S>& bias = {}, Activate activate = Activate::none) {
-  Tensor<typename Types::result> out(Shape{x.rows(), weight.rows()});
+  auto out = not_written<typename Types::result>({x.rows(), weight.rows()});
   const auto wide_bias = in_f32(bias);
   cuda::matmul_transposed<Types, X>(x, weight, Epilogue{wide_bias.values(), activate}, out, cuda::Stream{});
   return out;
@@ -55,7 +63,7 @@ template <class Types, cuda::MatmulTile tile, class X, class S>
 Tensor<typename Types::result> tiled_product(const Tensor<X>& x, const Tensor<S>& weight,
                                              const Tensor<S>& bias = {}, Activate activate = Activate::none) {
   using T = typename Types::result;
-  Tensor<T> out(Shape{x.rows(), weight.rows()});
+  auto out = not_written<T>({x.rows(), weight.rows()});
   const auto wide_bias = in_f32(bias);
   const Epilogue epilogue{wide_bias.values(), activate};
   cuda::start_product_of_tiles<Types, tile>(

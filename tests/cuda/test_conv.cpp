@@ -6,95 +6,23 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cuda/product_runs.hpp>
+#include <cuda/conv_runs.hpp>
 
 using namespace precast;
 using namespace precast::testing;
 
 namespace {
 
-struct Case {
-  std::int64_t batch, height, width, channels, features, kernel_height, kernel_width;
-  std::int64_t stride = 1, pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
-
-  ConvSizes sizes() const {
-    return {.batch = batch,
-            .height = height,
-            .width = width,
-            .channels = channels,
-            .kernel_height = kernel_height,
-            .kernel_width = kernel_width,
-            .stride = stride,
-            .pad_top = pad_top,
-            .pad_left = pad_left,
-            .out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1,
-            .out_width = (width + pad_left + pad_right - kernel_width) / stride + 1};
-  }
-};
-
 /// Channels that 16 bytes divide and that they do not; as the networks use them, and unevenly.
-const std::vector<Case> cases{{2, 5, 3, 3, 5, 3, 3, 1, 1, 1, 1, 1},
-                              {1, 1, 1, 1, 1, 3, 3, 1, 1, 1, 1, 1},
-                              {1, 9, 11, 16, 65, 3, 3, 1, 1, 1, 1, 1},
-                              {2, 8, 6, 16, 8, 3, 3, 2, 0, 0, 1, 1},
-                              {1, 7, 9, 17, 3, 2, 5, 1, 0, 3, 1, 2},
-                              {1, 7, 9, 8, 3, 2, 5, 2, 0, 3, 1, 2},
-                              {1, 6, 7, 24, 9, 1, 1, 2},
-                              {1, 6, 7, 9, 12, 1, 1, 1},
-                              {1, 4, 4, 32, 4, 3, 3, 1, 1, 1, 1, 1}};
-
-/// The sums, with the weight as files have it: [features, channels, kernel_height, kernel_width].
-template <class Types, class X, class S>
-ExpectedSums<Types> expected_sums(const Case& c, const X& x, const Tensor<S>& weight, const Tensor<S>& bias) {
-  const auto wide_x = operands<Types>(x), wide_weight = operands<Types>(weight), wide_bias = wide(bias);
-  const ConvSizes sizes = c.sizes();
-  const std::int64_t taps = c.kernel_height * c.kernel_width;
-  ExpectedSums<Types> sums;
-  for (std::int64_t pixel = 0; pixel < sizes.pixels(); ++pixel)
-    for (std::int64_t f = 0; f < c.features; ++f) {
-      double sum = 0, magnitude = 0;
-      for (std::int64_t tap = 0; tap < taps; ++tap) {
-        const std::int64_t row = pixel / sizes.out_width;
-        const std::int64_t y = row % sizes.out_height * c.stride + tap / c.kernel_width - c.pad_top;
-        const std::int64_t z = pixel % sizes.out_width * c.stride + tap % c.kernel_width - c.pad_left;
-        if (y < 0 || y >= c.height || z < 0 || z >= c.width) continue;
-        for (std::int64_t k = 0; k < c.channels; ++k) {
-          const double term = wide_x[static_cast<std::size_t>(
-                                  ((row / sizes.out_height * c.height + y) * c.width + z) * c.channels + k)] *
-                              wide_weight[static_cast<std::size_t>((f * c.channels + k) * taps + tap)];
-          sum += term;
-          magnitude += std::abs(term);
-        }
-      }
-      sums.add(sum, magnitude, taps * c.channels,
-               wide_bias.empty() ? 0 : wide_bias[static_cast<std::size_t>(f)]);
-    }
-  return sums;
-}
-
-template <class P, class X>
-Tensor<typename precisions<P, Conv>::result> run(const Case& c, const View<const X>& x,
-                                                 const Tensor<typename P::storage>& weight,
-                                                 const Tensor<typename P::storage>& bias = {},
-                                                 Activate activate = Activate::none) {
-  using Types = precisions<P, Conv>;
-  const ConvSizes sizes = c.sizes();
-  Tensor<typename P::storage> turned({c.features, sizes.patch()});
-  const std::int64_t taps = c.kernel_height * c.kernel_width;
-  for (std::int64_t f = 0; f < c.features; ++f)
-    for (std::int64_t tap = 0; tap < taps; ++tap)
-      for (std::int64_t k = 0; k < c.channels; ++k)
-        turned.data()[(f * taps + tap) * c.channels + k] = weight.data()[(f * c.channels + k) * taps + tap];
-  Tensor<typename Types::result> out({sizes.batch, sizes.out_height, sizes.out_width, c.features});
-  const auto wide_bias = in_f32(bias);
-  cuda::conv<Types, X>(x, turned, sizes, Epilogue{wide_bias.values(), activate}, out, cuda::Stream{});
-  return out;
-}
-
-template <class T>
-Tensor<T> weight_of(const Case& c, std::uint32_t seed) {
-  return random_tensor<T>({c.features, c.channels, c.kernel_height, c.kernel_width}, seed, 0.3);
-}
+const std::vector<ConvCase> cases{{2, 5, 3, 3, 5, 3, 3, 1, 1, 1, 1, 1},
+                                  {1, 1, 1, 1, 1, 3, 3, 1, 1, 1, 1, 1},
+                                  {1, 9, 11, 16, 65, 3, 3, 1, 1, 1, 1, 1},
+                                  {2, 8, 6, 16, 8, 3, 3, 2, 0, 0, 1, 1},
+                                  {1, 7, 9, 17, 3, 2, 5, 1, 0, 3, 1, 2},
+                                  {1, 7, 9, 8, 3, 2, 5, 2, 0, 3, 1, 2},
+                                  {1, 6, 7, 24, 9, 1, 1, 2},
+                                  {1, 6, 7, 9, 12, 1, 1, 1},
+                                  {1, 4, 4, 32, 4, 3, 3, 1, 1, 1, 1, 1}};
 
 }  // namespace
 
@@ -103,11 +31,11 @@ TEMPLATE_LIST_TEST_CASE("cuda: conv2d is within its bound of float64", "[conv]",
   using S = typename Types::storage;
   using T = typename Types::result;
   std::uint32_t seed = 1;
-  for (const Case& c : cases) {
+  for (const ConvCase& c : cases) {
     CAPTURE(c.batch, c.height, c.width, c.channels, c.features, c.kernel_height, c.kernel_width, c.stride);
     const auto x = random_tensor<T>({c.batch, c.height, c.width, c.channels}, ++seed);
     const auto weight = weight_of<S>(c, ++seed), bias = random_tensor<S>({c.features}, ++seed);
-    REQUIRE(expected_sums<Types>(c, x, weight, bias).outside(run<TestType, T>(c, x, weight, bias)) == "");
+    REQUIRE(expected_conv<Types>(c, x, weight, bias).outside(conv_of<TestType, T>(c, x, weight, bias)) == "");
   }
 }
 
@@ -117,13 +45,13 @@ TEMPLATE_LIST_TEST_CASE("cuda: conv2d rounds a sum that is exact in f32 exactly 
   using S = typename Types::storage;
   using T = typename Types::result;
   if (!std::is_same_v<typename Types::accumulate, f32>) return;
-  for (const Case& c : {Case{1, 7, 9, 40, 70, 3, 3, 1, 1, 1, 1, 1}, {2, 9, 9, 50, 9, 1, 1}}) {
+  for (const ConvCase& c : {ConvCase{1, 7, 9, 40, 70, 3, 3, 1, 1, 1, 1, 1}, {2, 9, 9, 50, 9, 1, 1}}) {
     const auto weight = random_integers<S>({c.features, c.channels, c.kernel_height, c.kernel_width}, 2);
     const auto bias = random_integers<S>({c.features}, 3);
     const Shape shape{c.batch, c.height, c.width, c.channels};
-    const auto expected = expected_sums<Types>(c, random_integers<T>(shape, 1), weight, bias);
-    REQUIRE(expected.inexact(run<TestType, T>(c, random_integers<T>(shape, 1), weight, bias)) == "");
-    REQUIRE(expected.inexact(run<TestType, f32>(c, random_integers<f32>(shape, 1), weight, bias)) == "");
+    const auto expected = expected_conv<Types>(c, random_integers<T>(shape, 1), weight, bias);
+    REQUIRE(expected.inexact(conv_of<TestType, T>(c, random_integers<T>(shape, 1), weight, bias)) == "");
+    REQUIRE(expected.inexact(conv_of<TestType, f32>(c, random_integers<f32>(shape, 1), weight, bias)) == "");
   }
 }
 
@@ -132,22 +60,22 @@ TEMPLATE_TEST_CASE("cuda: conv2d reads pixels that lie apart, and applies activa
   using T = typename TestType::storage;
   using Types = precisions<TestType, Conv>;
   for (const std::int64_t channels : {11, 16}) {
-    const Case c{2, 5, 7, channels, 20, 3, 3, 1, 1, 1, 1, 1};
+    const ConvCase c{2, 5, 7, channels, 20, 3, 3, 1, 1, 1, 1, 1};
     const auto wide_x = random_tensor<T>({2, 5, 7, 32}, 1);
     const auto x = wide_x.view().columns_between(8, channels);
     const auto weight = weight_of<T>(c, 2), bias = random_tensor<T>({20}, 3);
-    REQUIRE(expected_sums<Types>(c, x, weight, bias)
-                .outside(run<TestType, T>(c, x, weight, bias, Activate::silu), Activate::silu) == "");
+    REQUIRE(expected_conv<Types>(c, x, weight, bias)
+                .outside(conv_of<TestType, T>(c, x, weight, bias, Activate::silu), Activate::silu) == "");
   }
 }
 
 TEST_CASE("cuda: inf and NaN reach only the pixels whose patch holds them", "[conv]") {
   using P = Policy<Storage<f16>>;
   for (const std::int64_t channels : {4, 8}) {
-    const Case c{1, 8, 9, channels, 6, 3, 3, 1, 1, 1, 1, 1};
+    const ConvCase c{1, 8, 9, channels, 6, 3, 3, 1, 1, 1, 1, 1};
     auto x = random_tensor<f16>({1, 8, 9, channels}, 1);
     x.data()[(3 * 9 + 5) * channels] = from_double<f16>(std::nan(""));
-    const auto result = run<P, f16>(c, x, weight_of<f16>(c, 2));
+    const auto result = conv_of<P, f16>(c, x, weight_of<f16>(c, 2));
     for (std::int64_t y = 0; y < 8; ++y)
       for (std::int64_t z = 0; z < 9; ++z)
         for (std::int64_t f = 0; f < 6; ++f)
@@ -158,6 +86,6 @@ TEST_CASE("cuda: inf and NaN reach only the pixels whose patch holds them", "[co
 
 TEST_CASE("cuda: conv2d takes no pictures", "[conv]") {
   using P = Policy<Storage<f32>>;
-  const Case c{0, 8, 8, 4, 5, 3, 3, 1, 1, 1, 1, 1};
-  REQUIRE(run<P, f32>(c, Tensor<f32>(Shape{0, 8, 8, 4}), weight_of<f32>(c, 1)).elements() == 0);
+  const ConvCase c{0, 8, 8, 4, 5, 3, 3, 1, 1, 1, 1, 1};
+  REQUIRE(conv_of<P, f32>(c, Tensor<f32>(Shape{0, 8, 8, 4}), weight_of<f32>(c, 1)).elements() == 0);
 }

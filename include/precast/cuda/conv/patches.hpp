@@ -35,7 +35,7 @@ struct Patches {
 
   PRECAST_DEVICE Row row(std::int64_t pixel) const {
     const std::int64_t line = pixel / out_width, picture = line / out_height;
-    return {picture * height * width * pixel_stride,
+    return {planted<"first picture for all">(picture, std::int64_t{0}) * height * width * pixel_stride,
             static_cast<int>(line - picture * out_height) * stride - pad_top,
             static_cast<int>(pixel - line * out_width) * stride - pad_left, pixel < rows};
   }
@@ -55,7 +55,8 @@ struct Patches {
     const int tap = column / channels, channel = column - tap * channels;
     const int kernel_row = tap / kernel_width;
     const int y = row.top + kernel_row, x = row.left + tap - kernel_row * kernel_width;
-    const bool inside = row.there && column < columns && y >= 0 && y < height && x >= 0 && x < width;
+    const bool inside = row.there && column < columns && y >= 0 && y < height && x >= 0 &&
+                        planted<"right edge of a picture">(x < width, x <= width);
     return inside ? row.picture + (std::int64_t{y} * width + x) * pixel_stride + channel : -1;
   }
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/reduce.hpp>
@@ -87,7 +88,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile
     }
   }
   // What is left of the rows, or all where they do not lie on multiples of 16 bytes.
-  for (int column = in_vectors + lane_index(); column < weight.columns; column += threads_per_warp) {
+  for (int column = planted<"columns added twice">(in_vectors, 0) + lane_index(); column < weight.columns;
+       column += threads_per_warp) {
     PRECAST_UNROLL
     for (int f = 0; f < features; ++f) {
       const f32 weight_value = operand_in_f32<Operand, Types::saturate>(weight.value(weight_rows[f], column));
@@ -110,7 +112,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile
   }
   static_assert(features * tile.rows <= threads_per_warp, "few_rows_product: a lane stores one result.");
   if (lane_index() < features * tile.rows)
-    store.store(lane_index() % tile.rows, first_feature + lane_index() / tile.rows, mine);
+    store.store(
+        lane_index() % tile.rows,
+        first_feature + planted<"lane of a result">(lane_index() / tile.rows, lane_index() % features), mine);
 }
 
 /// Starts the product of at most `most_few_rows` rows.

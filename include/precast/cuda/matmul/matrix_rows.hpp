@@ -6,6 +6,7 @@
 #include <string>
 
 #include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
@@ -34,11 +35,14 @@ struct MatrixRows {
   int columns;
   bool wide;  ///< whether a row's 16-byte runs lie on multiples of 16
 
-  PRECAST_DEVICE Row row(std::int64_t index) const { return {index * row_stride, index < rows}; }
+  PRECAST_DEVICE Row row(std::int64_t index) const {
+    return {index * row_stride, planted<"row past the end">(index < rows, index <= rows)};
+  }
   /// The `count` values from `column` on, fewer at the end of the row.
   PRECAST_DEVICE Run run(const Row& row, int column, int count) const {
     const int left = row.there ? columns - column : 0;
-    return {left > 0 ? row.offset + column : 0, left < 0 ? 0 : left < count ? left : count};
+    if (left <= 0) return {0, 0};
+    return {row.offset + column, left < count ? planted<"columns past the end">(left, count) : count};
   }
   PRECAST_DEVICE T value(const Row& row, int column) const {
     return row.there && column < columns ? data[row.offset + column] : T{};

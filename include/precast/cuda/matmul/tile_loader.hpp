@@ -31,6 +31,8 @@ class TileLoader {
   using Held = HeldDtype<Operand>;
   static constexpr int values_per_chunk = 16 / static_cast<int>(sizeof(Held));
   static constexpr int columns_per_stage = chunks_per_row * values_per_chunk;
+  /// Whether values are operands as they lie in memory, so that they may be copied while the threads go on.
+  static constexpr bool in_place = are_operands<Operand, typename Source::value_type>;
 
   PRECAST_DEVICE TileLoader(const Source& source, std::int64_t first_row) : source_(source) {
     PRECAST_UNROLL
@@ -74,7 +76,6 @@ class TileLoader {
 
  private:
   using From = typename Source::value_type;
-  static constexpr bool in_place = are_operands<Operand, From>;
   static constexpr int chunks_per_thread = Rows * chunks_per_row / Threads;
   static_assert(Rows * chunks_per_row % Threads == 0, "TileLoader: every thread loads as many chunks.");
   /// What one load of a thread reads: a chunk's values, or 16 bytes of them.

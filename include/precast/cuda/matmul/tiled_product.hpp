@@ -39,7 +39,8 @@ PRECAST_DEVICE TilePlace tile_place(int block, int row_tiles, int feature_tiles)
   const int group = block / (group_rows * feature_tiles), first = group * group_rows;
   const int rows = row_tiles - first < group_rows ? row_tiles - first : group_rows;
   const int within = block - group * group_rows * feature_tiles;
-  return {first + within % rows, within / rows};
+  const int turns = planted<"tiles in a group">(rows, group_rows);
+  return {first + within % turns, within / turns};
 }
 
 /// A block computes a tile of rows x features sums. While one stage is multiplied the following ones arrive;
@@ -53,6 +54,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
   using RowLoader = TileLoader<Operand, Types::saturate, Source, tile.rows, tile.threads()>;
   using FeatureLoader = TileLoader<Operand, Types::saturate, MatrixRows<typename Types::storage>,
                                    tile.features, tile.threads()>;
+  constexpr bool copies = RowLoader::in_place || FeatureLoader::in_place;
   constexpr int columns_per_stage = RowLoader::columns_per_stage;
   constexpr int row_values = tile.rows * columns_per_stage, stage_values = tile.stage_bytes() / sizeof(Held);
 
@@ -80,19 +82,19 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
       fetch(turn);
       put(turn);
     }
-    commit_copies();
+    if constexpr (copies) commit_copies();
   }
 
   WarpProduct<Operand, tile.rows_per_warp> sums;
   const int warp_row = warp_index() % tile.warps_along_rows() * tile.rows_per_warp;
   const int warp_feature = warp_index() / tile.warps_along_rows() * tile.features_per_warp;
   for (int turn = 0; turn < turns; ++turn) {
-    wait_copies<ahead - 1>();
+    if constexpr (copies) wait_copies<ahead - 1>();
     // This turn's stage has arrived for all, and all are done with the one that is filled next.
     sync_block();
     const int next = turn + planted<"stage in use">(ahead, ahead + 1);
     if (next < turns) fetch(next);
-    commit_copies();
+    if constexpr (copies) commit_copies();
     sums.add(stage(turn), warp_row, stage(turn) + row_values, warp_feature);
     if (next < turns) put(next);
   }

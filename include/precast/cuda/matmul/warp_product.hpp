@@ -49,7 +49,7 @@ class WarpProduct {
       for (int pair = 0; pair < 2; ++pair) {
         // Features 0-7 of both chunks, then features 8-15.
         const int feature = first_feature + 16 * pair + lane_index() % 8 + lane_index() / 16 * 8;
-        const int chunk = 2 * step + lane_index() / 8 % 2;
+        const int chunk = 2 * step + planted<"chunk of a fragment">(lane_index() / 8 % 2, lane_index() / 16);
         const auto b = load_matrix<4>(features + chunk_place(feature, chunk) * values_per_chunk);
         PRECAST_UNROLL
         for (int half = 0; half < 2; ++half) {
@@ -97,7 +97,7 @@ class WarpProduct {
   /// way round.
   template <int Bit>
   PRECAST_DEVICE static void exchange(Pair& low, Pair& high) {
-    const bool upper = (lane_index() & Bit) != 0;
+    const bool bit = (lane_index() & Bit) != 0, upper = planted<"half of a pair">(bit, !bit);
     const Pair sent = upper ? low : high;
     const Pair received{shuffle_xor(sent.first, Bit), shuffle_xor(sent.second, Bit)};
     if (upper)

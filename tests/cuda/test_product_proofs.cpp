@@ -1,0 +1,136 @@
+// The proofs of the products' kernels: nothing fails under any schedule, and each barrier, wait and planted
+// fault that is silenced or switched on does.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <cuda/conv_runs.hpp>
+#include <simt/proof.hpp>
+
+#include <precast/cuda/matmul/transpose.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+void check_proof(const std::string& name, const std::function<bool()>& test) {
+  const simt::Proof proof = simt::prove(test);
+  CHECK(proof.alarms == std::vector<std::string>{});
+  CHECK(proof.missed() == std::vector<std::string>{});
+  CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernels.md") == "");
+}
+
+/// Exact products, of matrices whose rows are parts of longer ones.
+template <class P, class X>
+class Products {
+ public:
+  using Types = precisions<P, Matmul>;
+  using S = typename Types::storage;
+
+  /// `first`: the column at which the parts begin; multiples of 16 bytes are copied 16 bytes at a time.
+  Products(std::int64_t rows, std::int64_t columns, std::int64_t features, std::int64_t first)
+      : first_(first),
+        columns_(columns),
+        x_(random_integers<X>({rows, padded(first + columns)}, 1)),
+        weight_(random_integers<S>({features, padded(first + columns)}, 2)),
+        bias_(random_integers<f32>({features}, 3)),
+        sums_(expected_products<Types>(x(), copy(weight()), bias_in_storage())) {}
+
+  bool are_exact() const {
+    auto out = not_written<typename Types::result>({x_.rows(), weight_.rows()});
+    cuda::matmul_transposed<Types, X>(x(), weight(), Epilogue{bias_.values(), Activate::none}, out);
+    return sums_.inexact(out).empty();
+  }
+
+ private:
+  static std::int64_t padded(std::int64_t columns) { return (columns + 15) / 16 * 16; }
+  View<const X> x() const { return x_.view().columns_between(first_, columns_); }
+  View<const S> weight() const { return weight_.view().columns_between(first_, columns_); }
+  static Tensor<S> copy(const View<const S>& from) {
+    Tensor<S> to({from.rows(), from.columns()});
+    for (std::int64_t r = 0; r < from.rows(); ++r) std::ranges::copy(from.row(r), to.view().row(r).begin());
+    return to;
+  }
+  Tensor<S> bias_in_storage() const {
+    Tensor<S> bias(bias_.shape());
+    for (std::int64_t i = 0; i < bias_.elements(); ++i) bias.data()[i] = from_double<S>(bias_.data()[i]);
+    return bias;
+  }
+
+  std::int64_t first_, columns_;
+  Tensor<X> x_;
+  Tensor<S> weight_;
+  Tensor<f32> bias_;
+  ExpectedSums<Types> sums_;
+};
+
+/// Two tiles of rows and features, more stages than there is memory for, and a part of one; the same one
+/// value at a time.
+template <class P, class X>
+void check_proof_of_tiles(const std::string& name) {
+  const Products<P, X> wide(70, 330, 66, 16), narrow(20, 75, 9, 3);
+  check_proof(name, [&] { return wide.are_exact() && narrow.are_exact(); });
+}
+
+}  // namespace
+
+TEST_CASE("proof of matmul in bf16", "[matmul][proof]") {
+  check_proof_of_tiles<Policy<Storage<bf16>>, bf16>("matmul, bf16");
+}
+TEST_CASE("proof of matmul in tf32", "[matmul][proof]") {
+  check_proof_of_tiles<Policy<Storage<f32>, Compute<tf32>>, f32>("matmul, tf32");
+}
+TEST_CASE("proof of matmul in f32", "[matmul][proof]") {
+  check_proof_of_tiles<Policy<Storage<f32>>, f32>("matmul, f32");
+}
+TEST_CASE("proof of matmul of f16 weights and f32 rows in bf16", "[matmul][proof]") {
+  check_proof_of_tiles<Policy<Storage<f16>, Compute<bf16>>, f32>("matmul, f32 by f16 in bf16");
+}
+
+TEST_CASE("proof of products of few rows", "[matmul][proof]") {
+  using P = Policy<Storage<bf16>>;
+  const Products<P, bf16> one(1, 530, 9, 16), eight(8, 300, 7, 0), narrow(3, 45, 6, 1);
+  check_proof("few rows, bf16", [&] { return one.are_exact() && eight.are_exact() && narrow.are_exact(); });
+}
+
+TEST_CASE("proof of convolution", "[conv][proof]") {
+  using P = Policy<Storage<bf16>>;
+  using Types = precisions<P, Conv>;
+  struct Check {
+    ConvCase of;
+    Tensor<bf16> x, weight, bias;
+    ExpectedSums<Types> sums;
+  };
+  std::vector<Check> checks;
+  for (const ConvCase& c :
+       {ConvCase{2, 6, 7, 40, 66, 3, 3, 1, 1, 1, 1, 1}, {1, 5, 9, 3, 5, 3, 3, 2, 0, 0, 1, 1}}) {
+    auto x = random_integers<bf16>({c.batch, c.height, c.width, c.channels}, 1);
+    auto weight = random_integers<bf16>({c.features, c.channels, c.kernel_height, c.kernel_width}, 2);
+    auto bias = random_integers<bf16>({c.features}, 3);
+    auto sums = expected_conv<Types>(c, x, weight, bias);
+    checks.push_back({c, std::move(x), std::move(weight), std::move(bias), std::move(sums)});
+  }
+  check_proof("conv, bf16", [&] {
+    for (const Check& check : checks)
+      if (!check.sums.inexact(conv_of<P, bf16>(check.of, check.x, check.weight, check.bias)).empty())
+        return false;
+    return true;
+  });
+}
+
+TEST_CASE("proof of transposition", "[transpose][proof]") {
+  const auto from = random_tensor<f32>({40, 35}, 1);
+  check_proof("transpose", [&] {
+    Tensor<f32> to({35, 40});
+    cuda::transpose<f32>(from, to);
+    for (std::int64_t r = 0; r < 40; ++r)
+      for (std::int64_t c = 0; c < 35; ++c)
+        if (to.data()[c * 40 + r] != from.data()[r * 35 + c]) return false;
+    return true;
+  });
+}
