@@ -1,4 +1,4 @@
-// map_values: f32 loops over arrays of any scalar dtype, cut into chunks that fit the nearest cache.
+// map_values: a function of f32 values over arrays of any scalar dtype, in pieces that fit the nearest cache.
 #pragma once
 
 #include <algorithm>
@@ -6,36 +6,61 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/problem/broadcast.hpp>
+#include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {
 
 namespace detail {
 
+/// out[i] = function(in[i], ...). Not inlined: a file holds the loop once for all dtypes, and a call for a
+/// piece of 2048 values is free. By value: what it holds must not be read again after each store.
 template <class F, class... In>
-void apply_row(const F& function, std::span<f32> out, const In*... in) {
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = function(in[i]...);
-}
-
-/// Where an input's values for a row of the result are.
-template <class T>
-const T* row_of(const View<const T>& in, std::int64_t row) {
-  return in.data() + row * in.row_stride();
-}
-template <class T>
-const std::remove_const_t<T>* row_of(const RowBroadcast<T>& in, std::int64_t row) {
-  return in.values.data() + row / in.rows_each % in.values.rows() * in.values.row_stride();
+[[gnu::noinline]] void apply_to_row(F function, std::span<f32> out, const In*... in) {
+  f32* const to = out.data();
+  const std::size_t count = out.size();
+#pragma GCC ivdep  // an input is out itself or apart from it
+  for (std::size_t i = 0; i < count; ++i) to[i] = function(in[i]...);
 }
 
 template <class T>
-bool is_one_run(const View<const T>& in) {
-  return in.contiguous();
+const T* row_of(const View<const T>& view, std::int64_t row) {
+  return view.data() + row * view.row_stride();
+}
+template <class T>
+const T* row_of(const RowBroadcast<T>& broadcast, std::int64_t row) {
+  return row_of(broadcast.values, row / broadcast.rows_each % broadcast.values.rows());
+}
+/// Shared rows as f32, so that they are widened once and not for each of the rows that share them.
+struct WideBroadcast {
+  using value_type = f32;
+  Tensor<f32> values;
+  std::int64_t rows_each;
+};
+inline const f32* row_of(const WideBroadcast& broadcast, std::int64_t row) {
+  return row_of(RowBroadcast<f32>{broadcast.values.view(), broadcast.rows_each}, row);
+}
+
+template <class T>
+const View<const T>& widened_rows(const View<const T>& view) {
+  return view;
+}
+inline const RowBroadcast<f32>& widened_rows(const RowBroadcast<f32>& broadcast) { return broadcast; }
+template <class T>
+WideBroadcast widened_rows(const RowBroadcast<T>& broadcast) {
+  WideBroadcast wide{Tensor<f32>(broadcast.values.shape()), broadcast.rows_each};
+  convert_values(broadcast.values, wide.values.view());
+  return wide;
+}
+
+template <class T>
+bool is_one_run(const View<const T>& view) {
+  return view.contiguous();
 }
 template <class T>
 bool is_one_run(const RowBroadcast<T>&) {
@@ -45,27 +70,27 @@ bool is_one_run(const RowBroadcast<T>&) {
 template <bool Saturates, class T, class F, std::size_t... I, class... In>
 void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, const F& function,
                 std::index_sequence<I...>, const In&... in) {
-  const std::int64_t chunk = std::min(columns, values_per_chunk);
-  const std::int64_t chunks = (columns + chunk - 1) / chunk;
-  // A task takes several rows where rows are short, and several chunks where they are not.
+  const std::int64_t piece = std::min(columns, values_per_chunk);
+  const std::int64_t pieces = (columns + piece - 1) / piece;
+  // A task takes several rows where rows are short, and several pieces where they are not.
   const std::int64_t rows_per_task = std::max<std::int64_t>(1, 8 * values_per_chunk / columns);
-  const std::int64_t chunks_per_task = chunks > 1 ? std::min<std::int64_t>(chunks, 8) : 1;
-  const std::int64_t tasks_across = (chunks + chunks_per_task - 1) / chunks_per_task;
+  const std::int64_t pieces_per_task = pieces > 1 ? std::min<std::int64_t>(pieces, 8) : 1;
+  const std::int64_t tasks_across = (pieces + pieces_per_task - 1) / pieces_per_task;
   parallel_for((rows + rows_per_task - 1) / rows_per_task * tasks_across, [&](std::int64_t task) {
     alignas(64) std::array<std::array<f32, values_per_chunk>, sizeof...(In) + 1> scratch;
     const std::int64_t begin = task / tasks_across * rows_per_task,
                        end = std::min(rows, begin + rows_per_task);
-    const std::int64_t left = task % tasks_across * chunks_per_task * chunk;
-    const std::int64_t right = std::min(columns, left + chunks_per_task * chunk);
+    const std::int64_t left = task % tasks_across * pieces_per_task * piece;
+    const std::int64_t right = std::min(columns, left + pieces_per_task * piece);
     for (std::int64_t r = begin; r < end; ++r) {
-      for (std::int64_t first = left; first < right; first += chunk) {
-        const auto count = static_cast<std::size_t>(std::min(chunk, right - first));
+      for (std::int64_t first = left; first < right; first += piece) {
+        const auto count = static_cast<std::size_t>(std::min(piece, right - first));
         const std::span<T> stored(out.data() + r * out.row_stride() + first, count);
         const std::span<f32> computed = row_to_compute(stored, scratch[sizeof...(In)].data());
-        apply_row(function, computed,
-                  row_in_f32(std::span<const typename In::value_type>(row_of(in, r) + first, count),
-                             scratch[I].data())
-                      .data()...);
+        apply_to_row(function, computed,
+                     row_in_f32(std::span<const typename In::value_type>(row_of(in, r) + first, count),
+                                scratch[I].data())
+                         .data()...);
         store_row<Saturates>(std::span<const f32>(computed), stored);
       }
     }
@@ -74,15 +99,15 @@ void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, const F& f
 
 }  // namespace detail
 
-/// out = function(in...), value by value in f32, rounded once. `function` is one of problem/elementwise.hpp.
-/// Inputs are View<const T> with out's rows and columns, or RowBroadcast with its columns; one that is out
-/// itself is overwritten.
+/// out = function(in...), value by value, rounded once. `function` takes and gives f32
+/// (problem/elementwise.hpp). Inputs are View<const T> with out's rows and columns, or RowBroadcast with its
+/// columns; one that is out itself is overwritten.
 template <bool Saturates, class T, class F, class... In>
 void map_values(View<T> out, const F& function, const In&... in) {
   if (out.elements() == 0) return;
   const bool whole = out.contiguous() && (detail::is_one_run(in) && ...);
   detail::map_pieces<Saturates>(out, whole ? 1 : out.rows(), whole ? out.elements() : out.columns(), function,
-                                std::index_sequence_for<In...>{}, in...);
+                                std::index_sequence_for<In...>{}, detail::widened_rows(in)...);
 }
 
 }  // namespace precast::host
