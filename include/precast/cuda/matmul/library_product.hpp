@@ -6,6 +6,7 @@
 #include <functional>
 #include <type_traits>
 
+#include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/dtype/scalar.hpp>
 
@@ -28,12 +29,6 @@ consteval LibraryDtype library_dtype() {
   if constexpr (std::is_same_v<T, f16>) return LibraryDtype::f16;
   return LibraryDtype::fp8_e4m3;
 }
-
-/// Factors of f32 in device memory that fp8 operands are multiplied with; null: 1.
-struct OperandScales {
-  const f32* x = nullptr;
-  const f32* weight = nullptr;
-};
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
 /// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.

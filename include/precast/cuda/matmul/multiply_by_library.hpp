@@ -44,6 +44,7 @@ bool multiply_by_library(const View<const X>& x, const View<const typename Types
     const ProductLibrary& library = product_library();
     const bool has_residual = residual.data() != nullptr, gelu = epilogue.activate == Activate::gelu_tanh;
     if (!library.has_code || x.columns() == 0) return false;
+    if (scales.any() && !std::is_same_v<Operand, fp8_e4m3>) return false;
     if (epilogue.activate != Activate::none && (!gelu || has_residual)) return false;
     if (!rows_begin_on_16_bytes(weight) || !rows_begin_on_16_bytes(out) ||
         (has_residual && !rows_begin_on_16_bytes(residual)))
