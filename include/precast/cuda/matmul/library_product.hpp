@@ -43,7 +43,7 @@ struct LibraryProduct {
   void* out = nullptr;
   std::int64_t out_stride = 0;
   bool has_bias = false, has_residual = false;
-  const void* bias = nullptr;      ///< [features] of `result`
+  const void* bias = nullptr;      ///< [features] of `result`, on a multiple of 16 bytes
   const void* residual = nullptr;  ///< of `result`
   std::int64_t residual_stride = 0;
   bool gelu_tanh = false;  ///< never with a residual

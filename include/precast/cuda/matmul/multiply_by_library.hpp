@@ -49,6 +49,8 @@ bool multiply_by_library(const View<const X>& x, const View<const typename Types
     if (!rows_begin_on_16_bytes(weight) || !rows_begin_on_16_bytes(out) ||
         (has_residual && !rows_begin_on_16_bytes(residual)))
       return false;
+    const View<const f32> wide_bias(epilogue.bias.data(), {static_cast<std::int64_t>(epilogue.bias.size())});
+    if (LibraryOperands<Result, f32>::in_place && !rows_begin_on_16_bytes(wide_bias)) return false;
     if (LibraryOperands<Operand, X>::in_place && !rows_begin_on_16_bytes(x)) return false;
     LibraryProduct product{
         .operand = library_dtype<Operand>(),
@@ -69,7 +71,6 @@ bool multiply_by_library(const View<const X>& x, const View<const typename Types
     if (!library.has_code(product)) return false;
     const LibraryOperands<Operand, X> rows(x, stream);
     const LibraryOperands<Operand, typename Types::storage> features(weight, stream);
-    const View<const f32> wide_bias(epilogue.bias.data(), {static_cast<std::int64_t>(epilogue.bias.size())});
     const LibraryOperands<Result, f32> bias(wide_bias, stream);
     product.x = rows.view().data();
     product.weight = features.view().data();
