@@ -215,10 +215,28 @@ TEMPLATE_TEST_CASE("cuda: a residual is added before the one rounding, in place 
       auto out = random_integers<T>({rows, features}, 3);
       const auto residual = wide(out);
       const auto sums = expected_products<Types>(x, weight, Tensor<T>()).values();
-      cuda::matmul_transposed_add<Types, T>(x, weight, {}, out, out, cuda::Stream{});
+      cuda::matmul_transposed_with<Types, T>({.residual = out.view()}, x, weight, {}, out);
       for (std::size_t i = 0; i < sums.size(); ++i)
         REQUIRE(to_double(out.data()[i]) == to_double(from_double<T>(sums[i] + residual[i])));
     }
+}
+
+TEMPLATE_TEST_CASE("cuda: fp8 operands are scaled", "[matmul]", Policy<Storage<fp8_e4m3>>,
+                   (Policy<Storage<fp8_e5m2>, Activation<f32>>)) {
+  using Types = precisions<TestType, Matmul>;
+  using S = typename Types::storage;
+  const Tensor<f32> x_scale(Shape{1}, std::vector<f32>{0.5f}), weight_scale(Shape{1}, std::vector<f32>{8});
+  for (const std::int64_t rows : {3, 20}) {
+    const auto x = random_integers<S>({rows, 70}, 1), weight = random_integers<S>({13, 70}, 2);
+    const auto bias = random_integers<f32>({13}, 3);
+    const auto sums = expected_products<Types>(x, weight, Tensor<S>()).values();
+    Tensor<typename Types::result> out({rows, 13});
+    cuda::matmul_transposed_with<Types, S>({.scales = {x_scale.data(), weight_scale.data()}}, x, weight,
+                                           {bias.values(), Activate::none}, out);
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      REQUIRE(to_double(out.data()[i]) ==
+              to_double(from_double<typename Types::result>(4 * sums[i] + bias.values()[i % 13])));
+  }
 }
 
 TEST_CASE("cuda: matmul takes no rows and no columns", "[matmul]") {

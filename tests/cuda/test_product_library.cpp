@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <cuda/host_library.hpp>
 #include <cuda/product_runs.hpp>
+
+#include <precast/cuda/runtime/shared_library.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -35,7 +38,7 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   const auto integer_weight = random_integers<typename Types::storage>({40, 64}, 5);
   const auto sums =
       expected_products<Types>(integers, integer_weight, Tensor<typename Types::storage>()).values();
-  cuda::matmul_transposed_add<Types, Operand>(integers, integer_weight, {}, out, out, cuda::Stream{});
+  cuda::matmul_transposed_with<Types, Operand>({.residual = out.view()}, integers, integer_weight, {}, out);
   REQUIRE(host.multiplied.size() == 3);
   for (std::size_t i = 0; i < sums.size(); ++i)
     REQUIRE(to_double(out.data()[i]) == to_double(from_double<T>(sums[i] + residual[i])));
@@ -86,4 +89,38 @@ TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply a
   run(Policy<Storage<f16>, Accumulate<f16>>{}, f16{});                 // it sums in f32
   run(Policy<Storage<f16>, Activation<bf16>>{}, f16{});                // it knows no such results
   REQUIRE(host.multiplied.empty());
+}
+
+TEST_CASE("cuda: the library scales fp8 operands, and is not asked to scale others", "[library]") {
+  HostLibrary host;
+  const cuda::ProductLibraryScope scope(host.library());
+  const Tensor<f32> scale(Shape{1}, std::vector<f32>{2});
+  const auto run = [&]<class T>(T) {
+    using Types = precisions<Policy<Storage<T>, Activation<bf16>>, Matmul>;
+    Tensor<bf16> out({20, 32});
+    cuda::matmul_transposed_with<Types, T>({.scales = {nullptr, scale.data()}},
+                                           random_integers<T>({20, 32}, 1), random_integers<T>({32, 32}, 2),
+                                           {}, out);
+  };
+  run(bf16{});
+  REQUIRE(host.multiplied.empty());
+  run(fp8_e4m3{});
+  REQUIRE(host.multiplied.size() == 1);
+  REQUIRE(host.multiplied[0].scales.weight == scale.data());
+}
+
+TEST_CASE("cuda: a shared library that is not there says so, and has no functions", "[library]") {
+  cuda::SharedLibrary none({"libprecast_none.so.1", "libprecast_none.so"});
+  REQUIRE_FALSE(none);
+  REQUIRE_THAT(none.problem(),
+               Catch::Contains("libprecast_none.so.1") && Catch::Contains("libprecast_none.so:"));
+  void (*function)() = nullptr;
+  REQUIRE_FALSE(none.find("anything", function));
+  cuda::SharedLibrary c({"libprecast_none.so.1", "libc.so.6"});
+  REQUIRE(c);
+  REQUIRE(c.name() == "libc.so.6");
+  int (*write)(const char*) = nullptr;
+  REQUIRE(c.find("puts", write));
+  REQUIRE_FALSE(c.find("precast_has_no_such_function", function));
+  REQUIRE_THAT(c.problem(), Catch::Contains("precast_has_no_such_function"));
 }

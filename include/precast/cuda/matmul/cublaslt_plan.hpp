@@ -78,9 +78,16 @@ class CublasLtPlan {
                                        ? (shape.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
                                        : (shape.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-    // A bias has the result's dtype, but fp8 products take none in f32.
+    // The result's dtype; fp8 products, which take no bias in f32, never come here with one.
     if (shape.bias)
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(cuda_dtype(shape.result)));
+
+    // The choice depends on whether these are set and on the alignment of their values, which it does not
+    // read.
+    const std::uintptr_t aligned = cublaslt_alignment;
+    if (shape.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+    if (shape.weight_scale) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned);
+    if (shape.x_scale) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, aligned);
 
     weight_ = layout(cuda_dtype(shape.operand), shape.columns, shape.features, shape.weight_stride, doing);
     x_ = layout(cuda_dtype(shape.operand), shape.columns, shape.rows, shape.x_stride, doing);
@@ -100,7 +107,8 @@ class CublasLtPlan {
       prefer(which, cublaslt_alignment);
     // Sums that are split over columns are added in f32 and in a fixed order; the other schemes round them to
     // the result's dtype in between.
-    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     cublasLtMatmulHeuristicResult_t result{};
     int found = 0;
     const cublasStatus_t status =

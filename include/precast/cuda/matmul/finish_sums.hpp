@@ -8,22 +8,24 @@
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
 
-/// result = activate(sum + bias) + residual, in f32, rounded to Result once.
+/// result = activate(scales * sum + bias) + residual, in f32, rounded to Result once.
 template <ScalarDtype Result, bool Saturates>
 struct SumsStore {
   GlobalPointer<Result> out;
   GlobalPointer<const f32> bias;
   GlobalPointer<const Result> residual;
+  GlobalPointer<const f32> x_scale, weight_scale;
   std::int64_t rows, row_stride, residual_stride;
   int features;
   Activate activate;
-  bool has_bias, has_residual;
+  bool has_bias, has_residual, has_x_scale, has_weight_scale;
   bool wide;  ///< whether rows of results, and of the residual, can be read and written 16 bytes at a time
 
   PRECAST_DEVICE f32 bias_of(int feature) const {
@@ -32,6 +34,8 @@ struct SumsStore {
   }
 
   PRECAST_DEVICE Result finished(f32 sum, f32 bias_value, f32 residual_value) const {
+    if (has_x_scale) sum *= x_scale[0];
+    if (has_weight_scale) sum *= weight_scale[0];
     const f32 value = activated(activate, sum + bias_value);
     return round_to<Result, Saturates>(has_residual ? value + residual_value : value);
   }
@@ -68,11 +72,13 @@ struct SumsStore {
 /// A residual without data is none.
 template <bool Saturates, ScalarDtype Result>
 SumsStore<Result, Saturates> sums_store(const Epilogue& epilogue, const View<const Result>& residual,
-                                        const View<Result>& out) {
+                                        const View<Result>& out, const OperandScales& scales = {}) {
   const bool has_residual = residual.data() != nullptr;
   return {.out = pointer_to(out),
           .bias = global_pointer(epilogue.bias.data(), static_cast<std::int64_t>(epilogue.bias.size())),
           .residual = pointer_to(residual),
+          .x_scale = global_pointer(scales.x, 1),
+          .weight_scale = global_pointer(scales.weight, 1),
           .rows = out.rows(),
           .row_stride = out.row_stride(),
           .residual_stride = residual.row_stride(),
@@ -80,6 +86,8 @@ SumsStore<Result, Saturates> sums_store(const Epilogue& epilogue, const View<con
           .activate = epilogue.activate,
           .has_bias = !epilogue.bias.empty(),
           .has_residual = has_residual,
+          .has_x_scale = scales.x != nullptr,
+          .has_weight_scale = scales.weight != nullptr,
           .wide = rows_begin_on_16_bytes(out) && (!has_residual || rows_begin_on_16_bytes(residual))};
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <type_traits>
 
+#include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/dtype/scalar.hpp>
 
@@ -29,12 +30,6 @@ consteval LibraryDtype library_dtype() {
   return LibraryDtype::fp8_e4m3;
 }
 
-/// Factors of f32 in device memory that fp8 operands are multiplied with; null: 1.
-struct OperandScales {
-  const f32* x = nullptr;
-  const f32* weight = nullptr;
-};
-
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
 /// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.
 /// Rows begin on multiples of 16 bytes. All memory is the device's.
@@ -48,7 +43,7 @@ struct LibraryProduct {
   void* out = nullptr;
   std::int64_t out_stride = 0;
   bool has_bias = false, has_residual = false;
-  const void* bias = nullptr;      ///< [features] of `result`
+  const void* bias = nullptr;      ///< [features] of `result`, on a multiple of 16 bytes
   const void* residual = nullptr;  ///< of `result`
   std::int64_t residual_stride = 0;
   bool gelu_tanh = false;  ///< never with a residual

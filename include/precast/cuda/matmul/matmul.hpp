@@ -15,22 +15,30 @@
 
 namespace precast::cuda {
 
-/// out = activate(x weight^T + bias) + residual, rounded once: `matmul_transposed` with what is added to its
-/// result. A residual without data is none; it may be `out` itself.
+/// What a product takes besides x, weight and epilogue.
+template <ScalarDtype Result>
+struct ProductAdditions {
+  View<const Result>
+      residual{};  ///< added to the activated sums, before they are rounded; may be `out` itself
+  OperandScales scales{};
+};
+
+/// out = activate(scales * x weight^T + bias) + residual, rounded once: `matmul_transposed`, with additions.
 template <class Types, class X>
-void matmul_transposed_add(View<const X> x, View<const typename Types::storage> weight,
-                           const Epilogue& epilogue, View<const typename Types::result> residual,
-                           View<typename Types::result> out, Stream stream) {
+void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, View<const X> x,
+                            View<const typename Types::storage> weight, const Epilogue& epilogue,
+                            View<typename Types::result> out, Stream stream = current_stream()) {
   if (out.elements() == 0) return;
   checked_columns(out.columns());
+  const auto& [residual, scales] = additions;
   const auto rows = matrix_rows(x);
   const auto features = matrix_rows(weight);
-  const auto store = sums_store<Types::saturate>(epilogue, residual, out);
+  const auto store = sums_store<Types::saturate>(epilogue, residual, out, scales);
   if constexpr (!std::is_same_v<typename Types::accumulate, f32>) {
     start_rounded_product<Types>(rows, features, store, stream);
   } else {
     if (out.rows() <= most_few_rows) return start_few_rows_product<Types>(rows, features, store, stream);
-    if (multiply_by_library<Types>(x, weight, epilogue, residual, out, {}, stream)) return;
+    if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;
     start_tiled_product<Types>("matmul", rows, features, store, stream);
   }
 }
@@ -38,20 +46,19 @@ void matmul_transposed_add(View<const X> x, View<const typename Types::storage> 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
 /// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
 /// Types::result once. Up to `most_few_rows` rows are as fast as the weight is read; more are the library's
-/// where it has the dtypes
-/// (`library_has_dtypes`) and rows begin on multiples of 16 bytes, else a tiled kernel's. Shapes must fit;
-/// ops check them.
+/// where it has the dtypes (`library_has_dtypes`) and rows begin on multiples of 16 bytes, else a tiled
+/// kernel's. Shapes must fit; ops check them.
 template <class Types, class X>
 void matmul_transposed(View<const X> x, View<const typename Types::storage> weight, const Epilogue& epilogue,
                        View<typename Types::result> out, Stream stream = current_stream()) {
-  matmul_transposed_add<Types, X>(x, weight, epilogue, {}, out, stream);
+  matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
 }
 /// The same with a weight as layers hold it.
 template <class Types, class X>
 void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, View<typename Types::result> out,
                        Stream stream = current_stream()) {
-  matmul_transposed_add<Types, X>(x, weight.view(), epilogue, {}, out, stream);
+  matmul_transposed_with<Types, X>({}, x, weight.view(), epilogue, out, stream);
 }
 
 }  // namespace precast::cuda

@@ -44,10 +44,13 @@ bool multiply_by_library(const View<const X>& x, const View<const typename Types
     const ProductLibrary& library = product_library();
     const bool has_residual = residual.data() != nullptr, gelu = epilogue.activate == Activate::gelu_tanh;
     if (!library.has_code || x.columns() == 0) return false;
+    if (scales.any() && !std::is_same_v<Operand, fp8_e4m3>) return false;
     if (epilogue.activate != Activate::none && (!gelu || has_residual)) return false;
     if (!rows_begin_on_16_bytes(weight) || !rows_begin_on_16_bytes(out) ||
         (has_residual && !rows_begin_on_16_bytes(residual)))
       return false;
+    const View<const f32> wide_bias(epilogue.bias.data(), {static_cast<std::int64_t>(epilogue.bias.size())});
+    if (LibraryOperands<Result, f32>::in_place && !rows_begin_on_16_bytes(wide_bias)) return false;
     if (LibraryOperands<Operand, X>::in_place && !rows_begin_on_16_bytes(x)) return false;
     LibraryProduct product{
         .operand = library_dtype<Operand>(),
@@ -68,7 +71,6 @@ bool multiply_by_library(const View<const X>& x, const View<const typename Types
     if (!library.has_code(product)) return false;
     const LibraryOperands<Operand, X> rows(x, stream);
     const LibraryOperands<Operand, typename Types::storage> features(weight, stream);
-    const View<const f32> wide_bias(epilogue.bias.data(), {static_cast<std::int64_t>(epilogue.bias.size())});
     const LibraryOperands<Result, f32> bias(wide_bias, stream);
     product.x = rows.view().data();
     product.weight = features.view().data();

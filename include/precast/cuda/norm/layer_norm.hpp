@@ -33,9 +33,11 @@ struct LayerNormArguments {
 template <int Tile, int Count, bool Saturates, class From, class To>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
                                      1) void layer_norm_kernel(LayerNormArguments<From, To> a) {
-  const auto [r, lane] = row_place<row_tiles[Tile]>();
+  const RowPlace place = row_place<row_tiles[Tile]>();
+  const std::int64_t r = place.row;
   const bool exists = r < a.rows;
-  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride, exists ? a.columns : 0, lane, a.aligned);
+  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride, exists ? a.columns : 0, place.lane,
+                                              a.aligned);
   const auto n = static_cast<f32>(a.columns);
   // The mean is mean + rest: rounded to f32 alone it would shift every deviation from a large mean.
   const f32 mean = row.template sum<struct Mean>([](f32 x) { return x; }) / n;

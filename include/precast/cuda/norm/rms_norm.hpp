@@ -34,11 +34,12 @@ struct RmsNormArguments {
 template <int Tile, int Count, bool Rotates, bool Saturates, class From, class To>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
                                      1) void rms_norm_kernel(RmsNormArguments<From, To> a) {
-  const auto [place, lane] = row_place<row_tiles[Tile]>();
-  const bool exists = place < a.rows * a.heads;
-  const auto [r, head] = divide_index(place, a.heads);
-  const std::int64_t offset = planted<"first head for all">(head, std::int64_t{0}) * a.width;
-  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride + offset, exists ? a.width : 0, lane,
+  const RowPlace place = row_place<row_tiles[Tile]>();  // a row here is a head
+  const bool exists = place.row < a.rows * a.heads;
+  const DividedIndex head = divide_index(place.row, a.heads);
+  const std::int64_t r = head.quotient;
+  const std::int64_t offset = planted<"first head for all">(head.rest, std::int64_t{0}) * a.width;
+  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride + offset, exists ? a.width : 0, place.lane,
                                               a.aligned);
   const f32 squares = row.template sum<struct Squares>([](f32 x) { return x * x; });
   const f32 inverse = 1.0f / square_root(squares / static_cast<f32>(a.width) + a.eps);

@@ -18,6 +18,7 @@ class SharedLibrary {
       handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
       if (handle_) {
         name_ = name;
+        problem_.clear();
         return;
       }
       const char* const reason = dlerror();

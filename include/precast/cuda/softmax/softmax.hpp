@@ -26,8 +26,9 @@ struct SoftmaxArguments {
 template <int Tile, int Count, bool Saturates, class From, class To>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
                                      1) void softmax_kernel(SoftmaxArguments<From, To> a) {
-  const auto [r, lane] = row_place<row_tiles[Tile]>();
-  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride, r < a.rows ? a.columns : 0, lane,
+  const RowPlace place = row_place<row_tiles[Tile]>();
+  const std::int64_t r = place.row;
+  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride, r < a.rows ? a.columns : 0, place.lane,
                                               a.aligned);
   const f32 largest = planted<"largest not subtracted">(row.template largest<struct Largest>(), 0.0f);
   const auto term = [largest](f32 x) { return exponential(x - largest); };
