@@ -1,0 +1,35 @@
+# PRECAST_CUDA: whether models are compiled for CUDA too. Sets PRECAST_CUDA_ENABLED, and makes CUDA a language of the
+# project where it is.
+set(PRECAST_CUDA "off" CACHE STRING "Compile the pipeline's models for CUDA too: on, off, or auto (where nvcc is found)")
+set_property(CACHE PRECAST_CUDA PROPERTY STRINGS auto on off)
+set(PRECAST_CUDA_ARCHITECTURES "80" CACHE STRING "Compute capabilities to compile kernels for: 80, 86, 89, 90, 100, 120; newer devices run the newest of them")
+
+set(PRECAST_CUDA_ENABLED OFF)
+string(TOLOWER "${PRECAST_CUDA}" _cuda)
+if(NOT _cuda MATCHES "^(auto|on|off)$")
+  message(FATAL_ERROR "PRECAST_CUDA is \"${PRECAST_CUDA}\": it takes auto, on or off.")
+endif()
+if(NOT _cuda STREQUAL "off")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_ARCHITECTURES "${PRECAST_CUDA_ARCHITECTURES}")
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(PRECAST_CUDA_ENABLED ON)
+  elseif(_cuda STREQUAL "on")
+    message(FATAL_ERROR "PRECAST_CUDA=on, and nvcc was not found: put it on PATH or set CMAKE_CUDA_COMPILER; "
+                        "-DPRECAST_CUDA=off builds without CUDA.")
+  endif()
+endif()
+
+# precast_compile_cuda(target): the flags of what nvcc compiles here.
+function(precast_compile_cuda target)
+  # CMake 3.25 does not know CUDA's standard 20. Host code of both compilers has the same flags, since a linker keeps
+  # one of two inline functions. 554: a conversion that is never used, as View<const T> has one.
+  set(options -std=c++20 --expt-relaxed-constexpr -diag-suppress=554 -Xcompiler=-ffp-contract=off)
+  if(PRECAST_HOST_ARCH)
+    list(APPEND options -Xcompiler=-march=${PRECAST_HOST_ARCH})
+  endif()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
+endfunction()
