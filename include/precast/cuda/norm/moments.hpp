@@ -4,6 +4,7 @@
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/warp.hpp>
 #include <precast/dtype/scalar.hpp>
 
