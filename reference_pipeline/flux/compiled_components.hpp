@@ -9,7 +9,9 @@
 #include <precast/backend/backend.hpp>
 #include <precast/policy/visit.hpp>
 
-namespace precast::flux::inline PRECAST_BACKEND {
+namespace precast::flux {
+
+inline namespace PRECAST_BACKEND {
 
 /// The loading half of Components.
 class CompiledComponents : public Components {
@@ -45,4 +47,6 @@ class CompiledComponents : public Components {
   }
 };
 
-}  // namespace precast::flux::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::flux

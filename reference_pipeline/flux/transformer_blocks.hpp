@@ -15,7 +15,9 @@
 #include <precast/ops/position.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::flux::inline PRECAST_BACKEND {
+namespace precast::flux {
+
+inline namespace PRECAST_BACKEND {
 
 inline constexpr f32 norm_epsilon = 1e-6f;
 
@@ -244,4 +246,6 @@ class SingleBlock {
   std::int64_t inner_, heads_;
 };
 
-}  // namespace precast::flux::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::flux

@@ -21,7 +21,9 @@
 #include <precast/tensor/arrived.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::flux::inline PRECAST_BACKEND {
+namespace precast::flux {
+
+inline namespace PRECAST_BACKEND {
 
 /// Two linear layers with silu between them: the embedders of time, guidance and pooled text.
 template <PolicyType P>
@@ -210,4 +212,6 @@ std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config,
   return std::make_unique<TransformerModel<P>>(config, nn::Parameters(source));
 }
 
-}  // namespace precast::flux::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::flux

@@ -17,7 +17,9 @@
 #include <precast/ops/pointwise.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::text::inline PRECAST_BACKEND {
+namespace precast::text {
+
+inline namespace PRECAST_BACKEND {
 
 /// One layer: causal self-attention and a feed-forward, each with its norm before and a residual around.
 template <PolicyType P>
@@ -117,4 +119,6 @@ std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config,
   return std::make_unique<ClipTextModelTemplate<P>>(config, prefixed ? root / "text_model" : root);
 }
 
-}  // namespace precast::text::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::text

@@ -20,7 +20,9 @@
 #include <precast/tensor/arrived.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::text::inline PRECAST_BACKEND {
+namespace precast::text {
+
+inline namespace PRECAST_BACKEND {
 
 /// One layer: self-attention with a relative position bias and no scale, and a (gated) feed-forward.
 template <PolicyType P>
@@ -145,4 +147,6 @@ std::unique_ptr<T5Encoder> make_t5_encoder(const T5Config& config, const nn::Par
   return std::make_unique<T5EncoderTemplate<P>>(config, nn::Parameters(source));
 }
 
-}  // namespace precast::text::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::text

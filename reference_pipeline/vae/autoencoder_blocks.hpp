@@ -16,7 +16,9 @@
 #include <precast/ops/pointwise.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::vae::inline PRECAST_BACKEND {
+namespace precast::vae {
+
+inline namespace PRECAST_BACKEND {
 
 inline constexpr f32 norm_epsilon = 1e-6f;
 
@@ -146,4 +148,6 @@ class Level {
   Resolution change_;
 };
 
-}  // namespace precast::vae::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::vae

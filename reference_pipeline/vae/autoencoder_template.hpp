@@ -19,7 +19,9 @@
 #include <precast/tensor/arrived.hpp>
 #include <precast/watch/scope.hpp>
 
-namespace precast::vae::inline PRECAST_BACKEND {
+namespace precast::vae {
+
+inline namespace PRECAST_BACKEND {
 
 template <PolicyType P>
 class DecoderTemplate final : public Decoder {
@@ -145,4 +147,6 @@ std::unique_ptr<Encoder> make_encoder(const AutoencoderConfig& config, const nn:
   return std::make_unique<EncoderTemplate<P>>(config, nn::Parameters(source));
 }
 
-}  // namespace precast::vae::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::vae

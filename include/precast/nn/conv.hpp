@@ -7,7 +7,9 @@
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/conv.hpp>
 
-namespace precast::nn::inline PRECAST_BACKEND {
+namespace precast::nn {
+
+inline namespace PRECAST_BACKEND {
 
 /// A square convolution with a bias. The weight is packed once, as it is read, into the policy's storage.
 template <PolicyType P>
@@ -52,4 +54,6 @@ class Conv2d {
   std::int64_t kernel_;
 };
 
-}  // namespace precast::nn::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::nn

@@ -7,7 +7,9 @@
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/linear.hpp>
 
-namespace precast::nn::inline PRECAST_BACKEND {
+namespace precast::nn {
+
+inline namespace PRECAST_BACKEND {
 
 /// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage.
 template <PolicyType P>
@@ -51,4 +53,6 @@ class Linear {
   LinearWeight<P> weight_;
 };
 
-}  // namespace precast::nn::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::nn

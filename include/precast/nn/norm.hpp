@@ -8,7 +8,9 @@
 #include <precast/ops/norm.hpp>
 #include <precast/problem/activate.hpp>
 
-namespace precast::nn::inline PRECAST_BACKEND {
+namespace precast::nn {
+
+inline namespace PRECAST_BACKEND {
 
 /// What the three norms share: "weight" and perhaps "bias" over `size` values, in the policy's storage.
 template <PolicyType P>
@@ -78,4 +80,6 @@ class GroupNorm : NormParameters<P> {
   std::int64_t groups_;
 };
 
-}  // namespace precast::nn::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::nn

@@ -19,7 +19,9 @@
 #include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
 
-namespace precast::nn::inline PRECAST_BACKEND {
+namespace precast::nn {
+
+inline namespace PRECAST_BACKEND {
 
 /// A dotted place in a source: `place / "attn" / "to_q"` names what lies under "attn.to_q".
 class Parameters {
@@ -112,4 +114,6 @@ Tensor<T> load_tensor(const Parameters& place, const Shape& shape) {
   return arrived(load_host_tensor<T>(place, shape));
 }
 
-}  // namespace precast::nn::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::nn

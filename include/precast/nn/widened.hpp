@@ -9,7 +9,9 @@
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::nn::inline PRECAST_BACKEND {
+namespace precast::nn {
+
+inline namespace PRECAST_BACKEND {
 
 /// The same values in f32. An f32 tensor moves through.
 template <ScalarDtype T>
@@ -27,4 +29,6 @@ Tensor<f32> widened(const View<T>& view) {
   return precast::detail::in_f32(view);
 }
 
-}  // namespace precast::nn::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::nn

@@ -13,7 +13,9 @@
 #include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
 
-namespace precast::detail::inline PRECAST_BACKEND {
+namespace precast::detail {
+
+inline namespace PRECAST_BACKEND {
 
 /// Widens a bias, which is empty or has one value for each of `features`. Throws ShapeError for any other
 /// number.
@@ -28,4 +30,6 @@ Tensor<f32> bias_in_f32(std::span<const Storage> bias, std::int64_t features) {
   return arrived(std::move(wide));
 }
 
-}  // namespace precast::detail::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::detail

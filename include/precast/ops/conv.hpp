@@ -106,7 +106,9 @@ class ConvWeight {
 
 }  // namespace PRECAST_BACKEND
 
-namespace detail::inline PRECAST_BACKEND {
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
 
 template <PolicyType P>
 ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvShape& shape) {
@@ -135,7 +137,9 @@ ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvShap
           .out_width = (width - weight.kernel_width()) / shape.stride + 1};
 }
 
-}  // namespace detail::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
 
 inline namespace PRECAST_BACKEND {
 

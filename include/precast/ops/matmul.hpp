@@ -13,14 +13,18 @@
 
 namespace precast {
 
-namespace detail::inline PRECAST_BACKEND {
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
 
 /// The row of the op table for a product of two results: what is stored of the right side is its own dtype.
 template <class Types, class Right>
 using with_storage = Precisions<Right, typename Types::operand, typename Types::accumulate, NoDtype,
                                 typename Types::result, Types::saturate>;
 
-}  // namespace detail::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
 
 inline namespace PRECAST_BACKEND {
 

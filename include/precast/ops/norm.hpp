@@ -14,7 +14,9 @@
 
 namespace precast {
 
-namespace detail::inline PRECAST_BACKEND {
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
 
 /// Throws unless `parameters` is [C] with C the last size of x.
 inline void require_one_per_column(std::string_view op, const Shape& x, const Shape& parameters) {
@@ -22,7 +24,9 @@ inline void require_one_per_column(std::string_view op, const Shape& x, const Sh
     shapes_do_not_fit(op, x, parameters, "do not fit: one parameter for each value of the last dimension");
 }
 
-}  // namespace detail::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
 
 inline namespace PRECAST_BACKEND {
 

@@ -14,7 +14,9 @@
 
 namespace precast {
 
-namespace detail::inline PRECAST_BACKEND {
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
 
 /// An op that makes each value of the values in the same places of its inputs, the first of which has the
 /// result's shape.
@@ -26,7 +28,9 @@ auto pointwise(std::string_view name, const F& function, const In&... in) {
   });
 }
 
-}  // namespace detail::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
 
 inline namespace PRECAST_BACKEND {
 
@@ -98,8 +102,8 @@ auto clamp(const X& x, f32 low, f32 high) {
   return detail::pointwise<P>("clamp", elementwise::Clamp{low, high}, x);
 }
 
-/// A step of Euler's method, the sampler's: state += distance velocity, in f32, the product rounded before the
-/// sum. Throws ShapeError where the shapes differ.
+/// A step of Euler's method, the sampler's: state += distance velocity, in f32, the product rounded before
+/// the sum. Throws ShapeError where the shapes differ.
 inline void euler_step(View<f32> state, View<const f32> velocity, f32 distance) {
   detail::require_same_shape("euler_step", state.shape(), velocity.shape());
   backend::map_values<false>(state, elementwise::EulerStep{distance}, View<const f32>(state), velocity);

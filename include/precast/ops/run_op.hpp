@@ -13,7 +13,9 @@
 #include <precast/tensor/tensor.hpp>
 #include <precast/watch/report.hpp>
 
-namespace precast::detail::inline PRECAST_BACKEND {
+namespace precast::detail {
+
+inline namespace PRECAST_BACKEND {
 
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
 /// time, with `widened_to_f32<Types>`, so `out` must not overlap what it reads.
@@ -67,4 +69,6 @@ inline void require_same_shape(std::string_view op, const Shape& a, const Shape&
   if (a != b) shapes_do_not_fit(op, a, b, "have different shapes");
 }
 
-}  // namespace precast::detail::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::detail

@@ -5,7 +5,9 @@
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::inline PRECAST_BACKEND {
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
 
 /// Contiguous values of the host, at hand for ops: the values themselves where ops run on the host, which
 /// must then outlive this; else a copy.
@@ -39,4 +41,6 @@ Tensor<T> arrived(HostTensor<T> tensor) {
     return Tensor<T>(tensor.shape(), tensor.values());
 }
 
-}  // namespace precast::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -17,7 +17,9 @@
 
 namespace precast::watch {
 
-namespace detail::inline PRECAST_BACKEND {
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
 
 template <class T>
 constexpr std::string_view dtype_name() {
@@ -71,7 +73,9 @@ void report_active(std::string_view function, View<const T> result, InF32&& in_f
   told.on_non_finite(found);
 }
 
-}  // namespace detail::inline PRECAST_BACKEND
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
 
 inline namespace PRECAST_BACKEND {
 

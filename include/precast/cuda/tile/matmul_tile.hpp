@@ -40,9 +40,9 @@ using TypeOfMatmulTile = MatmulTileType<tile.rows, tile.features, tile.rows_per_
 /// multiprocessors idle.
 enum class MatmulTileSize : std::uint8_t { small, large };
 
-/// Three stages hide the way from memory; a fourth is taken where as many blocks still share a multiprocessor, which no
-/// architecture so far has room for. Registers leave one block of large tiles on a multiprocessor and two of small
-/// ones.
+/// Three stages hide the way from memory; a fourth is taken where as many blocks still share a
+/// multiprocessor, which no architecture so far has room for. Registers leave one block of large tiles on a
+/// multiprocessor and two of small ones.
 constexpr MatmulTile select_matmul_tile(Architecture architecture, MatmulTileSize size) {
   const bool large = size == MatmulTileSize::large;
   MatmulTile tile{

@@ -55,7 +55,9 @@ void transpose(View<const T> from, View<T> to, Stream stream = current_stream())
   const auto squares = [](std::int64_t count) {
     return static_cast<int>((count + detail::turned_side - 1) / detail::turned_side);
   };
-  const auto span_of = [](const auto& view) { return (view.rows() - 1) * view.row_stride() + view.columns(); };
+  const auto span_of = [](const auto& view) {
+    return (view.rows() - 1) * view.row_stride() + view.columns();
+  };
   const detail::MatrixToTurn<T> matrix{global_pointer(from.data(), span_of(from)),
                                        global_pointer(to.data(), span_of(to)),
                                        from.rows(),
