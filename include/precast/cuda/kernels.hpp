@@ -7,6 +7,7 @@
 #include <precast/cuda/embedding/embedding.hpp>
 #include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/transpose.hpp>
 #include <precast/cuda/norm/group_norm.hpp>
 #include <precast/cuda/norm/layer_norm.hpp>
 #include <precast/cuda/norm/rms_norm.hpp>
@@ -17,4 +18,3 @@
 #include <precast/cuda/reduction/extremes.hpp>
 #include <precast/cuda/resample/upsample_nearest.hpp>
 #include <precast/cuda/softmax/softmax.hpp>
-#include <precast/cuda/transpose/transpose.hpp>

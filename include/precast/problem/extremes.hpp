@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <limits>
 
+#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/host_device.hpp>
+#include <precast/tensor/view.hpp>
 
 namespace precast {
 
@@ -32,5 +34,15 @@ struct Extremes {
             a.first_non_finite < b.first_non_finite ? a.first_non_finite : b.first_non_finite};
   }
 };
+
+/// Those of an array that the caller can read, places counted row by row.
+template <ScalarDtype T>
+Extremes extremes_in(View<const T> x) {
+  Extremes all;
+  for (std::int64_t r = 0; r < x.rows(); ++r)
+    for (std::int64_t c = 0; c < x.columns(); ++c)
+      all = all + Extremes::of(convert_value<f32>(x.data()[r * x.row_stride() + c]), r * x.columns() + c);
+  return all;
+}
 
 }  // namespace precast

@@ -21,11 +21,7 @@ Extremes extremes_of(View<const T> x, Stream stream = current_stream());
 template <ScalarDtype T>
 Extremes extremes_of(View<const T> x, Stream) {
   const simt::DeviceAccess access;
-  Extremes all;
-  for (std::int64_t r = 0; r < x.rows(); ++r)
-    for (std::int64_t c = 0; c < x.columns(); ++c)
-      all = all + Extremes::of(convert<f32>(x.data()[r * x.row_stride() + c]), r * x.columns() + c);
-  return all;
+  return extremes_in(x);
 }
 #endif
 
