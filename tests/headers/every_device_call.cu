@@ -56,7 +56,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   value += hyperbolic_tangent(value) * error_function(value) * sine(value) * power_of_two_fast(value);
   const auto loaded = load_vector<2>(from);
   store_vector(to + 4 * thread_index(), Vector<f32, 4>{{value, to_f32(loaded[0]), rounded<T>(value), 0.0f}});
-  if (counts && planted<"edge">(ballot(value > 0) != 0, false)) {
+  if (counts && planted<"edge">(warp_ballot(value > 0) != 0, false)) {
     atomic_add(counts, round_pair<T>(value, 1.0f));
     atomic_max(counts + 1, pack_pair(round_to<T>(value), tile[0]));
   }

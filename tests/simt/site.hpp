@@ -17,7 +17,7 @@ enum class Kind {
   shuffle,
   shuffle_xor,
   shuffle_down,
-  ballot,
+  warp_ballot,
   load_matrix,
   multiply_add
 };

@@ -124,9 +124,9 @@ TEST_CASE("lanes of a warp at different calls") {
                if (lane_index() == 0)
                  sync_block();
                else
-                 ballot(true);
+                 warp_ballot(true);
              }),
-             Contains("sync_block at test_errors.cpp:") && Contains("ballot at test_errors.cpp:"));
+             Contains("sync_block at test_errors.cpp:") && Contains("warp_ballot at test_errors.cpp:"));
   CHECK_THAT(error_of<simt::BadArgument>(
                  +[] { sync_warp(lane_index() == 5 ? ~32u : ~0u); }, 32),
              Contains("lane 5") && Contains("leave it out"));

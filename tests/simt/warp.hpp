@@ -34,6 +34,6 @@ template <class T>
 T shuffle_down(T value, int distance, Site site = Site::here()) {
   return detail::exchange_value(Kind::shuffle_down, value, distance, site);
 }
-std::uint32_t ballot(bool value, Site site = Site::here());
+std::uint32_t warp_ballot(bool value, Site site = Site::here());
 
 }  // namespace simt

@@ -205,9 +205,9 @@ std::uint32_t exchange(Kind kind, std::uint32_t value, int lane, Site site) {
 
 namespace simt {
 
-std::uint32_t ballot(bool value, Site site) {
+std::uint32_t warp_ballot(bool value, Site site) {
   std::uint32_t word = value;
-  runtime::machine().meet_in_warp({Kind::ballot, site, 0xffffffffu, 0, 0}, &word, false,
+  runtime::machine().meet_in_warp({Kind::warp_ballot, site, 0xffffffffu, 0, 0}, &word, false,
                                   [](runtime::Machine&, void* const* operands) {
                                     std::uint32_t votes = 0;
                                     for (int l = 0; l < runtime::warp_size; ++l)

@@ -56,8 +56,8 @@ const char* name_of(Kind kind) {
       return "shuffle_xor";
     case Kind::shuffle_down:
       return "shuffle_down";
-    case Kind::ballot:
-      return "ballot";
+    case Kind::warp_ballot:
+      return "warp_ballot";
     case Kind::load_matrix:
       return "load_matrix";
     case Kind::multiply_add:

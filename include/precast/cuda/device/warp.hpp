@@ -23,12 +23,12 @@ PRECAST_DEVICE T shuffle_down(T value, int distance) {
   return __shfl_down_sync(0xffffffffu, value, distance);
 }
 /// A bit for each lane: whether it passed true.
-PRECAST_DEVICE std::uint32_t ballot(bool value) { return __ballot_sync(0xffffffffu, value); }
+PRECAST_DEVICE std::uint32_t warp_ballot(bool value) { return __ballot_sync(0xffffffffu, value); }
 #else
-using simt::ballot;
 using simt::shuffle;
 using simt::shuffle_down;
 using simt::shuffle_xor;
+using simt::warp_ballot;
 #endif
 
 }  // namespace precast::cuda
