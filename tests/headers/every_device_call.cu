@@ -1,4 +1,5 @@
-// A kernel that calls all that precast/cuda/device offers, on pointers of all its kinds. It computes nothing.
+// A kernel that calls all that precast/cuda/device offers, on pointers of all its kinds, under names that
+// must not be CUDA's. It computes nothing.
 #include <precast/cuda/device/async_copy.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/convert.hpp>
@@ -11,7 +12,8 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warp.hpp>
 
-namespace precast::cuda {
+using namespace precast;
+using namespace precast::cuda;
 
 namespace {
 
@@ -70,5 +72,3 @@ void start_every_call(const bf16* from, f32* to) {
          GlobalPointer<const bf16>(global_pointer(from, count)), global_pointer(to, count),
          GlobalPointer<unsigned>());
 }
-
-}  // namespace precast::cuda
