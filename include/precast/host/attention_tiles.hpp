@@ -11,6 +11,8 @@
 #include <precast/host/convert.hpp>
 #include <precast/host/lanes.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/host/rounded_up.hpp>
+#include <precast/host/tile_registers.hpp>
 #include <precast/host/transpose.hpp>
 #include <precast/problem/attention_problem.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -31,13 +33,18 @@ using tile_type =
 template <class Tile>
 inline constexpr std::int64_t depth_step = std::same_as<Tile, bf16> ? 2 : 1;
 
+/// Whether tiles of this dtype may go to tile registers.
+template <class Tile>
+inline constexpr bool fits_tile_registers = std::same_as<Tile, bf16>&& has_tile_registers;
+
+/// What the summed dimension is padded to, with zeros.
+template <class Tile>
+inline constexpr std::int64_t depth_multiple = fits_tile_registers<Tile> ? tile_depth : depth_step<Tile>;
+
 inline constexpr std::int64_t keys_per_block = 128;
 inline constexpr std::int64_t rows_at_once = 6;
-static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0);
-
-constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
-  return (value + step - 1) / step * step;
-}
+static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0 &&
+              keys_per_block % tile_depth == 0);
 
 /// A row of any dtype as tile values: rounded to the operand dtype, then widened exactly where tiles are f32.
 template <class Operand, class Tile, class From>
@@ -97,8 +104,19 @@ void multiply_rounding(const f32* a, std::int64_t a_stride, const f32* b, std::i
   }
 }
 
-/// c = a b, or with `factors` c = factor(row) c + a b. `columns` is a multiple of Lanes::width; `rows` are
-/// rounded up to rows_at_once: a, c and factors have room for that.
+/// Multiplies rows of c by their factors. Factors of 1 are most of them, once the largest scores have been
+/// seen.
+inline void scale_rows(f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows,
+                       std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (factors[r] == 1) continue;
+    f32* const row = c + r * c_stride;
+    for (std::int64_t i = 0; i < columns; ++i) row[i] *= factors[r];
+  }
+}
+
+/// c = a b, or with `factors` c = factor(row) c + a b. `columns` is a multiple of Lanes::width, `depth` of
+/// depth_multiple; `rows` are rounded up to rows_at_once: a, c and factors have room for that.
 template <class Tile, class Accumulate>
 void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride,
                    std::int64_t depth, f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows,
@@ -107,6 +125,12 @@ void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int
     multiply_rounding<Accumulate>(a, a_stride, b, b_stride, depth, c, c_stride, factors != nullptr, rows,
                                   columns);
   } else {
+    if constexpr (fits_tile_registers<Tile>)
+      if (tile_registers_usable()) {
+        if (factors) scale_rows(c, c_stride, factors, rows, columns);
+        return multiply_in_tile_registers(a, a_stride, b, b_stride, depth, c, c_stride, factors != nullptr,
+                                          rows, columns);
+      }
     constexpr int most = Lanes::columns_at_once;
     const auto panel = [&](auto vectors, std::int64_t column) {
       for (std::int64_t r = 0; r < rows; r += rows_at_once)
@@ -166,7 +190,7 @@ class PackedKeysAndValues {
 
  private:
   explicit PackedKeysAndValues(const AttentionProblem& problem)
-      : depth_(rounded_up(problem.width, step)),
+      : depth_(rounded_up(problem.width, depth_multiple<Tile>)),
         columns_(rounded_up(problem.width, Lanes::width)),
         blocks_((problem.keys + keys_per_block - 1) / keys_per_block),
         key_block_(depth_ * keys_per_block),

@@ -13,6 +13,7 @@
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/host/rounded_up.hpp>
 #include <precast/host/transpose.hpp>
 #include <precast/tensor/memory.hpp>
 #include <precast/tensor/view.hpp>
@@ -71,9 +72,9 @@ class PackedWeight {
   std::int64_t columns() const { return columns_; }
   std::int64_t columns_at_once() const { return columns_at_once_; }
   /// Columns with the zeros after them.
-  std::int64_t padded_columns() const { return padded(columns_, 16 * columns_at_once_); }
+  std::int64_t padded_columns() const { return rounded_up(columns_, 16 * columns_at_once_); }
   /// Features of a panel, with the zeros after them.
-  std::int64_t panel_width() const { return std::min(widest_panel, padded(features_, 16)); }
+  std::int64_t panel_width() const { return std::min(widest_panel, rounded_up(features_, 16)); }
   std::int64_t panels() const { return (features_ + widest_panel - 1) / widest_panel; }
   std::int64_t panel_values() const { return padded_columns() * panel_width(); }
   std::int64_t bytes() const { return bytes_for<Storage>(panels() * panel_values()); }
@@ -88,9 +89,6 @@ class PackedWeight {
   }
 
  private:
-  static std::int64_t padded(std::int64_t count, std::int64_t step) {
-    return (count + step - 1) / step * step;
-  }
   Storage* data() const { return reinterpret_cast<Storage*>(buffer_.data()); }
 
   std::int64_t features_, columns_, columns_at_once_;

@@ -18,6 +18,8 @@
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/rounded_sums.hpp>
+#include <precast/host/rounded_up.hpp>
+#include <precast/host/tile_registers.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -122,6 +124,7 @@ class PanelProduct {
         at_once_(in_onednn ? detail::panels_at_once(weight.columns(), in_place_) : 1),
         block_(most_in_block ? std::min(most_in_block, rows)
                              : detail::rows_per_block(rows, weight.columns(), panels(), in_place_)) {
+    if (in_tile_registers()) return;
     if constexpr (in_onednn)
       for (const bool at_end : {false, true})
         for (const bool at_side : {false, true})
@@ -142,10 +145,14 @@ class PanelProduct {
            View<typename Types::result> out) const {
     const std::int64_t rows = rows_of(block), features = features_of(panel);
     const Multiplied* const weights = operands_of(panel);
-    const std::int64_t stride = in_onednn ? features : weight_.panel_width();
+    const std::int64_t stride = !in_onednn            ? weight_.panel_width()
+                                : in_tile_registers() ? rounded_up(features, tile_side)
+                                                      : features;
     auto* const tile = reinterpret_cast<f32*>(
         thread_scratch<detail::TileScratch>(static_cast<std::size_t>(rows * stride) * sizeof(f32)));
-    if constexpr (in_onednn) {
+    if (in_tile_registers()) {
+      multiply_in_tile_registers(rows, stride, src, weights, tile);
+    } else if constexpr (in_onednn) {
       const onednn::Primitive& product = *products_[block == blocks() - 1][panel == panels() - 1];
       product({{DNNL_ARG_SRC, &product.argument(DNNL_ARG_SRC), src},
                {DNNL_ARG_WEIGHTS, &product.argument(DNNL_ARG_WEIGHTS), weights},
@@ -163,8 +170,31 @@ class PanelProduct {
 
  private:
   static constexpr bool in_onednn = std::is_same_v<Accumulate, f32>;
+  static constexpr bool fits_tile_registers =
+      in_onednn && std::is_same_v<Multiplied, bf16> && has_tile_registers;
   static constexpr bool may_be_in_place = are_operands<Operand, Multiplied, Storage>;
   static constexpr std::int64_t pairs = std::is_same_v<Multiplied, bf16> ? 2 : 1;
+
+  /// Whether the products are ours rather than oneDNN's, which from rows and panels as they lie here makes
+  /// 0.6 of the speed in tile registers.
+  bool in_tile_registers() const {
+    return fits_tile_registers && weight_.columns() % tile_depth == 0 && tile_registers_usable();
+  }
+
+  /// `features` with the zeros after them.
+  void multiply_in_tile_registers(std::int64_t rows, std::int64_t features, const Multiplied* src,
+                                  const Multiplied* weights, f32* tile) const {
+    if constexpr (fits_tile_registers) {
+      // What is multiplied at a time stays in the second-level cache: 256 rows of these columns are 0.75 MiB.
+      constexpr std::int64_t columns_at_once = 1536;
+      const std::int64_t columns = weight_.columns(), width = weight_.panel_width();
+      for (std::int64_t k = 0; k < columns; k += columns_at_once)
+        for (std::int64_t f = 0; f < features; f += widest_panel)
+          host::multiply_in_tile_registers(src + k, columns, weights + f * columns + k * width, 2 * width,
+                                           std::min(columns_at_once, columns - k), tile + f, features, k > 0,
+                                           rows, std::min(widest_panel, features - f));
+    }
+  }
 
   std::int64_t first_feature(std::int64_t panel) const { return panel * at_once_ * widest_panel; }
   std::int64_t features_of(std::int64_t panel) const {

@@ -1,0 +1,13 @@
+// Sizes rounded up to what is taken at once.
+#pragma once
+
+#include <cstdint>
+
+namespace precast::host {
+
+/// The least multiple of `step` that is not below `value`.
+constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+}  // namespace precast::host

@@ -1,0 +1,150 @@
+// Products of bf16 pairs in tile registers (Intel AMX), 16 x 16 f32 sums at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include <precast/dtype/scalar.hpp>
+
+#if defined(__linux__) && defined(__AMX_TILE__) && defined(__AMX_BF16__)
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define PRECAST_HAS_TILE_REGISTERS 1
+#else
+#define PRECAST_HAS_TILE_REGISTERS 0
+#endif
+
+namespace precast::host {
+
+/// Rows and columns of f32 sums in a tile register.
+inline constexpr std::int64_t tile_side = 16;
+/// bf16 values of the summed dimension that a tile register takes.
+inline constexpr std::int64_t tile_depth = 32;
+
+/// Whether what is compiled here can use tile registers.
+inline constexpr bool has_tile_registers = PRECAST_HAS_TILE_REGISTERS;
+
+/// Whether Linux lets this process use them, which it has to be asked for once.
+inline bool tile_registers_usable() {
+  static const bool usable = [] {
+#if PRECAST_HAS_TILE_REGISTERS
+    constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+    return false;
+#endif
+  }();
+  return usable;
+}
+
+/// c = a b, or c += a b with `add`. a is [rows][depth], b [depth / 2][columns][2]; strides in values. `depth`
+/// is a multiple of tile_depth, `columns` of tile_side. Subnormal operands and sums count as zero.
+void multiply_in_tile_registers(const bf16* a, std::int64_t a_stride, const bf16* b, std::int64_t b_stride,
+                                std::int64_t depth, f32* c, std::int64_t c_stride, bool add,
+                                std::int64_t rows, std::int64_t columns);
+
+#if PRECAST_HAS_TILE_REGISTERS
+
+namespace detail {
+
+/// Tile registers as products of `rows` (at most 2 tile_side) by 2 tile_side sums take them, as long as this
+/// lives: 0 and 1 for the upper sums, 2 and 3 for the lower; 4 and 5 for the operands at the left, upper and
+/// lower; 6 and 7 for those at the right. Instructions name registers, so their numbers are literals below.
+class TileRegisters {
+ public:
+  explicit TileRegisters(std::int64_t rows) {
+    struct alignas(64) Configuration {
+      std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+      std::uint16_t bytes_per_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+      std::uint8_t rows[16] = {};
+    } configuration;
+    const auto upper = static_cast<std::uint8_t>(std::min(rows, tile_side));
+    const auto lower = static_cast<std::uint8_t>(std::max<std::int64_t>(rows - tile_side, 1));
+    for (const int sums : {0, 1, 4}) configuration.rows[sums] = upper;
+    for (const int sums : {2, 3, 5}) configuration.rows[sums] = lower;
+    for (const int right : {6, 7}) configuration.rows[right] = tile_side;
+    _tile_loadconfig(&configuration);
+  }
+  ~TileRegisters() { _tile_release(); }
+  TileRegisters(const TileRegisters&) = delete;
+  TileRegisters& operator=(const TileRegisters&) = delete;
+};
+
+/// The sums of Rows times Columns tiles, one or two of each.
+template <int Rows, int Columns>
+void multiply_tiles(const bf16* a, std::int64_t a_bytes, const bf16* b, std::int64_t b_bytes,
+                    std::int64_t depth, f32* c, std::int64_t c_bytes, bool add) {
+  f32* const below = c + tile_side * c_bytes / 4;
+  const bf16* const a_below = a + tile_side * a_bytes / 2;
+  if (add) {
+    _tile_loadd(0, c, c_bytes);
+    if constexpr (Columns == 2) _tile_loadd(1, c + tile_side, c_bytes);
+    if constexpr (Rows == 2) _tile_loadd(2, below, c_bytes);
+    if constexpr (Rows == 2 && Columns == 2) _tile_loadd(3, below + tile_side, c_bytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (std::int64_t k = 0; k < depth; k += tile_depth, b += tile_side * b_bytes / 2) {
+    _tile_loadd(4, a + k, a_bytes);
+    _tile_loadd(6, b, b_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (Columns == 2) {
+      _tile_loadd(7, b + 2 * tile_side, b_bytes);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (Rows == 2) {
+      _tile_loadd(5, a_below + k, a_bytes);
+      _tile_dpbf16ps(2, 5, 6);
+      if constexpr (Columns == 2) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, c, c_bytes);
+  if constexpr (Columns == 2) _tile_stored(1, c + tile_side, c_bytes);
+  if constexpr (Rows == 2) _tile_stored(2, below, c_bytes);
+  if constexpr (Rows == 2 && Columns == 2) _tile_stored(3, below + tile_side, c_bytes);
+}
+
+}  // namespace detail
+
+inline void multiply_in_tile_registers(const bf16* a, std::int64_t a_stride, const bf16* b,
+                                       std::int64_t b_stride, std::int64_t depth, f32* c,
+                                       std::int64_t c_stride, bool add, std::int64_t rows,
+                                       std::int64_t columns) {
+  const auto multiply = [&](auto tile_rows, std::int64_t row, std::int64_t column) {
+    constexpr int Rows = tile_rows();
+    const bf16 *const left = a + row * a_stride, *const right = b + 2 * column;
+    f32* const sums = c + row * c_stride + column;
+    if (column + tile_side < columns)
+      detail::multiply_tiles<Rows, 2>(left, 2 * a_stride, right, 2 * b_stride, depth, sums, 4 * c_stride,
+                                      add);
+    else
+      detail::multiply_tiles<Rows, 1>(left, 2 * a_stride, right, 2 * b_stride, depth, sums, 4 * c_stride,
+                                      add);
+  };
+  const std::int64_t whole = rows / (2 * tile_side) * (2 * tile_side), rest = rows - whole;
+  // GCC 12 does not know that tiles are loaded from memory.
+  __asm__ volatile("" ::: "memory");
+  if (whole > 0) {
+    const detail::TileRegisters registers(2 * tile_side);
+    for (std::int64_t column = 0; column < columns; column += 2 * tile_side)
+      for (std::int64_t row = 0; row < whole; row += 2 * tile_side)
+        multiply(std::integral_constant<int, 2>{}, row, column);
+  }
+  if (rest > 0) {
+    const detail::TileRegisters registers(rest);
+    for (std::int64_t column = 0; column < columns; column += 2 * tile_side)
+      if (rest > tile_side)
+        multiply(std::integral_constant<int, 2>{}, whole, column);
+      else
+        multiply(std::integral_constant<int, 1>{}, whole, column);
+  }
+}
+
+#endif
+
+}  // namespace precast::host
