@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include <cuda_runtime_api.h>
 
@@ -29,6 +30,21 @@ struct FoundDevice {
 /// The least compute capability that the kernels are written for.
 inline constexpr int least_capability = 80;
 
+namespace detail {
+
+/// Bytes, 0 where the device does not answer. CUDA says it of a thread's current device only; a thread of its
+/// own leaves the caller's as it is, and no context on a device that nobody asked for.
+inline std::int64_t free_memory_of(int number) {
+  std::size_t free_bytes = 0, all_bytes = 0;
+  std::thread([&] {
+    if (cudaSetDevice(number) != cudaSuccess || cudaMemGetInfo(&free_bytes, &all_bytes) != cudaSuccess)
+      free_bytes = 0;
+  }).join();
+  return static_cast<std::int64_t>(free_bytes);
+}
+
+}  // namespace detail
+
 /// Looks for a device, without one being needed: no driver, no device, a number that no device has and a
 /// device that is too old are reasons, not errors.
 inline FoundDevice find_device(int number = 0) {
@@ -53,9 +69,7 @@ inline FoundDevice find_device(int number = 0) {
     return {std::nullopt, "CUDA device " + std::to_string(number) + " (" + device.name +
                               ") has compute capability " + std::to_string(properties.major) + "." +
                               std::to_string(properties.minor) + ": Precast's kernels need 8.0 or newer"};
-  std::size_t free_bytes = 0, all_bytes = 0;
-  if (cudaSetDevice(number) == cudaSuccess && cudaMemGetInfo(&free_bytes, &all_bytes) == cudaSuccess)
-    device.free_memory = static_cast<std::int64_t>(free_bytes);
+  device.free_memory = detail::free_memory_of(number);
   return {device, {}};
 }
 
