@@ -82,6 +82,7 @@ class TransformerModel final : public Transformer {
     check(first);
     const Prepared prepared(*this, first);
     Tensor<f32> state(latents.shape(), latents.values()), velocity(latents.shape()), time(Shape{1, 1});
+    const Tensor<f32> times = scaled_times(steps);
     const auto predict_into_velocity = [&] {
       const Tensor<f32> predicted = predict(prepared, state, time);
       backend::Memory::copy(velocity.data(), predicted.data(), bytes_of(velocity));
@@ -89,8 +90,7 @@ class TransformerModel final : public Transformer {
     backend::Replay replay;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       before_step(static_cast<std::int64_t>(i));
-      const f32 scaled = scaled_time(steps[i].timestep);
-      backend::Memory::copy_from_host(time.data(), &scaled, sizeof scaled);
+      backend::Memory::copy(time.data(), times.data() + i, sizeof(f32));
       if (watch::active())
         predict_into_velocity();  // an observer looks at every op as it runs
       else
@@ -132,6 +132,12 @@ class TransformerModel final : public Transformer {
   }
   /// Times and guidances are embedded as thousandths.
   static f32 scaled_time(f32 value) { return value * 1000; }
+  /// Those of all steps, so that no step needs anything of the host.
+  static Tensor<f32> scaled_times(std::span<const DenoiseStep> steps) {
+    std::vector<f32> times;
+    for (const DenoiseStep& step : steps) times.push_back(scaled_time(step.timestep));
+    return Tensor<f32>(Shape{static_cast<std::int64_t>(times.size())}, times);
+  }
   static Tensor<f32> one_value(f32 value) {
     return Tensor<f32>(Shape{1, 1}, std::span<const f32>(&value, 1));
   }

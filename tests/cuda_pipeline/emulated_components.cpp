@@ -6,6 +6,7 @@
 #include <emulated_paths.hpp>
 
 #include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/error.hpp>
 
 namespace precast::testing {
@@ -33,6 +34,7 @@ std::unique_ptr<Component> made(const PolicyChoice& choice, Make&& make) {
 
 /// Products of a host's library stand for cuBLASLt's.
 class EmulatedSession final : public flux::DeviceSession {
+  cuda::OwnStream stream_;
   HostLibrary host_;
   cuda::ProductLibraryScope library_{host_.library()};
 };

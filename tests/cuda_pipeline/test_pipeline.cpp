@@ -1,6 +1,7 @@
 // The whole pipeline with its components on the emulated device, against diffusers' goldens and the host.
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -69,6 +70,24 @@ TEST_CASE("on the emulated device a run has the same bits whatever the schedule 
     CHECK(same_bits(late.latents, early.latents));
     CHECK(late.images.front().rgb == early.images.front().rgb);
   }
+}
+
+TEST_CASE("no step of a picture waits for the device, nor needs anything of the host") {
+  const Golden golden("dev_f32");
+  const PolicyChoice choice = emulated_choices().front();
+  const auto with_steps = [&](std::int64_t steps) {
+    flux::Request request = request_of(golden);
+    request.steps = steps;
+    const simt::Session session;
+    run(emulated_components(), "dev_f32", choice, request);
+    return std::tuple(session.waits(), session.uploads(), session.launches().size());
+  };
+  const auto [waits, uploads, launches] = with_steps(2);
+  const auto [waits_of_more, uploads_of_more, launches_of_more] = with_steps(5);
+  CHECK(launches_of_more > launches);
+  CHECK(waits > 0);
+  CHECK(waits_of_more == waits);
+  CHECK(uploads_of_more == uploads);
 }
 
 TEST_CASE("on the emulated device a picture can start from another one") {

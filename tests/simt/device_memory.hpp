@@ -9,8 +9,8 @@ namespace simt {
 void* allocate_device(std::size_t bytes);
 void free_device(void* block, std::size_t bytes) noexcept;
 
-/// While one lives, device memory can be reached: kernels and copies hold one. Anybody else who touches it is
-/// stopped by the system, as a program that reads a device's pointer would be.
+/// While one lives, device memory can be reached: kernels and copies hold one, before which all uploads land.
+/// Anybody else who touches it is stopped by the system, as a program that reads a device's pointer would be.
 class DeviceAccess {
  public:
   DeviceAccess();

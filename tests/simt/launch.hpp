@@ -2,13 +2,19 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <functional>
 
 namespace simt {
 
-/// Launches run at once, in order: streams have nothing to say.
-struct Stream {};
+/// Launches run at once, in order: streams have nothing to say but who they are. 0 is the default stream.
+struct Stream {
+  int number = 0;
+  friend constexpr auto operator<=>(const Stream&, const Stream&) = default;
+};
+/// A stream that is no other.
+Stream make_stream();
 
 /// How many blocks of how many threads, and their dynamic shared memory.
 struct Grid {

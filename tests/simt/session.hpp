@@ -11,7 +11,8 @@
 
 namespace simt {
 
-/// When an asynchronous copy lands: at the call that starts it, or at the wait that covers it.
+/// When an asynchronous copy lands, in a kernel or from the host: at the call that starts it, or as late as
+/// it may.
 enum class Copies { early, late };
 
 /// A site in a kernel.
@@ -35,6 +36,7 @@ struct Options {
   Copies copies = Copies::late;
   std::optional<KernelSite> silenced{};  ///< a site that is skipped
   std::optional<KernelFault> planted{};  ///< a fault that is switched on
+  bool waits_for_uploads = true;         ///< false: the host's waits for uploads are skipped
 };
 
 /// What one launch did.
@@ -66,6 +68,9 @@ class Session {
   const std::vector<KernelSite>& sites() const { return sites_; }
   const std::vector<KernelFault>& faults() const { return faults_; }
   const std::vector<LaunchRecord>& launches() const { return launches_; }
+  /// How often the host started a copy to the device, and how often it waited for the device.
+  std::int64_t uploads() const { return uploads_; }
+  std::int64_t waits() const { return waits_; }
 
  private:
   friend struct Recorder;
@@ -73,6 +78,7 @@ class Session {
   std::vector<KernelSite> sites_;
   std::vector<KernelFault> faults_;
   std::vector<LaunchRecord> launches_;
+  std::int64_t uploads_ = 0, waits_ = 0;
   Session* outer_;
 };
 

@@ -7,7 +7,7 @@
 
 #include <precast/cuda/runtime/device.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
-#include <precast/cuda/runtime/replay.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
 
 namespace precast::flux {
 

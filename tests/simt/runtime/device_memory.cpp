@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <simt/device_memory.hpp>
+#include <simt/runtime/transfer.hpp>
 #include <sys/mman.h>
 
 #include <precast/error.hpp>
@@ -101,10 +102,18 @@ std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 
 void* allocate_device(std::size_t bytes) { return DeviceHeap::instance().allocate(rounded(bytes)); }
 void free_device(void* block, std::size_t bytes) noexcept {
+  runtime::land_uploads();  // what was on its way into it
   DeviceHeap::instance().free(static_cast<std::byte*>(block), rounded(bytes));
 }
 
-DeviceAccess::DeviceAccess() { DeviceHeap::instance().open_for_kernel(); }
+runtime::OpenDevice::OpenDevice() { DeviceHeap::instance().open_for_kernel(); }
+runtime::OpenDevice::~OpenDevice() { DeviceHeap::instance().close_for_kernel(); }
+
+DeviceAccess::DeviceAccess() {
+  runtime::land_uploads();
+  runtime::check_uploads();
+  DeviceHeap::instance().open_for_kernel();
+}
 DeviceAccess::~DeviceAccess() { DeviceHeap::instance().close_for_kernel(); }
 
 }  // namespace simt

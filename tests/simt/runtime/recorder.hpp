@@ -12,6 +12,8 @@ struct Recorder {
   static Session* session();
   static void add(const LaunchRecord& launch, const std::vector<KernelSite>& sites,
                   const std::vector<KernelFault>& faults);
+  static void count_upload();
+  static void count_wait();
 };
 
 }  // namespace simt

@@ -34,6 +34,13 @@ void Recorder::add(const LaunchRecord& launch, const std::vector<KernelSite>& si
   }
 }
 
+void Recorder::count_upload() {
+  for (Session* session = current; session; session = session->outer_) ++session->uploads_;
+}
+void Recorder::count_wait() {
+  for (Session* session = current; session; session = session->outer_) ++session->waits_;
+}
+
 const char* name_of(Kind kind) {
   switch (kind) {
     case Kind::sync_block:

@@ -13,12 +13,29 @@
 #include <precast/cuda/matmul/library_product.hpp>
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
+#include <precast/cuda/runtime/stream_resources.hpp>
 
 namespace precast::cuda {
 
-/// The products of one process: a handle for each device, a workspace for each stream, and what cuBLASLt
-/// chose for each shape. Any thread may call it. The first product of a stream takes its workspace, and the
-/// first of a shape asks cuBLASLt's heuristics: a stream is captured into a graph only after it has run once.
+/// Memory of a stream (resource_of) in which cuBLASLt works.
+class CublasLtWorkspace {
+ public:
+  explicit CublasLtWorkspace(Stream) {
+    check(cudaMalloc(&data_, cublaslt_workspace_bytes), "get a workspace for cuBLASLt");
+  }
+  CublasLtWorkspace(const CublasLtWorkspace&) = delete;
+  CublasLtWorkspace& operator=(const CublasLtWorkspace&) = delete;
+  ~CublasLtWorkspace() { (void)cudaFree(data_); }
+
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+/// The products of one process: a handle for each device, and what cuBLASLt chose for each shape. Any thread
+/// may call it. The first product of a stream takes its workspace, and the first of a shape asks cuBLASLt's
+/// heuristics: a stream is captured into a graph only after it has run once.
 class CublasLt {
  public:
   /// Whether cuBLASLt has code for a product on the current device. Throws Error where a call fails.
@@ -36,20 +53,8 @@ class CublasLt {
   void multiply(const LibraryProduct& product, cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();
-    void*& workspace = device.workspaces[stream];
-    if (!workspace)
-      cuda::check(cudaMalloc(&workspace, cublaslt_workspace_bytes), "get a workspace for cuBLASLt");
+    void* const workspace = resource_of<CublasLtWorkspace>(stream).data();
     plan_for(product, device).start(device.handle, product, workspace, stream);
-  }
-
-  /// Gives the workspace of a stream back, before the stream is destroyed.
-  void forget(cudaStream_t stream) {
-    const std::lock_guard lock(mutex_);
-    for (auto& [number, device] : devices_)
-      if (const auto found = device.workspaces.find(stream); found != device.workspaces.end()) {
-        (void)cudaFree(found->second);
-        device.workspaces.erase(found);
-      }
   }
 
   static CublasLt& instance() {
@@ -61,7 +66,6 @@ class CublasLt {
   struct OfDevice {
     cublasLtHandle_t handle = nullptr;
     std::map<CublasLtShape, CublasLtPlan> plans;
-    std::map<cudaStream_t, void*> workspaces;
   };
 
   OfDevice& current_device() {

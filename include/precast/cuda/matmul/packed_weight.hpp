@@ -37,14 +37,17 @@ class PackedWeight {
 
   /// Uploads rows [count, columns] of the host, from this feature on.
   void pack(std::int64_t first_feature, View<const Storage> rows) {
+    if (rows.contiguous() && rows.columns() == memory_.columns()) {
+      upload(first_feature, rows);
+      return;
+    }
     HostTensor<Storage> padded_rows(Shape{rows.rows(), memory_.columns()});
     for (std::int64_t r = 0; r < rows.rows(); ++r) {
       const auto to = padded_rows.view().row(r);
       const auto end = std::copy(rows.row(r).begin(), rows.row(r).end(), to.begin());
       std::fill(end, to.end(), Storage{});
     }
-    DeviceMemory::copy_from_host(memory_.data() + first_feature * memory_.columns(), padded_rows.data(),
-                                 padded_rows.values().size_bytes());
+    upload(first_feature, padded_rows);
   }
 
   std::int64_t features() const { return view_.rows(); }
@@ -53,6 +56,10 @@ class PackedWeight {
   View<const Storage> view() const { return view_; }
 
  private:
+  void upload(std::int64_t first_feature, View<const Storage> padded_rows) {
+    DeviceMemory::copy_from_host(memory_.data() + first_feature * memory_.columns(), padded_rows.data(),
+                                 padded_rows.values().size_bytes());
+  }
   static std::int64_t padded(std::int64_t columns) {
     constexpr std::int64_t step = 16 / sizeof(Storage);
     return (columns + step - 1) / step * step;

@@ -2,17 +2,20 @@
 // the stream does next, without waiting for anything.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
+#include <precast/cuda/runtime/staging.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/tensor/memory.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
 #include <simt/device_memory.hpp>
+#include <simt/transfer.hpp>
 #else
 #include <precast/cuda/runtime/check.hpp>
 #endif
@@ -76,32 +79,29 @@ struct DeviceMemory {
     detail::DeviceUse::instance().add(-static_cast<std::int64_t>(bytes));
   }
 
-  static void copy(void* to, const void* from, std::size_t bytes) { move(to, from, bytes, Way::on_device); }
-  /// The host's values have been read when this returns.
+  static void copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+#if PRECAST_CUDA_IS_EMULATED
+    const simt::DeviceAccess access;
+    std::memcpy(to, from, bytes);
+#else
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, current_stream()), "copy memory");
+#endif
+  }
+  /// The host's values have been read when this returns; it waits only where the stream's staging is full.
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
-    move(to, from, bytes, Way::to_device);
+    if (bytes > 0) resource_of<Staging>(current_stream()).upload(to, from, bytes);
   }
   /// Waits until the values are there.
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
-    move(to, from, bytes, Way::to_host);
-#if !PRECAST_CUDA_IS_EMULATED
-    check(cudaStreamSynchronize(current_stream()), "finish its work");
-#endif
-  }
-
- private:
-  enum class Way { to_device, on_device, to_host };
-
-  static void move(void* to, const void* from, std::size_t bytes, [[maybe_unused]] Way way) {
     if (bytes == 0) return;
-#if !PRECAST_CUDA_IS_EMULATED
-    const cudaMemcpyKind kind = way == Way::to_device ? cudaMemcpyHostToDevice
-                                : way == Way::to_host ? cudaMemcpyDeviceToHost
-                                                      : cudaMemcpyDeviceToDevice;
-    check(cudaMemcpyAsync(to, from, bytes, kind, current_stream()), "copy memory");
-#else
+#if PRECAST_CUDA_IS_EMULATED
+    simt::wait_for_device();
     const simt::DeviceAccess access;
-    std::copy_n(static_cast<const std::byte*>(from), bytes, static_cast<std::byte*>(to));
+    std::memcpy(to, from, bytes);
+#else
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, current_stream()), "copy memory");
+    check(cudaStreamSynchronize(current_stream()), "finish its work");
 #endif
   }
 };

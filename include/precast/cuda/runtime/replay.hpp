@@ -14,8 +14,8 @@ namespace precast::cuda {
 
 /// Runs a body again and again. The first time it runs as it is, so that what is made once (plans of
 /// products, workspaces) is made; the second time it is recorded; from then on the device replays it, which
-/// spares the host the launches. The body must use the same memory each time, give back what it takes, and
-/// not wait for the device. The emulator runs the body every time.
+/// spares the host the launches. The body must use the same memory each time, give back what it takes,
+/// bring no values from the host and not wait for the device. The emulator runs the body every time.
 class Replay {
  public:
   template <class Body>
@@ -59,32 +59,6 @@ class Replay {
   std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)> graph_{
       nullptr, &cudaGraphExecDestroy};
 #endif
-};
-
-/// A stream of its own, which graphs need, for as long as it lives: the current one of the thread meanwhile.
-class OwnStream {
- public:
-  OwnStream() : stream_(made()), scope_(stream_) {}
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-#if !PRECAST_CUDA_IS_EMULATED
-  ~OwnStream() {
-    (void)cudaStreamSynchronize(stream_);
-    (void)cudaStreamDestroy(stream_);
-  }
-#endif
-
- private:
-  static Stream made() {
-    Stream stream{};
-#if !PRECAST_CUDA_IS_EMULATED
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream");
-#endif
-    return stream;
-  }
-
-  Stream stream_;
-  StreamScope scope_;
 };
 
 }  // namespace precast::cuda

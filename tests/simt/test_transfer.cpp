@@ -1,0 +1,153 @@
+// Uploads that land late: what shows that staging waits for the device before it writes to a buffer again.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <simt/session.hpp>
+#include <simt/transfer.hpp>
+
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
+#include <precast/cuda/runtime/pinned_memory.hpp>
+#include <precast/cuda/runtime/staging.hpp>
+#include <precast/cuda/runtime/stream_resources.hpp>
+
+using namespace precast;
+
+namespace {
+
+using DeviceBuffer = BufferIn<cuda::DeviceMemory>;
+
+simt::Options when(simt::Copies copies) {
+  simt::Options options;
+  options.copies = copies;
+  return options;
+}
+
+std::byte first_byte(const DeviceBuffer& buffer) {
+  std::byte value{};
+  cuda::DeviceMemory::copy_to_host(&value, buffer.data(), 1);
+  return value;
+}
+
+/// Writes 1 to pinned memory, starts a copy, lets `before_reuse` happen and writes 2. What the device then
+/// has.
+template <class F>
+std::byte uploaded_and_reused(simt::Copies copies, F&& before_reuse) {
+  const simt::Session session(when(copies));
+  const cuda::PinnedMemory pinned(1);
+  const DeviceBuffer buffer(1);
+  cuda::Event read;
+  *pinned.data() = std::byte{1};
+  cuda::start_upload(buffer.data(), pinned.data(), 1, {});
+  read.record({});
+  before_reuse(read);
+  *pinned.data() = std::byte{2};
+  return first_byte(buffer);
+}
+
+/// Uploads of many sizes, some larger than a buffer, are what was sent.
+bool staging_is_right() {
+  constexpr std::size_t buffer = cuda::Staging::buffer_bytes;
+  cuda::Staging staging({});
+  std::vector<std::byte> values;
+  std::vector<DeviceBuffer> there;
+  const std::size_t sizes[] = {1, 4, 3 * buffer + 5, 255, 256, 257, buffer - 1, buffer, buffer + 1, 7};
+  for (const std::size_t size : sizes) {
+    values.assign(size, std::byte{});
+    for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<std::byte>(i * 2654435761u >> 13 ^ size);
+    staging.upload(there.emplace_back(size).data(), values.data(), size);
+    values.assign(size, std::byte{0xee});  // they have been read
+  }
+  for (std::size_t n = 0; n < there.size(); ++n) {
+    values.resize(sizes[n]);
+    cuda::DeviceMemory::copy_to_host(values.data(), there[n].data(), sizes[n]);
+    for (std::size_t i = 0; i < sizes[n]; ++i)
+      if (values[i] != static_cast<std::byte>(i * 2654435761u >> 13 ^ sizes[n])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("pinned memory that is written to before a copy has read it is an error", "[simt]") {
+  const auto nothing = [](cuda::Event&) {};
+  CHECK_THROWS_AS(uploaded_and_reused(simt::Copies::late, nothing), simt::HostMemoryChanged);
+  CHECK(uploaded_and_reused(simt::Copies::early, nothing) == std::byte{1});
+  CHECK(uploaded_and_reused(simt::Copies::late, [](cuda::Event& read) { read.wait(); }) == std::byte{1});
+}
+
+TEST_CASE("the device's next work comes after the copies that were started before it", "[simt]") {
+  const simt::Session session(when(simt::Copies::late));
+  const cuda::PinnedMemory pinned(sizeof(f32));
+  const DeviceBuffer buffer(sizeof(f32));
+  f32 value = 2;
+  std::memcpy(pinned.data(), &value, sizeof value);
+  cuda::start_upload(buffer.data(), pinned.data(), sizeof value, {});
+  cuda::launch(
+      "double", +[](cuda::GlobalPointer<f32> x) { x[0] *= 2; }, {{1, 1, 1}, 1, 0}, {},
+      cuda::global_pointer(reinterpret_cast<f32*>(buffer.data()), 1));
+  cuda::DeviceMemory::copy_to_host(&value, buffer.data(), sizeof value);
+  CHECK(value == 4);
+}
+
+TEST_CASE("a copy from memory that is not pinned has landed when it returns", "[simt]") {
+  const simt::Session session(when(simt::Copies::late));
+  const DeviceBuffer buffer(1);
+  std::byte value{1};
+  cuda::start_upload(buffer.data(), &value, 1, {});
+  value = std::byte{2};
+  CHECK(first_byte(buffer) == std::byte{1});
+}
+
+TEST_CASE("staging uploads values of any size, and waits before it writes to a buffer again", "[simt]") {
+  for (const auto copies : {simt::Copies::late, simt::Copies::early}) {
+    const simt::Session session(when(copies));
+    CHECK(staging_is_right());
+  }
+  simt::Options hasty = when(simt::Copies::late);
+  hasty.waits_for_uploads = false;
+  const simt::Session session(hasty);
+  CHECK_THROWS_AS(staging_is_right(), simt::HostMemoryChanged);
+}
+
+TEST_CASE("staging waits once for each buffer after the first two, and small values share one", "[simt]") {
+  const simt::Session session;
+  constexpr std::size_t buffer = cuda::Staging::buffer_bytes;
+  cuda::Staging staging({});
+  const DeviceBuffer there(buffer);
+  const std::vector<std::byte> values(buffer);
+  for (std::size_t i = 0; i < buffer / 256; ++i) staging.upload(there.data(), values.data(), 4);
+  CHECK(session.waits() == 0);
+  for (int i = 0; i < 4; ++i) staging.upload(there.data(), values.data(), buffer);
+  CHECK(session.waits() == 3);
+  CHECK(session.uploads() == static_cast<std::int64_t>(buffer / 256 + 4));
+}
+
+TEST_CASE("what belongs to a stream is made once, and ends with it", "[simt]") {
+  static int living = 0;
+  struct Resource {
+    explicit Resource(cuda::Stream) { ++living; }
+    ~Resource() { --living; }
+  };
+  auto& of_default = cuda::resource_of<Resource>({});
+  {
+    const cuda::OwnStream outer;
+    auto& of_outer = cuda::resource_of<Resource>(cuda::current_stream());
+    CHECK(&of_outer != &of_default);
+    CHECK(&of_outer == &cuda::resource_of<Resource>(cuda::current_stream()));
+    {
+      const cuda::OwnStream inner;
+      CHECK(&of_outer != &cuda::resource_of<Resource>(cuda::current_stream()));
+      CHECK(living == 3);
+    }
+    CHECK(living == 2);
+    CHECK(&of_outer == &cuda::resource_of<Resource>(cuda::current_stream()));
+  }
+  CHECK(living == 1);
+  CHECK(&of_default == &cuda::resource_of<Resource>({}));
+}
