@@ -5,18 +5,19 @@
     pytorch_twin.py            the same for the names on stdin, until it ends
 
 NAME is a benchmark's: double_block/f32/256+512, single_block/bf16/1024+512, t5_layer/f32/512,
-vae_decode/f32/512x512, attention/bf16/1536, linear/f32/768x3072x3072. What the last two names needed is kept, so
-that they can be asked for again and again, in turn with ours. The object has the seconds of "eager" and of
-"compiled" (torch.compile), whichever could be had, and "skipped" with the reason for one that could not.
+vae_decode/f32/512x512, attention/bf16/1536, linear/f32/768x3072x3072, and with --device cuda those of
+precast_cuda_benchmarks. What the last names needed is kept, so that they can be asked for again and again, in turn
+with ours. The object has the seconds of "eager", of "compiled" (torch.compile) and, on a GPU, of "graph" (the
+last of them recorded as a CUDA graph), whichever could be had, and "skipped" with the reason for one that could not.
 
 PRECAST_COMPILE_SECONDS: how long torch.compile may take for one name (default 240; 0: eager only).
 """
 
+import argparse
 import collections
 import gc
 import json
 import os
-import re
 import signal
 import statistics
 import sys
@@ -24,99 +25,9 @@ import time
 
 import torch
 
-WIDTH, HEADS = 3072, 24
-TEXT_TOKENS = 512
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+from pytorch_work import FLUX, TINY, Work
+
 COMPILE_SECONDS = int(os.environ.get("PRECAST_COMPILE_SECONDS", "240"))
-
-
-def random_module(make, dtype):
-    """A module in a dtype with small random weights, as ours has."""
-    with torch.device("meta"):
-        module = make()
-    module = module.to(dtype).to_empty(device="cpu").eval()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.normal_(0, 0.02)
-    return module
-
-
-def tokens_of(size):
-    match = re.fullmatch(r"(\d+)\+512", size)
-    if not match:
-        raise ValueError(f"size {size!r} is not IMAGE+512")
-    return int(match[1])
-
-
-def flux_block(single, dtype, size):
-    from diffusers.models.transformers.transformer_flux import FluxSingleTransformerBlock, FluxTransformerBlock
-
-    image_tokens = tokens_of(size)
-    tokens = TEXT_TOKENS + image_tokens
-    kind = FluxSingleTransformerBlock if single else FluxTransformerBlock
-    block = random_module(lambda: kind(WIDTH, HEADS, WIDTH // HEADS), dtype)
-    angles = torch.rand(tokens, WIDTH // HEADS // 2).repeat_interleave(2, dim=1)
-    inputs = {
-        "hidden_states": torch.randn(1, image_tokens, WIDTH, dtype=dtype),
-        "encoder_hidden_states": torch.randn(1, TEXT_TOKENS, WIDTH, dtype=dtype),
-        "temb": torch.randn(1, WIDTH, dtype=dtype),
-        "image_rotary_emb": (angles.cos(), angles.sin()),
-    }
-    return block, inputs
-
-
-def t5_layer(dtype, size):
-    from transformers import T5Config
-    from transformers.models.t5.modeling_t5 import T5Block, T5PreTrainedModel
-
-    tokens = int(size)
-    config = T5Config(d_model=4096, d_kv=64, d_ff=10240, num_heads=64, num_layers=1,
-                      feed_forward_proj="gated-gelu", is_decoder=False, use_cache=False)
-    config._attn_implementation = "sdpa" if getattr(T5PreTrainedModel, "_supports_sdpa", False) else "eager"
-    layer = random_module(lambda: T5Block(config), dtype)
-    inputs = {
-        "hidden_states": torch.randn(1, tokens, 4096, dtype=dtype),
-        "position_bias": torch.randn(1, 64, tokens, tokens, dtype=dtype),
-    }
-    return layer, inputs
-
-
-def vae_decode(dtype, size):
-    from diffusers import AutoencoderKL
-
-    config = dict(block_out_channels=(128, 256, 512, 512), latent_channels=16, norm_num_groups=32,
-                  layers_per_block=2, down_block_types=("DownEncoderBlock2D",) * 4,
-                  up_block_types=("UpDecoderBlock2D",) * 4, use_quant_conv=False, use_post_quant_conv=False)
-    decoder = random_module(lambda: AutoencoderKL(**config).decoder, dtype)
-    side = int(size.split("x")[0]) // 8
-    return decoder, {"sample": torch.randn(1, 16, side, side, dtype=dtype)}
-
-
-def attention(dtype, size):
-    class Attention(torch.nn.Module):
-        def forward(self, q, k, v):
-            q, k, v = (x.unflatten(-1, (HEADS, -1)).transpose(1, 2) for x in (q, k, v))
-            return torch.nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-
-    return Attention(), {name: torch.randn(1, int(size), WIDTH, dtype=dtype) for name in "qkv"}
-
-
-def linear(dtype, size):
-    rows, into, out = (int(part) for part in size.split("x"))
-    module = random_module(lambda: torch.nn.Linear(into, out), dtype)
-    return module, {"input": torch.randn(rows, into, dtype=dtype)}
-
-
-MAKERS = {
-    "double_block": lambda dtype, size: flux_block(False, dtype, size),
-    "single_block": lambda dtype, size: flux_block(True, dtype, size),
-    "t5_layer": t5_layer,
-    "vae_decode": vae_decode,
-    "attention": attention,
-    "linear": linear,
-}
-# Compiling a decoder takes longer than it can win back here, and one op alone has nothing to fuse.
-COMPILED = {"double_block", "single_block", "t5_layer"}
 
 
 class OutOfTime(Exception):
@@ -136,39 +47,141 @@ def within(seconds, work):
         signal.signal(signal.SIGALRM, before)
 
 
-class Case:
-    """A module, its inputs, and the ways to run it."""
+class Cpu:
+    """How things are measured on the CPU."""
+    device = "cpu"
+    cases_kept = 2
+    graphed = ()
+    # Compiling a decoder takes longer than it can win back here, and one op alone has nothing to fuse.
+    compiled = ("double_block", "single_block", "t5_layer")
 
-    def __init__(self, name):
-        kind, dtype, size = name.split("/")
-        if kind not in MAKERS or dtype not in DTYPES:
-            raise ValueError(f"no twin of {name!r}")
-        module, self.inputs = MAKERS[kind](DTYPES[dtype], size)
-        self.ways, self.skipped = {"eager": module}, {}
-        module(**self.inputs)
-        if kind in COMPILED and COMPILE_SECONDS:
+    def runs(self, kind):
+        return 3 if kind in self.compiled else 1 if kind in ("vae_decode", "denoise_step") else 9
+
+    def prepare(self, policy):
+        pass
+
+    def warm(self, run):
+        pass
+
+    def seconds(self, run):
+        begin = time.perf_counter()
+        run()
+        return time.perf_counter() - begin
+
+    def forget(self):
+        gc.collect()
+
+
+class Cuda:
+    """How things are measured on a GPU: as benchmarks/cuda/measure.hpp does, with the second-level cache overwritten."""
+    device = "cuda"
+    cases_kept = 8
+    graphed = ("double_block", "single_block", "denoise_step")
+    compiled = graphed + ("gelu", "gated_add", "rotary", "norm_modulate", "rms_norm", "rms_norm_heads",
+                          "rms_norm_rotary", "group_norm", "cast")
+
+    def __init__(self):
+        cache = torch.cuda.get_device_properties(0).L2_cache_size
+        self.evicting = torch.empty(max(8 * cache, 512 << 20), dtype=torch.int8, device="cuda")
+        self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def runs(self, kind):
+        return 5 if kind == "denoise_step" else 10 if kind in self.graphed else 30
+
+    def prepare(self, policy):
+        allowed = policy == "tf32"
+        torch.backends.cuda.matmul.allow_tf32 = allowed
+        torch.backends.cudnn.allow_tf32 = allowed
+
+    def warm(self, run):
+        done, runs = 0.0, 0
+        while runs < 3 or done < 0.2:
+            done += self.seconds(run)
+            runs += 1
+
+    def seconds(self, run):
+        self.evicting.zero_()
+        self.start.record()
+        run()
+        self.stop.record()
+        self.stop.synchronize()
+        return self.start.elapsed_time(self.stop) / 1000
+
+    def forget(self):
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def recorded(run):
+    """A CUDA graph of a run, as something to run."""
+    beside = torch.cuda.Stream()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):  # what is made once must not be recorded
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(beside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay
+
+
+def eagerly(module, inputs):
+    with torch.compiler.set_stance("force_eager"):
+        module(**inputs)
+
+
+class Case:
+    """A piece of work, and the ways to run it."""
+
+    def __init__(self, name, work, meter):
+        kind, self.policy, size = name.split("/")
+        self.meter, self.runs = meter, meter.runs(kind)
+        meter.prepare(self.policy)
+        module, inputs = work.make(kind, self.policy, size)
+        self.ways, self.skipped = {"eager": lambda: module(**inputs)}, {}
+        self.ways["eager"]()
+        if kind in meter.compiled and COMPILE_SECONDS:
             try:
-                compiled = torch.compile(module, dynamic=False)
-                within(COMPILE_SECONDS, lambda: compiled(**self.inputs))
-                compiled(**self.inputs)
-                self.ways["compiled"] = compiled
+                self.compile(module, inputs)
             except Exception as reason:  # without a compiler, or out of time: eager counts
-                self.skipped["compiled"] = f"{type(reason).__name__}: {str(reason)[:200].splitlines()[:1]}"
-        self.runs = 3 if kind in ("double_block", "single_block", "t5_layer") else 1 if kind == "vae_decode" else 9
+                self.skipped["compiled"] = first_line(reason)
+        if kind in meter.graphed:
+            try:
+                self.ways["graph"] = recorded(self.ways.get("compiled", self.ways["eager"]))
+            except Exception as reason:
+                self.skipped["graph"] = first_line(reason)
+        for run in self.ways.values():
+            meter.warm(run)
+
+    def compile(self, module, inputs):
+        if hasattr(module, "transformer"):  # many blocks that are alike: block by block, in place
+            module.transformer.compile_repeated_blocks(dynamic=False)
+            self.ways["eager"] = lambda: eagerly(module, inputs)
+            faster = module
+        else:
+            faster = torch.compile(module, dynamic=False)
+        within(COMPILE_SECONDS, lambda: faster(**inputs))
+        faster(**inputs)
+        self.ways["compiled"] = lambda: faster(**inputs)
 
     def measure(self):
+        self.meter.prepare(self.policy)
         times = {way: [] for way in self.ways}
         for _ in range(self.runs):
-            for way, module in self.ways.items():
-                begin = time.perf_counter()
-                module(**self.inputs)
-                times[way].append(time.perf_counter() - begin)
+            for way, run in self.ways.items():
+                times[way].append(self.meter.seconds(run))
         return {way: statistics.median(seconds) for way, seconds in times.items()}
 
 
-def names():
-    if len(sys.argv) > 1:
-        yield from sys.argv[1:]
+def first_line(reason):
+    return f"{type(reason).__name__}: {(str(reason).splitlines() or [''])[0][:200]}"
+
+
+def names(listed):
+    if listed:
+        yield from listed
     else:
         for line in sys.stdin:
             if line.strip():
@@ -176,22 +189,32 @@ def names():
 
 
 def main():
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    arguments.add_argument("names", nargs="*", metavar="NAME")
+    arguments.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    arguments.add_argument("--tiny", action="store_true", help="the model of precast_cuda_benchmarks --tiny")
+    options = arguments.parse_args()
     torch.set_num_threads(int(os.environ.get("PRECAST_TWIN_THREADS", os.cpu_count() or 2)))
     torch.manual_seed(1)
+    meter = Cuda() if options.device == "cuda" else Cpu()
+    work = Work(options.device, TINY if options.tiny else FLUX)
     cases = collections.OrderedDict()
     with torch.inference_mode():
-        for name in names():
+        for name in names(options.names):
             try:
                 if name not in cases:
-                    while len(cases) > 1:
+                    while len(cases) >= meter.cases_kept:
                         cases.popitem(last=False)
-                    gc.collect()
-                    cases[name] = Case(name)
+                    meter.forget()
+                    cases[name] = Case(name, work, meter)
                 cases.move_to_end(name)
                 answer = {"name": name, **cases[name].measure(), "skipped": cases[name].skipped}
             except Exception as reason:
                 cases.pop(name, None)
                 answer = {"name": name, "error": f"{type(reason).__name__}: {reason}"}
+            if name.startswith("denoise_step/"):  # too large to be kept
+                cases.pop(name, None)
+                meter.forget()
             print(json.dumps(answer), flush=True)
 
 

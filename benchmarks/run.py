@@ -1,27 +1,33 @@
 #!/usr/bin/env python3
-"""Runs precast_benchmarks, and the same work in PyTorch in turn with it, and writes the ratios to docs/benchmarks.md.
+"""Runs precast_benchmarks, or on a GPU precast_cuda_benchmarks, and the same work in PyTorch in turn with it, and writes
+the ratios to docs/benchmarks.md.
 
 The machine's speed changes from minute to minute, so both take turns, several rounds of them, and only ratios of
 neighbours count: each number in the tables is the median of its rounds. Without PyTorch (name a Python that has it with
---python or PRECAST_PYTHON) only what needs none of it is measured.
+--python or PRECAST_PYTHON) only what needs none of it is measured. Without a GPU --device cuda says why there is none,
+and writes nothing.
 """
 
 import argparse
 import collections
+import dataclasses
 import datetime
 import json
 import os
 import platform
 import re
 import select
-import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Callable
+
+import gpu_report
+from tables import mid, policy_title, table, write
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+MARKS = "<!-- measured: begin -->", "<!-- measured: end -->"
 PARTS_WITH_TWIN = ("double_block", "single_block", "t5_layer", "vae_decode")
 MODEL_PARTS = PARTS_WITH_TWIN + ("transformer",)
 COUNTERS = ("seconds", "share", "share_all", "memory", "resident", "of_copy", "flops", "onednn_flops")
@@ -35,42 +41,64 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+class NothingMeasured(Exception):
+    """Why nothing can be measured, in one line."""
+
+
 class Ours:
-    def __init__(self, program):
-        self.program = str(Path(program).resolve())
+    """The program, which is given no names that it does not list. `notes` has what it could not measure and why."""
+
+    def __init__(self, program, options=(), skips=False):
+        self.program, self.skips, self.notes, self.facts = [str(Path(program).resolve()), *options], skips, {}, {}
 
     def names(self):
-        listed = subprocess.run([self.program, "--benchmark_list_tests"], check=True, capture_output=True, text=True)
+        try:
+            listed = subprocess.run([*self.program, "--benchmark_list_tests"], capture_output=True, text=True)
+        except OSError as reason:
+            raise NothingMeasured(f"{self.program[0]} does not start: {reason.strerror}")
+        if listed.returncode != 0:
+            raise NothingMeasured((listed.stderr.splitlines() or [f"{self.program[0]} failed"])[-1])
         return [re.sub(r"/iterations:.*", "", line) for line in listed.stdout.split()]
 
     def measure(self, names):
         """The counters of each name, from one run of the program."""
         either = "|".join(re.escape(name) for name in names)
-        command = [self.program, f"--benchmark_filter=^({either})/iterations", "--benchmark_format=json"]
-        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        command = [*self.program, f"--benchmark_filter=^({either})/iterations", "--benchmark_format=json"]
+        ran = subprocess.run(command, capture_output=True, text=True)
+        if ran.returncode != 0:
+            raise NothingMeasured(f"{'|'.join(names)}: {(ran.stderr.splitlines() or ['the program failed'])[-1]}")
+        found = json.loads(ran.stdout)
+        self.facts = found["context"]
         results = {}
-        for entry in json.loads(ran.stdout)["benchmarks"]:
-            if entry.get("error_occurred"):
+        for entry in found["benchmarks"]:
+            name = re.sub(r"/iterations:.*", "", entry["name"])
+            if not entry.get("error_occurred"):
+                results[name] = entry
+            elif self.skips:
+                self.notes[name] = entry["error_message"]
+            else:
                 raise RuntimeError(f"{entry['name']}: {entry['error_message']}")
-            results[re.sub(r"/iterations:.*", "", entry["name"])] = entry
         return results
 
 
 class Twin:
     """pytorch_twin.py, which is told names and answers with seconds. Absent where that Python has no PyTorch."""
 
-    def __init__(self, python, seconds):
+    def __init__(self, python, seconds, options=()):
         self.process, self.seconds, self.version, self.notes = None, seconds, None, {}
+        gpu = "assert torch.cuda.is_available(), 'it finds no GPU'; " if "cuda" in options else ""
         try:
-            found = subprocess.run([python, "-c", "import torch, diffusers; print(torch.__version__)"],
+            found = subprocess.run([python, "-c", f"import torch, diffusers; {gpu}print(torch.__version__)"],
                                    capture_output=True, text=True)
         except OSError:
             return
         if found.returncode != 0:
+            say(f"without PyTorch, which {python} does not have: {found.stderr.splitlines()[-1]}")
             return
         self.version = found.stdout.strip()
-        self.process = subprocess.Popen([python, str(ROOT / "benchmarks" / "pytorch_twin.py")], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen([python, str(ROOT / "benchmarks" / "pytorch_twin.py"), *options],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True)
 
     def measure(self, name):
         """Seconds of its fastest way and that way's name, or None."""
@@ -91,7 +119,7 @@ class Twin:
             self.notes[name] = answer["error"]
             say(f"  PyTorch, {name}: {answer['error']}")
             return None
-        ways = {way: answer[way] for way in ("eager", "compiled") if way in answer}
+        ways = {way: answer[way] for way in ("eager", "compiled", "graph") if way in answer}
         way = min(ways, key=ways.get)
         return ways[way], way
 
@@ -107,7 +135,7 @@ def speed(counters, name):
     return counters["share"] if "/f16" in name and "share" in counters else 1 / counters["seconds"]
 
 
-def measure_all(ours, twin, names, rounds):
+def measure_all(suite, ours, twin, names, rounds):
     """name -> counter -> one value for each round."""
     samples = collections.defaultdict(lambda: collections.defaultdict(list))
     groups = collections.defaultdict(list)
@@ -119,28 +147,24 @@ def measure_all(ours, twin, names, rounds):
         say(f"{kind} {size}")
         for _ in range(rounds):
             found = {}
-            alternates = kind in WITH_TWIN and twin.process
-            together = [[name] for name in members] if alternates or kind in MODEL_PARTS else [members]
-            for batch in together:
+            alternates = kind in suite.with_twin and twin.process
+            apart = kind in suite.apart or (suite.twin_apart and alternates)
+            for batch in [[name] for name in members] if apart else [members]:
                 found.update(ours.measure(batch))
-                if alternates and batch[0].split("/")[1] in ("f32", "bf16"):
-                    answer = twin.measure(batch[0])
-                    if answer:
-                        samples[batch[0]]["pytorch"].append(answer[0] / found[batch[0]]["seconds"])
-                        samples[batch[0]]["way"].append(answer[1])
-            in_f32 = found.get(f"{kind}/f32/{size}")
+                for name in batch:
+                    if alternates and name in found and suite.has_twin(name.split("/")[1]):
+                        answer = twin.measure(name)
+                        if answer:
+                            samples[name]["pytorch"].append(answer[0] / found[name]["seconds"])
+                            samples[name]["way"].append(answer[1])
+            in_f32 = found.get(f"{kind}/f32/{size}") if suite.against_f32 else None
             for name, counters in found.items():
-                for key in COUNTERS:
+                for key in suite.counters:
                     if key in counters:
                         samples[name][key].append(counters[key])
                 if in_f32 and not name.startswith(f"{kind}/f32/"):
                     samples[name]["of_f32"].append(speed(counters, name) / speed(in_f32, name))
     return samples
-
-
-def mid(samples, name, key):
-    values = samples[name].get(key)
-    return statistics.median(values) if values else None
 
 
 def required(name, key):
@@ -171,15 +195,6 @@ def cell(samples, misses, name, key, digits=2):
             misses.append(f"{name}: {key} {text}, required {sign} {limit:.2f}")
             text = f"**{text}**"
     return text
-
-
-def table(header, rows):
-    lines = ["| " + " | ".join(header) + " |", "|" + "|".join("---" for _ in header) + "|"]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
-
-
-def policy_title(policy):
-    return policy.replace("_flash", ", flash")
 
 
 def report(samples, names, machine):
@@ -222,7 +237,7 @@ def report(samples, names, machine):
     return lines, misses
 
 
-def machine_lines(twin, rounds, load):
+def processor():
     model, flags = platform.processor() or "unknown CPU", []
     if os.path.exists("/proc/cpuinfo"):
         text = Path("/proc/cpuinfo").read_text()
@@ -230,25 +245,52 @@ def machine_lines(twin, rounds, load):
         model = f"{fields.get('model name', model)} (family {fields.get('cpu family', '?')})"
         present = fields.get("flags", "").split()
         flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in present]
+    return f"{model}, {os.cpu_count()} cores ({' '.join(flags)})"
+
+
+def machine_lines(machine, twin, rounds, load):
     command = "./dev bench " + " ".join(sys.argv[1:])
     when = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     torch = f"PyTorch {twin.version}" if twin.version else "no PyTorch"
-    return [f"{when}; {model}, {os.cpu_count()} cores ({' '.join(flags)}); {torch}; `{command.strip()}`; medians of "
+    return [f"{when}; {machine}; {torch}; `{command.strip()}`; medians of "
             f"{rounds} rounds; load of the machine before: {load:.1f}."]
 
 
-def write(path, lines):
-    text = path.read_text() if path.exists() else f"# Benchmarks\n\n{BEGIN}\n{END}\n"
-    before, rest = text.split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
-    path.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    """What is measured on one kind of device, and how it is told."""
+    program: str
+    marks: tuple
+    with_twin: tuple                 # kinds that PyTorch does too
+    has_twin: Callable[[str], bool]  # whether it does them under this policy
+    counters: tuple
+    machine: Callable[[dict], str]   # in words, from what the program says of its device
+    report: Callable
+    apart: tuple = ()                # kinds whose names run in a process each
+    twin_apart: bool = False         # the same of all that alternate with PyTorch
+    against_f32: bool = False
+    skips: bool = False              # what does not run is left out of the tables, and said
+
+
+SUITES = {
+    "cpu": Suite(program="build/release/benchmarks/precast_benchmarks", marks=MARKS, with_twin=WITH_TWIN,
+                 has_twin=lambda policy: policy in ("f32", "bf16"), counters=COUNTERS,
+                 machine=lambda facts: processor(), report=report, apart=MODEL_PARTS, twin_apart=True,
+                 against_f32=True),
+    "cuda": Suite(program="build/cuda/benchmarks/cuda/precast_cuda_benchmarks", marks=gpu_report.MARKS,
+                  with_twin=gpu_report.WITH_TWIN, has_twin=lambda policy: True, counters=gpu_report.COUNTERS,
+                  machine=gpu_report.machine, report=gpu_report.report, apart=gpu_report.APART, skips=True),
+}
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    arguments.add_argument("--program", type=Path, default=ROOT / "build/release/benchmarks/precast_benchmarks")
+    arguments.add_argument("--device", choices=tuple(SUITES), default="cpu")
+    arguments.add_argument("--program", type=Path, help="the benchmarks (default: where ./dev bench builds them)")
     arguments.add_argument("--filter", default=".", help="measure the names that this regular expression finds")
     arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--tiny", action="store_true",
+                           help="with --device cuda: a few rows of everything, to see whether it runs; PyTorch on the CPU")
     arguments.add_argument("--python", default=os.environ.get("PRECAST_PYTHON", sys.executable),
                            help="a Python with torch, diffusers and transformers (or PRECAST_PYTHON)")
     arguments.add_argument("--no-torch", action="store_true")
@@ -258,36 +300,51 @@ def main():
                                 "are not measured now goes into the tables too")
     arguments.add_argument("--output", type=Path, default=ROOT / "docs/benchmarks.md", help="- for stdout")
     options = arguments.parse_args()
+    if options.tiny and options.device != "cuda":
+        arguments.error("--tiny is for --device cuda")
+    if options.tiny and str(options.output) == str(ROOT / "docs/benchmarks.md"):
+        arguments.error("--tiny measures nothing worth a page: name another --output, - for stdout")
 
-    ours = Ours(options.program)
+    suite = SUITES[options.device]
+    tiny = ("--tiny",) if options.tiny else ()
+    ours = Ours(options.program or ROOT / suite.program, tiny, suite.skips)
     names = [name for name in ours.names() if re.search(options.filter, name)]
     if not names:
         arguments.error(f"no benchmark matches {options.filter!r}")
     load = os.getloadavg()[0]
     if load > 1.5:
         say(f"something else is running (load {load:.1f}): ratios will scatter")
-    twin = Twin("/nonexistent" if options.no_torch else options.python, options.twin_seconds)
+    twin = Twin("/nonexistent" if options.no_torch else options.python, options.twin_seconds,
+                tiny or ("--device", options.device))
     begin = time.monotonic()
     try:
-        samples = measure_all(ours, twin, names, options.rounds)
+        samples = measure_all(suite, ours, twin, names, options.rounds)
         for name, note in twin.notes.items():
             say(f"PyTorch, {name}: {note}")
+        for name, note in ours.notes.items():
+            say(f"left out, {name}: {note}")
+        if not samples:
+            raise NothingMeasured("nothing could be measured")
         if options.samples:
             if options.samples.exists():
                 samples = json.loads(options.samples.read_text()) | samples
             options.samples.write_text(json.dumps(samples, indent=1))
         names = [name for name in ours.names() if name in samples]
-        lines, misses = report(samples, names, machine_lines(twin, options.rounds, load))
+        machine = machine_lines(suite.machine(ours.facts), twin, options.rounds, load)
+        lines, misses = suite.report(samples, names, machine)
     finally:
         twin.close()
     if str(options.output) == "-":
         print("\n".join(lines))
     else:
-        write(options.output, lines)
+        write(options.output, suite.marks, lines)
     for miss in misses:
         say(f"missed: {miss}")
     say(f"done in {time.monotonic() - begin:.0f} s")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except NothingMeasured as reason:
+        sys.exit(f"benchmarks/run.py: {reason}")

@@ -32,24 +32,35 @@ struct InTurn {
   double seconds = 0, reference_seconds = 0, reference_over_work = 0;
 };
 
-/// Runs `work` once for each iteration of the state, whose time it sets, and `reference` after each.
-template <class Work, class Reference>
-InTurn measure_in_turn(benchmark::State& state, Work&& work, Reference&& reference) {
-  // OpenMP's threads spin for some milliseconds after their work, and would take a core from ours.
-  const auto let_threads_sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
-  work();
-  reference();
+/// Measures work and reference once for each iteration of the state, whose time it sets to that of the work.
+/// Both arguments do what is measured and return its seconds.
+template <class TimeWork, class TimeReference>
+InTurn time_in_turn(benchmark::State& state, TimeWork&& time_work, TimeReference&& time_reference) {
   std::vector<double> times, reference_times, ratios;
   for (auto _ : state) {
-    let_threads_sleep();
-    times.push_back(seconds_of(work));
+    times.push_back(time_work());
     state.SetIterationTime(times.back());
-    reference_times.push_back(seconds_of(reference));
+    reference_times.push_back(time_reference());
     ratios.push_back(reference_times.back() / times.back());
   }
   const InTurn result{median(times), median(reference_times), median(ratios)};
   state.counters["seconds"] = result.seconds;
   return result;
+}
+
+/// The same on the host, after a first run of both.
+template <class Work, class Reference>
+InTurn measure_in_turn(benchmark::State& state, Work&& work, Reference&& reference) {
+  work();
+  reference();
+  return time_in_turn(
+      state,
+      [&] {
+        // OpenMP's threads spin for some milliseconds after their work, and would take a core from ours.
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        return seconds_of(work);
+      },
+      [&] { return seconds_of(reference); });
 }
 
 /// A size of this process in /proc/self/status in bytes: "VmRSS" now, "VmHWM" at most since

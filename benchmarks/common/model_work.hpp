@@ -5,36 +5,19 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <benchmark/benchmark.h>
 #include <common/measure.hpp>
 #include <common/onednn_rate.hpp>
 #include <common/policies.hpp>
-#include <support/random_model.hpp>
+#include <common/random_tensor.hpp>
+#include <common/work.hpp>
+#include <op_kernels.hpp>
 
-#include <precast/host/convert.hpp>
 #include <precast/tensor/memory.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::bench {
-
-/// Values of about unit size.
-template <ScalarDtype T>
-Tensor<T> random_tensor(const Shape& shape) {
-  static const std::vector<f32> values = testing::random_values<f32>(65521);
-  Tensor<T> tensor(shape);
-  for (std::size_t i = 0; i < tensor.values().size(); ++i)
-    tensor.data()[i] = convert<T>(40 * values[i % values.size()]);
-  return tensor;
-}
-
-/// What a part of a model must do at least.
-struct Work {
-  LinearShapes layers;        ///< linear layers on tokens, which multiply nearly all
-  double other_products = 0;  ///< operations of attention's products and convolutions
-  double parameters = 0;
-};
 
 /// Measures `run(part)`, with `make()` making the part, which is what loads and holds its weights. Counters:
 ///   share           flops of the layers / our time / oneDNN's rate on the same layers: what a block loses to
@@ -66,12 +49,10 @@ void measure_model(benchmark::State& state, const Work& work, Make&& make, Run&&
     const InTurn times = measure_in_turn(
         state, [&] { run(part); }, layers);
     state.counters["share"] = times.reference_over_work;
-    state.counters["share_all"] =
-        times.reference_over_work * (layer_flops + work.other_products) / layer_flops;
+    state.counters["share_all"] = times.reference_over_work * work.flops() / layer_flops;
     state.counters["onednn_flops"] = layer_flops / times.reference_seconds;
   }
-  if (layer_flops + work.other_products > 0)
-    state.counters["flops"] = (layer_flops + work.other_products) / state.counters["seconds"];
+  if (work.flops() > 0) state.counters["flops"] = work.flops() / state.counters["seconds"];
 }
 
 }  // namespace precast::bench

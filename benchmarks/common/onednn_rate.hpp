@@ -2,31 +2,17 @@
 // rearranged once, no bias, no activation, all of its own threads. The mark that ours are held against.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <type_traits>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include <common/work.hpp>
 #include <dnnl.hpp>
 
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::bench {
-
-/// x [rows, in] times a weight [out, in].
-struct LinearShape {
-  std::int64_t rows, in, out;
-  double flops() const {
-    return 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
-  }
-};
-using LinearShapes = std::vector<LinearShape>;
-
-inline double flops_of(const LinearShapes& layers) {
-  double sum = 0;
-  for (const LinearShape& layer : layers) sum += layer.flops();
-  return sum;
-}
 
 /// The layers one after another, each with a weight of its own, as in a model. f16 stands for f32: oneDNN 2.6
 /// does not multiply f16.

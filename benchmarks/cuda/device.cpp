@@ -1,0 +1,116 @@
+// The device by CUDA.
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include <cuda/device.hpp>
+#include <cuda_runtime_api.h>
+
+#include <precast/cuda/runtime/check.hpp>
+#include <precast/cuda/runtime/cublaslt_library.hpp>
+#include <precast/cuda/runtime/device.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
+#include <precast/cuda/runtime/shared_library.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/tensor/memory.hpp>
+
+namespace precast::bench {
+
+namespace {
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string cublaslt_text() {
+  const auto& library = cuda::CublasLtLibrary::instance();
+  std::size_t (*version)() = nullptr;
+  if (!library.found() ||
+      !cuda::SharedLibrary({library.described().c_str()}).find("cublasLtGetVersion", version))
+    return library.described();
+  return std::to_string(version());
+}
+
+cuda::Device found_device() {
+  const cuda::FoundDevice found = cuda::find_device();
+  if (!found.device) throw Error(found.reason);
+  cuda::use_device(*found.device);
+  return *found.device;
+}
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice() : device_(found_device()) {
+    cuda::check(cudaDeviceGetAttribute(&cache_bytes_, cudaDevAttrL2CacheSize, device_.number),
+                "ask for its cache");
+    cuda::check(cudaDeviceGetDefaultMemPool(&pool_, device_.number), "find its pool of memory");
+    // By default the pool gives everything back whenever the stream is waited for, which is after each
+    // measurement.
+    auto everything = std::numeric_limits<std::uint64_t>::max();
+    cuda::check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &everything), "keep memory");
+    evicting_ = BufferIn<cuda::DeviceMemory>(
+        std::max<std::size_t>(8 * static_cast<std::size_t>(cache_bytes_), std::size_t{512} << 20));
+  }
+
+  std::vector<std::pair<std::string, std::string>> facts() const override {
+    int driver = 0, runtime = 0;
+    cuda::check(cudaDriverGetVersion(&driver), "ask for the driver's version");
+    cuda::check(cudaRuntimeGetVersion(&runtime), "ask for its own version");
+    return {{"device", device_.name},
+            {"compute_capability",
+             std::to_string(device_.capability / 10) + "." + std::to_string(device_.capability % 10)},
+            {"memory_gb", std::to_string(device_.memory / 1'000'000'000)},
+            {"cache_mib", std::to_string(cache_bytes_ >> 20)},
+            {"cuda_of_driver", version_text(driver)},
+            {"cuda_runtime", version_text(runtime)},
+            {"cublaslt", cublaslt_text()}};
+  }
+
+  std::int64_t free_memory() override {
+    cuda::check(cudaStreamSynchronize(cuda::current_stream()), "finish its work");
+    cuda::check(cudaMemPoolTrimTo(pool_, 0), "give memory back");
+    cuda::check(cudaDeviceGraphMemTrim(device_.number), "give the memory of graphs back");
+    std::size_t free_bytes = 0, all_bytes = 0;
+    cuda::check(cudaMemGetInfo(&free_bytes, &all_bytes), "ask for free memory");
+    return static_cast<std::int64_t>(free_bytes);
+  }
+
+  void evict_cache() override {
+    cuda::check(cudaMemsetAsync(evicting_.data(), 0, evicting_.capacity(), cuda::current_stream()),
+                "overwrite its cache");
+  }
+
+  void mark(std::size_t number) override {
+    while (marks_.size() <= number) {
+      cudaEvent_t event = nullptr;
+      cuda::check(cudaEventCreate(&event), "make an event");
+      marks_.emplace_back(event, &cudaEventDestroy);
+    }
+    cuda::check(cudaEventRecord(marks_[number].get(), cuda::current_stream()), "record an event");
+  }
+
+  double seconds(std::size_t from, std::size_t to) override {
+    float milliseconds = 0;
+    cuda::check(cudaEventSynchronize(marks_.at(to).get()), "finish its work");
+    cuda::check(cudaEventElapsedTime(&milliseconds, marks_.at(from).get(), marks_.at(to).get()),
+                "measure time");
+    return milliseconds / 1e3;
+  }
+
+ private:
+  using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, decltype(&cudaEventDestroy)>;
+
+  cuda::Device device_;
+  int cache_bytes_ = 0;
+  cudaMemPool_t pool_ = nullptr;
+  cuda::OwnStream stream_;
+  BufferIn<cuda::DeviceMemory> evicting_;
+  std::vector<Event> marks_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_device() { return std::make_unique<CudaDevice>(); }
+
+}  // namespace precast::bench

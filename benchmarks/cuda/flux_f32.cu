@@ -1,0 +1,9 @@
+// Blocks of Flux and a step of denoising in f32; a unit of its own, because it stamps the kernels of a whole
+// model.
+#include <cuda/flux.hpp>
+
+namespace precast::bench {
+
+template void add_flux<F32>(const Suite&);
+
+}  // namespace precast::bench

@@ -1,0 +1,73 @@
+// The product that the device multiplies fastest: the ceiling of all others.
+#pragma once
+
+#include <benchmark/benchmark.h>
+#include <common/random_tensor.hpp>
+#include <cuda/measure.hpp>
+#include <cuda/suite.hpp>
+
+#include <precast/cuda/matmul/library_operands.hpp>
+#include <precast/cuda/matmul/library_product.hpp>
+#include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
+
+namespace precast::bench {
+
+/// A large square product of cuBLASLt's in an operand dtype, without bias or activation. Throws Error where
+/// cuBLASLt was not found or has no code for it.
+template <ScalarDtype Operand>
+class LargestProduct {
+  using Value = cuda::LibraryOperand<Operand>;
+
+ public:
+  explicit LargestProduct(const LinearShape& shape)
+      : flops_(shape.flops()),
+        x_(random_tensor<Value>({shape.rows, shape.in})),
+        weight_(random_tensor<Value>({shape.out, shape.in})),
+        out_(Shape{shape.rows, shape.out}),
+        product_{.operand = cuda::library_dtype<Operand>(),
+                 .result = cuda::library_dtype<Value>(),
+                 .rows = shape.rows,
+                 .features = shape.out,
+                 .columns = shape.in,
+                 .x = x_.data(),
+                 .x_stride = shape.in,
+                 .weight = weight_.data(),
+                 .weight_stride = shape.in,
+                 .out = out_.data(),
+                 .out_stride = shape.out} {
+    if (!library_.has_code || !library_.has_code(product_))
+      throw Error("cuBLASLt, whose largest product is the mark, was not found or does not multiply " +
+                  std::string(dtype_traits<Operand>::name) + ": name its folder in LD_LIBRARY_PATH");
+  }
+
+  void operator()() const { library_.multiply(product_, cuda::current_stream()); }
+  double flops() const { return flops_; }
+  static double bytes(const LinearShape& shape) {
+    return static_cast<double>(sizeof(Value)) *
+           static_cast<double>(shape.rows * shape.in + shape.out * shape.in + shape.rows * shape.out);
+  }
+
+ private:
+  double flops_;
+  cuda::ProductLibrary library_ = cuda::product_library();  // ours stay where another takes its place
+  Tensor<Value> x_, weight_, out_;
+  cuda::LibraryProduct product_;
+};
+
+/// Measures `start()`, which must multiply as much, in turn with the largest product. Counters:
+///   share         the share of that product's rate
+///   ceiling_rate  its operations a second
+///   flops         those of the work
+template <ScalarDtype Operand, class Start>
+void compare_with_largest_product(benchmark::State& state, const Suite& suite, double flops, Start&& start) {
+  const LargestProduct<Operand> largest(suite.sizes.largest_product);
+  const InTurn times = measure_cold(state, suite, start, largest);
+  state.counters["share"] = times.reference_over_work * flops / largest.flops();
+  state.counters["ceiling_rate"] = largest.flops() / times.reference_seconds;
+  state.counters["flops"] = flops / times.seconds;
+}
+
+}  // namespace precast::bench

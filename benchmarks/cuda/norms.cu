@@ -1,0 +1,78 @@
+// Norms as the models call them, with what widens their parameters.
+//
+// Floor: the time of cudaMemcpyAsync for as many bytes, each value read once and written once. A group norm
+// of a picture that no cache holds has to read it twice, so that 2/3 is the most it reaches. The kernel that
+// normalises heads and turns them at once has no op of its own yet; beside it stand the two ops that it
+// replaces, whose floor is twice as high.
+#include <string>
+
+#include <common/policies.hpp>
+#include <common/random_tensor.hpp>
+#include <cuda/measure.hpp>
+#include <cuda/suite.hpp>
+
+#include <precast/ops/norm.hpp>
+#include <precast/ops/position.hpp>
+
+namespace precast::bench {
+
+namespace {
+
+constexpr double epsilon = 1e-6;
+
+template <PolicyType P>
+void add_norms_of(const Suite& suite) {
+  using Activation = typename P::activation;
+  using Types = precisions<P, Norm>;
+  const std::int64_t rows = suite.sizes.rows, columns = suite.sizes.columns, width = suite.sizes.head_width;
+  const std::string size = std::string("/") + name_of<P> + "/" + size_text(rows, columns);
+  const double moved = 2.0 * static_cast<double>(rows * columns) * sizeof(Activation);
+  add(suite, "norm_modulate" + size, 50, 2 * moved, [=, &suite](benchmark::State& state) {
+    const auto x = random_tensor<Activation>({rows, columns}), by = random_tensor<Activation>({2, columns});
+    compare_with_copy(state, suite, moved, [&] {
+      return layer_norm_modulate<P>(x, by.view().rows_between(0, 1), by.view().rows_between(1, 1), epsilon);
+    });
+  });
+  add(suite, "rms_norm" + size, 50, 2 * moved, [=, &suite](benchmark::State& state) {
+    const auto x = random_tensor<Activation>({rows, columns}), weight = random_tensor<Activation>({columns});
+    compare_with_copy(state, suite, moved, [&] { return rms_norm<P>(x, weight, epsilon); });
+  });
+  add(suite, "rms_norm_heads" + size, 50, 2 * moved, [=, &suite](benchmark::State& state) {
+    const auto x = random_tensor<Activation>({rows, columns}), weight = random_tensor<Activation>({width});
+    compare_with_copy(state, suite, moved, [&] { return rms_norm_heads<P>(x, weight, epsilon); });
+  });
+  const double angles = 2.0 * static_cast<double>(rows * width) * sizeof(f32);
+  add(suite, "rms_norm_rotary" + size, 50, 2 * (moved + angles), [=, &suite](benchmark::State& state) {
+    const auto x = random_tensor<Activation>({rows, columns});
+    const auto weight = random_tensor<f32>({width});
+    const auto cos = random_tensor<f32>({rows, width}), sin = random_tensor<f32>({rows, width});
+    compare_with_copy(state, suite, moved + angles, [&] {
+      Tensor<typename Types::result> out(x.shape());
+      backend::rms_norm_rotary<Types>(x.view(), weight.view(), static_cast<f32>(epsilon), cos.view(),
+                                      sin.view(), out.view());
+      return out;
+    });
+  });
+  const std::int64_t side = suite.sizes.picture, channels = suite.sizes.channels;
+  const double picture = 2.0 * static_cast<double>(side * side * channels) * sizeof(Activation);
+  add(suite,
+      std::string("group_norm/") + name_of<P> + "/" + size_text(side, side) + "x" + std::to_string(channels),
+      50, 2 * picture, [=, &suite](benchmark::State& state) {
+        const auto x = random_tensor<Activation>({1, side, side, channels});
+        const auto weight = random_tensor<Activation>({channels}),
+                   bias = random_tensor<Activation>({channels});
+        compare_with_copy(state, suite, picture, [&] {
+          return group_norm<P>(x, suite.sizes.groups, weight, bias, epsilon, Activate::silu);
+        });
+      });
+}
+
+}  // namespace
+
+void add_norms(const Suite& suite) {
+  add_norms_of<F32>(suite);
+  add_norms_of<Bf16>(suite);
+  add_norms_of<F16>(suite);
+}
+
+}  // namespace precast::bench

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""The tables of a GPU from made-up samples, and the page that they are written to."""
+
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "benchmarks"))
+import gpu_report
+import tables
+
+
+class Tables(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.samples = json.loads((HERE / "recorded_samples.json").read_text())
+
+    def test_of_a_gpu(self):
+        lines, misses = gpu_report.report(self.samples, list(self.samples), ["A device."])
+        self.assertEqual("\n".join(lines) + "\n", (HERE / "recorded_tables.md").read_text())
+        self.assertEqual(misses, [])
+
+    def test_of_a_part_of_the_names(self):
+        for name in self.samples:
+            lines, _ = gpu_report.report({name: self.samples[name]}, [name], [])
+            self.assertTrue(any(name.split("/")[2] in line for line in lines), name)
+
+    def test_of_one_device_leave_the_others_alone(self):
+        page = "\n".join(["# Page", "<!-- measured: begin -->", "of a CPU", "<!-- measured: end -->", "between",
+                          *gpu_report.MARKS, "after", ""])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "page.md"
+            path.write_text(page)
+            tables.write(path, gpu_report.MARKS, ["of a GPU"])
+            begin, end = gpu_report.MARKS
+            self.assertEqual(path.read_text(), page.replace(end, "of a GPU\n" + end))
+            tables.write(path, gpu_report.MARKS, [])
+            self.assertNotIn("of a GPU", path.read_text().split(begin)[1].split(end)[0])
+
+    def test_have_their_places_in_the_docs(self):
+        page = (HERE.parent.parent / "docs" / "benchmarks.md").read_text()
+        for mark in gpu_report.MARKS:
+            self.assertEqual(page.count(mark), 1)
+
+
+class Machine(unittest.TestCase):
+    def test_is_told_from_the_programs_facts(self):
+        facts = {"device": "NVIDIA Example", "compute_capability": "9.0", "memory_gb": "141", "cache_mib": "50",
+                 "cuda_of_driver": "13.0", "cuda_runtime": "13.0", "cublaslt": "130000"}
+        told = gpu_report.machine(facts)
+        self.assertIn("NVIDIA Example (compute capability 9.0, 141 GB, 50 MiB", told)
+        self.assertIn("(CUDA 13.0), CUDA runtime 13.0, cuBLASLt 130000", told)
+
+
+if __name__ == "__main__":
+    unittest.main()
