@@ -5,9 +5,9 @@ import shutil
 import statistics
 import subprocess
 
-from tables import mid, policy_title, table
+from tables import marks_of, mid, policy_title, table
 
-MARKS = "<!-- measured on a GPU: begin -->", "<!-- measured on a GPU: end -->"
+MARKS = marks_of("a GPU")
 MODEL_PARTS = ("denoise_step", "double_block", "single_block")
 WITH_TWIN = MODEL_PARTS + ("linear", "attention", "copy", "cast", "gelu", "gated_add", "rotary", "norm_modulate",
                            "rms_norm", "rms_norm_heads", "rms_norm_rotary", "group_norm")

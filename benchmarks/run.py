@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Callable
 
 import gpu_report
-from tables import mid, policy_title, table, write
+from tables import marks_of, mid, policy_title, table, write
 
 ROOT = Path(__file__).resolve().parent.parent
-MARKS = "<!-- measured: begin -->", "<!-- measured: end -->"
 PARTS_WITH_TWIN = ("double_block", "single_block", "t5_layer", "vae_decode")
 MODEL_PARTS = PARTS_WITH_TWIN + ("transformer",)
 COUNTERS = ("seconds", "share", "share_all", "memory", "resident", "of_copy", "flops", "onednn_flops")
@@ -211,7 +210,7 @@ def report(samples, names, machine):
         rows.append([f"{TITLES[kind]}, {size[0]}", policy_title(policy), cell(samples, misses, name, "share"),
                      cell(samples, misses, name, "share_all"), against, cell(samples, misses, name, "of_f32"),
                      cell(samples, misses, name, "memory"), cell(samples, misses, name, "resident")])
-    lines = machine + ["", "### Parts of models", ""]
+    lines = [f"## On {cpu()}", ""] + machine + ["", "### Parts of models", ""]
     lines += table(["part", "policy", "share of oneDNN's rate", "with attention's products", "times PyTorch's speed",
                     "times our f32 speed", "peak / weights", "resident / weights"], rows)
     rows = []
@@ -237,15 +236,22 @@ def report(samples, names, machine):
     return lines, misses
 
 
+def cpu_fields():
+    text = Path("/proc/cpuinfo").read_text() if os.path.exists("/proc/cpuinfo") else ""
+    return dict(re.findall(r"^(model name|cpu family|model|flags)\s*:\s*(.*)$", text, re.M))
+
+
+def cpu():
+    """A CPU's name. Virtual machines shorten it; family and model still tell one kind from another."""
+    fields = cpu_fields()
+    name = re.sub(r"\((R|TM)\)| Processor", "", fields.get("model name", platform.processor() or "unknown CPU"))
+    return f"{name}, family {fields.get('cpu family', '?')}, model {fields.get('model', '?')}"
+
+
 def processor():
-    model, flags = platform.processor() or "unknown CPU", []
-    if os.path.exists("/proc/cpuinfo"):
-        text = Path("/proc/cpuinfo").read_text()
-        fields = dict(re.findall(r"^(model name|cpu family|flags)\s*:\s*(.*)$", text, re.M))
-        model = f"{fields.get('model name', model)} (family {fields.get('cpu family', '?')})"
-        present = fields.get("flags", "").split()
-        flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in present]
-    return f"{model}, {os.cpu_count()} cores ({' '.join(flags)})"
+    present = cpu_fields().get("flags", "").split()
+    flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in present]
+    return f"{cpu()}, {os.cpu_count()} cores ({' '.join(flags)})"
 
 
 def machine_lines(machine, twin, rounds, load):
@@ -273,7 +279,7 @@ class Suite:
 
 
 SUITES = {
-    "cpu": Suite(program="build/release/benchmarks/precast_benchmarks", marks=MARKS, with_twin=WITH_TWIN,
+    "cpu": Suite(program="build/release/benchmarks/precast_benchmarks", marks=marks_of(cpu()), with_twin=WITH_TWIN,
                  has_twin=lambda policy: policy in ("f32", "bf16"), counters=COUNTERS,
                  machine=lambda facts: processor(), report=report, apart=MODEL_PARTS, twin_apart=True,
                  against_f32=True),

@@ -41,9 +41,19 @@ class Tables(unittest.TestCase):
             tables.write(path, gpu_report.MARKS, [])
             self.assertNotIn("of a GPU", path.read_text().split(begin)[1].split(end)[0])
 
+    def test_of_another_cpu_come_after_those_that_are_there(self):
+        first, second = tables.marks_of("one CPU"), tables.marks_of("another CPU")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "page.md"
+            path.write_text("\n".join(["# Page", *first, "", tables.MORE_CPUS, "after", ""]))
+            for _ in range(2):
+                tables.write(path, second, ["of another CPU"])
+            self.assertEqual(path.read_text(), "\n".join(["# Page", *first, "", second[0], "of another CPU", second[1],
+                                                          "", tables.MORE_CPUS, "after", ""]))
+
     def test_have_their_places_in_the_docs(self):
         page = (HERE.parent.parent / "docs" / "benchmarks.md").read_text()
-        for mark in gpu_report.MARKS:
+        for mark in (*gpu_report.MARKS, tables.MORE_CPUS):
             self.assertEqual(page.count(mark), 1)
 
 
