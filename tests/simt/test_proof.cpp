@@ -40,6 +40,13 @@ PRECAST_KERNEL void sums_twice(GlobalPointer<const unsigned> from, GlobalPointer
   to[thread_index()] = total;
 }
 
+template <class T>
+PRECAST_KERNEL void meets_twice(T) {
+  const auto meet = [](auto) { sync_block(); };
+  sync_block();
+  meet(0);
+}
+
 constexpr int threads = 64, count = 60;
 
 bool sums_are_right(bool looks_well = true) {
@@ -60,6 +67,17 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+TEST_CASE("sites have the names of their functions alone, which all compilers spell alike") {
+  if (simt::watched_for_races()) return;
+  const simt::Proof proof = simt::prove([] {
+    launch("meets_twice", meets_twice<int>, {{}, threads}, {}, 0);
+    return true;
+  });
+  REQUIRE(proof.verdicts.size() == 2);
+  CHECK(proof.verdicts[0].change == "no sync_block in operator() (test_proof.cpp)");
+  CHECK(proof.verdicts[1].change == "no sync_block in meets_twice (test_proof.cpp)");
+}
 
 TEST_CASE("a proof names what no run noticed: superfluous barriers") {
   const simt::Proof proof = simt::prove([] { return sums_are_right(); });

@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <tuple>
 
 #include <cxxabi.h>
@@ -65,12 +66,18 @@ auto order_of(const KernelSite& s) {
   return std::tuple(s.kernel, std::string(file_of(s.site)), s.site.line, s.site.number, s.kind);
 }
 
+/// Without template arguments and parameters, which compilers spell in ways of their own.
+std::string_view function_of(const Site& site) {
+  const std::string_view name = site.function, call = "operator()";
+  return name.substr(0, name.find_first_of("<(", name.starts_with(call) ? call.size() : 0));
+}
+
 /// "sync_block 2 in layer_norm (norm.hpp)": a number, for a line would be wrong after every edit above it.
 std::string label_of(const KernelSite& site, const std::vector<KernelSite>& sorted) {
   int number = 0, count = 0;
   for (const auto& other : sorted) {
     if (other.kernel != site.kernel || other.kind != site.kind ||
-        std::strcmp(other.site.function, site.site.function) != 0 ||
+        function_of(other.site) != function_of(site.site) ||
         std::strcmp(file_of(other.site), file_of(site.site)) != 0)
       continue;
     ++count;
@@ -78,7 +85,7 @@ std::string label_of(const KernelSite& site, const std::vector<KernelSite>& sort
   }
   std::string label = name_of(site.kind);
   if (count > 1) label.append(" ").append(std::to_string(number));
-  return label + " in " + site.site.function + " (" + file_of(site.site) + ")";
+  return label.append(" in ").append(function_of(site.site)) + " (" + file_of(site.site) + ")";
 }
 
 /// By which run, if any, a change is found.
