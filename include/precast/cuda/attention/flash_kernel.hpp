@@ -29,7 +29,7 @@ struct FlashArguments {
 template <class Operand, int Width, class TileOf>
 struct FlashProducts {
   static constexpr FlashAttentionTile tile = TileOf::tile;
-  using Element = ElementOf<Operand>;
+  using Element = HeldDtype<Operand>;
   using Queries = SharedTile<Element, tile.queries, Width>;
   using Keys = SharedTile<Element, tile.keys, Width>;
   static constexpr int rows = tile.queries / tile.warps;

@@ -5,21 +5,9 @@
 
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/math.hpp>
-#include <precast/cuda/device/warp.hpp>
+#include <precast/cuda/device/reduce.hpp>
 
 namespace precast::cuda::detail {
-
-/// Largest value, or sum, over the Lanes neighbouring lanes that share a row: the same bits in each.
-template <int Lanes>
-PRECAST_DEVICE f32 row_maximum(f32 value) {
-  PRECAST_UNROLL for (int bit = 1; bit < Lanes; bit *= 2) value = maximum(value, shuffle_xor(value, bit));
-  return value;
-}
-template <int Lanes>
-PRECAST_DEVICE f32 row_sum(f32 value) {
-  PRECAST_UNROLL for (int bit = 1; bit < Lanes; bit *= 2) value += shuffle_xor(value, bit);
-  return value;
-}
 
 /// Running maxima and sums of a lane's rows. Exponents are to base 2; a NaN among the scores passes the
 /// maximum over and stays in the sum.
@@ -39,7 +27,7 @@ struct OnlineSoftmax {
     PRECAST_UNROLL for (int i = 0; i < Rows; ++i) {
       f32 best = none;
       PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) best = maximum(best, scores.at(i, j));
-      const f32 now = maximum(maxima[i], row_maximum<Scores::row_lanes>(best) * scale);
+      const f32 now = maximum(maxima[i], warp_max<Scores::row_lanes>(best) * scale);
       const f32 base = now == none ? 0.0f : now;
       factors[i] = planted<"shrinking">(power_of_two_fast(maxima[i] - base), 1.0f);
       maxima[i] = now;
@@ -56,7 +44,7 @@ struct OnlineSoftmax {
   /// -inf throughout: NaN, as softmax has it.
   template <int RowLanes>
   PRECAST_DEVICE f32 inverse(int i, bool masked) const {
-    const f32 sum = row_sum<RowLanes>(sums[i]);
+    const f32 sum = warp_sum<RowLanes>(sums[i]);
     return sum == 0 && masked ? 0.0f : 1.0f / sum;
   }
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <precast/cuda/attention/operand.hpp>
 #include <precast/cuda/device/async_copy.hpp>
 #include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
 
@@ -110,7 +110,7 @@ class TileLoader {
       for_each_chunk([&](int r, int c) {
         auto values = load_vector<Tile::chunk>(tile.at_chunk(r, c));
         PRECAST_UNROLL for (int e = 0; e < Tile::chunk; ++e) values[e] =
-            as_element<Operand, Element>(values[e]);
+            operand_value<Operand, false, Element>(values[e]);
         store_vector(tile.at_chunk(r, c), values);
       });
   }
@@ -139,7 +139,8 @@ class TileLoader {
           PRECAST_UNROLL for (int e = 0; e < piece; ++e) if (column + p + e < from_.columns) values[e] =
               at[e];
       }
-      PRECAST_UNROLL for (int e = 0; e < piece; ++e) chunk[p + e] = as_element<Operand, Element>(values[e]);
+      PRECAST_UNROLL for (int e = 0; e < piece; ++e) chunk[p + e] =
+          operand_value<Operand, false, Element>(values[e]);
     }
     return chunk;
   }

@@ -68,8 +68,8 @@ PRECAST_DEVICE void add_products(TensorCoreSums<Rows, Columns>& sums, int first_
     PRECAST_UNROLL for (int pair = 0; pair < Columns / 16; ++pair) {
       const Fragment<4> b = right(step, pair);
       PRECAST_UNROLL for (int m = 0; m < Rows / 16; ++m) {
-        multiply_add<Multiplied<Operand>>(sums.tiles[m][2 * pair], a[m], {{b.words[0], b.words[1]}});
-        multiply_add<Multiplied<Operand>>(sums.tiles[m][2 * pair + 1], a[m], {{b.words[2], b.words[3]}});
+        multiply_add<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair], a[m], {{b.words[0], b.words[1]}});
+        multiply_add<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair + 1], a[m], {{b.words[2], b.words[3]}});
       }
     }
   }
@@ -78,8 +78,8 @@ PRECAST_DEVICE void add_products(TensorCoreSums<Rows, Columns>& sums, int first_
 /// scores += left keys^T.
 template <class Operand, int Rows, int Keys, int Depth, class Left>
 PRECAST_DEVICE void add_scores(TensorCoreSums<Rows, Keys>& scores, const Left& left,
-                               SharedTile<ElementOf<Operand>, Keys, Depth> keys) {
-  constexpr int steps = Depth * static_cast<int>(sizeof(ElementOf<Operand>)) / 32;
+                               SharedTile<HeldDtype<Operand>, Keys, Depth> keys) {
+  constexpr int steps = Depth * static_cast<int>(sizeof(HeldDtype<Operand>)) / 32;
   constexpr int at_once = steps % 4 == 0 ? 4 : 2;
   const int lane = lane_index();
   const TileReader reader(keys, lane / 16 * 8 + lane % 8, lane / 8 % 2);
@@ -90,10 +90,10 @@ PRECAST_DEVICE void add_scores(TensorCoreSums<Rows, Keys>& scores, const Left& l
 /// results += left values, where left's depth are the tile's keys.
 template <class Operand, int Rows, int Keys, int Columns, class Left>
 PRECAST_DEVICE void add_values(TensorCoreSums<Rows, Columns>& results, const Left& left,
-                               SharedTile<ElementOf<Operand>, Keys, Columns> values) {
-  constexpr int steps = Keys * static_cast<int>(sizeof(ElementOf<Operand>)) / 32;
+                               SharedTile<HeldDtype<Operand>, Keys, Columns> values) {
+  constexpr int steps = Keys * static_cast<int>(sizeof(HeldDtype<Operand>)) / 32;
   const int lane = lane_index();
-  if constexpr (sizeof(ElementOf<Operand>) == 2) {
+  if constexpr (sizeof(HeldDtype<Operand>) == 2) {
     const TileReader reader(values, lane % 16, lane / 16);
     add_products<Operand, steps>(results, 0, left, [&](int step, int pair) {
       return load_matrix<4, true>(reader.at(16 * step, 2 * pair));

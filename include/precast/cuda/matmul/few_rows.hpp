@@ -7,11 +7,11 @@
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/finish_sums.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
-#include <precast/cuda/matmul/operand_value.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
 
 namespace precast::cuda {

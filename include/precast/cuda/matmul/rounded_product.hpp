@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/finish_sums.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
-#include <precast/cuda/matmul/operand_value.hpp>
 #include <precast/dtype/add_rounded.hpp>
 
 namespace precast::cuda {

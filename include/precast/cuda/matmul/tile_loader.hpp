@@ -7,8 +7,8 @@
 #include <precast/cuda/device/async_copy.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/operand_value.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
 
 namespace precast::cuda {

@@ -9,9 +9,9 @@
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warp.hpp>
-#include <precast/cuda/matmul/operand_value.hpp>
 #include <precast/cuda/matmul/tile_loader.hpp>
 
 namespace precast::cuda {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include <precast/cuda/attention/operand.hpp>
+#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/tile/architecture.hpp>
 
 namespace precast::cuda {
@@ -32,8 +32,7 @@ inline constexpr std::array flash_attention_widths{32, 64, 96, 128, 160, 256};
 /// The shared memory that a tile takes.
 template <class Operand>
 constexpr int flash_attention_bytes(const FlashAttentionTile& tile, int width) {
-  return (tile.queries + tile.stages * tile.keys) * width *
-         static_cast<int>(sizeof(detail::ElementOf<Operand>));
+  return (tile.queries + tile.stages * tile.keys) * width * static_cast<int>(sizeof(HeldDtype<Operand>));
 }
 
 /// Chooses a tile. Two blocks share a multiprocessor where their tiles fit; what is left over goes to stages.
@@ -43,7 +42,7 @@ constexpr FlashAttentionTile select_flash_attention(Architecture architecture, i
   const ArchitectureLimits limits = limits_of(architecture);
   // A key that a warp loads serves all of its rows: 32 rows are better where registers hold their results,
   // and the biases that are on their way.
-  const bool many_rows = sizeof(detail::ElementOf<Operand>) == 2 && width <= 128 && !biased;
+  const bool many_rows = sizeof(HeldDtype<Operand>) == 2 && width <= 128 && !biased;
   FlashAttentionTile tile{
       .queries = many_rows ? 128 : 64, .keys = many_rows && width <= 64 ? 64 : 32, .stages = 2, .warps = 4};
   const int half = limits.shared_per_multiprocessor / 2 - system_bytes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <cstdint>
 #include <type_traits>
 
 #include <precast/cuda/device/convert.hpp>
@@ -24,16 +25,18 @@ using HeldDtype = std::conditional_t<std::is_same_v<Operand, tf32>, f32, Multipl
 template <ScalarDtype Operand, ScalarDtype From>
 inline constexpr bool are_operands = std::is_same_v<From, HeldDtype<Operand>>&& widens_exactly<Operand, From>;
 
-/// A value rounded to Operand; saturating policies clamp here as they do at every other rounding.
-template <ScalarDtype Operand, bool Saturates, ScalarDtype From>
-PRECAST_DEVICE HeldDtype<Operand> operand_value(From value) {
-  using Held = HeldDtype<Operand>;
+/// A value rounded to Operand, in a dtype that holds all of Operand's values; saturating policies clamp here
+/// as they do at every other rounding.
+template <ScalarDtype Operand, bool Saturates, ScalarDtype Held = HeldDtype<Operand>, ScalarDtype From>
+PRECAST_DEVICE Held operand_value(From value) {
   if constexpr (std::is_same_v<From, Held> && widens_exactly<Operand, From>)
     return value;
   else if constexpr (widens_exactly<Operand, From>)
     return round_to<Held>(to_f32(value));
   else if constexpr (std::is_same_v<Operand, tf32> && !Saturates)
     return std::bit_cast<f32>(tf32_word(to_f32(value)));
+  else if constexpr (std::is_same_v<Operand, Held>)
+    return round_to<Operand, Saturates>(to_f32(value));
   else
     return round_to<Held>(to_f32(round_to<Operand, Saturates>(to_f32(value))));
 }
@@ -42,6 +45,15 @@ PRECAST_DEVICE HeldDtype<Operand> operand_value(From value) {
 template <ScalarDtype Operand, bool Saturates, ScalarDtype From>
 PRECAST_DEVICE f32 operand_in_f32(From value) {
   return to_f32(operand_value<Operand, Saturates>(value));
+}
+
+/// Two f32 values rounded to an operand dtype that is multiplied in 16 bits: a word of a fragment.
+template <ScalarDtype Operand>
+PRECAST_DEVICE std::uint32_t operand_pair(f32 low, f32 high) {
+  if constexpr (std::is_same_v<Operand, MultipliedDtype<Operand>>)
+    return round_pair<Operand>(low, high);
+  else
+    return pack_pair(operand_value<Operand, false>(low), operand_value<Operand, false>(high));
 }
 
 }  // namespace precast::cuda

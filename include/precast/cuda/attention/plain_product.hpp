@@ -1,0 +1,86 @@
+// The product of a block of plain attention: of queries and keys, and of weights and values.
+#pragma once
+
+#include <type_traits>
+
+#include <precast/cuda/attention/fma_products.hpp>
+#include <precast/cuda/attention/shared_tile.hpp>
+#include <precast/cuda/attention/tensor_core_products.hpp>
+#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/operand.hpp>
+#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/thread.hpp>
+
+namespace precast::cuda::detail {
+
+/// Rows and columns of a result that a block of the products computes, a quarter of the rows a warp.
+inline constexpr int plain_rows = 64, plain_columns = 64, plain_warps = 4;
+inline constexpr int plain_threads = plain_warps * threads_per_warp;
+
+/// A block's product over any depth, in two stages of shared memory. Tensor cores take 16-bit elements with
+/// f32 sums; all else is f32 elements and FMA.
+template <class Operand, class Accumulate, bool OfValues>
+struct PlainProduct {
+  static constexpr bool on_tensor_cores = sizeof(HeldDtype<Operand>) == 2 && std::is_same_v<Accumulate, f32>;
+  using Element = std::conditional_t<on_tensor_cores, HeldDtype<Operand>, f32>;
+  static constexpr int depth = 128 / static_cast<int>(sizeof(Element)), stages = 2;
+  using Left = SharedTile<Element, plain_rows, depth>;
+  using Right = std::conditional_t<OfValues, SharedTile<Element, depth, plain_columns>,
+                                   SharedTile<Element, plain_columns, depth>>;
+  using Sums = std::conditional_t<on_tensor_cores, TensorCoreSums<plain_rows / plain_warps, plain_columns>,
+                                  FmaSums<plain_columns, OfValues ? 4 : 1>>;
+  static constexpr int shared_bytes = stages * (Left::size + Right::size) * static_cast<int>(sizeof(Element));
+
+  /// sums += left right, where left is [plain_rows, total] from first_row on, and right [total,
+  /// plain_columns] or its transpose, from first_column on.
+  template <class L, class R>
+  static PRECAST_DEVICE void add(Sums& sums, const GlobalRows<L>& left, int first_row,
+                                 const GlobalRows<R>& right, int first_column, int total) {
+    const TileLoader<Operand, Left, plain_threads, L> load_left(left);
+    const TileLoader<Operand, Right, plain_threads, R> load_right(right);
+    const auto left_tile = [](int step) {
+      return Left{dynamic_shared<Element>(
+          sizeof(Element) *
+              static_cast<unsigned>(planted<"stage index">(step, step + step / 2) % stages * Left::size),
+          Left::size)};
+    };
+    const auto right_tile = [](int step) {
+      const int place = stages * Left::size + step % stages * Right::size;
+      return Right{dynamic_shared<Element>(sizeof(Element) * static_cast<unsigned>(place), Right::size)};
+    };
+    const auto start = [&](int step) {
+      if (step * depth >= total) return;
+      load_left.start(left_tile(step), first_row, step * depth);
+      load_right.start(right_tile(step), OfValues ? step * depth : first_column,
+                       OfValues ? first_column : step * depth);
+      commit_copies();
+    };
+    start(0);
+    PRECAST_KEEP_LOOP for (int step = 0; step * depth < total; ++step) {
+      wait_copies<0>();
+      load_left.landed(left_tile(step));
+      load_right.landed(right_tile(step));
+      sync_block();  // the tiles are there for all, and all are done with the ones before, whose place is
+                     // free
+      start(step + 1);
+      multiply(sums, left_tile(step), right_tile(step));
+    }
+  }
+
+ private:
+  static PRECAST_DEVICE void multiply(Sums& sums, Left left, Right right) {
+    const int first_row = warp_index() * (plain_rows / plain_warps);
+    if constexpr (on_tensor_cores && OfValues)
+      add_values<Operand>(sums, LeftRows(left, first_row), right);
+    else if constexpr (on_tensor_cores)
+      add_scores<Operand>(sums, LeftRows(left, first_row), right);
+    else if constexpr (OfValues)
+      add_values<Accumulate>(sums, StoredWeights<plain_rows, depth>{left, first_row}, right);
+    else
+      add_scores<Accumulate>(sums, left, first_row, right);
+  }
+};
+
+}  // namespace precast::cuda::detail
