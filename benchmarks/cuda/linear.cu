@@ -27,7 +27,7 @@ void run_linear(benchmark::State& state, const Suite& suite, const LinearShape& 
   const nn::Linear<P> linear(nn::Parameters(source), shape.in, shape.out);
   const auto x = random_tensor<Activation>({shape.rows, shape.in});
   const auto multiply = [&] {
-    std::optional<cuda::ProductLibraryScope> without;
+    std::optional<cuda::LibraryScope<cuda::ProductLibrary>> without;
     if (tiled) without.emplace(cuda::ProductLibrary{});
     return linear(x);
   };

@@ -20,7 +20,7 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   using Operand = cuda::HeldDtype<typename Types::operand>;
   using T = typename Types::result;
   HostLibrary host;
-  const cuda::ProductLibraryScope scope(host.library());
+  const cuda::LibraryScope scope(host.library());
   const auto x = random_tensor<Operand>({20, 64}, 1);
   const auto weight = random_tensor<typename Types::storage>({40, 64}, 2, 0.2),
              bias = random_tensor<typename Types::storage>({40}, 3);
@@ -60,7 +60,7 @@ TEMPLATE_TEST_CASE("cuda: x is rounded for the library", "[library]", Policy<Sto
                    (Policy<Storage<f32>, Compute<tf32>>), Policy<Storage<fp8_e4m3>>) {
   using Types = precisions<TestType, Matmul>;
   HostLibrary host;
-  const cuda::ProductLibraryScope scope(host.library());
+  const cuda::LibraryScope scope(host.library());
   const auto wide_x = random_tensor<f32>({20, 70}, 1);
   const auto x = wide_x.view().columns_between(3, 60);
   const auto weight = random_tensor<typename Types::storage>({40, 64}, 2, 0.2);
@@ -77,7 +77,7 @@ TEMPLATE_TEST_CASE("cuda: x is rounded for the library", "[library]", Policy<Sto
 TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply as the op table says",
           "[library]") {
   HostLibrary host;
-  const cuda::ProductLibraryScope scope(host.library());
+  const cuda::LibraryScope scope(host.library());
   const auto run = [&]<class P, class X>(P, X) {
     using Types = precisions<P, Matmul>;
     (void)product<Types>(random_tensor<X>({20, 64}, 1), random_tensor<typename Types::storage>({40, 64}, 2));
@@ -93,7 +93,7 @@ TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply a
 
 TEST_CASE("cuda: the library scales fp8 operands, and is not asked to scale others", "[library]") {
   HostLibrary host;
-  const cuda::ProductLibraryScope scope(host.library());
+  const cuda::LibraryScope scope(host.library());
   const Tensor<f32> scale(Shape{1}, std::vector<f32>{2});
   const auto run = [&]<class T>(T) {
     using Types = precisions<Policy<Storage<T>, Activation<bf16>>, Matmul>;

@@ -27,7 +27,7 @@ class EmulatedDevice final : public Device {
 
  private:
   testing::HostLibrary host_;  // in cuBLASLt's place
-  cuda::ProductLibraryScope library_{host_.library()};
+  cuda::LibraryScope<cuda::ProductLibrary> library_{host_.library()};
   cuda::OwnStream stream_;
 };
 

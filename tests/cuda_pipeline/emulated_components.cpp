@@ -36,7 +36,7 @@ std::unique_ptr<Component> made(const PolicyChoice& choice, Make&& make) {
 class EmulatedSession final : public flux::DeviceSession {
   cuda::OwnStream stream_;
   HostLibrary host_;
-  cuda::ProductLibraryScope library_{host_.library()};
+  cuda::LibraryScope<cuda::ProductLibrary> library_{host_.library()};
 };
 
 class EmulatedComponents final : public flux::Components {

@@ -1,8 +1,10 @@
-// Convolution on the device: an implicit matrix product, whose tiles gather the patches as they are loaded.
+// Convolution on the device: a library's, or an implicit matrix product, whose tiles gather the patches as
+// they are loaded.
 #pragma once
 
 #include <type_traits>
 
+#include <precast/cuda/conv/convolve_by_library.hpp>
 #include <precast/cuda/conv/patches.hpp>
 #include <precast/cuda/matmul/matmul.hpp>
 #include <precast/problem/conv_sizes.hpp>
@@ -20,6 +22,7 @@ void conv(View<const X> x, View<const typename Types::storage> weight, const Con
   const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
                                   sizes.out_height == sizes.height && sizes.out_width == sizes.width;
   if (patches_are_pixels) return matmul_transposed<Types, X>(x, weight, epilogue, out, stream);
+  if (convolve_by_library<Types, X>(x, weight, sizes, epilogue, out, stream)) return;
   const auto rows = patches(x, sizes);
   const auto features = matrix_rows(weight);
   const auto store = sums_store<Types::saturate>(epilogue, View<const typename Types::result>{}, out);

@@ -41,7 +41,7 @@ bool multiply_by_library(const View<const X>& x, const View<const typename Types
   if constexpr (library_has_dtypes<Types>) {
     using Operand = typename Types::operand;
     using Result = typename Types::result;
-    const ProductLibrary& library = product_library();
+    const auto& library = library_in_use<ProductLibrary>();
     const bool has_residual = residual.data() != nullptr, gelu = epilogue.activate == Activate::gelu_tanh;
     if (!library.has_code || x.columns() == 0) return false;
     if (scales.any() && !std::is_same_v<Operand, fp8_e4m3>) return false;

@@ -1,0 +1,63 @@
+// Which convolutions the library computes, and how it is asked.
+#pragma once
+
+#include <type_traits>
+
+#include <precast/cuda/conv/conv_library.hpp>
+#include <precast/cuda/conv/library_conv.hpp>
+#include <precast/cuda/matmul/library_operands.hpp>
+#include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/problem/conv_sizes.hpp>
+#include <precast/problem/epilogue.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda {
+
+/// Whether the library convolves these dtypes as the op table says: all values are of one, sums f32, and
+/// results do not clamp.
+template <class Types>
+inline constexpr bool conv_library_has_dtypes = [] {
+  using Operand = typename Types::operand;
+  return (std::is_same_v<Operand, f32> || std::is_same_v<Operand, bf16> || std::is_same_v<Operand, f16>)&&  //
+         std::is_same_v<typename Types::storage, Operand> &&
+         std::is_same_v<typename Types::result, Operand> && std::is_same_v<typename Types::accumulate, f32> &&
+         !Types::saturate;
+}();
+
+/// Whether opposite sides have the same padding, which is all that the library knows.
+constexpr bool padded_alike(const ConvSizes& s) {
+  return s.out_height == (s.height + 2 * s.pad_top - s.kernel_height) / s.stride + 1 &&
+         s.out_width == (s.width + 2 * s.pad_left - s.kernel_width) / s.stride + 1;
+}
+
+/// Starts the convolution and returns true, or returns false where it is ours.
+template <class Types, class X>
+bool convolve_by_library(const View<const X>& x, const View<const typename Types::storage>& weight,
+                         const ConvSizes& sizes, const Epilogue& epilogue,
+                         const View<typename Types::result>& out, Stream stream) {
+  if constexpr (conv_library_has_dtypes<Types> && std::is_same_v<X, typename Types::operand>) {
+    const auto& library = library_in_use<ConvLibrary>();
+    if (!library.has_code || epilogue.bias.empty() || epilogue.activate != Activate::none ||
+        !padded_alike(sizes) || !weight.contiguous() || !rows_begin_on_16_bytes(weight) ||
+        !rows_begin_on_16_bytes(x) || !rows_begin_on_16_bytes(out))
+      return false;
+    LibraryConv conv{.dtype = library_dtype<X>(),
+                     .sizes = sizes,
+                     .features = out.columns(),
+                     .x_stride = x.row_stride(),
+                     .out_stride = out.row_stride(),
+                     .x = x.data(),
+                     .weight = weight.data(),
+                     .out = out.data()};
+    if (!library.has_code(conv)) return false;
+    const View<const f32> wide_bias(epilogue.bias.data(), {static_cast<std::int64_t>(epilogue.bias.size())});
+    const LibraryOperands<X, f32> bias(wide_bias, stream);  // exact: it has the weight's dtype
+    conv.bias = bias.view().data();
+    library.convolve(conv, stream);
+    return true;
+  } else {
+    return false;
+  }
+}
+
+}  // namespace precast::cuda

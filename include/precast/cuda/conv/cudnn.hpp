@@ -1,0 +1,174 @@
+// cuDNN as the library of convolutions; nothing in the emulator, which has no library. It has not run on a
+// device yet.
+#pragma once
+
+#include <precast/cuda/runtime/stream.hpp>
+
+#if !PRECAST_CUDA_IS_EMULATED
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include <precast/cuda/conv/library_conv.hpp>
+#include <precast/cuda/runtime/check.hpp>
+#include <precast/cuda/runtime/cudnn_library.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+
+namespace precast::cuda {
+
+/// A convolution of one shape, described to cuDNN, which adds the bias before it rounds a result. One
+/// algorithm: the others do not take a bias without an activation.
+class CudnnPlan {
+ public:
+  CudnnPlan(cudnn::Handle handle, const LibraryConv& conv) {
+    const auto& library = CudnnLibrary::instance();
+    const auto& call = library.functions();
+    const ConvSizes& s = conv.sizes;
+    const std::string doing = "describe a convolution";
+    const cudnn::Dtype dtype = conv.dtype == LibraryDtype::f16    ? cudnn::data_half
+                               : conv.dtype == LibraryDtype::bf16 ? cudnn::data_bfloat16
+                                                                  : cudnn::data_float;
+    if (!fits(s.batch * s.height * s.width * conv.x_stride) || !fits(s.pixels() * conv.out_stride)) return;
+    const auto pixels = [&](const Descriptor& to, std::int64_t n, std::int64_t c, std::int64_t h,
+                            std::int64_t w, std::int64_t stride) {
+      library.check(call.set_tensor(to.get(), dtype, narrow(n), narrow(c), narrow(h), narrow(w),
+                                    narrow(h * w * stride), 1, narrow(w * stride), narrow(stride)),
+                    doing);
+    };
+    x_ = made(call.create_tensor, call.destroy_tensor);
+    pixels(x_, s.batch, s.channels, s.height, s.width, conv.x_stride);
+    out_ = made(call.create_tensor, call.destroy_tensor);
+    pixels(out_, s.batch, conv.features, s.out_height, s.out_width, conv.out_stride);
+    bias_ = made(call.create_tensor, call.destroy_tensor);
+    pixels(bias_, 1, conv.features, 1, 1, conv.features);
+    weight_ = made(call.create_filter, call.destroy_filter);
+    library.check(call.set_filter(weight_.get(), dtype, cudnn::format_nhwc, narrow(conv.features),
+                                  narrow(s.channels), narrow(s.kernel_height), narrow(s.kernel_width)),
+                  doing);
+    convolution_ = made(call.create_convolution, call.destroy_convolution);
+    const int stride = narrow(s.stride);
+    library.check(call.set_convolution(convolution_.get(), narrow(s.pad_top), narrow(s.pad_left), stride,
+                                       stride, 1, 1, cudnn::cross_correlation, cudnn::data_float),
+                  doing);
+    // f32 is multiplied as f32, never as tf32.
+    const cudnn::Math math = conv.dtype == LibraryDtype::f32 ? cudnn::fma_math : cudnn::tensor_op_math;
+    library.check(call.set_math(convolution_.get(), math), doing);
+    activation_ = made(call.create_activation, call.destroy_activation);
+    library.check(
+        call.set_activation(activation_.get(), cudnn::activation_identity, cudnn::propagate_nan, 0.0), doing);
+    const cudnn::Status status =
+        call.workspace_bytes(handle, x_.get(), weight_.get(), convolution_.get(), out_.get(),
+                             cudnn::implicit_precomputed_gemm, &workspace_bytes_);
+    if (status >= cudnn::first_not_supported && status <= cudnn::last_not_supported) return;
+    library.check(status, doing);
+    exists_ = true;
+  }
+
+  /// Whether cuDNN has code for the convolution.
+  bool exists() const { return exists_; }
+
+  /// Starts the convolution on the stream that the handle has.
+  void start(cudnn::Handle handle, const LibraryConv& conv, Stream stream) const {
+    const StreamScope scope(stream);
+    const BufferIn<DeviceMemory> workspace(workspace_bytes_);
+    const f32 one = 1, zero = 0;
+    const auto& library = CudnnLibrary::instance();
+    library.check(library.functions().convolve(
+                      handle, &one, x_.get(), conv.x, weight_.get(), conv.weight, convolution_.get(),
+                      cudnn::implicit_precomputed_gemm, workspace.data(), workspace_bytes_, &zero, out_.get(),
+                      conv.out, bias_.get(), conv.bias, activation_.get(), out_.get(), conv.out),
+                  "convolve");
+  }
+
+ private:
+  using Descriptor = std::unique_ptr<void, cudnn::Status (*)(cudnn::Descriptor)>;
+
+  static bool fits(std::int64_t size) { return size <= std::numeric_limits<int>::max(); }
+  static int narrow(std::int64_t size) { return static_cast<int>(size); }
+  static Descriptor made(cudnn::Status (*create)(cudnn::Descriptor*),
+                         cudnn::Status (*destroy)(cudnn::Descriptor)) {
+    cudnn::Descriptor descriptor = nullptr;
+    CudnnLibrary::instance().check(create(&descriptor), "make a descriptor");
+    return {descriptor, destroy};
+  }
+  static Descriptor none() { return {nullptr, nullptr}; }
+
+  Descriptor x_ = none(), weight_ = none(), convolution_ = none(), bias_ = none(), activation_ = none(),
+             out_ = none();
+  std::size_t workspace_bytes_ = 0;
+  bool exists_ = false;
+};
+
+/// What a plan depends on: all but the pointers.
+inline auto shape_of(const LibraryConv& conv) {
+  const ConvSizes& s = conv.sizes;
+  return std::tuple(conv.dtype, s.batch, s.height, s.width, s.channels, s.kernel_height, s.kernel_width,
+                    s.stride, s.pad_top, s.pad_left, s.out_height, s.out_width, conv.features, conv.x_stride,
+                    conv.out_stride);
+}
+
+/// The convolutions of one process: a handle for each device, and a plan for each shape. Any thread may call
+/// it.
+class Cudnn {
+ public:
+  /// Whether cuDNN has code for a convolution on the current device. Throws Error where a call fails.
+  bool has_code(const LibraryConv& conv) {
+    const std::lock_guard lock(mutex_);
+    return plan_for(conv, current_device()).exists();
+  }
+
+  /// Starts a convolution that it has code for.
+  void convolve(const LibraryConv& conv, Stream stream) {
+    const std::lock_guard lock(mutex_);
+    OfDevice& device = current_device();
+    const auto& library = CudnnLibrary::instance();
+    library.check(library.functions().set_stream(device.handle, stream), "use a stream");
+    plan_for(conv, device).start(device.handle, conv, stream);
+  }
+
+  static Cudnn& instance() {
+    static auto* const library = new Cudnn;  // not destroyed: at exit the driver may be gone before us
+    return *library;
+  }
+
+ private:
+  struct OfDevice {
+    cudnn::Handle handle = nullptr;
+    std::map<decltype(shape_of(LibraryConv{})), CudnnPlan> plans;
+  };
+
+  OfDevice& current_device() {
+    int number = 0;
+    check(cudaGetDevice(&number), "find the current device");
+    OfDevice& device = devices_[number];
+    if (!device.handle) {
+      const auto& library = CudnnLibrary::instance();
+      library.check(library.functions().create(&device.handle), "start on device " + std::to_string(number));
+    }
+    return device;
+  }
+  static const CudnnPlan& plan_for(const LibraryConv& conv, OfDevice& device) {
+    return device.plans.try_emplace(shape_of(conv), device.handle, conv).first->second;
+  }
+
+  std::mutex mutex_;
+  std::map<int, OfDevice> devices_;
+};
+
+/// cuDNN, or nothing where it was not found (CudnnLibrary::described says why).
+inline ConvLibrary cudnn_convolutions() {
+  if (!CudnnLibrary::instance().found()) return {};
+  return {
+      .has_code = [](const LibraryConv& conv) { return Cudnn::instance().has_code(conv); },
+      .convolve = [](const LibraryConv& conv, Stream stream) { Cudnn::instance().convolve(conv, stream); }};
+}
+
+}  // namespace precast::cuda
+
+#endif

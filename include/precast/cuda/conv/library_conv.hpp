@@ -1,0 +1,36 @@
+// LibraryConv: a convolution as a library is asked for it, and the library that is asked. On the device that
+// is cuDNN; in the emulator tests put a convolution of the host in its place.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include <precast/cuda/matmul/library_product.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/problem/conv_sizes.hpp>
+
+namespace precast::cuda {
+
+/// out [pixels, features] = patches of x times weight [features, kernel_height, kernel_width, channels]^T +
+/// bias, sums in f32, results rounded once. All is of one dtype and in the memory of the device; pixels of x
+/// and out may lie apart.
+struct LibraryConv {
+  LibraryDtype dtype{};
+  ConvSizes sizes{};  ///< padded alike on opposite sides
+  std::int64_t features = 0;
+  std::int64_t x_stride = 0, out_stride = 0;
+  const void* x = nullptr;
+  const void* weight = nullptr;
+  const void* bias = nullptr;
+  void* out = nullptr;
+};
+
+/// A library of convolutions: a value, cheap to copy. Without functions it has no code for anything.
+struct ConvLibrary {
+  /// Whether it has code for a convolution of these sizes, strides and dtype, whose pointers are not set yet.
+  std::function<bool(const LibraryConv&)> has_code;
+  /// Starts a convolution that it has code for on a stream.
+  std::function<void(const LibraryConv&, Stream)> convolve;
+};
+
+}  // namespace precast::cuda

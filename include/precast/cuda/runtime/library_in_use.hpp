@@ -1,0 +1,37 @@
+// Which library of a kind this process uses: the one that was found, or one that a test puts in its place.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+namespace precast::cuda {
+
+namespace detail {
+template <class Library>
+Library& library_of_process() {
+  static Library library = default_library(std::type_identity<Library>{});
+  return library;
+}
+}  // namespace detail
+
+/// The library of a kind, from `default_library(std::type_identity<Library>)` beside the kind.
+template <class Library>
+const Library& library_in_use() {
+  return detail::library_of_process<Library>();
+}
+
+/// Another library for as long as it lives. Not to be made while other threads use one.
+template <class Library>
+class LibraryScope {
+ public:
+  explicit LibraryScope(Library library)
+      : before_(std::exchange(detail::library_of_process<Library>(), std::move(library))) {}
+  ~LibraryScope() { detail::library_of_process<Library>() = std::move(before_); }
+  LibraryScope(const LibraryScope&) = delete;
+  LibraryScope& operator=(const LibraryScope&) = delete;
+
+ private:
+  Library before_;
+};
+
+}  // namespace precast::cuda

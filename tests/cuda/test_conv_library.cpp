@@ -1,0 +1,119 @@
+// Convolutions that a library computes: what it is asked, and what stays ours.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <cuda/conv_runs.hpp>
+#include <simt/device_memory.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+/// A library on the host, in cuDNN's place: f32 or bf16 as it lies, sums in float64. Must outlive its use.
+struct HostConvLibrary {
+  std::vector<cuda::LibraryConv> convolved;
+  bool has_code = true;
+
+  cuda::ConvLibrary library() {
+    return {.has_code = [this](const cuda::LibraryConv&) { return has_code; },
+            .convolve =
+                [this](const cuda::LibraryConv& conv, cuda::Stream) {
+                  convolved.push_back(conv);
+                  if (conv.dtype == cuda::LibraryDtype::f32) convolve<f32>(conv);
+                  if (conv.dtype == cuda::LibraryDtype::bf16) convolve<bf16>(conv);
+                }};
+  }
+
+ private:
+  template <class T>
+  static void convolve(const cuda::LibraryConv& conv) {
+    const simt::DeviceAccess access;
+    const ConvSizes& s = conv.sizes;
+    const auto at = [](const void* data, std::int64_t i) {
+      return to_double(static_cast<const T*>(data)[i]);
+    };
+    for (std::int64_t pixel = 0; pixel < s.pixels(); ++pixel)
+      for (std::int64_t f = 0; f < conv.features; ++f) {
+        const std::int64_t line = pixel / s.out_width, picture = line / s.out_height;
+        double sum = at(conv.bias, f);
+        for (std::int64_t i = 0; i < s.kernel_height; ++i)
+          for (std::int64_t j = 0; j < s.kernel_width; ++j) {
+            const std::int64_t y = line % s.out_height * s.stride + i - s.pad_top;
+            const std::int64_t x = pixel % s.out_width * s.stride + j - s.pad_left;
+            if (y < 0 || y >= s.height || x < 0 || x >= s.width) continue;
+            for (std::int64_t c = 0; c < s.channels; ++c)
+              sum += at(conv.x, ((picture * s.height + y) * s.width + x) * conv.x_stride + c) *
+                     at(conv.weight, ((f * s.kernel_height + i) * s.kernel_width + j) * s.channels + c);
+          }
+        static_cast<T*>(conv.out)[pixel * conv.out_stride + f] = from_double<T>(sum);
+      }
+  }
+};
+
+/// Convolves as the dispatch has it, where it may ask `library`. What is outside of the bounds of float64.
+template <class P>
+std::string wrong_with(const cuda::ConvLibrary& library, const ConvCase& c, bool biased = true,
+                       Activate activate = Activate::none) {
+  using T = typename P::storage;
+  using X = typename P::activation;
+  const cuda::LibraryScope scope(library);
+  const auto x = random_tensor<X>({c.batch, c.height, c.width, c.channels}, 1);
+  const auto weight = weight_of<T>(c, 2), bias = biased ? random_tensor<T>({c.features}, 3) : Tensor<T>();
+  const auto out = conv_of<P, X>(c, x, weight, bias, activate);
+  if (activate != Activate::none) return "";
+  return expected_conv<precisions<P, Conv>>(c, x, weight, bias).outside(out);
+}
+
+constexpr ConvCase square{.batch = 2,
+                          .height = 5,
+                          .width = 6,
+                          .channels = 8,
+                          .features = 8,
+                          .kernel_height = 3,
+                          .kernel_width = 3,
+                          .pad_top = 1,
+                          .pad_left = 1,
+                          .pad_bottom = 1,
+                          .pad_right = 1};
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a library convolves what it is told to", "", f32, bf16) {
+  ConvCase halved = square;  // every other pixel, and a wide kernel
+  halved.stride = 2;
+  halved.kernel_width = 5;
+  halved.pad_left = halved.pad_right = 2;
+  for (const ConvCase& c : {square, halved}) {
+    HostConvLibrary host;
+    CHECK(wrong_with<Policy<Storage<TestType>>>(host.library(), c) == "");
+    CHECK(host.convolved.size() == 1);
+  }
+}
+
+TEST_CASE("what a library cannot do as the op table says is ours") {
+  using P = Policy<Storage<bf16>>;
+  HostConvLibrary host;
+  const auto library = host.library();
+  ConvCase lower = square;  // padded below and to the right alone, as an encoder halves its pictures
+  lower.height = 6, lower.stride = 2, lower.pad_top = lower.pad_left = 0;
+  CHECK(wrong_with<P>(library, lower) == "");
+  CHECK(wrong_with<P>(library, square, false) == "");
+  CHECK(wrong_with<P>(library, square, true, Activate::silu) == "");
+  CHECK(wrong_with<Policy<Storage<bf16>, Overflow<Saturate>>>(library, square) == "");
+  CHECK(wrong_with<Policy<Storage<bf16>, Upcast<Conv>>>(library, square) == "");
+  CHECK(wrong_with<Policy<Storage<bf16>, Activation<f32>>>(library, square) == "");
+  CHECK(wrong_with<Policy<Storage<bf16>, Accumulate<bf16>>>(library, square) == "");
+  ConvCase narrow = square;  // rows that do not begin on 16 bytes
+  narrow.channels = 3;
+  CHECK(wrong_with<P>(library, narrow) == "");
+  CHECK(host.convolved.empty());
+  host.has_code = false;
+  CHECK(wrong_with<P>(library, square) == "");
+  CHECK(host.convolved.empty());
+  host.has_code = true;
+  CHECK(wrong_with<P>(library, square) == "");
+  CHECK(host.convolved.size() == 1);
+}
