@@ -96,7 +96,8 @@ class CudnnLibrary {
   /// Throws what a status stands for. `doing` completes "cuDNN could not ...".
   void check(cudnn::Status status, const std::string& doing) const {
     if (status != cudnn::success)
-      throw Error("cuDNN could not " + doing + " (" + functions_.error_string(status) + ")");
+      throw Error("cuDNN could not " + doing + " (" + functions_.error_string(status) +
+                  "): where no libcudnn.so.9 is found, Precast's own kernel convolves");
   }
 
  private:
