@@ -2,7 +2,7 @@
 //
 // Floor: the time of cudaMemcpyAsync for as many bytes, half read and half written. A gated sum reads two
 // arrays and writes one. Gates have one row and count for nothing; cosines and sines of 4608 positions, 4.7
-// MB in f32, are a tenth of what a rotation in bf16 moves and count.
+// MB in f32, are a twelfth of what a rotation in bf16 moves and count.
 #include <string>
 
 #include <common/policies.hpp>
