@@ -2,8 +2,8 @@
 //
 // Floor: the time of cudaMemcpyAsync for as many bytes, each value read once and written once. A group norm
 // of a picture that no cache holds has to read it twice, so that 2/3 is the most it reaches. The kernel that
-// normalises heads and turns them at once has no op of its own yet; beside it stand the two ops that it
-// replaces, whose floor is twice as high.
+// normalises heads and turns them at once is no op of the models (rms_norm.hpp says why); beside it stand the
+// two ops that are, whose floors add up to twice as much.
 #include <string>
 
 #include <common/policies.hpp>
