@@ -1,6 +1,5 @@
 // The device by CUDA.
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include <cuda/device.hpp>
@@ -45,10 +44,6 @@ class CudaDevice final : public Device {
     cuda::check(cudaDeviceGetAttribute(&cache_bytes_, cudaDevAttrL2CacheSize, device_.number),
                 "ask for its cache");
     cuda::check(cudaDeviceGetDefaultMemPool(&pool_, device_.number), "find its pool of memory");
-    // By default the pool gives everything back whenever the stream is waited for, which is after each
-    // measurement.
-    auto everything = std::numeric_limits<std::uint64_t>::max();
-    cuda::check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &everything), "keep memory");
     evicting_ = BufferIn<cuda::DeviceMemory>(
         std::max<std::size_t>(8 * static_cast<std::size_t>(cache_bytes_), std::size_t{512} << 20));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <thread>
@@ -32,15 +33,28 @@ inline constexpr int least_capability = 80;
 
 namespace detail {
 
-/// Bytes, 0 where the device does not answer. CUDA says it of a thread's current device only; a thread of its
-/// own leaves the caller's as it is, and no context on a device that nobody asked for.
+/// Bytes that a pool keeps and nobody uses.
+inline std::uint64_t kept_by_pool(int number) {
+  cudaMemPool_t pool{};
+  std::uint64_t reserved = 0, used = 0;
+  if (cudaDeviceGetDefaultMemPool(&pool, number) != cudaSuccess ||
+      cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess ||
+      cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess)
+    return 0;
+  return reserved - used;
+}
+
+/// Bytes that this process can have, 0 where the device does not answer. CUDA says it of a thread's current
+/// device only; a thread of its own leaves the caller's as it is, and no context on a device that nobody
+/// asked for.
 inline std::int64_t free_memory_of(int number) {
-  std::size_t free_bytes = 0, all_bytes = 0;
+  std::uint64_t bytes = 0;
   std::thread([&] {
-    if (cudaSetDevice(number) != cudaSuccess || cudaMemGetInfo(&free_bytes, &all_bytes) != cudaSuccess)
-      free_bytes = 0;
+    std::size_t free_bytes = 0, all_bytes = 0;
+    if (cudaSetDevice(number) == cudaSuccess && cudaMemGetInfo(&free_bytes, &all_bytes) == cudaSuccess)
+      bytes = free_bytes + kept_by_pool(number);
   }).join();
-  return static_cast<std::int64_t>(free_bytes);
+  return static_cast<std::int64_t>(bytes);
 }
 
 }  // namespace detail
@@ -73,9 +87,15 @@ inline FoundDevice find_device(int number = 0) {
   return {device, {}};
 }
 
-/// Makes a device the one that this thread works on. Throws Error.
+/// Makes a device the one that this thread works on, and has its pool keep memory that is given back for the
+/// next who asks: by default the system gets all of it whenever a stream is waited for. Throws Error.
 inline void use_device(const Device& device) {
   check(cudaSetDevice(device.number), "use device " + std::to_string(device.number));
+  cudaMemPool_t pool{};
+  check(cudaDeviceGetDefaultMemPool(&pool, device.number), "find its pool of memory");
+  auto everything = std::numeric_limits<std::uint64_t>::max();
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything),
+        "keep memory in its pool");
 }
 
 }  // namespace precast::cuda
