@@ -6,25 +6,13 @@
 #include <vector>
 
 #include <support/arrays.hpp>
+#include <support/policies.hpp>
 #include <support/products.hpp>
 
 #include <precast/cuda/conv/conv.hpp>
 #include <precast/cuda/matmul/matmul.hpp>
-#include <precast/policy/presets.hpp>
 
 namespace precast::testing {
-
-template <class Types, class X, class S>
-ExpectedSums<Types> expected_products(const X& x, const Tensor<S>& weight, const Tensor<S>& bias) {
-  const auto wide_x = operands<Types>(x), wide_weight = operands<Types>(weight), wide_bias = wide(bias);
-  const std::int64_t columns = weight.columns();
-  ExpectedSums<Types> sums;
-  for (std::int64_t r = 0; r < as_view(x).rows(); ++r)
-    for (std::int64_t f = 0; f < weight.rows(); ++f)
-      sums.add(wide_x.data() + r * columns, wide_weight.data() + f * columns, columns,
-               wide_bias.empty() ? 0 : wide_bias[static_cast<std::size_t>(f)]);
-  return sums;
-}
 
 /// Values as f32, as ops hand a bias on.
 template <class S>

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <simt/proof.hpp>
 
-#include "attention_cases.hpp"
+#include "attention_runs.hpp"
 
 using namespace precast;
 using namespace precast::testing;
@@ -27,15 +27,14 @@ class Checks {
       for (std::int64_t i = 0; i < in.k.elements(); ++i)
         in.k.data()[i] = from_double<A>(to_double(in.k.data()[i]) *
                                         (1 + static_cast<double>(i) / static_cast<double>(in.k.elements())));
-      AttentionReference<precisions<P, Attention>> reference(c, in.q, in.k, in.v, in.bias, P::flash);
+      AttentionReference<precisions<P, Attention>> reference(c, in, P::flash);
       checks_.push_back({c, std::move(in), std::move(reference)});
     }
   }
   bool pass() const {
     for (const Check& check : checks_)
-      if (!outside(attention_of<P>(check.of, check.in), check.reference.values, [&](std::size_t i) {
-             return check.reference.bounds[i];
-           }).empty())
+      if (!outside(attention_of<P>(check.of, check.in), check.reference.values, check.reference.bound())
+               .empty())
         return false;
     return true;
   }

@@ -7,9 +7,11 @@
 
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
+#include <support/policies.hpp>
 
 #include <precast/ops/attention.hpp>
 #include <precast/ops/embedding.hpp>
+#include <precast/ops/linear.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
@@ -51,7 +53,6 @@ void check_row(const watch::OpRecord& record) {
   CHECK(record.result == name_of<typename Types::result>());
 }
 
-using F16 = Policy<Storage<f16>>;
 using Bf16UpcastNorm = Policy<Storage<bf16>, Upcast<Norm, Pointwise>>;
 
 }  // namespace
@@ -149,4 +150,30 @@ TEST_CASE("an f16 norm that overflows is reported with its value in f32", "[watc
   CHECK(std::abs(recorder.found[0].value_in_f32) > 65504);
   CHECK(std::isfinite(recorder.found[0].value_in_f32));
   CHECK(recorder.ops[0].infinities > 0);
+}
+
+TEST_CASE("the watch hook learns what linear ran in, and what f32 would have made of it", "[watched_ops]") {
+  Recorder recorder;
+  using P = Policy<Storage<f16>, Compute<bf16>, Activation<f16>>;
+  Tensor<f16> x({12, 64});
+  for (f16& value : x.values()) value = from_double<f16>(1);
+  x.data()[5 * 64] = from_double<f16>(-65504);
+  x.data()[5 * 64 + 1] = from_double<f16>(-200);
+  const LinearWeight<P> weight(filled<f16>({3, 64}, 1));
+  linear<P>(x, weight);
+  const watch::Watching watching(recorder);
+  linear<P>(x, weight);
+  REQUIRE(recorder.ops.size() == 1);
+  const watch::OpRecord& record = recorder.ops[0];
+  REQUIRE(record.op == "Matmul");
+  REQUIRE(record.storage == "f16");
+  REQUIRE(record.operand == "bf16");
+  REQUIRE(record.accumulate == "f32");
+  REQUIRE(record.result == "f16");
+  REQUIRE(record.shape == Shape{12, 3});
+  REQUIRE(record.max_abs == 64);
+  REQUIRE(record.infinities == 3);
+  REQUIRE(recorder.found.size() == 1);
+  REQUIRE(recorder.found[0].index == 15);
+  REQUIRE(recorder.found[0].value_in_f32 == -65504.0 - 200 + 62);
 }

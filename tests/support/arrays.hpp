@@ -26,15 +26,38 @@ inline constexpr double smallest = dtype_traits<T>::format.min_subnormal();
 
 /// Normally distributed values, rounded to T.
 template <class T>
-Tensor<T> random_tensor(const Shape& shape, std::uint32_t seed, double scale = 1, double mean = 0) {
-  Tensor<T> tensor(shape);
+HostTensor<T> random_tensor(const Shape& shape, std::uint32_t seed, double scale = 1, double mean = 0) {
+  HostTensor<T> tensor(shape);
   std::mt19937 generator(seed);
   std::normal_distribution<double> normal(mean, scale);
   for (T& value : tensor.values()) value = from_double<T>(normal(generator));
   return tensor;
 }
 
-/// All values of a tensor or view as doubles, row by row.
+/// Integers of at most four: exact in every dtype, as are their products, and their sums in f32.
+template <class T>
+HostTensor<T> random_integers(const Shape& shape, std::uint32_t seed) {
+  HostTensor<T> tensor(shape);
+  std::mt19937 generator(seed);
+  for (T& value : tensor.values()) value = from_double<T>(static_cast<int>(generator() % 9) - 4);
+  return tensor;
+}
+
+/// One value throughout.
+template <class T>
+HostTensor<T> filled(const Shape& shape, double value) {
+  HostTensor<T> tensor(shape);
+  for (T& each : tensor.values()) each = from_double<T>(value);
+  return tensor;
+}
+
+/// A copy of the host's values in the memory that this translation unit's ops read.
+template <class T>
+Tensor<T> sent(const HostTensor<T>& values) {
+  return Tensor<T>(values.shape(), values.values());
+}
+
+/// All values of a tensor or of a view of the host's as doubles, row by row.
 template <ScalarArray A>
 std::vector<double> wide(const A& array) {
   const auto view = as_view(array);
@@ -43,9 +66,13 @@ std::vector<double> wide(const A& array) {
     for (const auto value : view.row(r)) values.push_back(to_double(value));
   return values;
 }
+template <class T, class Memory>
+  requires(!Memory::on_host)
+std::vector<double> wide(const Tensor<T, Memory>& tensor) { return wide(to_host(tensor)); }
 
 /// The result furthest outside of its bound, in words; empty where all lie within. `bound(i)` is the largest
-/// error that result i may have before it is stored; storing adds one rounding.
+/// error that result i may have before it is stored; storing adds one rounding. Where NaN or an infinity is
+/// expected, nothing else will do.
 template <ScalarArray A>
 std::string outside(const A& result, const std::vector<double>& expected,
                     const std::function<double(std::size_t)>& bound) {
@@ -55,9 +82,14 @@ std::string outside(const A& result, const std::vector<double>& expected,
   if (got.size() != expected.size()) text << got.size() << " values, not " << expected.size();
   double worst = 1;
   for (std::size_t i = 0; i < std::min(got.size(), expected.size()); ++i) {
-    const double inner = bound(i);
-    const double most = inner + (std::abs(expected[i]) + inner) * unit<T> + smallest<T>;
-    const double ratio = std::abs(got[i] - expected[i]) / most;
+    double ratio = 0;
+    if (std::isfinite(expected[i])) {
+      const double inner = bound(i);
+      const double most = inner + (std::abs(expected[i]) + inner) * unit<T> + smallest<T>;
+      ratio = std::abs(got[i] - expected[i]) / most;
+    } else if (got[i] != expected[i] && !(std::isnan(got[i]) && std::isnan(expected[i]))) {
+      ratio = HUGE_VAL;
+    }
     if (ratio <= worst) continue;
     worst = std::isnan(ratio) ? HUGE_VAL : ratio;
     text.str("");
@@ -67,11 +99,14 @@ std::string outside(const A& result, const std::vector<double>& expected,
   return text.str();
 }
 
-template <class T>
-bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
-  return a.shape() == b.shape() &&
-         (a.elements() == 0 ||
-          std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.elements())) == 0);
+template <class T, class Memory>
+bool same_bits(const Tensor<T, Memory>& a, const Tensor<T, Memory>& b) {
+  if constexpr (!Memory::on_host)
+    return same_bits(to_host(a), to_host(b));
+  else
+    return a.shape() == b.shape() &&
+           (a.elements() == 0 ||
+            std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.elements())) == 0);
 }
 
 /// Another number of threads, for as long as it lives.

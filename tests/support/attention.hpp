@@ -1,9 +1,10 @@
-// Attention in float64, for tests of both backends' kernels.
+// Attention's cases: their inputs, and their results in float64.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <support/arrays.hpp>
@@ -16,6 +17,25 @@ struct AttentionCase {
   bool causal = false, biased = false;
   f32 scale = 0;
   double size = 1;  ///< of queries and keys
+
+  constexpr std::int64_t multiplications() const { return 2 * batch * heads * queries * keys * width; }
+};
+
+/// What an attention is computed from.
+template <class T>
+struct AttentionInputs {
+  HostTensor<T> q, k, v;
+  HostTensor<f32> bias;
+
+  explicit AttentionInputs(const AttentionCase& c)
+      : q(random_tensor<T>(Shape{c.batch, c.queries, c.heads * c.width}, 1, c.size)),
+        k(random_tensor<T>(Shape{c.batch, c.keys, c.heads * c.width}, 2, c.size)),
+        v(random_tensor<T>(Shape{c.batch, c.keys, c.heads * c.width}, 3, 1, 0.5)),
+        bias(c.biased ? random_tensor<f32>(Shape{c.heads, c.queries, c.keys}, 4, 2)
+                      : HostTensor<f32>(Shape{0})) {
+    for (std::int64_t i = 0; i < bias.elements(); i += 3)
+      bias.data()[i] = -std::numeric_limits<f32>::infinity();
+  }
 };
 
 /// Growth of the error of a sum of n terms with the probabilistic bound of Higham and Mary (2019), lambda
@@ -27,17 +47,20 @@ template <class Types>
 struct AttentionReference {
   std::vector<double> values, bounds;
 
+  auto bound() const {
+    return [this](std::size_t i) { return bounds[i]; };
+  }
+
   template <class T>
-  AttentionReference(const AttentionCase& c, const Tensor<T>& q, const Tensor<T>& k, const Tensor<T>& v,
-                     const Tensor<f32>& bias, bool flash) {
+  AttentionReference(const AttentionCase& c, const AttentionInputs<T>& in, bool flash) {
     using Operand = typename Types::operand;
     using Inside = typename Types::inside;
-    const auto rounded = [](const Tensor<T>& x) {
+    const auto rounded = [](const HostTensor<T>& x) {
       std::vector<double> result = wide(x);
       for (double& value : result) value = to_double(from_double<Operand>(value));
       return result;
     };
-    const auto wq = rounded(q), wk = rounded(k), wv = rounded(v);
+    const auto wq = rounded(in.q), wk = rounded(in.k), wv = rounded(in.v);
     const std::int64_t stride = c.heads * c.width;
     const double scale = c.scale != 0 ? c.scale : 1 / std::sqrt(static_cast<double>(c.width));
     const double u_sum = unit<typename Types::accumulate>, u_inside = unit<Inside>,
@@ -61,7 +84,7 @@ struct AttentionReference {
               length += std::abs(product);
             }
             double& score = scores[static_cast<std::size_t>(j)];
-            score = dot * scale + (c.biased ? bias.data()[(h * c.queries + i) * c.keys + j] : 0.0);
+            score = dot * scale + (c.biased ? in.bias.data()[(h * c.queries + i) * c.keys + j] : 0.0);
             most = std::max(most, score);
             if (std::isinf(score)) continue;
             off = std::max(

@@ -62,21 +62,21 @@ class Golden {
   bool has(std::string_view name) const { return file_.lookup(name) != nullptr; }
 
   /// A tensor of f32, bf16 or f16 as f32 values; its shape without a leading batch of one.
-  Tensor<f32> tensor(std::string_view name) const {
+  HostTensor<f32> tensor(std::string_view name) const {
     const io::TensorEntry& entry = file_.at(name);
     std::span<const std::int64_t> sizes = entry.shape.sizes();
     if (sizes.size() > 2 && sizes[0] == 1) sizes = sizes.subspan(1);
-    Tensor<f32> result{Shape(sizes)};
+    HostTensor<f32> result{Shape(sizes)};
     const bool known = widen<f32>(entry, result) || widen<bf16>(entry, result) || widen<f16>(entry, result);
     if (!known) throw InputError("golden tensor " + entry.name + " is not of f32, bf16 or f16");
     return result;
   }
 
   /// A picture [1, channels, h, w] of the golden file as [h, w, channels].
-  Tensor<f32> channels_last(std::string_view name) const {
-    const Tensor<f32> first = tensor(name);
+  HostTensor<f32> channels_last(std::string_view name) const {
+    const HostTensor<f32> first = tensor(name);
     const std::int64_t channels = first.shape()[0], pixels = first.elements() / channels;
-    Tensor<f32> last(Shape{first.shape()[1], first.shape()[2], channels});
+    HostTensor<f32> last(Shape{first.shape()[1], first.shape()[2], channels});
     for (std::int64_t c = 0; c < channels; ++c)
       for (std::int64_t i = 0; i < pixels; ++i) last.data()[i * channels + c] = first.data()[c * pixels + i];
     return last;
@@ -101,7 +101,7 @@ class Golden {
     return values;
   }
   template <ScalarDtype T>
-  static bool widen(const io::TensorEntry& entry, Tensor<f32>& out) {
+  static bool widen(const io::TensorEntry& entry, HostTensor<f32>& out) {
     if (entry.dtype.info.name != dtype_traits<T>::name) return false;
     const std::vector<T> values = copied<T>(entry);
     std::ranges::transform(values, out.data(), [](T value) { return convert<f32>(value); });

@@ -41,14 +41,57 @@ struct ExpectedNorm {
   auto bound() const {
     return [this](std::size_t i) { return bounds[i]; };
   }
+  /// silu of the same: its slope is at most 1.1, and it is within 3 ulp itself.
+  ExpectedNorm silu() const {
+    ExpectedNorm result = *this;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      result.bounds[i] = 1.1 * bounds[i] + 8 * unit<f32> * std::abs(values[i]);
+      result.values[i] = values[i] / (1 + std::exp(-values[i]));
+    }
+    return result;
+  }
 };
+
+/// Layer norm of rows of so many columns. `scale` and `shift` hold a row for each `rows_each` rows, or one
+/// for all where that is 0; empty, they are 1 and 0.
+inline ExpectedNorm expected_layer_norm(const std::vector<double>& x, std::int64_t columns,
+                                        std::int64_t rows_each, const std::vector<double>& scale,
+                                        const std::vector<double>& shift, double eps) {
+  ExpectedNorm expected;
+  const std::int64_t rows = columns ? static_cast<std::int64_t>(x.size()) / columns : 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto row = row_of(x, r, columns);
+    const NormReference reference(row);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const auto at = static_cast<std::size_t>((rows_each ? r / rows_each : 0) * columns + c);
+      expected.add((row[static_cast<std::size_t>(c)] - reference.mean) / std::sqrt(reference.variance + eps),
+                   scale.empty() ? 1 : scale[at], shift.empty() ? 0 : shift[at]);
+    }
+  }
+  return expected;
+}
+
+/// RMS norm of rows as wide as `scale`.
+inline ExpectedNorm expected_rms_norm(const std::vector<double>& x, const std::vector<double>& scale,
+                                      double eps) {
+  ExpectedNorm expected;
+  const auto width = static_cast<std::int64_t>(scale.size());
+  const std::int64_t rows = width ? static_cast<std::int64_t>(x.size()) / width : 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto row = row_of(x, r, width);
+    const NormReference reference(row);
+    for (std::size_t c = 0; c < row.size(); ++c)
+      expected.add(row[c] / std::sqrt(reference.mean_square + eps), scale[c], 0);
+  }
+  return expected;
+}
 
 /// Group norm of [batch, pixels, channels] with an affine end.
 inline ExpectedNorm expected_group_norm(const std::vector<double>& x, std::int64_t batch,
                                         std::int64_t channels, std::int64_t groups,
                                         const std::vector<double>& weight, const std::vector<double>& bias,
                                         double eps) {
-  const std::int64_t pixels = static_cast<std::int64_t>(x.size()) / (batch * channels);
+  const std::int64_t pixels = x.empty() ? 0 : static_cast<std::int64_t>(x.size()) / (batch * channels);
   const std::int64_t in_group = channels / groups;
   ExpectedNorm expected;
   expected.values.resize(x.size());

@@ -1,41 +1,18 @@
-// Products in float64, for tests of matmul and convolution, and the policies that they are tested under.
+// Products in float64, for tests of matmul and convolution.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <random>
 #include <string>
-#include <tuple>
 #include <vector>
 
+#include <support/activations.hpp>
 #include <support/arrays.hpp>
 
 #include <precast/policy/op_table.hpp>
-#include <precast/problem/activate.hpp>
+#include <precast/problem/conv_sizes.hpp>
 
 namespace precast::testing {
-
-/// Storages, operands and results in every combination of kind: the same, narrower, wider, and widened to
-/// f32.
-using ProductPolicies =
-    std::tuple<Policy<Storage<f32>>, Policy<Storage<bf16>>, Policy<Storage<f16>>, Policy<Storage<fp8_e4m3>>,
-               Policy<Storage<fp8_e5m2>>, Policy<Storage<f32>, Compute<tf32>>,
-               Policy<Storage<f32>, Compute<bf16>>, Policy<Storage<f16>, Compute<bf16>>,
-               Policy<Storage<fp8_e4m3>, Compute<f16>>, Policy<Storage<bf16>, Compute<f16>, Activation<f32>>,
-               Policy<Storage<f32>, Compute<fp8_e4m3>, Activation<f32>>,
-               Policy<Storage<bf16>, Upcast<Matmul, Conv>>, Policy<Storage<f16>, Upcast<Matmul, Conv>>,
-               Policy<Storage<f16>, Accumulate<f16>>,
-               Policy<Storage<bf16>, Accumulate<bf16>, Activation<f32>>>;
-
-/// Integers of at most four: exact in every dtype, as are their products, and their sums in f32.
-template <class T>
-Tensor<T> random_integers(const Shape& shape, std::uint32_t seed) {
-  Tensor<T> tensor(shape);
-  std::mt19937 generator(seed);
-  for (T& value : tensor.values()) value = from_double<T>(static_cast<int>(generator() % 9) - 4);
-  return tensor;
-}
 
 /// The values as operands of a policy's products.
 template <class Types, ScalarArray A>
@@ -43,24 +20,6 @@ std::vector<double> operands(const A& array) {
   std::vector<double> values = wide(array);
   for (double& value : values) value = to_double(from_double<typename Types::operand>(value));
   return values;
-}
-
-inline double activated(Activate activate, double x) {
-  switch (activate) {
-    case Activate::none:
-      return x;
-    case Activate::gelu_tanh:
-      return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
-    case Activate::gelu_erf:
-      return x / 2 * std::erfc(-x / std::sqrt(2.0));
-    case Activate::quick_gelu:
-      return x / (1 + std::exp(-1.702 * x));
-    case Activate::silu:
-      return x / (1 + std::exp(-x));
-    case Activate::relu:
-      return x < 0 ? 0 : x;
-  }
-  return x;
 }
 
 /// Sums of products as the kernels should give them, and how far off their f32 (or narrower) sums may be.
@@ -118,5 +77,72 @@ class ExpectedSums {
  private:
   std::vector<double> values_, bounds_;
 };
+
+/// x weight^T + bias. The bias may be empty.
+template <class Types, ScalarArray X, ScalarArray W, ScalarArray B>
+ExpectedSums<Types> expected_products(const X& x, const W& weight, const B& bias) {
+  const auto wide_x = operands<Types>(x), wide_weight = operands<Types>(weight), wide_bias = wide(bias);
+  const std::int64_t columns = as_view(weight).columns();
+  ExpectedSums<Types> sums;
+  for (std::int64_t r = 0; r < as_view(x).rows(); ++r)
+    for (std::int64_t f = 0; f < as_view(weight).rows(); ++f)
+      sums.add(wide_x.data() + r * columns, wide_weight.data() + f * columns, columns,
+               wide_bias.empty() ? 0 : wide_bias[static_cast<std::size_t>(f)]);
+  return sums;
+}
+
+/// The sizes of a convolution.
+struct ConvCase {
+  std::int64_t batch, height, width, channels, features, kernel_height, kernel_width;
+  std::int64_t stride = 1, pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+
+  ConvSizes sizes() const {
+    return {.batch = batch,
+            .height = height,
+            .width = width,
+            .channels = channels,
+            .kernel_height = kernel_height,
+            .kernel_width = kernel_width,
+            .stride = stride,
+            .pad_top = pad_top,
+            .pad_left = pad_left,
+            .out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1,
+            .out_width = (width + pad_left + pad_right - kernel_width) / stride + 1};
+  }
+  std::int64_t multiplications() const { return sizes().pixels() * sizes().patch() * features; }
+
+  Shape picture() const { return {batch, height, width, channels}; }
+  Shape weight() const { return {features, channels, kernel_height, kernel_width}; }
+};
+
+/// The sums of a convolution, with the weight as files have it: [features, channels, kernel_height,
+/// kernel_width].
+template <class Types, ScalarArray X, ScalarArray W, ScalarArray B>
+ExpectedSums<Types> expected_conv(const ConvCase& c, const X& x, const W& weight, const B& bias) {
+  const auto wide_x = operands<Types>(x), wide_weight = operands<Types>(weight), wide_bias = wide(bias);
+  const ConvSizes sizes = c.sizes();
+  const std::int64_t taps = c.kernel_height * c.kernel_width;
+  ExpectedSums<Types> sums;
+  for (std::int64_t pixel = 0; pixel < sizes.pixels(); ++pixel)
+    for (std::int64_t f = 0; f < c.features; ++f) {
+      double sum = 0, magnitude = 0;
+      for (std::int64_t tap = 0; tap < taps; ++tap) {
+        const std::int64_t row = pixel / sizes.out_width;
+        const std::int64_t y = row % sizes.out_height * c.stride + tap / c.kernel_width - c.pad_top;
+        const std::int64_t z = pixel % sizes.out_width * c.stride + tap % c.kernel_width - c.pad_left;
+        if (y < 0 || y >= c.height || z < 0 || z >= c.width) continue;
+        const double* const from =
+            wide_x.data() + ((row / sizes.out_height * c.height + y) * c.width + z) * c.channels;
+        const double* const with = wide_weight.data() + f * c.channels * taps + tap;
+        for (std::int64_t k = 0; k < c.channels; ++k) {
+          sum += from[k] * with[k * taps];
+          magnitude += std::abs(from[k] * with[k * taps]);
+        }
+      }
+      sums.add(sum, magnitude, taps * c.channels,
+               wide_bias.empty() ? 0 : wide_bias[static_cast<std::size_t>(f)]);
+    }
+  return sums;
+}
 
 }  // namespace precast::testing

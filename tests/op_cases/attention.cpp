@@ -1,0 +1,162 @@
+// Attention on this translation unit's backend against float64: plain and flash, every dtype of operands,
+// edges, masks, and scores that overflow.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <catch2/catch.hpp>
+#include <op_cases/attention_cases.hpp>
+#include <op_cases/policy_lists.hpp>
+#include <op_cases/run.hpp>
+#include <support/attention.hpp>
+
+#include <precast/ops/attention.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+constexpr f32 inf = std::numeric_limits<f32>::infinity();
+
+template <class P, class T>
+auto attention_of(const AttentionCase& c, const AttentionInputs<T>& in) {
+  const Tensor<f32> bias = sent(in.bias);
+  AttentionOptions options;
+  options.heads = c.heads;
+  options.scale = c.scale;
+  options.causal = c.causal;
+  if (c.biased) options.bias = bias;
+  return attention<P>(sent(in.q), sent(in.k), sent(in.v), options);
+}
+
+/// Whether rows whose keys a bias hides altogether are zeros, and no others.
+template <class P>
+bool hidden_rows_are_zeros() {
+  const AttentionCase c{1, 1, 3, 140, 8, false, true};
+  AttentionInputs<typename P::activation> in(c);
+  for (std::int64_t i = 0; i < in.bias.elements(); ++i) in.bias.data()[i] = i / 140 == 1 ? -inf : 0.0f;
+  const auto result = wide(attention_of<P>(c, in));
+  for (std::size_t i = 0; i < result.size(); ++i)
+    if ((result[i] == 0) != (i / 8 == 1)) return false;
+  return true;
+}
+
+/// Queries and keys whose scores are all about 100 * 100 * 64 / 8 = 80,000: one number for a whole row, which
+/// a softmax does not feel.
+constexpr AttentionCase with_large_scores{1, 1, 20, 30, 64};
+AttentionInputs<f16> large_scores() {
+  AttentionInputs<f16> in(with_large_scores);
+  in.q = random_tensor<f16>(in.q.shape(), 1, 0.05, 100);
+  in.k = random_tensor<f16>(in.k.shape(), 2, 0.05, 100);
+  return in;
+}
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("attention follows its definition", "[attention]", AttentionPolicies) {
+  for (const AttentionCase& c : affordable(attention_cases)) {
+    CAPTURE(c.batch, c.heads, c.queries, c.keys, c.width, c.causal, c.biased, c.scale, c.size);
+    const AttentionInputs<typename TestType::activation> in(c);
+    const AttentionReference<precisions<TestType, Attention>> reference(c, in, TestType::flash);
+    CHECK(outside(attention_of<TestType>(c, in), reference.values, reference.bound()) == "");
+    CHECK(repeats([&] { return attention_of<TestType>(c, in); }));
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("rows that a bias hides altogether are zeros", "[attention]", AttentionEdgePolicies) {
+  CHECK(hidden_rows_are_zeros<TestType>());
+}
+TEST_CASE("what a bias hides stays hidden where scores saturate", "[attention]") {
+  CHECK(hidden_rows_are_zeros<F16Saturate>());
+}
+
+TEMPLATE_LIST_TEST_CASE("a NaN or an infinity among attention's inputs reaches its rows", "[attention]",
+                        AttentionEdgePolicies) {
+  using A = typename TestType::activation;
+  const AttentionCase c{1, 1, 5, 150, 8};
+  AttentionInputs<A> in(c);
+  in.q.data()[2 * 8 + 3] = from_double<A>(std::nan(""));
+  const auto by_query = wide(attention_of<TestType>(c, in));
+  for (std::size_t i = 0; i < by_query.size(); ++i) CHECK(std::isnan(by_query[i]) == (i / 8 == 2));
+  in.q.data()[2 * 8 + 3] = from_double<A>(0);
+  in.k.data()[140 * 8] = from_double<A>(std::nan(""));
+  for (const double value : wide(attention_of<TestType>(c, in))) CHECK(std::isnan(value));
+  in.k.data()[140 * 8] = from_double<A>(0);
+  in.v.data()[3 * 8 + 1] = from_double<A>(HUGE_VAL);
+  const auto by_value = wide(attention_of<TestType>(c, in));
+  for (std::size_t i = 0; i < by_value.size(); ++i) CHECK(std::isfinite(by_value[i]) == (i % 8 != 1));
+  // Scores of -inf throughout that nobody asked for are NaN.
+  in.q = filled<A>(in.q.shape(), 1);
+  in.k = filled<A>(in.k.shape(), -HUGE_VAL);
+  for (const double value : wide(attention_of<TestType>(c, in))) CHECK(std::isnan(value));
+}
+
+TEMPLATE_LIST_TEST_CASE("attention's slices of columns have the bits of whole tensors, and neighbours stay",
+                        "[attention]", AttentionEdgePolicies) {
+  using A = typename TestType::activation;
+  const AttentionCase c{1, 2, 70, 70, 16};
+  const auto x = random_tensor<A>(Shape{1, 70, 3 * 32 + 16}, 1);
+  const Tensor<A> there = sent(x);
+  for (const std::int64_t first : {10, 8}) {  // where no vector begins, and where one does
+    AttentionInputs<A> in(c);
+    HostTensor<A>* const wholes[3] = {&in.q, &in.k, &in.v};
+    for (std::int64_t part = 0; part < 3; ++part)
+      for (std::int64_t row = 0; row < 70; ++row)
+        std::copy_n(x.data() + row * x.columns() + first + part * 32, 32, wholes[part]->data() + row * 32);
+    const auto part = [&](std::int64_t i) { return there.view().columns_between(first + i * 32, 32); };
+    Tensor<A> target = sent(filled<A>(Shape{1, 70, 32 + 2 * 16}, 5));
+    AttentionOptions options;
+    options.heads = 2;
+    attention_into<TestType>(part(0), part(1), part(2), options, target.view().columns_between(first, 32));
+    const auto whole = wide(attention_of<TestType>(c, in)), got = wide(target);
+    std::int64_t wrong = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const auto row = static_cast<std::int64_t>(i) / 64, column = static_cast<std::int64_t>(i) % 64 - first;
+      const bool inside = column >= 0 && column < 32;
+      wrong += got[i] != (inside ? whole[static_cast<std::size_t>(row * 32 + column)] : 5);
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("f16 scores overflow in plain attention, and neither with Upcast<Attention> nor with Flash",
+          "[attention]") {
+  const AttentionCase c = with_large_scores;
+  AttentionInputs<f16> in = large_scores();
+  for (const double value : wide(attention_of<F16>(c, in))) CHECK(std::isnan(value));
+  const AttentionReference<precisions<F16UpcastAttention, Attention>> reference(c, in, false);
+  CHECK(outside(attention_of<F16UpcastAttention>(c, in), reference.values, reference.bound()) == "");
+  for (const double value : wide(attention_of<F16Flash>(c, in))) CHECK(std::isfinite(value));
+  // Saturated scores are numbers again, if not the right ones.
+  for (const double value : wide(attention_of<F16Saturate>(c, in))) CHECK(std::isfinite(value));
+  // One score that overflows makes its own row NaN, and no other.
+  in.q = random_tensor<f16>(in.q.shape(), 4);
+  for (std::int64_t d = 0; d < 64; ++d) in.q.data()[7 * 64 + d] = from_double<f16>(200);
+  const auto rows = wide(attention_of<F16>(c, in));
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(std::isnan(rows[i]) == (i / 64 == 7));
+}
+
+TEMPLATE_LIST_TEST_CASE(
+    "attention's results above the range become inf, or the largest number where the policy saturates",
+    "[attention]", AttentionRangePolicies) {
+  const AttentionInputs<f16> in = large_scores();
+  // 1e5 is an operand only where those are f32.
+  const Tensor<f32> large = sent(filled<f32>(in.v.shape(), 1e5));
+  for (const double value : wide(attention<TestType>(sent(in.q), sent(in.k), large, AttentionOptions{})))
+    CHECK(value == (TestType::saturate ? 65504 : HUGE_VAL));
+}
+
+TEMPLATE_LIST_TEST_CASE("attention takes queries, keys and values of three dtypes", "[attention]",
+                        AttentionOfMixedDtypesPolicies) {
+  const AttentionCase c{1, 1, 30, 70, 40};
+  const AttentionInputs<bf16> in(c);
+  const auto widened = [](const HostTensor<bf16>& x) {
+    HostTensor<f32> wider(x.shape());
+    for (std::int64_t i = 0; i < x.elements(); ++i) wider.data()[i] = convert<f32>(x.data()[i]);
+    return sent(wider);
+  };
+  const auto mixed = attention<TestType>(widened(in.q), sent(in.k), widened(in.v), AttentionOptions{});
+  CHECK(same_bits(mixed, attention_of<TestType>(c, in)));
+}

@@ -1,0 +1,121 @@
+// conv2d on this translation unit's backend against float64: every kind of policy, kernels, strides and
+// paddings, pixels that lie apart, overflow.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <catch2/catch.hpp>
+#include <op_cases/conv_cases.hpp>
+#include <op_cases/policy_lists.hpp>
+#include <op_cases/run.hpp>
+#include <support/products.hpp>
+
+#include <precast/ops/conv.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+ConvShape shape_of(const ConvCase& c) { return {c.stride, c.pad_top, c.pad_left, c.pad_bottom, c.pad_right}; }
+
+template <class P, ScalarArray X>
+auto conv_of(const ConvCase& c, const X& x, const HostTensor<typename P::storage>& weight,
+             const HostTensor<typename P::storage>& bias = {}, Activate activate = Activate::none) {
+  return conv2d<P>(x, ConvWeight<P>(weight, bias.values()), shape_of(c), activate);
+}
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("conv2d is within its bound of float64", "[conv]", ProductPolicies) {
+  using Types = precisions<TestType, Conv>;
+  using S = typename Types::storage;
+  std::uint32_t seed = 1;
+  for (const ConvCase& c : affordable(conv_cases)) {
+    CAPTURE(c.batch, c.height, c.width, c.channels, c.features, c.kernel_height, c.kernel_width, c.stride);
+    const auto x = random_tensor<typename Types::result>(c.picture(), ++seed);
+    const auto weight = random_tensor<S>(c.weight(), ++seed, 0.3),
+               bias = random_tensor<S>({c.features}, ++seed);
+    const auto run = [&] { return conv_of<TestType>(c, sent(x), weight, bias); };
+    CHECK(expected_conv<Types>(c, x, weight, bias).outside(run()) == "");
+    CHECK(repeats(run));
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("conv2d rounds a sum that is exact in f32 exactly once", "[conv]", ProductPolicies) {
+  using Types = precisions<TestType, Conv>;
+  using S = typename Types::storage;
+  using T = typename Types::result;
+  if (!std::is_same_v<typename Types::accumulate, f32>) return;
+  constexpr ConvCase cases[] = {{1, 7, 9, 40, 70, 3, 3, 1, 1, 1, 1, 1},
+                                {2, 9, 9, 50, 9, 1, 1},
+                                {1, 8, 10, 17, 9, 3, 3, 2, 0, 0, 1, 1},
+                                {1, 40, 41, 40, 20, 3, 3, 1, 1, 1, 1, 1}};
+  for (const ConvCase& c : affordable(cases)) {
+    CAPTURE(c.height, c.width);
+    const auto weight = random_integers<S>(c.weight(), 2), bias = random_integers<S>({c.features}, 3);
+    const auto expected = expected_conv<Types>(c, random_integers<T>(c.picture(), 1), weight, bias);
+    CHECK(expected.inexact(conv_of<TestType>(c, sent(random_integers<T>(c.picture(), 1)), weight, bias)) ==
+          "");
+    CHECK(expected.inexact(conv_of<TestType>(c, sent(random_integers<f32>(c.picture(), 1)), weight, bias)) ==
+          "");
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("conv2d applies activations before its one rounding", "[conv]", PlainPolicies) {
+  using T = typename TestType::storage;
+  constexpr ConvCase cases[] = {{1, 6, 9, 12, 33, 3, 3, 1, 1, 1, 1, 1},
+                                {2, 3, 4, 16, 8, 1, 1},
+                                {1, 60, 30, 12, 33, 3, 3, 1, 1, 1, 1, 1}};
+  for (const ConvCase& c : cases) {
+    if (c.multiplications() > most_multiplications) continue;
+    for (const Activate activate : every_activation) {
+      CAPTURE(c.height, to_string(activate));
+      const auto x = random_tensor<T>(c.picture(), 1), weight = random_tensor<T>(c.weight(), 2, 0.2),
+                 bias = random_tensor<T>({c.features}, 3);
+      CHECK(expected_conv<precisions<TestType, Conv>>(c, x, weight, bias)
+                .outside(conv_of<TestType>(c, sent(x), weight, bias, activate), activate) == "");
+    }
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("conv2d reads pixels that lie apart", "[conv]", PlainPolicies) {
+  using T = typename TestType::storage;
+  for (const std::int64_t height : {5, 40})
+    for (const std::int64_t channels : {11, 16})
+      for (const std::int64_t first : {8, 9}) {  // where a vector begins, and where none does
+        const ConvCase c{2, height, 7, channels, 20, 3, 3, 1, 1, 1, 1, 1};
+        CAPTURE(height, channels, first);
+        const auto x = random_integers<T>({2, height, 7, 32}, 1);
+        const auto weight = random_integers<T>(c.weight(), 2), bias = random_integers<T>({20}, 3);
+        const Tensor<T> there = sent(x);
+        CHECK(expected_conv<precisions<TestType, Conv>>(c, x.view().columns_between(first, channels), weight,
+                                                        bias)
+                  .inexact(conv_of<TestType>(c, there.view().columns_between(first, channels), weight,
+                                             bias)) == "");
+      }
+}
+
+TEST_CASE("inf and NaN reach only the pixels whose patch holds them", "[conv]") {
+  for (const std::int64_t height : {8, 64})
+    for (const std::int64_t channels : {4, 8}) {
+      const ConvCase c{1, height, 9, channels, 6, 3, 3, 1, 1, 1, 1, 1};
+      auto x = random_tensor<f16>(c.picture(), 1);
+      x.data()[(3 * 9 + 5) * channels] = from_double<f16>(std::nan(""));
+      const auto result = wide(conv_of<F16>(c, sent(x), random_tensor<f16>(c.weight(), 2)));
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(result.size()); ++i)
+        REQUIRE(std::isnan(result[static_cast<std::size_t>(i)]) ==
+                (std::abs(i / 54 - 3) <= 1 && std::abs(i / 6 % 9 - 5) <= 1));
+    }
+}
+
+TEST_CASE("a result of conv2d above the range becomes inf, or the largest number where the policy saturates",
+          "[conv]") {
+  for (const std::int64_t height : {4, 64}) {
+    const ConvCase c{1, height, 32, 4, 2, 1, 2};
+    const auto x = sent(filled<f16>(c.picture(), 20000));
+    const auto weight = filled<f16>(c.weight(), -1);
+    REQUIRE(wide(conv_of<F16>(c, x, weight))[5] == -std::numeric_limits<double>::infinity());
+    REQUIRE(wide(conv_of<F16Saturate>(c, x, weight))[5] == -65504);
+  }
+}

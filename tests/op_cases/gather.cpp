@@ -1,0 +1,51 @@
+// Look-ups and enlargement on this translation unit's backend: the very values.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <op_cases/policy_lists.hpp>
+#include <support/arrays.hpp>
+
+#include <precast/ops/embedding.hpp>
+#include <precast/ops/resample.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+TEMPLATE_LIST_TEST_CASE("embedding takes rows by number", "[pointwise]", PointwisePolicies) {
+  using A = typename TestType::activation;
+  for (const std::int64_t columns : {1, 7, 37, 64, 5000}) {
+    const auto table = random_tensor<typename TestType::storage>({11, columns}, 1);
+    std::vector<std::int32_t> ids(columns == 37 ? 600 : 4);  // more than travel with one launch
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>((i * 7 + 10) % 11);
+    const auto result = to_host(embedding<TestType>(sent(table), ids));
+    REQUIRE(result.shape() == Shape{static_cast<std::int64_t>(ids.size()), columns});
+    std::int64_t wrong = 0;
+    for (std::int64_t r = 0; r < result.rows(); ++r)
+      for (std::size_t c = 0; c < static_cast<std::size_t>(columns); ++c)
+        wrong += to_double(result.view().row(r)[c]) !=
+                 to_double(convert<A>(table.view().row(ids[static_cast<std::size_t>(r)])[c]));
+    CHECK(wrong == 0);
+    CHECK(embedding<TestType>(sent(table), std::span<const std::int32_t>{}).shape() == Shape{0, columns});
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("upsample_nearest repeats pixels", "[pointwise]", PointwisePolicies) {
+  using A = typename TestType::activation;
+  for (const std::int64_t channels : {1, 7, 16, 600})
+    for (const std::int64_t factor : {1, 2, 3}) {
+      const auto x = random_tensor<A>({2, 3, 5, channels}, 1);
+      const auto result = to_host(upsample_nearest<TestType>(sent(x), factor));
+      REQUIRE(result.shape() == Shape{2, 3 * factor, 5 * factor, channels});
+      std::int64_t wrong = 0;
+      for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t h = 0; h < 3 * factor; ++h)
+          for (std::int64_t w = 0; w < 5 * factor; ++w)
+            for (std::int64_t c = 0; c < channels; ++c)
+              wrong += !(result.data()[((b * 3 * factor + h) * 5 * factor + w) * channels + c] ==
+                         x.data()[((b * 3 + h / factor) * 5 + w / factor) * channels + c]);
+      CHECK(wrong == 0);
+    }
+  CHECK(upsample_nearest<TestType>(Tensor<A>(Shape{0, 3, 5, 7}), 2).shape() == Shape{0, 6, 10, 7});
+}

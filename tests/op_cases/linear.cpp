@@ -1,0 +1,216 @@
+// linear and matmul on this translation unit's backend against float64: every kind of policy, sizes around
+// the edges of tiles and vectors, views, overflow.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <op_cases/linear_cases.hpp>
+#include <op_cases/policy_lists.hpp>
+#include <op_cases/run.hpp>
+#include <support/products.hpp>
+
+#include <precast/ops/linear.hpp>
+#include <precast/ops/matmul.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+template <class P>
+LinearWeight<P> ones(std::int64_t features, std::int64_t columns) {
+  return LinearWeight<P>(filled<typename LinearWeight<P>::Storage>({features, columns}, 1));
+}
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("linear is within its bound of float64", "[linear]", ProductPolicies) {
+  using Types = precisions<TestType, Matmul>;
+  using S = typename Types::storage;
+  std::uint32_t seed = 1;
+  for (const LinearCase& c : affordable(linear_cases)) {
+    CAPTURE(c.rows, c.columns, c.features, c.scale, to_string(c.activate));
+    const auto x = random_tensor<typename Types::result>({c.rows, c.columns}, ++seed, c.scale);
+    const auto weight =
+        random_tensor<S>({c.features, c.columns}, ++seed, 1 / std::sqrt(static_cast<double>(c.columns)));
+    const auto bias = random_tensor<S>({c.features}, ++seed);
+    const LinearWeight<TestType> packed(weight, bias.values());
+    const auto run = [&] { return linear<TestType>(sent(x), packed, c.activate); };
+    CHECK(expected_products<Types>(x, weight, bias).outside(run(), c.activate) == "");
+    CHECK(repeats(run));
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once", "[linear]",
+                        ProductPolicies) {
+  using Types = precisions<TestType, Matmul>;
+  using S = typename Types::storage;
+  if (!std::is_same_v<typename Types::accumulate, f32>) return;
+  for (const LinearCase& c : affordable(linear_cases)) {
+    if (c.scale != 1 || c.activate != Activate::none) continue;
+    CAPTURE(c.rows, c.columns, c.features);
+    // From f32, which every op takes besides its results' dtype.
+    const auto x = random_integers<f32>({c.rows, c.columns}, 1);
+    const auto weight = random_integers<S>({c.features, c.columns}, 2),
+               bias = random_integers<S>({c.features}, 3);
+    const LinearWeight<TestType> packed(weight, bias.values());
+    CHECK(expected_products<Types>(x, weight, bias).inexact(linear<TestType>(sent(x), packed)) == "");
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products are of the same weight", "[linear]", ProductPolicies) {
+  using Types = precisions<TestType, Matmul>;
+  using InF32 = widened_to_f32<Types>;
+  using T = typename Types::result;
+  using S = typename Types::storage;
+  const auto weight = random_tensor<S>({100, 45}, 1, 0.2), bias = random_tensor<S>({100}, 2);
+  const LinearWeight<TestType> packed(weight, bias.values());
+  for (const std::int64_t rows : {1, 2, 4, 7, 33}) {
+    CAPTURE(rows);
+    const auto x = random_tensor<T>({rows, 45}, 3);
+    const Tensor<T> there = sent(x);
+    Tensor<f32> in_f32({rows, 100});
+    backend::matmul_transposed<InF32>(as_view(there), packed.weight(),
+                                      Epilogue{packed.bias(), Activate::none}, in_f32.view());
+    CHECK(expected_products<InF32>(x, weight, bias).outside(in_f32) == "");
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("a narrow Accumulate rounds every addition", "[linear]", NarrowSumPolicies) {
+  using Types = precisions<TestType, Matmul>;
+  using Sum = typename Types::accumulate;
+  constexpr std::size_t columns = 200, features = 30;
+  for (const double scale : {1e-4, 1.0, 100.0}) {
+    const auto x = random_tensor<f32>({11, columns}, 1, scale);
+    const auto weight = random_tensor<typename Types::storage>({features, columns}, 2);
+    const auto bias = random_tensor<typename Types::storage>({features}, 3);
+    const auto wide_x = operands<Types>(x), wide_weight = operands<Types>(weight), wide_bias = wide(bias);
+    const auto result = wide(linear<TestType>(sent(x), LinearWeight<TestType>(weight)));
+    std::vector<double> sums(result.size());
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      Sum sum{};
+      for (std::size_t k = 0; k < columns; ++k)
+        sum = from_double<Sum>(to_double(sum) +
+                               wide_x[i / features * columns + k] * wide_weight[i % features * columns + k]);
+      sums[i] = to_double(sum);
+      const double expected = to_double(from_double<typename Types::result>(sums[i]));
+      CAPTURE(i, expected, result[i]);
+      REQUIRE((std::isnan(expected) ? std::isnan(result[i]) : result[i] == expected));
+    }
+    // Bias and activation are f32's.
+    std::vector<double> activated_sums(sums.size());
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      activated_sums[i] = activated(Activate::silu, sums[i] += wide_bias[i % features]);
+    CHECK(outside(linear<TestType>(sent(x), LinearWeight<TestType>(weight, bias.values()), Activate::silu),
+                  activated_sums, [&](std::size_t i) {
+                    return activation_error(sums[i], activated_sums[i]) +
+                           1.13 * unit<f32> * std::abs(sums[i]);
+                  }) == "");
+  }
+}
+
+TEST_CASE("linear keeps f32's subnormals", "[linear]") {
+  for (const std::int64_t rows : {1, 40}) {
+    const auto x = sent(filled<f32>({rows, 32}, 1e-20));
+    const auto result = linear<F32>(x, LinearWeight<F32>(filled<f32>({80, 32}, 1e-21)));
+    for (const double value : wide(result)) REQUIRE(std::abs(value - 3.2e-40) < 3.2e-43);
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("inf and NaN stay in linear's rows", "[linear]", SpecialProductPolicies) {
+  using T = typename TestType::storage;
+  for (const std::int64_t rows : {4, 60}) {
+    auto x = random_tensor<T>({rows, 50}, 1);
+    auto weight = random_tensor<T>({70, 50}, 2);
+    weight.data()[3 * 50 + 7] = T{};
+    x.data()[1 * 50 + 7] = from_double<T>(inf);
+    x.data()[2 * 50 + 9] = from_double<T>(std::nan(""));
+    const auto result = wide(linear<TestType>(sent(x), LinearWeight<TestType>(weight)));
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t f = 0; f < 70; ++f) {
+        const double value = result[static_cast<std::size_t>(r * 70 + f)];
+        const double factor = to_double(weight.data()[f * 50 + 7]);
+        if (r == 2 || (r == 1 && factor == 0))
+          REQUIRE(std::isnan(value));
+        else if (r == 1)
+          REQUIRE(value == (factor > 0 ? inf : -inf));
+        else
+          REQUIRE(std::isfinite(value));
+      }
+  }
+}
+
+TEST_CASE("linear's results above the range become inf, or the largest number where the policy saturates",
+          "[linear]") {
+  for (const std::int64_t rows : {1, 20}) {
+    auto x = filled<f16>({rows, 64}, 2000);
+    x.data()[0] = from_double<f16>(-60000);
+    const auto plain = wide(linear<F16>(sent(x), ones<F16>(70, 64)));
+    const auto saturated = wide(linear<F16Saturate>(sent(x), ones<F16Saturate>(70, 64)));
+    REQUIRE(plain[0] == inf);
+    REQUIRE(saturated[0] == 65504);
+    if (rows > 1) REQUIRE(plain[70] == inf);
+    if (rows > 1) REQUIRE(saturated[70] == 65504);
+    // An operand is rounded too: 1000 is above fp8_e4m3's 448, and becomes NaN or 448.
+    const auto large = sent(filled<f32>({rows, 1}, 1000));
+    REQUIRE(std::isnan(wide(linear<E4m3OfBf16InF32>(large, ones<E4m3OfBf16InF32>(3, 1)))[2]));
+    REQUIRE(wide(linear<E4m3OfBf16InF32Saturate>(large, ones<E4m3OfBf16InF32Saturate>(3, 1)))[2] == 448);
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("linear reads and writes slices of columns and leaves the rest alone", "[linear]",
+                        PlainPolicies) {
+  using T = typename TestType::storage;
+  for (const std::int64_t rows : {3, 40})
+    for (const std::int64_t first : {11, 16}) {  // 16: slices whose rows begin on multiples of 16 bytes
+      CAPTURE(rows, first);
+      const auto x = random_integers<T>({rows, 64}, 1);
+      const auto weight = random_integers<T>({90, 33}, 2), bias = random_integers<T>({90}, 3);
+      const Tensor<T> there = sent(x);
+      Tensor<T> out = sent(filled<T>({2, rows, 128}, -1000));
+      linear_into<TestType>(there.view().columns_between(first, 33),
+                            LinearWeight<TestType>(weight, bias.values()),
+                            out.view().rows_between(rows, rows).columns_between(first + 8, 90));
+      const auto got = to_host(out);
+      REQUIRE(
+          expected_products<precisions<TestType, Matmul>>(x.view().columns_between(first, 33), weight, bias)
+              .inexact(got.view().rows_between(rows, rows).columns_between(first + 8, 90)) == "");
+      for (std::int64_t r = 0; r < 2 * rows; ++r)
+        for (std::int64_t c = 0; c < 128; ++c)
+          if (r < rows || c < first + 8 || c >= first + 98)
+            REQUIRE(to_double(got.data()[r * 128 + c]) == -1000);
+    }
+}
+
+TEST_CASE("linear takes any number of dimensions, and no rows", "[linear]") {
+  const auto weight = ones<Bf16>(5, 4);
+  REQUIRE(linear<Bf16>(Tensor<bf16>(Shape{0, 4}), weight).shape() == Shape{0, 5});
+  REQUIRE(linear<Bf16>(Tensor<f32>(Shape{2, 0, 4}), weight).shape() == Shape{2, 0, 5});
+  const auto result = linear<Bf16>(sent(random_integers<bf16>({2, 3, 2, 4}, 1)), weight);
+  REQUIRE(result.shape() == Shape{2, 3, 2, 5});
+  REQUIRE(linear<Bf16>(sent(random_integers<bf16>({4}, 1)), weight).shape() == Shape{5});
+}
+
+TEMPLATE_LIST_TEST_CASE("matmul of two tensors follows its definition", "[matmul]", ProductPolicies) {
+  using Types = precisions<TestType, Matmul>;
+  using T = typename Types::result;
+  for (const std::int64_t rows : {1, 6, 30})
+    for (const std::int64_t columns : {1, 70})
+      for (const std::int64_t features : {1, 67}) {
+        CAPTURE(rows, columns, features);
+        const auto a = random_tensor<T>({rows / 2 + 1, 2, columns}, 1),
+                   b = random_tensor<T>({columns, features}, 2);
+        HostTensor<T> turned({features, columns});
+        for (std::int64_t k = 0; k < columns; ++k)
+          for (std::int64_t n = 0; n < features; ++n)
+            turned.data()[n * columns + k] = b.data()[k * features + n];
+        const auto result = matmul<TestType>(sent(a), sent(b));
+        REQUIRE(result.shape() == Shape{rows / 2 + 1, 2, features});
+        REQUIRE(expected_products<Types>(a, turned, HostTensor<T>()).outside(result) == "");
+        REQUIRE(same_bits(result, matmul_transposed<TestType>(sent(a), sent(turned))));
+      }
+}

@@ -1,0 +1,193 @@
+// Norms on this translation unit's backend against float64: odd sizes, large means, many values, infinities.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <op_cases/norm_cases.hpp>
+#include <op_cases/policy_lists.hpp>
+#include <op_cases/run.hpp>
+#include <support/norm_reference.hpp>
+
+#include <precast/ops/norm.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+constexpr double eps = static_cast<f32>(1e-6);
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("layer_norm follows its definition", "[norm]", NormPolicies) {
+  using A = typename TestType::activation;
+  using S = typename TestType::storage;
+  for (const RowsCase& c : affordable(rows_cases)) {
+    CAPTURE(c.batch, c.tokens, c.columns, c.deviation, c.mean);
+    const auto x = random_tensor<A>({c.batch, c.tokens, c.columns}, 7, c.deviation, c.mean);
+    const auto weight = random_tensor<S>({c.columns}, 8), bias = random_tensor<S>({c.columns}, 9);
+    const auto run = [&] { return layer_norm<TestType>(sent(x), sent(weight), sent(bias), eps); };
+    const auto affine = expected_layer_norm(wide(x), c.columns, 0, wide(weight), wide(bias), eps);
+    CHECK(outside(run(), affine.values, affine.bound()) == "");
+    CHECK(repeats(run));
+    const auto plain = expected_layer_norm(wide(x), c.columns, 0, {}, {}, eps);
+    CHECK(outside(layer_norm<TestType>(sent(x), eps), plain.values, plain.bound()) == "");
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes a scale and a shift for each picture", "[norm]",
+                        NormPolicies) {
+  using A = typename TestType::activation;
+  for (const RowsCase& c : affordable(rows_cases)) {
+    CAPTURE(c.batch, c.tokens, c.columns, c.deviation, c.mean);
+    const auto x = random_tensor<A>({c.batch, c.tokens, c.columns}, 1, c.deviation, c.mean);
+    const auto modulation =
+        random_tensor<A>({c.batch, 2 * c.columns}, 2);  // slices of one row, as models have them
+    auto scale = wide(modulation.view().columns_between(c.columns, c.columns));
+    for (double& value : scale) value += 1;
+    const auto expected = expected_layer_norm(wide(x), c.columns, c.tokens, scale,
+                                              wide(modulation.view().columns_between(0, c.columns)), eps);
+    const Tensor<A> there = sent(modulation);
+    const auto run = [&] {
+      return layer_norm_modulate<TestType>(sent(x), there.view().columns_between(c.columns, c.columns),
+                                           there.view().columns_between(0, c.columns), eps);
+    };
+    CHECK(outside(run(), expected.values, expected.bound()) == "");
+    CHECK(repeats(run));
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes slices, and one picture without its batch dimension",
+                        "[norm]", PlainPolicies) {
+  using A = typename TestType::activation;
+  for (const std::int64_t first : {3, 8}) {  // where no vector begins, and where one does
+    const auto whole = random_tensor<A>({5, 136 + 16}, 1);
+    const auto modulation = random_tensor<A>({1, 3 * 136}, 2);
+    const Tensor<A> x = sent(whole), row = sent(modulation);
+    const auto result = layer_norm_modulate<TestType>(x.view().columns_between(first, 136),
+                                                      row.view().columns_between(136, 136),
+                                                      row.view().columns_between(first, 136), eps);
+    REQUIRE(result.shape() == Shape{5, 136});
+    auto scale = wide(modulation.view().columns_between(136, 136));
+    for (double& value : scale) value += 1;
+    const auto expected = expected_layer_norm(wide(whole.view().columns_between(first, 136)), 136, 5, scale,
+                                              wide(modulation.view().columns_between(first, 136)), eps);
+    CHECK(outside(result, expected.values, expected.bound()) == "");
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("rms_norm follows its definition, whole rows and heads", "[norm]", NormPolicies) {
+  using A = typename TestType::activation;
+  using S = typename TestType::storage;
+  for (const RowsCase& c : affordable(rows_cases)) {
+    CAPTURE(c.batch, c.tokens, c.columns, c.deviation);
+    const auto x = random_tensor<A>({c.batch, c.tokens, c.columns}, 3, c.deviation, c.mean / 10);
+    const auto weight = random_tensor<S>({c.columns}, 4);
+    const auto expected = expected_rms_norm(wide(x), wide(weight), eps);
+    const auto run = [&] { return rms_norm<TestType>(sent(x), sent(weight), eps); };
+    CHECK(outside(run(), expected.values, expected.bound()) == "");
+    CHECK(repeats(run));
+    if (c.columns == 0) continue;
+    auto heads =
+        rms_norm_heads<TestType>(sent(x).reshaped({c.batch, c.tokens * c.columns}), sent(weight), eps);
+    CHECK(same_bits(std::move(heads).reshaped(x.shape()), run()));
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("rms_norm reads and writes slices of columns, and neighbours stay", "[norm]",
+                        PlainPolicies) {
+  using A = typename TestType::activation;
+  for (const std::int64_t first : {5, 32}) {
+    const auto x = random_tensor<A>({7, 96}, 5);
+    const auto weight = random_tensor<typename TestType::storage>({32}, 6);
+    const Tensor<A> there = sent(x);
+    Tensor<A> target = sent(filled<A>({7, 72}, 9));
+    rms_norm_into<TestType>(there.view().columns_between(first, 32), sent(weight), eps,
+                            target.view().columns_between(first, 32));
+    const auto expected = expected_rms_norm(wide(x.view().columns_between(first, 32)), wide(weight), eps);
+    const auto got = to_host(target);
+    CHECK(outside(got.view().columns_between(first, 32), expected.values, expected.bound()) == "");
+    for (const double untouched : wide(got.view().columns_between(0, first))) CHECK(untouched == 9);
+    for (const double untouched : wide(got.view().columns_between(first + 32, 40 - first)))
+      CHECK(untouched == 9);
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("group_norm follows its definition, with and without silu", "[norm]", PlainPolicies) {
+  using A = typename TestType::activation;
+  using S = typename TestType::storage;
+  for (const GroupNormCase& c : affordable(group_norm_cases)) {
+    CAPTURE(c.batch, c.height, c.width, c.channels, c.groups, c.deviation, c.mean);
+    const auto x = random_tensor<A>({c.batch, c.height, c.width, c.channels}, 11, c.deviation, c.mean);
+    const auto weight = random_tensor<S>({c.channels}, 12), bias = random_tensor<S>({c.channels}, 13);
+    const auto expected =
+        expected_group_norm(wide(x), c.batch, c.channels, c.groups, wide(weight), wide(bias), eps);
+    const auto run = [&](Activate activate) {
+      return group_norm<TestType>(sent(x), c.groups, sent(weight), sent(bias), eps, activate);
+    };
+    CHECK(outside(run(Activate::none), expected.values, expected.bound()) == "");
+    const auto silu = expected.silu();
+    CHECK(outside(run(Activate::silu), silu.values, silu.bound()) == "");
+    CHECK(repeats([&] { return run(Activate::silu); }));
+  }
+}
+
+TEST_CASE("a patch unlike the rest of the picture costs group_norm no accuracy", "[norm]") {
+  for (const std::int64_t outliers : {1, 2048}) {
+    auto x = random_tensor<f32>({1, 128, 64, 4}, 20, 1e-3, 500);
+    for (std::int64_t i = 0; i < outliers; ++i) x.data()[i] = 0;
+    const auto ones = filled<f32>({4}, 1), zeros = filled<f32>({4}, 0);
+    const auto expected = expected_group_norm(wide(x), 1, 4, 1, wide(ones), wide(zeros), eps);
+    CHECK(outside(group_norm<F32>(sent(x), 1, sent(ones), sent(zeros), eps), expected.values,
+                  expected.bound()) == "");
+  }
+}
+
+TEST_CASE("norms of constants are their shift", "[norm]") {
+  const auto x = filled<f32>({2, 5, 5, 6}, 1234.567), ones = filled<f32>({6}, 1),
+             shift = filled<f32>({6}, 0.25);
+  const std::vector<double> expected(300, 0.25);
+  const auto bound = [](std::size_t) { return norm_roundings * unit<f32>; };
+  CHECK(outside(layer_norm<F32>(sent(x), sent(ones), sent(shift), eps), expected, bound) == "");
+  CHECK(outside(group_norm<F32>(sent(x), 3, sent(ones), sent(shift), eps), expected, bound) == "");
+}
+
+TEST_CASE("infinities and NaN stay in their rows of norms", "[norm]") {
+  for (const std::int64_t columns : {6, 300, 3000, 9000}) {
+    auto x = random_tensor<f32>({6, columns}, 1);
+    x.data()[columns + 3] = static_cast<f32>(inf);
+    x.data()[2 * columns] = std::numeric_limits<f32>::quiet_NaN();
+    x.data()[4 * columns - 1] = static_cast<f32>(-inf);
+    for (std::int64_t c = 0; c < columns; ++c) x.data()[4 * columns + c] = static_cast<f32>(-inf);
+    for (std::int64_t c = 0; c < columns; ++c) x.data()[5 * columns + c] = 0;
+    CAPTURE(columns);
+    const auto layer = expected_layer_norm(wide(x), columns, 0, {}, {}, eps);
+    CHECK(outside(layer_norm<F32>(sent(x), eps), layer.values, layer.bound()) == "");
+    const auto ones = filled<f32>({columns}, 1);
+    const auto rms = expected_rms_norm(wide(x), wide(ones), eps);
+    CHECK(outside(rms_norm<F32>(sent(x), sent(ones), eps), rms.values, rms.bound()) == "");
+  }
+  auto x = random_tensor<f32>({2, 5, 5, 6}, 3);
+  x.data()[150 + 8] = static_cast<f32>(inf);  // picture 1, group 1
+  const auto ones = filled<f32>({6}, 1);
+  const auto result = wide(group_norm<F32>(sent(x), 3, sent(ones), sent(ones), eps));
+  for (std::size_t i = 0; i < 300; ++i) CHECK(std::isnan(result[i]) == (i >= 150 && i % 6 / 2 == 1));
+}
+
+TEST_CASE("norms' f16 results above the range are inf, or the largest number where the policy saturates",
+          "[norm]") {
+  const auto x = sent(random_tensor<f16>({4, 8}, 3)), huge = sent(filled<f16>({8}, 60000)),
+             zeros = sent(filled<f16>({8}, 0));
+  const auto infinite = wide(layer_norm<F16>(x, huge, zeros, eps)),
+             clamped = wide(layer_norm<F16Saturate>(x, huge, zeros, eps));
+  std::int64_t overflows = 0;
+  for (std::size_t i = 0; i < infinite.size(); ++i) {
+    overflows += std::isinf(infinite[i]);
+    CHECK(clamped[i] == std::clamp(infinite[i], -65504.0, 65504.0));
+  }
+  CHECK(overflows > 0);
+}

@@ -1,0 +1,50 @@
+// What a run of the cases does by its backend: which cases it takes, and how it repeats them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+
+#include <precast/backend/memory.hpp>
+
+namespace precast::testing {
+
+#if defined(PRECAST_EMULATE_CUDA)
+inline constexpr bool emulated = true;
+#else
+inline constexpr bool emulated = false;
+#endif
+
+/// The most multiplications of a case, or what takes as long in ops that are no products: the emulator runs
+/// every thread in turn.
+inline constexpr std::int64_t most_multiplications =
+    emulated ? 1'500'000 : std::numeric_limits<std::int64_t>::max();
+
+/// The cases that this run takes, which must be most of the table: a case knows its `multiplications()`.
+template <class Case, std::size_t N>
+std::vector<Case> affordable(const Case (&cases)[N]) {
+  std::vector<Case> taken;
+  for (const Case& c : cases)
+    if (c.multiplications() <= most_multiplications) taken.push_back(c);
+  REQUIRE(taken.size() > N * 2 / 3);
+  return taken;
+}
+
+/// Whether a computation gives the same bits again: with any number of threads on the host, and the next time
+/// on a device. The emulator does not repeat it here: proofs run each kernel under many schedules
+/// (simt/proof.hpp).
+template <class F>
+bool repeats([[maybe_unused]] F&& compute) {
+  if constexpr (emulated)
+    return true;
+  else if constexpr (backend::Memory::on_host)
+    return same_on_any_threads(compute);
+  else
+    return same_bits(compute(), compute());
+}
+
+}  // namespace precast::testing

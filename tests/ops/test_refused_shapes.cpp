@@ -1,0 +1,130 @@
+// What ops refuse: shapes that do not fit, each named in the error.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+#include <support/policies.hpp>
+
+#include <precast/ops/attention.hpp>
+#include <precast/ops/conv.hpp>
+#include <precast/ops/embedding.hpp>
+#include <precast/ops/linear.hpp>
+#include <precast/ops/matmul.hpp>
+#include <precast/ops/norm.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/ops/position.hpp>
+#include <precast/ops/resample.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+template <class P>
+LinearWeight<P> ones(std::int64_t out, std::int64_t in) {
+  return LinearWeight<P>(out, in, [](std::int64_t, auto rows) {
+    for (auto& value : rows.values()) value = from_double<typename LinearWeight<P>::Storage>(1);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("attention names the shapes that do not fit", "[attention]") {
+  const Tensor<f32> q(Shape{1, 4, 6}), k(Shape{1, 5, 6}), other(Shape{1, 5, 8}), bias(Shape{2, 4, 4});
+  AttentionOptions options;
+  CHECK_THROWS_WITH(attention<F32>(q, other, other, options), Catch::Contains("[1, 4, 6] and [1, 5, 8]"));
+  CHECK_THROWS_WITH(attention<F32>(q, k, other, options), Catch::Contains("[1, 5, 6] and [1, 5, 8]"));
+  CHECK_THROWS_AS(attention<F32>(q.view().rows_between(0, 4), k, k, options), ShapeError);
+  Tensor<f32> narrow(Shape{1, 4, 5});
+  CHECK_THROWS_WITH(attention_into<F32>(q, k, k, options, narrow.view()),
+                    Catch::Contains("[1, 4, 6] and [1, 4, 5]"));
+  options.heads = 4;
+  CHECK_THROWS_WITH(attention<F32>(q, k, k, options), Catch::Contains("4 heads"));
+  options.heads = 0;
+  CHECK_THROWS_AS(attention<F32>(q, k, k, options), ShapeError);
+  options.heads = 2;
+  options.bias = bias;
+  CHECK_THROWS_WITH(attention<F32>(q, k, k, options), Catch::Contains("[2, 4, 5] and [2, 4, 4]"));
+}
+
+TEST_CASE("linear refuses shapes that do not fit", "[linear]") {
+  using P = F32;
+  const auto weight = ones<P>(5, 4);
+  Tensor<f32> out({3, 5});
+  REQUIRE_THROWS_AS(linear<P>(Tensor<f32>(Shape{3, 5}), weight), ShapeError);
+  REQUIRE_THROWS_AS(linear_into<P>(Tensor<f32>(Shape{2, 4}), weight, out), ShapeError);
+  REQUIRE_THROWS_AS(linear_into<P>(Tensor<f32>(Shape{3, 4}), ones<P>(6, 4), out), ShapeError);
+  REQUIRE_THROWS_AS(ones<P>(0, 4), ShapeError);
+  REQUIRE_THROWS_AS(ones<P>(4, 0), ShapeError);
+  REQUIRE_THROWS_AS(ones<P>(-1, 4), ShapeError);
+  REQUIRE_THROWS_AS(LinearWeight<P>(Tensor<f32>(Shape{5, 4}), std::vector<f32>(4)), ShapeError);
+}
+
+TEST_CASE("matmul refuses shapes that do not fit", "[matmul]") {
+  REQUIRE_THROWS_AS(matmul<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{4, 3})), ShapeError);
+  REQUIRE_THROWS_AS(matmul_transposed<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{3, 4})), ShapeError);
+}
+
+TEST_CASE("conv2d refuses shapes that do not fit", "[conv]") {
+  using P = F32;
+  const ConvWeight<P> weight(random_tensor<f32>({5, 4, 3, 3}, 1));
+  REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 5}), weight, {1, 1, 1, 1, 1}), ShapeError);
+  REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{8, 8, 4}), weight, {1, 1, 1, 1, 1}), ShapeError);
+  REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 2, 8, 4}), weight), ShapeError);
+  REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 0}), ShapeError);
+  REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 1, .pad_top = -1}),
+                    ShapeError);
+  REQUIRE_THROWS_AS(ConvWeight<P>(Tensor<f32>(Shape{5, 4, 3})), ShapeError);
+  REQUIRE_THROWS_AS(ConvWeight<P>(Tensor<f32>(Shape{5, 0, 3, 3})), ShapeError);
+  REQUIRE_THROWS_AS(ConvWeight<P>(random_tensor<f32>({5, 4, 3, 3}, 1), std::vector<f32>(4)), ShapeError);
+}
+
+TEST_CASE("norms name the shapes that do not fit", "[norm]") {
+  const Tensor<f32> x(Shape{2, 3, 4}), four(Shape{4}), three(Shape{3}), modulation(Shape{3, 4});
+  CHECK_THROWS_WITH(layer_norm<F32>(x, three, four, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
+  CHECK_THROWS_WITH(rms_norm<F32>(x, three, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
+  CHECK_THROWS_WITH(rms_norm_heads<F32>(x, three, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
+  CHECK_THROWS_WITH(layer_norm_modulate<F32>(x, modulation, modulation, 1e-5),
+                    Catch::Contains("[2, 3, 4] and [3, 4]"));
+  CHECK_THROWS_WITH(group_norm<F32>(x, 2, four, four, 1e-5), Catch::Contains("[2, 3, 4]"));
+  const Tensor<f32> image(Shape{1, 2, 2, 4});
+  CHECK_THROWS_WITH(group_norm<F32>(image, 3, four, four, 1e-5), Catch::Contains("3 groups"));
+  CHECK_THROWS_AS(group_norm<F32>(image, 0, four, four, 1e-5), ShapeError);
+}
+
+TEST_CASE("pointwise ops name the shapes that do not fit", "[pointwise]") {
+  const Tensor<f32> x(Shape{3, 4, 2500}), row(Shape{4, 2500}), residual(Shape{2, 3, 210}),
+      gate(Shape{2, 210});
+  CHECK_THROWS_WITH(add<F32>(x, Tensor<f32>(Shape{3, 4})), Catch::Contains("[3, 4, 2500] and [3, 4]"));
+  CHECK_THROWS_WITH(add<F32>(row, x), Catch::Contains("[4, 2500] and [3, 4, 2500]"));
+  CHECK_THROWS_AS(add<F32>(x, Tensor<f32>(Shape{})), ShapeError);
+  CHECK_THROWS_WITH(gated_add<F32>(residual, gate.view().rows_between(0, 1), residual),
+                    Catch::Contains("[2, 3, 210] and [1, 210]"));
+  CHECK_THROWS_AS(gated_add<F32>(residual.view().rows_between(0, 3), gate, residual), ShapeError);
+  Tensor<f32> target(Shape{6, 40});
+  CHECK_THROWS_WITH(copy_into<F32>(Tensor<f32>(Shape{6, 21}), target.view()),
+                    Catch::Contains("[6, 21] and [6, 40]"));
+  CHECK_THROWS_AS(upsample_nearest<F32>(x, 0), ShapeError);
+  CHECK_THROWS_AS(upsample_nearest<F32>(row, 2), ShapeError);
+}
+
+TEST_CASE("embedding names the id that the table does not have", "[pointwise]") {
+  const Tensor<f32> table(Shape{11, 37});
+  CHECK_THROWS_WITH(embedding<F32>(table, std::vector<std::int32_t>{1, 11}),
+                    Catch::Contains("id 11 at place 1") && Catch::Contains("11 rows"));
+  CHECK_THROWS_AS(embedding<F32>(table, std::vector<std::int32_t>{-1}), InputError);
+}
+
+TEST_CASE("position embeddings refuse sizes that do not fit", "[position]") {
+  const std::vector<f32> ids{0, 0, 0, 0, 3, 61, 1, 1024, 7.5f};
+  CHECK_THROWS_AS(rotary_table(std::vector<std::int64_t>{3}, 10000, ids), ShapeError);
+  CHECK_THROWS_AS(rotary_table(std::vector<std::int64_t>{4, 4}, 10000, ids), ShapeError);
+  CHECK_THROWS_AS(rotary_table(std::vector<std::int64_t>{}, 10000, ids), ShapeError);
+  const RotaryTable table{Tensor<f32>(Shape{5, 12}), Tensor<f32>(Shape{5, 12})};
+  const Tensor<f32> x(Shape{2, 5, 36});
+  CHECK_THROWS_WITH(rotary<F32>(x, 2, table), Catch::Contains("[2, 5, 36] and [5, 12]"));
+  CHECK_THROWS_AS(rotary<F32>(x, 0, table), ShapeError);
+  CHECK_THROWS_AS(timestep_embedding<F32>(std::span<const f32>(ids), 1), ShapeError);
+}

@@ -1,0 +1,40 @@
+// Activation functions in float64, and how far from them the f32 ones may be.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include <support/arrays.hpp>
+
+#include <precast/problem/activate.hpp>
+
+namespace precast::testing {
+
+inline constexpr Activate every_activation[] = {Activate::none,       Activate::gelu_tanh, Activate::gelu_erf,
+                                                Activate::quick_gelu, Activate::silu,      Activate::relu};
+
+inline double activated(Activate activate, double x) {
+  switch (activate) {
+    case Activate::none:
+      return x;
+    case Activate::gelu_tanh:
+      return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+    case Activate::gelu_erf:
+      return x / 2 * std::erfc(-x * std::sqrt(0.5));
+    case Activate::quick_gelu:
+      return x / (1 + std::exp(-1.702 * x));
+    case Activate::silu:
+      return x / (1 + std::exp(-x));
+    case Activate::relu:
+      return x < 0 ? 0 : x;
+  }
+  return x;
+}
+
+/// The error of an f32 activation function of an exact x: a few ulp, and the rounding of the inner function's
+/// argument times its condition number, which is at most |x|^2 + |x| where the result is not 0.
+inline double activation_error(double x, double result) {
+  return unit<f32> * std::abs(result) * (8 + 4 * std::min(x * x + std::abs(x), 200.0)) + 1e-36;
+}
+
+}  // namespace precast::testing
