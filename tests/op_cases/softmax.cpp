@@ -31,7 +31,8 @@ struct ExpectedSoftmax {
         values.push_back(std::exp(row[c] - most) / sum);
         // Rounding of x - max shifts the exponent; then 3 ulp of exp, the sum's tree and a product. Weights
         // below e^-86 are 0.
-        bounds.push_back(values.back() * unit<f32> * (most - row[c] + 90) + std::exp(-86.0));
+        const double roundings = values.back() > 0 ? unit<f32> * (most - row[c] + 90) : 0;
+        bounds.push_back(values.back() * roundings + std::exp(-86.0));
       }
     }
   }
