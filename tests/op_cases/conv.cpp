@@ -47,7 +47,7 @@ TEMPLATE_LIST_TEST_CASE("conv2d rounds a sum that is exact in f32 exactly once",
   using S = typename Types::storage;
   using T = typename Types::result;
   if (!std::is_same_v<typename Types::accumulate, f32>) return;
-  constexpr ConvCase cases[] = {{1, 7, 9, 40, 70, 3, 3, 1, 1, 1, 1, 1},
+  constexpr ConvCase cases[] = {{1, 7, 9, 40, 66, 3, 3, 1, 1, 1, 1, 1},
                                 {2, 9, 9, 50, 9, 1, 1},
                                 {1, 8, 10, 17, 9, 3, 3, 2, 0, 0, 1, 1},
                                 {1, 40, 41, 40, 20, 3, 3, 1, 1, 1, 1, 1}};
