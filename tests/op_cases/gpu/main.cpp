@@ -5,16 +5,18 @@
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
+#include <precast/cuda/conv/conv_library.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
+#include <precast/cuda/runtime/cudnn_library.hpp>
 #include <precast/cuda/runtime/device.hpp>
 
 int main(int argc, char** argv) {
   using namespace precast;
   Catch::Session session;
-  bool own_products = false;
-  session.cli(session.cli() | Catch::clara::Opt(own_products)["--own-products"](
-                                  "multiply by our own kernels alone, without cuBLASLt"));
+  bool own_kernels = false;
+  session.cli(session.cli() | Catch::clara::Opt(own_kernels)["--own-kernels"](
+                                  "our own kernels alone, without cuBLASLt and cuDNN"));
   if (const int error = session.applyCommandLine(argc, argv); error != 0) return error;
   const Catch::ConfigData& asked = session.configData();
   if (asked.showHelp || asked.listTests || asked.listTags || asked.listTestNamesOnly) return session.run();
@@ -24,9 +26,16 @@ int main(int argc, char** argv) {
     std::printf("skipped: %s\n", found.reason.c_str());
     return 0;
   }
-  std::optional<cuda::ProductLibraryScope> without_library;
-  if (own_products) without_library.emplace(cuda::ProductLibrary{});
-  std::printf("%s; products by %s\n", found.device->name.c_str(),
-              own_products ? "our own kernels" : cuda::CublasLtLibrary::instance().described().c_str());
+  std::optional<cuda::LibraryScope<cuda::ProductLibrary>> without_products;
+  std::optional<cuda::LibraryScope<cuda::ConvLibrary>> without_convolutions;
+  if (own_kernels) {
+    without_products.emplace(cuda::ProductLibrary{});
+    without_convolutions.emplace(cuda::ConvLibrary{});
+    std::printf("%s: our own kernels alone\n", found.device->name.c_str());
+  } else {
+    std::printf("%s: products by cuBLASLt (%s), convolutions by cuDNN (%s)\n", found.device->name.c_str(),
+                cuda::CublasLtLibrary::instance().described().c_str(),
+                cuda::CudnnLibrary::instance().described().c_str());
+  }
   return session.run();
 }
