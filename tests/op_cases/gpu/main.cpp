@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     std::printf("skipped: %s\n", found.reason.c_str());
     return 0;
   }
+  cuda::use_device(*found.device);
   std::optional<cuda::LibraryScope<cuda::ProductLibrary>> without_products;
   std::optional<cuda::LibraryScope<cuda::ConvLibrary>> without_convolutions;
   if (own_kernels) {
