@@ -1,5 +1,6 @@
 # Configures SOURCE with OPTIONS (separated by |). Either it must fail and say SAYS, or it must succeed with the models
-# of PATHS paths, models_<PATH>.cpp among them, and no source that names a precision in WITHOUT.
+# of PATHS paths, models_<PATH>.cpp among them, the same for CUDA where CUDA is said, and no source that names a
+# precision in WITHOUT.
 cmake_minimum_required(VERSION 3.25)
 
 set(build "${SCRATCH}/${NAME}")
@@ -8,7 +9,7 @@ string(REPLACE ";" "\\;" OPTIONS "${OPTIONS}")
 string(REPLACE "|" ";" OPTIONS "${OPTIONS}")
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${build}" -G "${GENERATOR}"
                         "-DCMAKE_CXX_COMPILER=${COMPILER}" -DPRECAST_BUILD_TESTS=OFF -DPRECAST_BUILD_EXAMPLES=OFF
-                        -DPRECAST_BUILD_BENCHMARKS=OFF ${OPTIONS}
+                        -DPRECAST_BUILD_BENCHMARKS=OFF -DPRECAST_CUDA=off ${OPTIONS}
                 RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
 string(REGEX REPLACE "[ \n]+" " " errors "${errors}")
 
@@ -24,10 +25,17 @@ else()
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "does not configure: ${errors}")
   endif()
-  file(GLOB sources RELATIVE "${build}/kernels" "${build}/kernels/*.cpp")
+  file(GLOB sources RELATIVE "${build}/kernels" "${build}/kernels/*.cpp" "${build}/kernels/cuda/*.c*")
   set(models ${sources})
   list(FILTER models INCLUDE REGEX "^models_")
   list(LENGTH models count)
+  if(CUDA)
+    foreach(model IN LISTS models)
+      if(NOT "cuda/${model}" IN_LIST sources)
+        message(FATAL_ERROR "${model} is not compiled for CUDA too: ${sources}")
+      endif()
+    endforeach()
+  endif()
   if(NOT count EQUAL PATHS OR NOT "models_${PATH}.cpp" IN_LIST models)
     message(FATAL_ERROR "expected the models of ${PATHS} paths with ${PATH} among them, found ${count}: ${models}")
   endif()

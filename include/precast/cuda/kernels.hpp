@@ -1,12 +1,15 @@
-// Every kernel that ops call, under the names and signatures that the host's have.
+// Every kernel that ops call, under the names and signatures that the host's have: the kernels themselves
+// where nvcc or the emulator compiles them, declarations for a host compiler that links to nvcc's.
 #pragma once
 
+#include <precast/cuda/declarations.hpp>
+
+#if defined(__CUDACC__) || !defined(PRECAST_USE_CUDA)
 #include <precast/cuda/attention/flash_attention.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/conv/conv.hpp>
 #include <precast/cuda/embedding/embedding.hpp>
 #include <precast/cuda/matmul/matmul.hpp>
-#include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/transpose.hpp>
 #include <precast/cuda/norm/group_norm.hpp>
 #include <precast/cuda/norm/layer_norm.hpp>
@@ -18,3 +21,4 @@
 #include <precast/cuda/reduction/extremes.hpp>
 #include <precast/cuda/resample/upsample_nearest.hpp>
 #include <precast/cuda/softmax/softmax.hpp>
+#endif

@@ -10,6 +10,7 @@
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/activate.hpp>
+#include <precast/problem/elementwise.hpp>
 #include <precast/tensor/as_view.hpp>
 
 namespace precast {

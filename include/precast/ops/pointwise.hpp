@@ -10,6 +10,7 @@
 #include <precast/backend/pointwise.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/activate.hpp>
+#include <precast/problem/broadcast.hpp>
 #include <precast/problem/elementwise.hpp>
 
 namespace precast {
@@ -116,7 +117,7 @@ void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) 
   if (x.elements() != out.elements() || x.columns() != out.columns())
     detail::shapes_do_not_fit("copy_into", x.shape(), out.shape(), "have different rows");
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>("copy_into", out, [&](auto types, auto to) {
-    backend::convert_values<typename decltype(types)::result, decltype(types)::saturate>(x, to);
+    backend::convert_values<typename decltype(types)::result, decltype(types)::saturate>(as_view(x), to);
   });
 }
 

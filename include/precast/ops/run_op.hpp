@@ -52,7 +52,7 @@ Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape,
 template <ScalarArray W>
 Tensor<f32> in_f32(const W& values) {
   Tensor<f32> wide(values.shape());
-  backend::convert_values(values, wide.view());
+  backend::convert_values(as_view(values), wide.view());
   return wide;
 }
 

@@ -3,6 +3,7 @@
 
 #include <precast/cuda/attention/flash_kernel.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/launch.hpp>
 
 namespace precast::cuda {
@@ -44,8 +45,7 @@ bool visit_flash_width(int width, F&& function) {
 /// Error where the launch fails.
 template <class Types, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream = current_stream(),
-                     Architecture architecture = current_architecture()) {
+                     View<typename Types::result> out, Stream stream, Architecture architecture) {
   using Operand = typename Types::operand;
   static_assert(
       std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
@@ -69,6 +69,12 @@ void flash_attention(const AttentionProblem& problem, View<const Q> q, View<cons
     });
   });
   if (!done) plain_attention<Types>(problem, q, k, v, out, stream);
+}
+/// The same with the tiles of the device that is there.
+template <class Types, class Q, class K, class V>
+void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
+                     View<typename Types::result> out, Stream stream) {
+  flash_attention<Types>(problem, q, k, v, out, stream, current_architecture());
 }
 
 }  // namespace precast::cuda

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <precast/cuda/attention/plain_kernels.hpp>
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -32,8 +33,7 @@ inline std::int64_t query_tiles(const AttentionShape& shape) {
 /// `stored_bytes` of queries at once. Throws OutOfMemory, or Error where a launch fails.
 template <class Types, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream = current_stream(),
-                     std::int64_t stored_bytes = detail::most_stored_bytes) {
+                     View<typename Types::result> out, Stream stream, std::int64_t stored_bytes) {
   using namespace detail;
   using Operand = typename Types::operand;
   using Accumulate = typename Types::accumulate;
@@ -71,12 +71,17 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
            shape, scores, values, results);
   }
 }
+/// The same with as much scratch memory as most pictures need.
+template <class Types, class Q, class K, class V>
+void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
+                     View<typename Types::result> out, Stream stream) {
+  plain_attention<Types>(problem, q, k, v, out, stream, detail::most_stored_bytes);
+}
 
 /// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold. Waits for the
 /// stream.
 template <class Q, class K>
-f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k,
-                  Stream stream = current_stream()) {
+f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k, Stream stream) {
   using namespace detail;
   const ScoresArguments<Q, K> given{heads_of(q, problem.queries, problem.width),
                                     heads_of(k, problem.keys, problem.width), shape_of(problem)};

@@ -6,6 +6,7 @@
 
 #include <precast/cuda/conv/convolve_by_library.hpp>
 #include <precast/cuda/conv/patches.hpp>
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/matmul/matmul.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -16,27 +17,27 @@ namespace precast::cuda {
 /// out [pixels, features] = activate(patches of x times weight [features, kernel_height * kernel_width *
 /// channels]^T + bias), with the rounding of `matmul_transposed`. Shapes must fit; ops check them.
 template <class Types, class X>
-void conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
-          const Epilogue& epilogue, View<typename Types::result> out, Stream stream = current_stream()) {
+void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+          const Epilogue& epilogue, View<typename Types::result> out, Stream stream) {
   if (out.elements() == 0) return;
   const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
                                   sizes.out_height == sizes.height && sizes.out_width == sizes.width;
   if (patches_are_pixels) return matmul_transposed<Types, X>(x, weight, epilogue, out, stream);
-  if (convolve_by_library<Types, X>(x, weight, sizes, epilogue, out, stream)) return;
+  if (convolve_by_library<Types, X>(x, weight.view(), sizes, epilogue, out, stream)) return;
   const auto rows = patches(x, sizes);
-  const auto features = matrix_rows(weight);
+  const auto features = matrix_rows(weight.view());
   const auto store = sums_store<Types::saturate>(epilogue, View<const typename Types::result>{}, out);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
-    start_tiled_product<Types>("conv", rows, features, store, stream);
+    start_tiled_product<ProductTypes<Types>>("conv", rows, features, store, stream);
   else
-    start_rounded_product<Types>(rows, features, store, stream);
+    start_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
 }
 
-/// The same with a weight as layers hold it.
+/// The same with a weight that lies in the memory of the device already.
 template <class Types, class X>
-void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+void conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
           const Epilogue& epilogue, View<typename Types::result> out, Stream stream = current_stream()) {
-  conv<Types, X>(x, weight.view(), sizes, epilogue, out, stream);
+  conv<Types, X>(x, PackedWeight<typename Types::storage>(weight), sizes, epilogue, out, stream);
 }
 
 }  // namespace precast::cuda

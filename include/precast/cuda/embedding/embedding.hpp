@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/policy/op_table.hpp>
@@ -44,7 +45,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void embedding_kernel(
 /// Row i of `out` becomes row ids[i] of the table, [V, C]; the ids are the host's and lie in [0, V).
 template <class Types, class From>
 void embedding(View<const From> table, std::span<const std::int32_t> ids, View<typename Types::result> out,
-               Stream stream = current_stream()) {
+               Stream stream) {
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>;
   if (out.elements() == 0) return;

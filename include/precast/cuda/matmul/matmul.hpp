@@ -5,11 +5,13 @@
 #include <string>
 #include <type_traits>
 
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/matmul/few_rows.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/rounded_product.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -23,6 +25,12 @@ struct ProductAdditions {
   OperandScales scales{};
 };
 
+/// The dtypes of a product. Nothing is kept inside of one, so that rows of the op table which differ in that
+/// alone share its kernels.
+template <class Types>
+using ProductTypes = Precisions<typename Types::storage, typename Types::operand, typename Types::accumulate,
+                                NoDtype, typename Types::result, Types::saturate>;
+
 /// out = activate(scales * x weight^T + bias) + residual, rounded once: `matmul_transposed`, with additions.
 template <class Types, class X>
 void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, View<const X> x,
@@ -35,11 +43,12 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
   const auto features = matrix_rows(weight);
   const auto store = sums_store<Types::saturate>(epilogue, residual, out, scales);
   if constexpr (!std::is_same_v<typename Types::accumulate, f32>) {
-    start_rounded_product<Types>(rows, features, store, stream);
+    start_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
   } else {
-    if (out.rows() <= most_few_rows) return start_few_rows_product<Types>(rows, features, store, stream);
+    if (out.rows() <= most_few_rows)
+      return start_few_rows_product<ProductTypes<Types>>(rows, features, store, stream);
     if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;
-    start_tiled_product<Types>("matmul", rows, features, store, stream);
+    start_tiled_product<ProductTypes<Types>>("matmul", rows, features, store, stream);
   }
 }
 
@@ -56,8 +65,7 @@ void matmul_transposed(View<const X> x, View<const typename Types::storage> weig
 /// The same with a weight as layers hold it.
 template <class Types, class X>
 void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
-                       const Epilogue& epilogue, View<typename Types::result> out,
-                       Stream stream = current_stream()) {
+                       const Epilogue& epilogue, View<typename Types::result> out, Stream stream) {
   matmul_transposed_with<Types, X>({}, x, weight.view(), epilogue, out, stream);
 }
 

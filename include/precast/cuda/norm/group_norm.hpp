@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/norm/group_moments.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
@@ -109,8 +110,7 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
 /// plus shift, then an activation.
 template <class Types, class From>
 void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift,
-                f32 eps, Activate activation, View<typename Types::result> out,
-                Stream stream = current_stream()) {
+                f32 eps, Activate activation, View<typename Types::result> out, Stream stream) {
   constexpr int count = values_at_once<From, typename Types::result>;
   if (x.elements() == 0) return;
   // Groups of half as many channels as 16 bytes hold are what the largest images of a VAE in 16 bits have.

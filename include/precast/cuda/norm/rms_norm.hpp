@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
@@ -95,7 +96,7 @@ void rms_norm(const char* name, View<const From> x, View<const f32> scale, f32 e
 /// x / sqrt(mean x^2 + eps) * scale.
 template <class Types, class From>
 void rms_norm(View<const From> x, View<const f32> scale, f32 eps, View<typename Types::result> out,
-              Stream stream = current_stream()) {
+              Stream stream) {
   detail::rms_norm<Types, false>("rms_norm", x, scale, eps, {}, {}, out, stream);
 }
 

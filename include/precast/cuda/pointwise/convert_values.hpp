@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/error.hpp>
@@ -28,8 +29,8 @@ struct Cast {
 
 /// Converts an array to one of another dtype with the same number of values and columns; both may be strided.
 /// With `Saturates`, values above the range of To become its largest number. Throws ShapeError.
-template <ScalarDtype To, bool Saturates = false, ScalarArray A>
-void convert_values(const A& from, View<To> to, Stream stream = current_stream()) {
+template <ScalarDtype To, bool Saturates, ScalarArray A>
+void convert_values(const A& from, View<To> to, Stream stream) {
   const auto in = as_view(from);
   if (in.elements() != to.elements() || in.columns() != to.columns())
     throw ShapeError("cannot copy " + to_string(in.shape()) + " into " + to_string(to.shape()));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
@@ -41,8 +42,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(Glob
 /// Cosines, then sines, of each time by falling frequencies. The times lie in device memory, so that a graph
 /// can be replayed with others.
 template <class Types>
-void timestep_embedding(std::span<const f32> times, View<typename Types::result> out,
-                        Stream stream = current_stream()) {
+void timestep_embedding(std::span<const f32> times, View<typename Types::result> out, Stream stream) {
   if (out.elements() == 0) return;
   const auto count = static_cast<std::int64_t>(times.size());
   launch("timestep_embedding", detail::timestep_embedding_kernel<Types::saturate, typename Types::result>,

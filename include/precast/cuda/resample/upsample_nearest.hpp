@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
@@ -44,7 +45,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void upsample_nearest_
 /// Each pixel becomes factor x factor pixels: x [B, H, W, C] -> out [B, factor H, factor W, C].
 template <class Types, class From>
 void upsample_nearest(View<const From> x, std::int64_t factor, View<typename Types::result> out,
-                      Stream stream = current_stream()) {
+                      Stream stream) {
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>;
   if (x.elements() == 0) return;

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""What the kernels in objects or programs of nvcc take: registers, shared memory, stack, and so their occupancy.
+
+    resources.py PROGRAM...                       prints a table of kernels by family and dtypes
+    resources.py --update docs/kernels.md PROGRAM...   writes it between the marks in that file
+    resources.py --names PROGRAM...               prints their names
+    resources.py --no-spills PROGRAM...           fails where a kernel has a stack: spills or indexed local arrays
+
+Reads the cubins in the fat binaries by itself (ELF, and the attributes of .nv.info): cuobjdump is not part of every
+toolkit's installation. Entries that nvcc has compressed are refused by name, not passed over.
+"""
+import argparse
+import collections
+import re
+import struct
+import subprocess
+import sys
+
+# What a multiprocessor holds (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"): bytes of
+# shared memory, threads, blocks; 65536 registers on all. The first two are limits_of() of cuda/tile/architecture.hpp.
+MULTIPROCESSORS = {80: (164 << 10, 2048, 32), 86: (100 << 10, 1536, 16), 89: (100 << 10, 1536, 24),
+                   90: (228 << 10, 2048, 32), 100: (228 << 10, 2048, 32), 120: (100 << 10, 1536, 24)}
+REGISTERS, RESERVED_SHARED = 65536, 1024
+
+Kernel = collections.namedtuple("Kernel", "architecture name registers stack shared threads")
+
+
+class NotRead(Exception):
+    pass
+
+
+def cubins(data, of):
+    """The device's ELF files in the fat binaries of a file, with their architectures."""
+    header, entry = struct.Struct("<IHHQ"), struct.Struct("<HHIQIIHHIIIQ")
+    place = data.find(b"\x50\xed\x55\xba")
+    while place >= 0:
+        _, version, header_size, size = header.unpack_from(data, place)
+        end = place + header_size + size
+        if version == 1 and header_size == header.size and end <= len(data):
+            at = place + header_size
+            while at + entry.size <= end:
+                kind, _, entry_size, payload, *_, architecture, _, _, flags = entry.unpack_from(data, at)
+                if kind == 2:
+                    content = data[at + entry_size:at + entry_size + payload]
+                    if content[:4] != b"\x7fELF":
+                        raise NotRead(f"{of}: device code of sm_{architecture} is compressed: compile with "
+                                      "nvcc --compress-mode=none")
+                    yield architecture, content
+                at += entry_size + payload
+            place = end - 1
+        place = data.find(b"\x50\xed\x55\xba", place + 1)
+
+
+def sections_of(elf):
+    (offset,) = struct.unpack_from("<Q", elf, 0x28)
+    size, count, names = struct.unpack_from("<HHH", elf, 0x3A)
+    rows = [struct.unpack_from("<IIQQQQIIQQ", elf, offset + i * size) for i in range(count)]
+    strings = rows[names][4]
+    return {elf[strings + row[0]:elf.index(b"\0", strings + row[0])].decode(): row for row in rows}
+
+
+def attributes(elf, section):
+    """(attribute, its words) of a section .nv.info."""
+    at, end = section[4], section[4] + section[5]
+    while at < end:
+        form, attribute, size = struct.unpack_from("<BBH", elf, at)
+        at += 4
+        if form == 4:
+            yield attribute, struct.unpack_from(f"<{size // 4}I", elf, at)
+            at += size
+
+
+def kernels_of(path):
+    max_threads, frame_size, register_count = 0x05, 0x11, 0x2F
+    with open(path, "rb") as file:
+        data = file.read()
+    for architecture, elf in cubins(data, path):
+        sections = sections_of(elf)
+        symbols, strings = sections[".symtab"], sections[".strtab"][4]
+
+        def symbol(index):
+            (name,) = struct.unpack_from("<I", elf, symbols[4] + 24 * index)
+            return elf[strings + name:elf.index(b"\0", strings + name)].decode()
+
+        registers, stacks = {}, {}
+        for attribute, words in attributes(elf, sections[".nv.info"]):
+            if attribute in (register_count, frame_size):
+                (registers if attribute == register_count else stacks)[symbol(words[0])] = words[1]
+        for section, row in sections.items():
+            if not section.startswith(".nv.info."):
+                continue
+            name = section[len(".nv.info."):]
+            threads = [words[0] for attribute, words in attributes(elf, row) if attribute == max_threads]
+            shared = sections.get(".nv.shared." + name)
+            yield Kernel(architecture, name, registers[name], stacks.get(name, 0), shared[5] if shared else 0,
+                         threads[0] if threads else None)
+
+
+def demangled(names):
+    output = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
+    return dict(zip(names, output.splitlines()))
+
+
+def split_arguments(text):
+    """The template arguments of "NAME<...>", as text."""
+    depth, part, parts = 0, "", []
+    for character in text:
+        if character == "," and depth == 0:
+            parts.append(part.strip())
+            part = ""
+            continue
+        depth += (character in "<(") - (character in ">)")
+        part += character
+    return parts + [part.strip()] if part.strip() else parts
+
+
+def short(text):
+    """Without namespaces, and with dtypes as Precast spells them."""
+    text = re.sub(r"\bfloat\b", "f32", re.sub(r"\b(\w+::)+", "", text))
+    return re.sub(r"[({]anonymous class[)}]", "lambda", text)
+
+
+BYTES = {"f32": 4, "tf32": 4, "bf16": 2, "f16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
+
+
+def of_row(dtype):
+    """What a row says of a dtype: bf16 and f16 share one, since they take the same instructions but for their type."""
+    return "bf16, f16" if dtype in ("bf16", "f16") else dtype
+
+
+def described(signature):
+    """Family, variety and dynamic shared memory of a demangled kernel."""
+    head = re.match(r"(?:void )?((?:\w+::)*\w+)(?:<(.*)>)?\(", signature.replace("(anonymous namespace)::", ""))
+    path = head[1].split("::") if head else [signature]
+    if "cub" in path[0] or "thrust" in path[0]:
+        return "extremes (CUB)", "", 0
+    family = path[-1].removesuffix("_kernel")
+    start, depth = signature.find("<"), 0
+    for end in range(start, len(signature)):
+        depth += (signature[end] == "<") - (signature[end] == ">")
+        if depth == 0:
+            break
+    arguments = split_arguments(short(signature[start + 1:end])) if start >= 0 else []
+    numbers = lambda text: [int(number) for number in re.findall(r"\d+", text[text.index("<"):])]
+    if family == "flash_attention":  # flash_attention_bytes() of tile/flash_attention_tile.hpp
+        operand, width = arguments[0], int(arguments[1])
+        queries, keys, stages, _ = numbers(arguments[2])
+        shared = (queries + stages * keys) * width * BYTES[operand]
+        return "flash attention", f"{of_row(operand)}; heads of {width}", shared
+    if family == "tiled_product":  # MatmulTile::shared_bytes() of tile/matmul_tile.hpp
+        rows, features, _, stages = numbers(arguments[2])
+        name = "conv" if arguments[1].startswith("Patches") else "matmul"
+        operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
+        return name, f"{of_row(operand)}; tiles of {rows} x {features}", stages * (rows + features) * 128
+    if family == "few_rows_product":
+        operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
+        return "matmul, few rows", of_row(operand), 0
+    if family in ("attention_scores", "attention_values", "largest_score"):  # PlainProduct::shared_bytes
+        step = {"largest_score": "f32; largest score"}.get(family, f"{of_row(arguments[0])}; {family[10:]}")
+        return "plain attention", step, 2 * (64 + 64) * 128
+    if family == "attention_weights":
+        return "plain attention", "weights", 0
+    if family == "map":
+        return "pointwise", {"Cast": "casts"}.get(arguments[1].partition("<")[0], "functions"), 0
+    return family.replace("_", " "), "", 0
+
+
+def occupancy(kernel, dynamic_shared):
+    """The share of a multiprocessor's warps that blocks of a kernel fill; none where not one block fits."""
+    shared, threads, blocks = MULTIPROCESSORS[kernel.architecture]
+    of_block = kernel.threads or 1024
+    warps = -(-of_block // 32)
+    registers_of_warp = -(-kernel.registers * 32 // 256) * 256
+    by_registers = REGISTERS // registers_of_warp // 4 * 4 // warps  # a multiprocessor has four files of them
+    by_shared = shared // (-(-(kernel.shared + dynamic_shared + RESERVED_SHARED) // 128) * 128)
+    fitting = min(by_registers, by_shared, threads // (warps * 32), blocks)
+    return fitting * warps * 32 / threads if fitting else None
+
+
+def span(values, unit=""):
+    values = sorted(set(values))
+    return "–" if not values else f"{values[0]}{unit}" if len(values) == 1 else f"{values[0]}–{values[-1]}{unit}"
+
+
+def table(kernels):
+    names = demangled(sorted({kernel.name for kernel in kernels}))
+    groups = collections.defaultdict(list)
+    for kernel in kernels:
+        family, variety, dynamic = described(names[kernel.name])
+        groups[family, variety].append((kernel, dynamic))
+    architectures = sorted({kernel.architecture for kernel in kernels})
+    titles = ["kernel", "of which", "variants", "threads", "shared memory, bytes"]
+    for architecture in architectures:
+        titles += [f"registers, sm_{architecture}", f"occupancy, sm_{architecture}"]
+    lines = ["| " + " | ".join(titles + ["stack"]) + " |", "|" + "---|" * (len(titles) + 1)]
+    natural = lambda key: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", "\0".join(key))]
+    for key in sorted(groups, key=natural):
+        rows = groups[key]
+        cells = [*key, str(len({kernel.name for kernel, _ in rows})), span(k.threads for k, _ in rows if k.threads),
+                 span(kernel.shared + dynamic for kernel, dynamic in rows)]
+        for architecture in architectures:
+            here = [(k, dynamic) for k, dynamic in rows if k.architecture == architecture]
+            filled = [occupancy(k, dynamic) for k, dynamic in here]
+            cells += [span(k.registers for k, _ in here), span((round(100 * share) for share in filled if share), "%")]
+        lines.append("| " + " | ".join(cells + [span(k.stack for k, _ in rows)]) + " |")
+    return "\n".join(lines)
+
+
+def updated(text, lines):
+    begin, end = "<!-- kernel resources -->\n", "<!-- end of kernel resources -->"
+    before, mark, rest = text.partition(begin)
+    _, closing, after = rest.partition(end)
+    if not mark or not closing:
+        raise NotRead(f"the marks {begin.strip()} and {end} are not there")
+    return before + begin + lines + "\n" + end + after
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Registers, shared memory, stack and occupancy of compiled kernels.")
+    parser.add_argument("files", nargs="+", metavar="PROGRAM")
+    parser.add_argument("--update", metavar="FILE", help="write the table between its marks in a file")
+    parser.add_argument("--no-spills", action="store_true", help="fail where a kernel has a stack")
+    parser.add_argument("--names", action="store_true", help="print the kernels' names instead")
+    options = parser.parse_args()
+    kernels = list(dict.fromkeys(kernel for path in options.files for kernel in kernels_of(path)))
+    if not kernels:
+        raise NotRead("no kernels in " + " ".join(options.files))
+    if options.names:
+        print("\n".join(demangled(sorted({kernel.name for kernel in kernels})).values()))
+        return 0
+    spilling = [kernel for kernel in kernels if kernel.stack]
+    if options.update:
+        with open(options.update, encoding="utf-8") as file:
+            text = updated(file.read(), table(kernels))
+        with open(options.update, "w", encoding="utf-8") as file:
+            file.write(text)
+    elif not options.no_spills:
+        print(table(kernels))
+    print(f"{len(kernels)} kernels, {len(spilling)} with a stack", file=sys.stderr)
+    if options.no_spills and spilling:
+        names = demangled([kernel.name for kernel in spilling])
+        for kernel in spilling:
+            print(f"sm_{kernel.architecture}: {kernel.stack} bytes: {short(names[kernel.name])}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (NotRead, OSError) as problem:
+        sys.exit(f"resources.py: {problem}")

@@ -1,0 +1,26 @@
+# Whether PROGRAM holds code for CUDA of the dtype PRESENT and none of ABSENT, from the functions that start kernels
+# (NM) and from the kernels (PYTHON, RESOURCES).
+cmake_minimum_required(VERSION 3.25)
+
+set(symbols "${NM}" -C "${PROGRAM}")
+set(kernels "${PYTHON}" "${RESOURCES}" --names "${PROGRAM}")
+foreach(what IN ITEMS symbols kernels)
+  if(what STREQUAL "kernels" AND NOT PYTHON MATCHES "python")
+    message(STATUS "Python was not found: the program's cubins are not read")
+    break()
+  endif()
+  foreach(dtype IN ITEMS ${PRESENT} ${ABSENT})
+    execute_process(COMMAND ${${what}} COMMAND grep -E "precast::cuda::.*[^a-z_]${dtype}[^0-9a-z_]"
+                    OUTPUT_VARIABLE found RESULTS_VARIABLE results)
+    list(GET results 0 result)
+    if(NOT result EQUAL 0)
+      message(FATAL_ERROR "the ${what} of ${PROGRAM} cannot be read")
+    endif()
+    if(dtype STREQUAL PRESENT AND NOT found)
+      message(FATAL_ERROR "${PRESENT} was asked for, and the program has no ${what} of it")
+    elseif(dtype STREQUAL ABSENT AND found)
+      string(SUBSTRING "${found}" 0 2000 found)
+      message(FATAL_ERROR "${ABSENT} was left out, and the program has ${what} of it:\n${found}")
+    endif()
+  endforeach()
+endforeach()

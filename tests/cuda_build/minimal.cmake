@@ -1,0 +1,28 @@
+# Builds the program with CUDA for one preset alone, of PRESENT, as quickly as it compiles, and looks for ABSENT in it.
+cmake_minimum_required(VERSION 3.25)
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+  set(result "${result}" PARENT_SCOPE)
+  set(said "${output}${errors}" PARENT_SCOPE)
+endfunction()
+
+run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BUILD}" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
+    "-DCMAKE_CUDA_COMPILER=${NVCC}" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_CUDA_FLAGS_DEBUG=-O0
+    -DPRECAST_CUDA=on -DPRECAST_PRESET=fast -DPRECAST_BUILD_TESTS=OFF -DPRECAST_BUILD_EXAMPLES=OFF
+    -DPRECAST_BUILD_BENCHMARKS=OFF)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "does not configure:\n${said}")
+endif()
+run("${CMAKE_COMMAND}" --build "${BUILD}" --parallel --target precast_program)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "does not build:\n${said}")
+endif()
+
+set(PROGRAM "${BUILD}/precast")
+include("${CMAKE_CURRENT_LIST_DIR}/absence.cmake")
+run("${PROGRAM}" generate --prompt "a circle" --precision f16 --output "${BUILD}/picture.png")
+if(result EQUAL 0 OR NOT said MATCHES "(^|\n)precast: error: [^\n]*-DPRECAST_PRESET=all[^\n]*\n$")
+  message(FATAL_ERROR "the program does not name the option that would bring f16 back:\n${said}")
+endif()
+file(REMOVE_RECURSE "${BUILD}")
