@@ -32,8 +32,8 @@ Tensor<T> on_device(const std::vector<f32>& values) {
 }
 
 /// softmax(q k^T / sqrt(width)) v of one head, query and column, in float64.
-double exact(const std::vector<f32>& q, const std::vector<f32>& k, const std::vector<f32>& v, std::int64_t head,
-             std::int64_t query, std::int64_t column) {
+double exact(const std::vector<f32>& q, const std::vector<f32>& k, const std::vector<f32>& v,
+             std::int64_t head, std::int64_t query, std::int64_t column) {
   const auto at = [&](const std::vector<f32>& x, std::int64_t token, std::int64_t c) {
     return static_cast<double>(x[static_cast<std::size_t>((token * heads + head) * width + c)]);
   };
@@ -61,8 +61,9 @@ double largest_error() {
   double largest = 0;
   for (std::int64_t query = 0; query < tokens; ++query)
     for (std::int64_t c = 0; c < heads * width; ++c)
-      largest = std::fmax(largest, std::fabs(to_double(result.view().row(query)[static_cast<std::size_t>(c)]) -
-                                             exact(q, k, v, c / width, query, c % width)));
+      largest =
+          std::fmax(largest, std::fabs(to_double(result.view().row(query)[static_cast<std::size_t>(c)]) -
+                                       exact(q, k, v, c / width, query, c % width)));
   return largest;
 }
 

@@ -95,6 +95,7 @@ std::string tensor_table(const InspectedComponent& component, bool all) {
     groups[place->second].bytes += tensor.bytes;
   }
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(groups.size());
   for (const Group& group : groups)
     rows.push_back({"  " + group.name, group.dtype, group.shape,
                     (group.count > 1 ? std::to_string(group.count) + " x, " : "") + in_bytes(group.bytes)});

@@ -54,7 +54,9 @@ TEST_CASE("shuffles give each lane the value of the lane it asks for") {
 
 TEST_CASE("warp_ballot has a bit for each lane") {
   const auto votes = numbers_of(
-      +[](GlobalPointer<int> to) { to[thread_index()] = static_cast<int>(warp_ballot(thread_index() % 3 == 0)); },
+      +[](GlobalPointer<int> to) {
+        to[thread_index()] = static_cast<int>(warp_ballot(thread_index() % 3 == 0));
+      },
       64);
   for (int t = 0; t < 64; ++t) {
     unsigned expected = 0;

@@ -16,8 +16,8 @@ namespace precast::cuda {
 
 namespace detail {
 
-// A block to a time. Few values, in float64 where the reference feels every rounding of an angle. Bytes moved:
-// a time read once, by all threads together, and each value written once, the minimum.
+// A block to a time. Few values, in float64 where the reference feels every rounding of an angle. Bytes
+// moved: a time read once, by all threads together, and each value written once, the minimum.
 template <bool Saturates, class To>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(GlobalPointer<const f32> times,
                                                                             GlobalPointer<To> out,
