@@ -72,7 +72,7 @@ TEST_CASE("on the emulated device a run has the same bits whatever the schedule 
   }
 }
 
-TEST_CASE("no step of a picture waits for the device, nor needs anything of the host") {
+TEST_CASE("a step of a picture waits for the one before the last alone, and needs nothing of the host") {
   const Golden golden("dev_f32");
   const PolicyChoice choice = emulated_choices().front();
   const auto with_steps = [&](std::int64_t steps) {
@@ -86,7 +86,7 @@ TEST_CASE("no step of a picture waits for the device, nor needs anything of the 
   const auto [waits_of_more, uploads_of_more, launches_of_more] = with_steps(5);
   CHECK(launches_of_more > launches);
   CHECK(waits > 0);
-  CHECK(waits_of_more == waits);
+  CHECK(waits_of_more - waits == 5 - 2);
   CHECK(uploads_of_more == uploads);
 }
 

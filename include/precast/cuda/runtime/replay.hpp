@@ -1,9 +1,12 @@
 // Replay: work that is the same each time, given to the device as one graph.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <type_traits>
 
+#include <precast/cuda/runtime/pinned_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 
 #if !PRECAST_CUDA_IS_EMULATED
@@ -16,10 +19,21 @@ namespace precast::cuda {
 /// products, workspaces) is made; the second time it is recorded; from then on the device replays it, which
 /// spares the host the launches. The body must use the same memory each time, give back what it takes,
 /// bring no values from the host and not wait for the device. The emulator runs the body every time.
+/// The host is two runs ahead of the device at most, so that whoever counts runs, or wants to stop, is near
+/// the truth, and the device never waits.
 class Replay {
  public:
   template <class Body>
   void operator()(Body&& body) {
+    Event& run_before_last = done_[runs_++ % done_.size()];
+    run_before_last.wait();
+    run(body);
+    run_before_last.record(current_stream());
+  }
+
+ private:
+  template <class Body>
+  void run(Body&& body) {
 #if PRECAST_CUDA_IS_EMULATED
     body();
 #else
@@ -34,7 +48,6 @@ class Replay {
   }
 
 #if !PRECAST_CUDA_IS_EMULATED
- private:
   template <class Body>
   void record(Body&& body) {
     const Stream stream = current_stream();
@@ -59,6 +72,8 @@ class Replay {
   std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)> graph_{
       nullptr, &cudaGraphExecDestroy};
 #endif
+  std::array<Event, 2> done_;
+  std::size_t runs_ = 0;
 };
 
 }  // namespace precast::cuda
