@@ -66,6 +66,10 @@ inline FoundDevice find_device(int number = 0) {
   // Where there is no driver, the count is left at anything: only the status can be trusted.
   if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
     (void)cudaGetLastError();
+    // Where no driver is, CUDA says that it is too old; its version is 0 then.
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+      return {std::nullopt, "this machine has no NVIDIA driver"};
     return {std::nullopt, std::string("CUDA found no device: ") + cudaGetErrorString(status)};
   }
   if (number < 0 || number >= count)
