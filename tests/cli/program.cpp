@@ -1,6 +1,7 @@
 // The program as a user runs it: formats, policies, help, completions, and what wrong command lines get.
 #include "program.hpp"
 
+#include <algorithm>
 #include <array>
 #include <set>
 
