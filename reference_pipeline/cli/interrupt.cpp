@@ -1,5 +1,8 @@
 // Catches the first Ctrl-C.
+#include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 
 #include <cli/interrupt.hpp>
 #include <unistd.h>
@@ -10,10 +13,28 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-void on_signal(int) {
+std::int64_t milliseconds_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);  // allowed in a handler
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+std::atomic<std::int64_t> first_signal{0};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+void on_signal(int signal) {
   static constexpr char notice[] = "\nstopping after this step; Ctrl-C again stops at once\n";
-  interrupted = 1;
-  static_cast<void>(!write(STDERR_FILENO, notice, sizeof notice - 1));  // the only way to speak in a handler
+  // Wrappers such as timeout signal the program and its group: what follows at once is the same Ctrl-C.
+  constexpr std::int64_t same_milliseconds = 300;
+  std::int64_t first = 0;
+  if (first_signal.compare_exchange_strong(first, milliseconds_now())) {
+    interrupted = 1;
+    static_cast<void>(
+        !write(STDERR_FILENO, notice, sizeof notice - 1));  // the only way to speak in a handler
+  } else if (milliseconds_now() - first > same_milliseconds) {
+    std::signal(signal, SIG_DFL);
+    static_cast<void>(raise(signal));
+  }
 }
 
 }  // namespace
@@ -21,8 +42,7 @@ void on_signal(int) {
 void catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = on_signal;
-  // One signal is caught, the next has its default effect; a write that a signal meets goes on.
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  action.sa_flags = SA_RESTART;  // a write that a signal meets goes on
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
