@@ -2,11 +2,7 @@
 # asked for and is not to be had.
 cmake_minimum_required(VERSION 3.25)
 
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  set(result "${result}" PARENT_SCOPE)
-  set(said "${output}${errors}" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
 
 set(generate "${PROGRAM}" generate --prompt "a large red circle on a blue background, at the left" --steps 2
              --output "${PICTURE}")
