@@ -33,10 +33,6 @@ using tile_type =
 template <class Tile>
 inline constexpr std::int64_t depth_step = std::same_as<Tile, bf16> ? 2 : 1;
 
-/// Whether tiles of this dtype may go to tile registers.
-template <class Tile>
-inline constexpr bool fits_tile_registers = std::same_as<Tile, bf16>&& has_tile_registers;
-
 /// What the summed dimension is padded to, with zeros.
 template <class Tile>
 inline constexpr std::int64_t depth_multiple = fits_tile_registers<Tile> ? tile_depth : depth_step<Tile>;

@@ -170,21 +170,20 @@ class PanelProduct {
 
  private:
   static constexpr bool in_onednn = std::is_same_v<Accumulate, f32>;
-  static constexpr bool fits_tile_registers =
-      in_onednn && std::is_same_v<Multiplied, bf16> && has_tile_registers;
+  static constexpr bool may_be_in_tile_registers = in_onednn && fits_tile_registers<Multiplied>;
   static constexpr bool may_be_in_place = are_operands<Operand, Multiplied, Storage>;
   static constexpr std::int64_t pairs = std::is_same_v<Multiplied, bf16> ? 2 : 1;
 
   /// Whether the products are ours rather than oneDNN's, which from rows and panels as they lie here makes
   /// 0.6 of the speed in tile registers.
   bool in_tile_registers() const {
-    return fits_tile_registers && weight_.columns() % tile_depth == 0 && tile_registers_usable();
+    return may_be_in_tile_registers && weight_.columns() % tile_depth == 0 && tile_registers_usable();
   }
 
   /// `features` with the zeros after them.
   void multiply_in_tile_registers(std::int64_t rows, std::int64_t features, const Multiplied* src,
                                   const Multiplied* weights, f32* tile) const {
-    if constexpr (fits_tile_registers) {
+    if constexpr (may_be_in_tile_registers) {
       // What is multiplied at a time stays in the second-level cache: 256 rows of these columns are 0.75 MiB.
       constexpr std::int64_t columns_at_once = 1536;
       const std::int64_t columns = weight_.columns(), width = weight_.panel_width();

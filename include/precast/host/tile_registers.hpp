@@ -26,6 +26,10 @@ inline constexpr std::int64_t tile_depth = 32;
 /// Whether what is compiled here can use tile registers.
 inline constexpr bool has_tile_registers = PRECAST_HAS_TILE_REGISTERS;
 
+/// Whether products of this dtype may go to tile registers.
+template <class Multiplied>
+inline constexpr bool fits_tile_registers = has_tile_registers&& std::is_same_v<Multiplied, bf16>;
+
 /// Whether Linux lets this process use them, which it has to be asked for once.
 inline bool tile_registers_usable() {
   static const bool usable = [] {
