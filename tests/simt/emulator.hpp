@@ -5,10 +5,12 @@
 
 #include <simt/async_copy.hpp>
 #include <simt/barrier.hpp>
+#include <simt/bulk_copy.hpp>
 #include <simt/errors.hpp>
 #include <simt/fault.hpp>
 #include <simt/launch.hpp>
 #include <simt/matrix.hpp>
+#include <simt/mbarrier.hpp>
 #include <simt/memory.hpp>
 #include <simt/pointer.hpp>
 #include <simt/session.hpp>

@@ -44,6 +44,10 @@ struct Divergence : Error {
 struct Deadlock : Error {
   using Error::Error;
 };
+/// A block that ended while the device was still at work for it.
+struct Unfinished : Error {
+  using Error::Error;
+};
 /// An argument that the instruction does not take.
 struct BadArgument : Error {
   using Error::Error;

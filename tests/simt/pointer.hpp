@@ -23,6 +23,13 @@ struct Access {
   const void* address;
 };
 
+namespace detail {
+/// Whether the running block uses the asynchronous proxy, which does not see a thread's own writes before a
+/// fence.
+extern thread_local constinit bool notes_writes;
+void note_write(const void* address, std::size_t bytes);
+}  // namespace detail
+
 [[noreturn]] void fail_out_of_bounds(const Access& access);
 [[noreturn]] void fail_misaligned(const Access& access, std::size_t alignment);
 
@@ -82,6 +89,7 @@ class Pointer {
     if (index_ < 0 || index_ + values > count_) fail_out_of_bounds(access(index_, values));
     if (reinterpret_cast<std::uintptr_t>(address()) % alignment != 0)
       fail_misaligned(access(index_, values), alignment);
+    note(address(), static_cast<std::size_t>(bytes));
     return address();
   }
 
@@ -99,7 +107,14 @@ class Pointer {
   T& at(std::int64_t i) const {
     if (static_cast<std::uint64_t>(i) >= static_cast<std::uint64_t>(count_)) [[unlikely]]
       fail_out_of_bounds(access(i, 1));
+    note(base_ + i, sizeof(T));
     return base_[i];
+  }
+  /// Through a pointer to what is not const, every access may be a write.
+  static void note(const void* at, std::size_t bytes) {
+    if constexpr (S == Space::shared && !std::is_const_v<T>)
+      if (detail::notes_writes) [[unlikely]]
+        detail::note_write(at, bytes);
   }
   template <class Vector>
   T* checked() const {

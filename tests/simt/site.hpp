@@ -19,7 +19,11 @@ enum class Kind {
   shuffle_down,
   warp_ballot,
   load_matrix,
-  multiply_add
+  multiply_add,
+  arrive,
+  arrive_expecting,
+  wait_parity,
+  fence_async_proxy
 };
 
 /// The name of the function in precast/cuda/device.

@@ -86,6 +86,11 @@ void start_copy(void* to, const void* from, int bytes, int valid) {
   if (m.options().copies == Copies::early) m.land_copies(thread, thread.groups + 1);
 }
 
+std::uint32_t shared_address(const void* address) {
+  return static_cast<std::uint32_t>(machine().shared().offset(address) +
+                                    runtime::SharedMemory::first_address);
+}
+
 void* static_shared(const std::type_info& use, std::size_t bytes) {
   auto& m = machine();
   void* const array = [&] {

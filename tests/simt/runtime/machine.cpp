@@ -112,6 +112,8 @@ void Machine::run_block() {
     thread.groups = 0;
   }
   for (Barrier& barrier : barriers_) barrier.arrived = 0;
+  async_proxy_.start_block(grid_.threads);
+  bulk_copies_.start_block();
   living_ = grid_.threads;
   failure_ = nullptr;
   sanitizer_release(&start_token_);
@@ -125,6 +127,7 @@ void Machine::run_block() {
     cancel();
     std::rethrow_exception(failure_);
   }
+  bulk_copies_.end_block();
 }
 
 void Machine::cancel() {
@@ -191,7 +194,9 @@ void Machine::leave(Thread& self) {
 }
 
 Thread* Machine::choose() {
-  if (!ready_warps_) return nullptr;
+  // Copies that land late do so when nobody can go on without them.
+  while (!ready_warps_)
+    if (!bulk_copies_.land_one()) return nullptr;
   if (!(ready_warps_ & bit(current_warp_))) current_warp_ = random_.bit_of(ready_warps_);
   const int lane = random_.bit_of(warps_[static_cast<std::size_t>(current_warp_)].ready);
   return &threads_[static_cast<std::size_t>(current_warp_ * warp_size + lane)];

@@ -13,6 +13,8 @@
 
 #include <simt/errors.hpp>
 #include <simt/launch.hpp>
+#include <simt/runtime/async_proxy.hpp>
+#include <simt/runtime/bulk_copies.hpp>
 #include <simt/runtime/fiber.hpp>
 #include <simt/runtime/random.hpp>
 #include <simt/runtime/shared_memory.hpp>
@@ -23,8 +25,8 @@ namespace simt::runtime {
 
 inline constexpr int warp_size = 32;
 
-/// What a thread waits at: a barrier of the block (its number and how many threads it takes) or a meeting of
-/// lanes.
+/// What a thread waits at: a barrier of the block (its number and how many threads it takes), a meeting of
+/// lanes, or a barrier in shared memory (its place).
 struct Wait {
   Kind kind{};
   Site site;
@@ -90,6 +92,9 @@ class Machine {
   void meet_in_warp(const Wait& wait, void* operand, bool orders,
                     void (*act)(Machine&, void* const* operands));
   void land_copies(Thread& thread, std::int64_t groups);
+  /// Waits for wake_waiting(), without anybody to meet.
+  void wait_to_be_woken(const Wait& wait);
+  void wake_waiting(Kind kind, int barrier);
 
   Thread& thread() { return *running_; }
   Warp& warp_of(const Thread& thread) { return warps_[static_cast<std::size_t>(thread.index / warp_size)]; }
@@ -98,6 +103,9 @@ class Machine {
   const std::array<int, 3>& block() const { return block_; }
   const Options& options() const { return options_; }
   SharedMemory& shared() { return shared_; }
+  AsyncProxy& async_proxy() { return async_proxy_; }
+  BulkCopies& bulk_copies() { return bulk_copies_; }
+  Random& random() { return random_; }
   LaunchRecord& record() { return record_; }
   bool has_fault(const char* name);
 
@@ -133,6 +141,8 @@ class Machine {
   std::vector<Warp> warps_;
   std::array<Barrier, 16> barriers_{};
   SharedMemory shared_;
+  AsyncProxy async_proxy_{shared_};
+  BulkCopies bulk_copies_{*this};
   Thread* running_ = nullptr;
   int current_warp_ = 0;
   unsigned ready_warps_ = 0;

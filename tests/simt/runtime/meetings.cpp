@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include <simt/pointer.hpp>
 #include <simt/runtime/machine.hpp>
 
 namespace simt::runtime {
@@ -69,6 +70,24 @@ void Machine::complete(Barrier& barrier, int number) {
   }
 }
 
+void Machine::wait_to_be_woken(const Wait& wait) {
+  Thread& self = *running_;
+  Warp& warp = warp_of(self);
+  self.state = State::waiting;
+  self.wait = wait;
+  warp.ready &= ~bit(lane_of(self));
+  if (!warp.ready) ready_warps_ &= ~bit(self.index / warp_size);
+  suspend();
+}
+
+void Machine::wake_waiting(Kind kind, int barrier) {
+  for (int t = 0; t < grid_.threads; ++t) {
+    Thread& thread = threads_[static_cast<std::size_t>(t)];
+    if (thread.state == State::waiting && thread.wait.kind == kind && thread.wait.barrier == barrier)
+      wake(thread);
+  }
+}
+
 void Machine::meet_in_warp(const Wait& wait, void* operand, bool orders,
                            void (*act)(Machine&, void* const* operands)) {
   Thread& self = *running_;
@@ -132,6 +151,8 @@ void Machine::land_copies(Thread& thread, std::int64_t groups) {
     std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.valid));
     std::memset(static_cast<char*>(copy.to) + copy.valid, 0,
                 static_cast<std::size_t>(copy.bytes - copy.valid));
+    if (detail::notes_writes)
+      async_proxy_.note_write(thread.index, copy.to, static_cast<std::size_t>(copy.bytes));
   }
 }
 
@@ -167,6 +188,9 @@ std::string Machine::deadlock_message() const {
     if (group.wait->kind == Kind::sync_named)
       message += " (barrier " + std::to_string(group.wait->barrier) + ", which takes " +
                  std::to_string(group.wait->threads) + " threads)";
+    if (group.wait->kind == Kind::wait_parity)
+      message +=
+          " (the " + bulk_copies_.describe_barrier(static_cast<std::size_t>(group.wait->barrier)) + ")";
     message += ";";
   }
   message.back() = '.';

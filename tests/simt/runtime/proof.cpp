@@ -56,7 +56,9 @@ struct Seen {
 };
 
 bool is_fence(Kind kind) { return kind == Kind::fence_block || kind == Kind::fence_device; }
-bool copies(Kind kind) { return kind == Kind::commit_copies || kind == Kind::wait_copies; }
+bool copies(Kind kind) {
+  return kind == Kind::commit_copies || kind == Kind::wait_copies || kind == Kind::wait_parity;
+}
 
 const char* file_of(const Site& site) {
   const char* slash = std::strrchr(site.file, '/');

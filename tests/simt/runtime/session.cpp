@@ -69,6 +69,14 @@ const char* name_of(Kind kind) {
       return "load_matrix";
     case Kind::multiply_add:
       return "multiply_add";
+    case Kind::arrive:
+      return "arrive";
+    case Kind::arrive_expecting:
+      return "arrive_expecting";
+    case Kind::wait_parity:
+      return "wait_parity";
+    case Kind::fence_async_proxy:
+      return "fence_async_proxy";
   }
   return "?";
 }

@@ -22,7 +22,12 @@ class SharedMemory {
   void* static_array(const std::type_info& use, std::size_t bytes);
   unsigned char* dynamic() const { return memory_.get(); }
   std::size_t dynamic_bytes() const { return dynamic_bytes_; }
+  /// How many bytes from dynamic() on there are, in use or not.
+  std::size_t capacity() const { return capacity_; }
   std::size_t static_bytes() const { return static_bytes_; }
+  /// The address that instructions have for a place: memory starts on a multiple of 128 and, as nothing
+  /// promises more, of no more than that.
+  static constexpr std::size_t first_address = 1024 + 128;
   std::size_t offset(const void* address) const {
     return static_cast<std::size_t>(static_cast<const unsigned char*>(address) - memory_.get());
   }

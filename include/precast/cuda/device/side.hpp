@@ -8,6 +8,8 @@
 #define PRECAST_ON_DEVICE 1
 /// A function that a launch starts on every thread of a grid.
 #define PRECAST_KERNEL __global__
+/// Before a kernel's parameter that its threads read where it lies, as the copy engine's maps must be.
+#define PRECAST_GRID_CONSTANT __grid_constant__
 /// A function that kernels call.
 #define PRECAST_DEVICE __device__ __forceinline__
 /// The most threads a block of the kernel has, and how many blocks should fit a multiprocessor.
@@ -19,6 +21,7 @@
 #elif __has_include(<simt/emulator.hpp>)
 #define PRECAST_ON_DEVICE 0
 #define PRECAST_KERNEL
+#define PRECAST_GRID_CONSTANT
 #define PRECAST_DEVICE inline
 #define PRECAST_LAUNCH_BOUNDS(threads, blocks)
 #define PRECAST_UNROLL

@@ -1,0 +1,22 @@
+// How the copy engine and the products of warpgroups permute chunks of 16 bytes in shared memory, so that
+// reading a column of them meets every bank.
+#pragma once
+
+#include <precast/cuda/device/side.hpp>
+
+namespace precast::cuda {
+
+#if PRECAST_ON_DEVICE
+/// The bytes within which chunks are exchanged: by the number of the 128 bytes that they lie in, counted from
+/// address 0.
+enum class Swizzle { none, of_32_bytes, of_64_bytes, of_128_bytes };
+#else
+using simt::Swizzle;
+#endif
+
+/// The bytes of a row that a swizzle permutes.
+constexpr int swizzle_bytes(Swizzle swizzle) {
+  return swizzle == Swizzle::none ? 16 : 16 << static_cast<int>(swizzle);
+}
+
+}  // namespace precast::cuda
