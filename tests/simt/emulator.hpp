@@ -17,3 +17,4 @@
 #include <simt/site.hpp>
 #include <simt/thread.hpp>
 #include <simt/warp.hpp>
+#include <simt/warpgroup_matrix.hpp>

@@ -23,7 +23,11 @@ enum class Kind {
   arrive,
   arrive_expecting,
   wait_parity,
-  fence_async_proxy
+  fence_async_proxy,
+  multiply_group,
+  fence_products,
+  commit_products,
+  wait_products
 };
 
 /// The name of the function in precast/cuda/device.

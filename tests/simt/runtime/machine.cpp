@@ -114,6 +114,7 @@ void Machine::run_block() {
   for (Barrier& barrier : barriers_) barrier.arrived = 0;
   async_proxy_.start_block(grid_.threads);
   bulk_copies_.start_block();
+  warpgroups_.start_block(static_cast<int>(warps_.size()));
   living_ = grid_.threads;
   failure_ = nullptr;
   sanitizer_release(&start_token_);
@@ -128,6 +129,7 @@ void Machine::run_block() {
     std::rethrow_exception(failure_);
   }
   bulk_copies_.end_block();
+  warpgroups_.end_block();
 }
 
 void Machine::cancel() {

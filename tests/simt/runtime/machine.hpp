@@ -18,6 +18,7 @@
 #include <simt/runtime/fiber.hpp>
 #include <simt/runtime/random.hpp>
 #include <simt/runtime/shared_memory.hpp>
+#include <simt/runtime/warpgroups.hpp>
 #include <simt/session.hpp>
 #include <simt/site.hpp>
 
@@ -105,6 +106,7 @@ class Machine {
   SharedMemory& shared() { return shared_; }
   AsyncProxy& async_proxy() { return async_proxy_; }
   BulkCopies& bulk_copies() { return bulk_copies_; }
+  Warpgroups& warpgroups() { return warpgroups_; }
   Random& random() { return random_; }
   LaunchRecord& record() { return record_; }
   bool has_fault(const char* name);
@@ -143,6 +145,7 @@ class Machine {
   SharedMemory shared_;
   AsyncProxy async_proxy_{shared_};
   BulkCopies bulk_copies_{*this};
+  Warpgroups warpgroups_{*this};
   Thread* running_ = nullptr;
   int current_warp_ = 0;
   unsigned ready_warps_ = 0;

@@ -77,6 +77,14 @@ const char* name_of(Kind kind) {
       return "wait_parity";
     case Kind::fence_async_proxy:
       return "fence_async_proxy";
+    case Kind::multiply_group:
+      return "multiply_group";
+    case Kind::fence_products:
+      return "fence_products";
+    case Kind::commit_products:
+      return "commit_products";
+    case Kind::wait_products:
+      return "wait_products";
   }
   return "?";
 }

@@ -24,6 +24,8 @@ class SharedMemory {
   std::size_t dynamic_bytes() const { return dynamic_bytes_; }
   /// How many bytes from dynamic() on there are, in use or not.
   std::size_t capacity() const { return capacity_; }
+  /// How many of them are the block's.
+  std::size_t bytes() const { return static_bytes_ ? static_start_ + static_bytes_ : dynamic_bytes_; }
   std::size_t static_bytes() const { return static_bytes_; }
   /// The address that instructions have for a place: memory starts on a multiple of 128 and, as nothing
   /// promises more, of no more than that.

@@ -1,0 +1,298 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <simt/errors.hpp>
+#include <simt/runtime/machine.hpp>
+#include <simt/runtime/tensor_core_sums.hpp>
+#include <simt/runtime/warpgroups.hpp>
+
+namespace simt::runtime {
+
+namespace {
+
+constexpr int warps_of_group = 4, depth = 16;
+constexpr std::uint32_t unknown = 0x7fc0dead;  // a NaN: sums that are under way
+
+const detail::GroupProduct& of_lane(void* const* lanes, int lane) {
+  return *static_cast<const detail::GroupProduct*>(lanes[lane]);
+}
+
+/// Whether two lanes ask for one product: all but their sums and factors in registers.
+bool agree(const detail::GroupProduct& a, const detail::GroupProduct& b) {
+  return a.type == b.type && a.columns == b.columns && a.b_is_transposed == b.b_is_transposed &&
+         a.accumulates == b.accumulates && a.a == b.a && a.b == b.b && !a.words == !b.words;
+}
+
+/// A matrix descriptor: bits 0-13 the address, 16-29 and 32-45 the offsets, all without their last 4 bits,
+/// 49-51 the base offset, 62-63 the permutation.
+struct Descriptor {
+  std::uint32_t address, leading, stride, base_offset;
+  Swizzle swizzle;
+
+  explicit Descriptor(std::uint64_t bits)
+      : address(field(bits)),
+        leading(field(bits >> 16)),
+        stride(field(bits >> 32)),
+        base_offset(bits >> 49 & 7),
+        swizzle(std::array{Swizzle::none, Swizzle::of_128_bytes, Swizzle::of_64_bytes,
+                           Swizzle::of_32_bytes}[bits >> 62]) {}
+  static std::uint32_t field(std::uint64_t bits) { return static_cast<std::uint32_t>(bits & 0x3fff) << 4; }
+
+  /// Where a value lies, by the canonical layouts of the PTX ISA: eight rows of 16 bytes each without
+  /// permutation, else rows of 32, 64 or 128 bytes. `outer` is the row of A or column of B, `inner` the
+  /// depth; `across`: rows lie across the depth.
+  std::uint32_t place_of(bool across, std::uint32_t outer, std::uint32_t inner) const {
+    if (swizzle == Swizzle::none)
+      return across ? address + outer / 8 * stride + inner / 8 * leading + inner % 8 * 16 + outer % 8 * 2
+                    : address + outer / 8 * stride + inner / 8 * leading + outer % 8 * 16 + inner % 8 * 2;
+    const std::uint32_t row = row_bytes(), values = row / 2;
+    return swizzled(swizzle, across ? address + outer / values * leading + inner / 8 * stride +
+                                          inner % 8 * row + outer % values * 2
+                                    : address + outer / 8 * stride + outer % 8 * row + inner * 2);
+  }
+  std::uint32_t row_bytes() const { return 16u << static_cast<int>(swizzle); }
+  /// Whether permutation starts anew at the matrix, as it must while the base offset is 0.
+  bool starts_a_pattern() const {
+    return swizzle == Swizzle::none || (address & (8 * row_bytes() - 1) & ~(row_bytes() - 1)) == 0;
+  }
+};
+
+}  // namespace
+
+void Warpgroups::start_block(int warps) {
+  warps_.assign(static_cast<std::size_t>(warps), {});
+  started_.assign(static_cast<std::size_t>(warps + warps_of_group - 1) / warps_of_group, {});
+}
+
+void Warpgroups::end_block() const {
+  for (std::size_t w = 0; w < warps_.size(); ++w) {
+    if (!warps_[w].products.empty())
+      throw Unfinished(machine_.place(), "the block has ended, and products of warp " + std::to_string(w) +
+                                             " are still under way: " +
+                                             describe(Kind::multiply_group, started_[w / 4].back().site));
+    if (warps_[w].started != started_[w / 4].size())
+      throw Divergence(machine_.place(),
+                       "warp " + std::to_string(w) + " has started " + std::to_string(warps_[w].started) +
+                           " products, and its warpgroup " + std::to_string(started_[w / 4].size()));
+  }
+}
+
+void Warpgroups::check_company(int warp, void* const* lanes, const Site& site) {
+  const auto& of = of_lane(lanes, 0);
+  const std::string doing = "is at " + describe(Kind::multiply_group, site);
+  for (int lane = 1; lane < warp_size; ++lane)
+    if (!agree(of, of_lane(lanes, lane)))
+      throw Divergence(machine_.place(), doing + " with matrices that are not those of all lanes");
+  const std::size_t group = static_cast<std::size_t>(warp / warps_of_group);
+  if (machine_.grid().threads < static_cast<int>(group + 1) * warps_of_group * warp_size)
+    throw Divergence(machine_.place(), doing + ", and its warpgroup has fewer than four warps");
+  std::size_t& number = warps_[static_cast<std::size_t>(warp)].started;
+  if (number == started_[group].size()) started_[group].push_back({site, of});
+  const Started& others = started_[group][number++];
+  if (!(others.site == site) || !agree(others.of, of))
+    throw Divergence(machine_.place(), doing + "; the same product of another warp of its warpgroup is " +
+                                           describe(Kind::multiply_group, others.site) +
+                                           ", or of other matrices");
+}
+
+/// The sums of a product: those of one that is under way, or the registers' until now, which are unknown from
+/// here on.
+std::list<Warpgroups::Pending>::iterator Warpgroups::sums_of(Warp& warp, void* const* lanes) {
+  const auto& of = of_lane(lanes, 0);
+  const auto found = std::find_if(warp.pending.begin(), warp.pending.end(),
+                                  [&](const Pending& pending) { return pending.place[0] == of.sums; });
+  if (found != warp.pending.end()) return found;
+  Pending& pending = warp.pending.emplace_back();
+  pending.count = of.columns / 2;
+  pending.values.resize(static_cast<std::size_t>(warp_size * pending.count));
+  for (int lane = 0; lane < warp_size; ++lane) {
+    float* const sums = of_lane(lanes, lane).sums;
+    pending.place[static_cast<std::size_t>(lane)] = sums;
+    for (int i = 0; i < pending.count; ++i) {
+      pending.values[static_cast<std::size_t>(lane * pending.count + i)] = sums[i];
+      sums[i] = std::bit_cast<float>(unknown);
+    }
+  }
+  return std::prev(warp.pending.end());
+}
+
+void Warpgroups::start(int warp, void* const* lanes, const Site& site) {
+  const Unseen unseen;
+  machine_.async_proxy().begin();
+  check_company(warp, lanes, site);
+  Warp& mine = warps_[static_cast<std::size_t>(warp)];
+  Product product{
+      .of = of_lane(lanes, 0), .sums = sums_of(mine, lanes), .group = mine.groups, .fenced = mine.fenced};
+  if (product.sums->count != product.of.columns / 2)
+    throw BadArgument(machine_.place(),
+                      "is at " + describe(Kind::multiply_group, site) +
+                          ", whose sums are under way as those of another number of columns");
+  ++product.sums->products;
+  if (product.of.words)
+    for (int lane = 0; lane < warp_size; ++lane)
+      std::copy_n(of_lane(lanes, lane).words, 4, product.words[static_cast<std::size_t>(lane)].begin());
+  mine.products.push_back(product);
+  if (machine_.options().copies == Copies::early) compute(warp, mine.products.back());
+}
+
+void Warpgroups::commit(int warp) {
+  Warp& mine = warps_[static_cast<std::size_t>(warp)];
+  ++mine.groups;
+  mine.fenced = false;
+}
+
+void Warpgroups::wait(int warp, int groups) {
+  const Unseen unseen;
+  Warp& mine = warps_[static_cast<std::size_t>(warp)];
+  mine.fenced = false;
+  while (!mine.products.empty() && mine.products.front().group < mine.groups - groups) {
+    Product& product = mine.products.front();
+    compute(warp, product);
+    if (--product.sums->products == 0) {
+      land(*product.sums);
+      mine.pending.erase(product.sums);
+    }
+    mine.products.erase(mine.products.begin());
+  }
+}
+
+void Warpgroups::abandon(int warp) {
+  Warp& mine = warps_[static_cast<std::size_t>(warp)];
+  mine.products.clear();
+  mine.pending.clear();
+}
+
+void Warpgroups::land(Pending& pending) {
+  for (int lane = 0; lane < warp_size; ++lane)
+    for (int i = 0; i < pending.count; ++i) {
+      float& sum = pending.place[static_cast<std::size_t>(lane)][i];
+      if (std::bit_cast<std::uint32_t>(sum) != unknown)
+        throw BadArgument(machine_.place(), "waits for products whose sums have been written to: sum " +
+                                                std::to_string(i) + " of lane " + std::to_string(lane));
+      sum = pending.values[static_cast<std::size_t>(lane * pending.count + i)];
+    }
+}
+
+double Warpgroups::value_of(detail::Operand type, std::uint64_t matrix, bool across, int outer,
+                            int inner) const {
+  const Descriptor descriptor(matrix);
+  const std::uint32_t place =
+      descriptor.place_of(across, static_cast<std::uint32_t>(outer), static_cast<std::uint32_t>(inner));
+  const std::size_t offset = place - SharedMemory::first_address;
+  if (descriptor.base_offset != 0 || !descriptor.starts_a_pattern())
+    throw Misaligned(machine_.place(), "multiplies a matrix at shared address " +
+                                           std::to_string(descriptor.address) +
+                                           " that does not start where the pattern of its permutation does");
+  if (place < SharedMemory::first_address || offset + 2 > machine_.shared().bytes())
+    throw OutOfBounds(machine_.place(),
+                      "multiplies a matrix that leaves shared memory: value (" + std::to_string(outer) +
+                          ", " + std::to_string(inner) + ") at byte " +
+                          std::to_string(static_cast<std::int64_t>(place) -
+                                         static_cast<std::int64_t>(SharedMemory::first_address)));
+  std::uint16_t code = 0;
+  std::memcpy(&code, machine_.async_proxy().at(offset), sizeof code);
+  return type == detail::Operand::bf16 ? precast::convert_value<precast::f32>(precast::bf16{code})
+                                       : precast::convert_value<precast::f32>(precast::f16{code});
+}
+
+void Warpgroups::compute(int warp, Product& product) {
+  if (product.computed) return;
+  product.computed = true;
+  const detail::GroupProduct& of = product.of;
+  double a[16][depth];
+  if (of.words) {
+    for (int lane = 0; lane < warp_size; ++lane)
+      for (int word = 0; word < 4; ++word) {
+        double* const to = &a[lane / 4 + word % 2 * 8][lane % 4 * 2 + word / 2 * 8];
+        const std::uint32_t values =
+            product.words[static_cast<std::size_t>(lane)][static_cast<std::size_t>(word)];
+        of.type == detail::Operand::bf16 ? unpack<precast::bf16>(values, to)
+                                         : unpack<precast::f16>(values, to);
+      }
+  } else {
+    for (int row = 0; row < 16; ++row)
+      for (int k = 0; k < depth; ++k) a[row][k] = value_of(of.type, of.a, false, warp % 4 * 16 + row, k);
+  }
+  Pending& sums = *product.sums;
+  for (int tile = 0; tile < of.columns / 8; ++tile) {
+    double b[8][depth];
+    for (int column = 0; column < 8; ++column)
+      for (int k = 0; k < depth; ++k)
+        b[column][k] = value_of(of.type, of.b, of.b_is_transposed, 8 * tile + column, k);
+    for (int lane = 0; lane < warp_size; ++lane)
+      for (int i = 0; i < 4; ++i) {
+        float& sum = sums.values[static_cast<std::size_t>(lane * sums.count + 4 * tile + i)];
+        const double *left = a[lane / 4 + i / 2 * 8], *right = b[lane % 4 * 2 + i % 2];
+        if (!of.accumulates) sum = 0;
+        sum = add_group<8>(add_group<8>(sum, left, right), left + 8, right + 8);
+        if (!product.fenced) sum = std::bit_cast<float>(unknown);
+      }
+  }
+}
+
+}  // namespace simt::runtime
+
+namespace simt {
+
+using runtime::machine;
+using runtime::Machine;
+
+namespace {
+
+constexpr unsigned all_lanes = 0xffffffffu;
+
+/// What the lanes of a warp do together; each of the three is one act for the whole warp.
+template <class Act>
+void by_warp(Kind kind, Site site, void* operand, Act) {
+  machine().meet_in_warp(
+      {kind, site, all_lanes, 0, 0}, operand, false,
+      [](Machine& m, void* const* operands) { Act{}(m, m.thread().index / runtime::warp_size, operands); });
+}
+
+struct GroupsToWait {
+  int groups;
+  bool silenced;
+};
+
+}  // namespace
+
+void detail::multiply_group(const GroupProduct& product, Site site) {
+  struct Operands {
+    GroupProduct product;
+    Site site;
+  } operands{product, site};
+  by_warp(Kind::multiply_group, site, &operands, [](Machine& m, int warp, void* const* lanes) {
+    const Site of = static_cast<const Operands*>(lanes[0])->site;
+    m.warpgroups().start(warp, lanes, of);
+  });
+}
+
+void fence_products(Site site) {
+  if (!machine().visit(Kind::fence_products, site))
+    by_warp(Kind::fence_products, site, nullptr,
+            [](Machine& m, int warp, void* const*) { m.warpgroups().fence(warp); });
+}
+
+void commit_products(Site site) {
+  bool silenced = machine().visit(Kind::commit_products, site);
+  by_warp(Kind::commit_products, site, &silenced, [](Machine& m, int warp, void* const* lanes) {
+    if (*static_cast<const bool*>(lanes[0]))
+      m.warpgroups().abandon(warp);
+    else
+      m.warpgroups().commit(warp);
+  });
+}
+
+void wait_products(int groups, Site site) {
+  GroupsToWait wanted{groups, machine().visit(Kind::wait_products, site)};
+  by_warp(Kind::wait_products, site, &wanted, [](Machine& m, int warp, void* const* lanes) {
+    const auto& of = *static_cast<const GroupsToWait*>(lanes[0]);
+    if (of.silenced)
+      m.warpgroups().abandon(warp);
+    else
+      m.warpgroups().wait(warp, of.groups);
+  });
+}
+
+}  // namespace simt

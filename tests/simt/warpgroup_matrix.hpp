@@ -1,0 +1,44 @@
+// wgmma: products of matrices that a warpgroup starts, and that are there once it has waited for them.
+#pragma once
+
+#include <cstdint>
+
+#include <simt/matrix.hpp>
+#include <simt/site.hpp>
+
+namespace simt {
+
+namespace detail {
+/// What a lane brings to a product.
+struct GroupProduct {
+  Operand type{};
+  int columns = 0;
+  bool b_is_transposed = false, accumulates = false;
+  std::uint64_t a = 0, b = 0;            ///< descriptors of matrices in shared memory
+  const std::uint32_t* words = nullptr;  ///< A, where it is in registers
+  float* sums = nullptr;                 ///< columns / 2
+};
+void multiply_group(const GroupProduct& product, Site site);
+}  // namespace detail
+
+void fence_products(Site site = Site::here());
+void commit_products(Site site = Site::here());
+void wait_products(int groups, Site site = Site::here());
+
+/// sums, `Columns / 2` of a lane, become A B or what they were and A B. They must stay where they are until
+/// the warp has waited.
+template <class T, int Columns, bool Transposed>
+void multiply_group(float* sums, std::uint64_t a, std::uint64_t b, bool accumulate,
+                    Site site = Site::here()) {
+  static_assert(sizeof(T) == 2 && Columns % 8 == 0 && Columns >= 8 && Columns <= 256);
+  detail::multiply_group({detail::operand_of<T>(), Columns, Transposed, accumulate, a, b, nullptr, sums},
+                         site);
+}
+template <class T, int Columns, bool Transposed>
+void multiply_group(float* sums, const std::uint32_t (&a)[4], std::uint64_t b, bool accumulate,
+                    Site site = Site::here()) {
+  static_assert(sizeof(T) == 2 && Columns % 8 == 0 && Columns >= 8 && Columns <= 256);
+  detail::multiply_group({detail::operand_of<T>(), Columns, Transposed, accumulate, 0, b, a, sums}, site);
+}
+
+}  // namespace simt
