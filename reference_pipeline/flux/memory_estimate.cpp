@@ -7,6 +7,7 @@
 #include <flux/memory_estimate.hpp>
 
 #include <precast/host/onednn.hpp>
+#include <precast/host/tiled_operands.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/visit.hpp>
 
@@ -35,6 +36,7 @@ std::int64_t multiplied_width() {
 template <class Types>
 std::int64_t copy_width() {
   const std::int64_t width = multiplied_width<Types>();
+  if (host::multiplies_in_tiles<Types>()) return width;
   return width == sizeof(typename Types::result) ? 0 : width;
 }
 

@@ -1,13 +1,15 @@
-// Products in tile registers against sums in float64, for every number of rows of two strips of tiles; and
-// that nothing around the sums is touched.
+// Products in tile registers against sums in float64, for every number of rows of two strips of tiles, from
+// rows and from tiles; and that nothing around the sums is touched.
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 
 #include <precast/host/tile_registers.hpp>
+#include <precast/host/tiled_operands.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -22,8 +24,8 @@ TEST_CASE("tile registers: products of any number of rows are within their bound
     for (const std::int64_t depth : {32, 96})
       for (const std::int64_t columns : {16, 32, 48, 64})
         for (std::int64_t rows = 1; rows <= 70; rows += rows < 34 ? 1 : 9)
-          for (const bool add : {false, true}) {
-            CAPTURE(depth, columns, rows, add);
+          for (const auto& [add, tiled] : {std::pair{false, false}, {true, false}, {false, true}}) {
+            CAPTURE(depth, columns, rows, add, tiled);
             const auto a = random_tensor<bf16>({rows, depth}, 1),
                        b = random_tensor<bf16>({depth, columns}, 2);
             std::vector<bf16> pairs(static_cast<std::size_t>(depth * columns));
@@ -33,8 +35,11 @@ TEST_CASE("tile registers: products of any number of rows are within their bound
                     b.data()[k * columns + c];
             const std::int64_t stride = columns + gap;
             std::vector<f32> sums(static_cast<std::size_t>((rows + 1) * stride), 0.5f);
-            host::multiply_in_tile_registers(a.data(), depth, pairs.data(), 2 * columns, depth, sums.data(),
-                                             stride, add, rows, columns);
+            const host::TiledOperands<bf16, false, bf16> tiles(a.view());
+            host::multiply_in_tile_registers(
+                tiled ? tiles.from_row(0) : a.data(),
+                tiled ? host::TileLayout::tiles(depth) : host::TileLayout::rows(depth), pairs.data(),
+                2 * columns, depth, sums.data(), stride, add, rows, columns);
             bool right = true;
             for (std::int64_t r = 0; r <= rows; ++r)
               for (std::int64_t c = 0; c < stride; ++c) {

@@ -124,8 +124,8 @@ void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int
     if constexpr (fits_tile_registers<Tile>)
       if (tile_registers_usable()) {
         if (factors) scale_rows(c, c_stride, factors, rows, columns);
-        return multiply_in_tile_registers(a, a_stride, b, b_stride, depth, c, c_stride, factors != nullptr,
-                                          rows, columns);
+        return multiply_in_tile_registers(a, TileLayout::rows(a_stride), b, b_stride, depth, c, c_stride,
+                                          factors != nullptr, rows, columns);
       }
     constexpr int most = Lanes::columns_at_once;
     const auto panel = [&](auto vectors, std::int64_t column) {

@@ -15,6 +15,9 @@
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/panel_product.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/host/rounded_up.hpp>
+#include <precast/host/tile_registers.hpp>
+#include <precast/host/tiled_operands.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -59,13 +62,21 @@ void conv_of_patches(View<const X> x, const PackedWeight<typename Types::storage
                      const ConvSizes& sizes, const Epilogue& epilogue, View<typename Types::result> out) {
   constexpr std::int64_t pixels_per_block = 256;
   const std::int64_t columns = sizes.patch();
+  const bool in_tiles = multiplies_in_tiles<Types>();
   const PanelProduct<Types, Multiplied> product(weight, epilogue, sizes.pixels(), pixels_per_block);
   parallel_for(product.blocks(), [&](std::int64_t task) {
     const std::int64_t first = product.first_row(task), count = product.rows_of(task);
+    const std::int64_t depth = in_tiles ? rounded_up(columns, tile_depth) : columns;
+    const std::int64_t patches_held = in_tiles ? rounded_up(count, tile_side) + 1 : count;
     auto* const patches = reinterpret_cast<Multiplied*>(
-        thread_scratch<PatchScratch>(static_cast<std::size_t>(count * columns) * sizeof(Multiplied)));
-    for (std::int64_t p = 0; p < count; ++p)
-      gather_patch<typename Types::operand, Types::saturate>(x, sizes, first + p, patches + p * columns);
+        thread_scratch<PatchScratch>(static_cast<std::size_t>(patches_held * depth) * sizeof(Multiplied)));
+    Multiplied* const last = patches + (patches_held - 1) * depth;  // where a patch waits for its tiles
+    for (std::int64_t p = 0; p < count; ++p) {
+      gather_patch<typename Types::operand, Types::saturate>(x, sizes, first + p,
+                                                             in_tiles ? last : patches + p * columns);
+      if constexpr (fits_tile_registers<Multiplied>)
+        if (in_tiles) store_in_tiles({last, static_cast<std::size_t>(columns)}, p, depth, patches);
+    }
     for (std::int64_t panel = 0; panel < product.panels(); ++panel) product.run(task, panel, patches, out);
   });
 }

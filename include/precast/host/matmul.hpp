@@ -12,6 +12,8 @@
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/panel_product.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/host/tile_registers.hpp>
+#include <precast/host/tiled_operands.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {
@@ -21,14 +23,22 @@ namespace detail {
 template <class Types, OneDnnOperand Multiplied, class X>
 void blocked_matmul(View<const X> x, const PackedWeight<typename Types::storage>& weight,
                     const Epilogue& epilogue, View<typename Types::result> out) {
-  const Operands<typename Types::operand, Types::saturate, Multiplied, X> operands(x);
-  const View<const Multiplied> src = operands.view();
-  const PanelProduct<Types, Multiplied> product(weight, epilogue, src.rows());
-  const std::int64_t panels = product.panels();
-  parallel_for(product.blocks() * panels, [&](std::int64_t task) {
-    const std::int64_t block = task / panels;
-    product.run(block, task % panels, src.row(product.first_row(block)).data(), out);
-  });
+  const PanelProduct<Types, Multiplied> product(weight, epilogue, x.rows());
+  const auto multiply = [&](const auto& first_row_at) {
+    const std::int64_t panels = product.panels();
+    parallel_for(product.blocks() * panels, [&](std::int64_t task) {
+      const std::int64_t block = task / panels;
+      product.run(block, task % panels, first_row_at(product.first_row(block)), out);
+    });
+  };
+  using Operand = typename Types::operand;
+  if constexpr (fits_tile_registers<Multiplied>)
+    if (multiplies_in_tiles<Types>()) {
+      const TiledOperands<Operand, Types::saturate, X> operands(x);
+      return multiply([&](std::int64_t row) { return operands.from_row(row); });
+    }
+  const Operands<Operand, Types::saturate, Multiplied, X> operands(x);
+  multiply([&](std::int64_t row) { return operands.view().row(row).data(); });
 }
 
 template <class Types, class X>

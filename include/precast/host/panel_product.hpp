@@ -20,6 +20,7 @@
 #include <precast/host/rounded_sums.hpp>
 #include <precast/host/rounded_up.hpp>
 #include <precast/host/tile_registers.hpp>
+#include <precast/host/tiled_operands.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -106,7 +107,8 @@ void store_tile(f32* tile, std::int64_t tile_stride, std::int64_t first_feature,
   }
 }
 
-/// The products of blocks of rows, which lie without a gap, with one weight, some panels at a time.
+/// The products of blocks of rows, which lie without a gap or in tiles, with one weight, some panels at a
+/// time.
 template <class Types, OneDnnOperand Multiplied>
 class PanelProduct {
  public:
@@ -120,11 +122,13 @@ class PanelProduct {
       : weight_(weight),
         epilogue_(epilogue),
         rows_(rows),
+        in_tiles_(multiplies_in_tiles<Types>()),
         in_place_(may_be_in_place && weight.columns_at_once() == pairs),
         at_once_(in_onednn ? detail::panels_at_once(weight.columns(), in_place_) : 1),
         block_(most_in_block ? std::min(most_in_block, rows)
                              : detail::rows_per_block(rows, weight.columns(), panels(), in_place_)) {
-    if (in_tile_registers()) return;
+    // oneDNN, from rows and panels as they lie here, makes half the speed in tile registers.
+    if (in_tiles_) return;
     if constexpr (in_onednn)
       for (const bool at_end : {false, true})
         for (const bool at_side : {false, true})
@@ -140,17 +144,18 @@ class PanelProduct {
   std::int64_t rows_of(std::int64_t block) const { return std::min(block_, rows_ - block * block_); }
 
   /// Multiplies a block with a group of panels and stores the results where they belong in `out` [rows,
-  /// features]. `src` is the block's first row. Different (block, panel) may run at the same time.
+  /// features]. `src` is the block's first row; where multiplies_in_tiles(), of rows in tiles. Different
+  /// (block, panel) may run at the same time.
   void run(std::int64_t block, std::int64_t panel, const Multiplied* src,
            View<typename Types::result> out) const {
     const std::int64_t rows = rows_of(block), features = features_of(panel);
     const Multiplied* const weights = operands_of(panel);
-    const std::int64_t stride = !in_onednn            ? weight_.panel_width()
-                                : in_tile_registers() ? rounded_up(features, tile_side)
-                                                      : features;
+    const std::int64_t stride = !in_onednn  ? weight_.panel_width()
+                                : in_tiles_ ? rounded_up(features, tile_side)
+                                            : features;
     auto* const tile = reinterpret_cast<f32*>(
         thread_scratch<detail::TileScratch>(static_cast<std::size_t>(rows * stride) * sizeof(f32)));
-    if (in_tile_registers()) {
+    if (in_tiles_) {
       multiply_in_tile_registers(rows, stride, src, weights, tile);
     } else if constexpr (in_onednn) {
       const onednn::Primitive& product = *products_[block == blocks() - 1][panel == panels() - 1];
@@ -170,27 +175,22 @@ class PanelProduct {
 
  private:
   static constexpr bool in_onednn = std::is_same_v<Accumulate, f32>;
-  static constexpr bool may_be_in_tile_registers = in_onednn && fits_tile_registers<Multiplied>;
   static constexpr bool may_be_in_place = are_operands<Operand, Multiplied, Storage>;
   static constexpr std::int64_t pairs = std::is_same_v<Multiplied, bf16> ? 2 : 1;
-
-  /// Whether the products are ours rather than oneDNN's, which from rows and panels as they lie here makes
-  /// 0.6 of the speed in tile registers.
-  bool in_tile_registers() const {
-    return may_be_in_tile_registers && weight_.columns() % tile_depth == 0 && tile_registers_usable();
-  }
 
   /// `features` with the zeros after them.
   void multiply_in_tile_registers(std::int64_t rows, std::int64_t features, const Multiplied* src,
                                   const Multiplied* weights, f32* tile) const {
-    if constexpr (may_be_in_tile_registers) {
+    if constexpr (in_onednn && fits_tile_registers<Multiplied>) {
       // What is multiplied at a time stays in the second-level cache: 256 rows of these columns are 0.75 MiB.
       constexpr std::int64_t columns_at_once = 1536;
-      const std::int64_t columns = weight_.columns(), width = weight_.panel_width();
-      for (std::int64_t k = 0; k < columns; k += columns_at_once)
+      const std::int64_t depth = rounded_up(weight_.columns(), tile_depth), width = weight_.panel_width();
+      const TileLayout layout = TileLayout::tiles(depth);
+      for (std::int64_t k = 0; k < depth; k += columns_at_once)
         for (std::int64_t f = 0; f < features; f += widest_panel)
-          host::multiply_in_tile_registers(src + k, columns, weights + f * columns + k * width, 2 * width,
-                                           std::min(columns_at_once, columns - k), tile + f, features, k > 0,
+          host::multiply_in_tile_registers(src + k / tile_depth * layout.step, layout,
+                                           weights + f * depth + k * width, 2 * width,
+                                           std::min(columns_at_once, depth - k), tile + f, features, k > 0,
                                            rows, std::min(widest_panel, features - f));
     }
   }
@@ -221,7 +221,7 @@ class PanelProduct {
   const PackedWeight<Storage>& weight_;
   Epilogue epilogue_;
   std::int64_t rows_;
-  bool in_place_;
+  bool in_tiles_, in_place_;
   std::int64_t at_once_, block_;
   std::shared_ptr<const onednn::Primitive> products_[2][2];  // [the last block][the last panel]
 };
