@@ -41,10 +41,10 @@ void blocked_matmul(View<const X> x, const PackedWeight<typename Types::storage>
   multiply([&](std::int64_t row) { return operands.view().row(row).data(); });
 }
 
-template <class Types, class X>
+template <class Types, OneDnnOperand Multiplied, class X>
 void few_rows_matmul(View<const X> x, const PackedWeight<typename Types::storage>& weight,
                      const Epilogue& epilogue, View<typename Types::result> out) {
-  const Operands<typename Types::operand, Types::saturate, f32, X> operands(x);
+  const Operands<typename Types::operand, Types::saturate, Multiplied, X> operands(x);
   parallel_for(weight.panels(), [&](std::int64_t panel) {
     const std::int64_t first = panel * widest_panel,
                        count = std::min(widest_panel, weight.features() - first);
@@ -65,7 +65,12 @@ void matmul_transposed(View<const X> x, const PackedWeight<typename Types::stora
                        const Epilogue& epilogue, View<typename Types::result> out) {
   if (out.elements() == 0) return;
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
-    if (out.rows() <= most_few_rows) return detail::few_rows_matmul<Types>(x, weight, epilogue, out);
+    if (out.rows() <= most_few_rows) {
+      if constexpr (few_rows_in_pairs<Types>)
+        if (weight.columns_at_once() == 2)
+          return detail::few_rows_matmul<Types, bf16>(x, weight, epilogue, out);
+      return detail::few_rows_matmul<Types, f32>(x, weight, epilogue, out);
+    }
   in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     detail::blocked_matmul<Types, Multiplied>(x, weight, epilogue, out);
   });
