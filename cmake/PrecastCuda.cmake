@@ -2,7 +2,7 @@
 # project where it is.
 set(PRECAST_CUDA "auto" CACHE STRING "Compile the pipeline's models for CUDA too: on, off, or auto (where nvcc is found)")
 set_property(CACHE PRECAST_CUDA PROPERTY STRINGS auto on off)
-set(PRECAST_CUDA_ARCHITECTURES "80" CACHE STRING "Compute capabilities to compile kernels for: 80, 86, 89, 90, 100, 120; newer devices run the newest of them")
+set(PRECAST_CUDA_ARCHITECTURES "80" CACHE STRING "Compute capabilities to compile kernels for: 80, 86, 89, 90 or 90a (with kernels for warpgroups), 100, 120; newer devices run the newest of them")
 
 set(PRECAST_CUDA_ENABLED OFF)
 string(TOLOWER "${PRECAST_CUDA}" _cuda)
@@ -32,6 +32,10 @@ function(precast_compile_cuda target)
     list(APPEND options -Xcompiler=-march=${PRECAST_HOST_ARCH})
   endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
+  # nvcc's host compiler, which chooses the kernels, cannot know what nvcc compiles for.
+  if("${CMAKE_CUDA_ARCHITECTURES}" MATCHES "90a")
+    target_compile_definitions(${target} PRIVATE PRECAST_SM_90A=1)
+  endif()
   if(PRECAST_CCACHE)
     set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${PRECAST_CCACHE}")
   endif()

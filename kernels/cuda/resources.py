@@ -147,6 +147,9 @@ def described(signature):
         queries, keys, stages, _ = numbers(arguments[2])
         shared = (queries + stages * keys) * width * BYTES[operand]
         return "flash attention", f"{of_row(operand)}; heads of {width}", shared
+    if family == "warpgroup_attention":  # WarpgroupAttentionTile::shared_bytes() of tile/warpgroup_attention_tile.hpp
+        width = int(arguments[1])
+        return "flash attention on warpgroups", f"{of_row(arguments[0])}; heads of {width}", 1024 + (128 + 4 * 128) * width * 2
     if family == "tiled_product":  # MatmulTile::shared_bytes() of tile/matmul_tile.hpp
         rows, features, _, stages = numbers(arguments[2])
         name = "conv" if arguments[1].startswith("Patches") else "matmul"

@@ -20,7 +20,8 @@ template <class P>
 class Checks {
  public:
   using A = typename P::activation;
-  explicit Checks(const std::vector<AttentionCase>& cases) {
+  explicit Checks(const std::vector<AttentionCase>& cases, Architecture architecture = Architecture::sm_80)
+      : architecture_(architecture) {
     for (const AttentionCase& c : cases) {
       AttentionInputs<A> in(c);
       // Scores rise along the keys, so that maxima move from tile to tile.
@@ -33,7 +34,8 @@ class Checks {
   }
   bool pass() const {
     for (const Check& check : checks_)
-      if (!outside(attention_of<P>(check.of, check.in), check.reference.values, check.reference.bound())
+      if (!outside(attention_of<P>(check.of, check.in, architecture_), check.reference.values,
+                   check.reference.bound())
                .empty())
         return false;
     return true;
@@ -46,11 +48,15 @@ class Checks {
     AttentionReference<precisions<P, Attention>> reference;
   };
   std::vector<Check> checks_;
+  Architecture architecture_;
 };
 
 /// Several tiles of keys, more than there are stages; then rows that no vector fits, hidden keys and two
 /// heads.
 const std::vector<AttentionCase> flash_cases{{1, 1, 40, 200, 24}, {1, 2, 20, 37, 7, true}};
+/// More tiles of keys than buffers for them; then rows of both warpgroups, and columns of both panels.
+const std::vector<AttentionCase> warpgroup_cases{
+    {1, 1, 40, 600, 40}, {1, 2, 70, 37, 64, true}, {1, 1, 80, 140, 104}};
 /// The same for the stages of each product, and for keys that one lane's scores are not.
 const std::vector<AttentionCase> plain_cases{{1, 1, 20, 300, 8}, {1, 1, 20, 9, 200}, {1, 2, 20, 37, 7, true}};
 
@@ -77,6 +83,10 @@ TEST_CASE("proof of flash attention in tf32", "[attention][proof]") {
 }
 TEST_CASE("proof of flash attention in f32", "[attention][proof]") {
   check_proof_of<Policy<Storage<f32>, Flash>>("flash attention, f32");
+}
+TEST_CASE("proof of flash attention on warpgroups in bf16", "[attention][warpgroups][proof]") {
+  const Checks<Policy<Storage<bf16>, Flash>> checks(warpgroup_cases, Architecture::sm_90);
+  check_proof("flash attention on warpgroups, bf16", [&] { return checks.pass(); });
 }
 TEST_CASE("proof of plain attention in f16", "[attention][proof]") {
   check_proof_of<Policy<Storage<f16>>>("plain attention, f16");

@@ -1,6 +1,7 @@
 // wgmma: products against float64 for every layout of a matrix in shared memory, and what happens to those
 // who do not wait, fence, or keep together.
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,12 +91,12 @@ PRECAST_KERNEL void one_product(GlobalPointer<const T> a, GlobalPointer<const T>
   const auto pair = [&](int r, int k) {
     return pack_pair(a[(row + r) * depth + column + k], a[(row + r) * depth + column + k + 1]);
   };
-  const Fragment<4> fa{{pair(0, 0), pair(8, 0), pair(0, 8), pair(8, 8)}};
-  fence_products(sums);
+  Fragment<4> fa[1] = {{{pair(0, 0), pair(8, 0), pair(0, 8), pair(8, 8)}}};
+  fence_products(sums, fa);
   if constexpr (From == Left::shared)
     multiply_group<T, Transposed>(sums, ma, mb, sizes.accumulates);
   else
-    multiply_group<T, Transposed>(sums, fa, mb, sizes.accumulates);
+    multiply_group<T, Transposed>(sums, fa[0], mb, sizes.accumulates);
   commit_products();
   wait_products<0>(sums);
   for (int j = 0; j < Tiles; ++j)
@@ -259,14 +260,35 @@ TEST_CASE("wgmma: sums are not there before the wait, and what a thread writes n
     wait_products<0>(sums);
     if (thread_index() == 77) to[1] = sums[3].values[1];
   };
-  for (const auto copies : {simt::Copies::early, simt::Copies::late}) {
-    const simt::Session session({.copies = copies});
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const simt::Session session({.seed = seed});
     f32 got[2] = {};
     launch("early", kernel, {{}, threads, tiles_bytes}, {}, global_pointer(got, 2), true);
     CHECK(std::isnan(got[0]));
     CHECK(got[1] == 0);
     launch("unfenced", kernel, {{}, threads, tiles_bytes}, {}, global_pointer(got, 2), false);
     CHECK(std::isnan(got[1]));
+  }
+}
+
+TEST_CASE("wgmma: registers that a fence has not seen as they are are unknown to products") {
+  const auto kernel = +[](GlobalPointer<f32> to, int change) {
+    fill_tiles();
+    Sums sums[8];
+    Fragment<4> factors[2] = {};
+    if (change == 0) fence_products(sums);
+    if (change != 0) fence_products(sums, factors);
+    if (change == 1) sums[7].values[3] = 1;
+    if (change == 2) factors[1].words[2] = 1;
+    multiply_group<bf16, false>(sums, factors[1], matrix_at(1, 0), true);
+    commit_products();
+    wait_products<0>(sums);
+    to[thread_index()] = sums[5].values[0];
+  };
+  for (const int change : {0, 1, 2, 3}) {
+    std::vector<f32> got(threads);
+    launch("fences", kernel, {{}, threads, tiles_bytes}, {}, global_pointer(got.data(), threads), change);
+    CHECK(std::isnan(got[9]) == (change != 3));
   }
 }
 
@@ -281,14 +303,14 @@ TEST_CASE("wgmma: matrices in shared memory are read between the start and the w
     wait_products<0>(sums);
     if (thread_index() == 0) to[0] = sums[0].values[0];
   };
-  const auto result = [&](simt::Copies copies) {
-    const simt::Session session({.copies = copies});
+  std::set<f32> results;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const simt::Session session({.seed = seed});
     f32 got = -1;
     launch("written over", kernel, {{}, threads, tiles_bytes}, {}, global_pointer(&got, 1));
-    return got;
-  };
-  CHECK(result(simt::Copies::early) == 0);
-  CHECK(result(simt::Copies::late) == 16);
+    results.insert(got);
+  }
+  CHECK(results == std::set<f32>{0, 16});  // before they are written over, and after
 }
 
 TEST_CASE("wgmma: groups of products are waited for in their order") {

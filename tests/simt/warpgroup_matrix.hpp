@@ -21,7 +21,14 @@ struct GroupProduct {
 void multiply_group(const GroupProduct& product, Site site);
 }  // namespace detail
 
-void fence_products(Site site = Site::here());
+/// Registers of a lane, a word each.
+struct Registers {
+  const void* first = nullptr;
+  int count = 0;
+};
+
+/// Products that start after it and before the next commit see these registers as they are here.
+void fence_products(Registers sums, Registers factors = {}, Site site = Site::here());
 void commit_products(Site site = Site::here());
 void wait_products(int groups, Site site = Site::here());
 

@@ -96,6 +96,37 @@ void Warpgroups::check_company(int warp, void* const* lanes, const Site& site) {
                                            ", or of other matrices");
 }
 
+void Warpgroups::fence(int warp, void* const* lanes) {
+  const Unseen unseen;
+  for (std::size_t range = 0; range < 2; ++range) {
+    const auto of = [&](int lane) { return static_cast<const Registers*>(lanes[lane])[range]; };
+    const auto bytes = static_cast<std::size_t>(of(0).count) * sizeof(float);
+    if (bytes == 0) continue;
+    Fenced& fenced = warps_[static_cast<std::size_t>(warp)].fenced.emplace_back();
+    for (int lane = 0; lane < warp_size; ++lane) {
+      const char* const first = static_cast<const char*>(of(lane).first);
+      fenced.first[static_cast<std::size_t>(lane)] = first;
+      fenced.bytes.insert(fenced.bytes.end(), first, first + bytes);
+    }
+  }
+}
+
+/// Whether registers were named at a fence, and are what they were there.
+bool Warpgroups::are_fenced(const Warp& warp, const std::array<const void*, 32>& first, int count) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
+  return std::any_of(warp.fenced.begin(), warp.fenced.end(), [&](const Fenced& fenced) {
+    const std::size_t of_lane = fenced.bytes.size() / warp_size;
+    for (std::size_t lane = 0; lane < warp_size; ++lane) {
+      const auto from = reinterpret_cast<std::uintptr_t>(first[lane]) -
+                        reinterpret_cast<std::uintptr_t>(fenced.first[lane]);
+      if (from + bytes > of_lane || from > of_lane ||
+          std::memcmp(first[lane], fenced.bytes.data() + lane * of_lane + from, bytes) != 0)
+        return false;
+    }
+    return true;
+  });
+}
+
 /// The sums of a product: those of one that is under way, or the registers' until now, which are unknown from
 /// here on.
 std::list<Warpgroups::Pending>::iterator Warpgroups::sums_of(Warp& warp, void* const* lanes) {
@@ -103,8 +134,12 @@ std::list<Warpgroups::Pending>::iterator Warpgroups::sums_of(Warp& warp, void* c
   const auto found = std::find_if(warp.pending.begin(), warp.pending.end(),
                                   [&](const Pending& pending) { return pending.place[0] == of.sums; });
   if (found != warp.pending.end()) return found;
+  std::array<const void*, 32> first{};
+  for (int lane = 0; lane < warp_size; ++lane)
+    first[static_cast<std::size_t>(lane)] = of_lane(lanes, lane).sums;
   Pending& pending = warp.pending.emplace_back();
   pending.count = of.columns / 2;
+  pending.are_fenced = are_fenced(warp, first, pending.count);
   pending.values.resize(static_cast<std::size_t>(warp_size * pending.count));
   for (int lane = 0; lane < warp_size; ++lane) {
     float* const sums = of_lane(lanes, lane).sums;
@@ -122,30 +157,40 @@ void Warpgroups::start(int warp, void* const* lanes, const Site& site) {
   machine_.async_proxy().begin();
   check_company(warp, lanes, site);
   Warp& mine = warps_[static_cast<std::size_t>(warp)];
-  Product product{
-      .of = of_lane(lanes, 0), .sums = sums_of(mine, lanes), .group = mine.groups, .fenced = mine.fenced};
+  Product product{.of = of_lane(lanes, 0), .sums = sums_of(mine, lanes), .group = mine.groups};
   if (product.sums->count != product.of.columns / 2)
     throw BadArgument(machine_.place(),
                       "is at " + describe(Kind::multiply_group, site) +
                           ", whose sums are under way as those of another number of columns");
   ++product.sums->products;
-  if (product.of.words)
-    for (int lane = 0; lane < warp_size; ++lane)
-      std::copy_n(of_lane(lanes, lane).words, 4, product.words[static_cast<std::size_t>(lane)].begin());
+  product.is_fenced = product.sums->are_fenced;
+  if (product.of.words) {
+    std::array<const void*, 32> first{};
+    for (std::size_t lane = 0; lane < warp_size; ++lane) {
+      first[lane] = of_lane(lanes, static_cast<int>(lane)).words;
+      std::copy_n(of_lane(lanes, static_cast<int>(lane)).words, 4, product.words[lane].begin());
+    }
+    product.is_fenced &= are_fenced(mine, first, 4);
+  }
+  // When a group reads its matrices, at its start or as late as it may, is part of the schedule: copies are
+  // early or late for themselves.
+  if (mine.products.empty() || mine.products.back().group < mine.groups)
+    mine.reads_at_once = machine_.random().below(2) == 0;
   mine.products.push_back(product);
-  if (machine_.options().copies == Copies::early) compute(warp, mine.products.back());
+  if (mine.reads_at_once)
+    for (Product& started : mine.products) compute(warp, started);
 }
 
 void Warpgroups::commit(int warp) {
   Warp& mine = warps_[static_cast<std::size_t>(warp)];
   ++mine.groups;
-  mine.fenced = false;
+  mine.fenced.clear();
 }
 
 void Warpgroups::wait(int warp, int groups) {
   const Unseen unseen;
   Warp& mine = warps_[static_cast<std::size_t>(warp)];
-  mine.fenced = false;
+  mine.fenced.clear();
   while (!mine.products.empty() && mine.products.front().group < mine.groups - groups) {
     Product& product = mine.products.front();
     compute(warp, product);
@@ -226,7 +271,7 @@ void Warpgroups::compute(int warp, Product& product) {
         const double *left = a[lane / 4 + i / 2 * 8], *right = b[lane % 4 * 2 + i % 2];
         if (!of.accumulates) sum = 0;
         sum = add_group<8>(add_group<8>(sum, left, right), left + 8, right + 8);
-        if (!product.fenced) sum = std::bit_cast<float>(unknown);
+        if (!product.is_fenced) sum = std::bit_cast<float>(unknown);
       }
   }
 }
@@ -268,10 +313,11 @@ void detail::multiply_group(const GroupProduct& product, Site site) {
   });
 }
 
-void fence_products(Site site) {
+void fence_products(Registers sums, Registers factors, Site site) {
+  Registers both[2] = {sums, factors};
   if (!machine().visit(Kind::fence_products, site))
-    by_warp(Kind::fence_products, site, nullptr,
-            [](Machine& m, int warp, void* const*) { m.warpgroups().fence(warp); });
+    by_warp(Kind::fence_products, site, both,
+            [](Machine& m, int warp, void* const* lanes) { m.warpgroups().fence(warp, lanes); });
 }
 
 void commit_products(Site site) {

@@ -24,7 +24,8 @@ class Warpgroups {
   void end_block() const;
 
   // Each by a whole warp, which has met.
-  void fence(int warp) { warps_[static_cast<std::size_t>(warp)].fenced = true; }
+  /// `lanes`: two Registers of each.
+  void fence(int warp, void* const* lanes);
   void start(int warp, void* const* lanes, const Site& site);
   void commit(int warp);
   /// Lands all but the last `groups` groups.
@@ -39,20 +40,27 @@ class Warpgroups {
     int count = 0;
     std::vector<float> values;
     int products = 0;
+    bool are_fenced = false;
   };
   struct Product {
     detail::GroupProduct of;
     std::array<std::array<std::uint32_t, 4>, 32> words{};
     std::list<Pending>::iterator sums;
     std::int64_t group = 0;
-    bool fenced = false, computed = false;
+    bool is_fenced = false, computed = false;
+  };
+  /// Registers as they were at a fence, of all lanes.
+  struct Fenced {
+    std::array<const char*, 32> first{};
+    std::vector<char> bytes;  ///< of one lane after the other
   };
   struct Warp {
     std::list<Pending> pending;
     std::vector<Product> products;
+    std::vector<Fenced> fenced;
     std::int64_t groups = 0;
-    bool fenced = false;
     std::size_t started = 0;
+    bool reads_at_once = false;  ///< the products of the open group do, and all before them
   };
   /// What the warps of a warpgroup must have in common.
   struct Started {
@@ -61,6 +69,7 @@ class Warpgroups {
   };
 
   void check_company(int warp, void* const* lanes, const Site& site);
+  static bool are_fenced(const Warp& warp, const std::array<const void*, 32>& first, int count);
   std::list<Pending>::iterator sums_of(Warp& warp, void* const* lanes);
   void compute(int warp, Product& product);
   void land(Pending& pending);

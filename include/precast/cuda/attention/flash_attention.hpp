@@ -3,6 +3,7 @@
 
 #include <precast/cuda/attention/flash_kernel.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
+#include <precast/cuda/attention/warpgroup_kernel.hpp>
 #include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/launch.hpp>
 
@@ -23,6 +24,26 @@ void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, St
           tile.warps * threads_per_warp,
           static_cast<std::size_t>(flash_attention_bytes<Operand>(tile, Width))},
          stream, arguments);
+}
+
+/// The same by warpgroups, where they take it; false where rows are not aligned as the copy engine needs
+/// them.
+template <class Operand, int Width, bool Biased, bool Saturates, class Q, class K, class V, class Result>
+bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments, Stream stream) {
+  constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
+  const AttentionShape& shape = arguments.shape;
+  if (!arguments.q.aligned || !arguments.k.aligned || !arguments.v.aligned || shape.keys == 0) return false;
+  const WarpgroupArguments<Result> mapped{map_of<tile.queries()>(arguments.q, shape.heads, shape.batch),
+                                          map_of<tile.keys>(arguments.k, shape.heads, shape.batch),
+                                          map_of<tile.keys>(arguments.v, shape.heads, shape.batch),
+                                          arguments.out, shape};
+  const std::int64_t tiles = tiles_over(shape.queries, tile.queries()) * shape.heads * shape.batch;
+  launch("warpgroup_attention", &warpgroup_attention_kernel<Operand, Width, Biased, Saturates, Result>,
+         {{checked_int(tiles, "tiles of queries")},
+          tile.threads(),
+          static_cast<std::size_t>(tile.shared_bytes(Width))},
+         stream, mapped);
+  return true;
 }
 
 /// Calls `function` with the first width that holds `width`, as a std::integral_constant; false where none
@@ -56,6 +77,9 @@ void flash_attention(const AttentionProblem& problem, View<const Q> q, View<cons
       detail::heads_of(v, problem.keys, problem.width), detail::heads_of(out, problem.queries, problem.width),
       detail::shape_of(problem)};
   const auto start = [&](auto width, auto known, auto biased) {
+    if constexpr (takes_warpgroups<Operand, Q, K, V>(known(), width()))
+      if (detail::launch_warpgroup_attention<Operand, width(), biased(), Types::saturate>(arguments, stream))
+        return;
     constexpr FlashAttentionTile tile = select_flash_attention<Operand>(known(), width(), biased());
     using TileOf = FlashAttentionTileOf<tile.queries, tile.keys, tile.stages, tile.warps>;
     detail::launch_flash_attention<Operand, width(), TileOf, biased(), Types::saturate>(arguments, stream);

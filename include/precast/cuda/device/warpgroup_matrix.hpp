@@ -43,8 +43,21 @@ inline constexpr bool has_warpgroup_products = true;
 inline constexpr bool has_warpgroup_products = false;
 #endif
 
+/// Changes how many registers each thread of the calling warpgroup has: fewer, or more as soon as others have
+/// given theirs. A multiple of 8, 24 to 256. Under a launch bound that says how many there are at the start.
+template <int Registers>
+PRECAST_DEVICE void keep_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+PRECAST_DEVICE void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+/// Ends a kernel with an error: where one was compiled without what it needs.
+PRECAST_DEVICE void stop_kernel() { asm volatile("trap;"); }
+
 namespace detail {
-/// Keeps a compiler from moving what it does to sums past this place.
+/// Keeps a compiler from moving what it does to registers past this place.
 template <int Tiles>
 PRECAST_DEVICE void hold(Sums (&sums)[Tiles]) {
   PRECAST_UNROLL for (int j = 0; j < Tiles; ++j)
@@ -52,12 +65,18 @@ PRECAST_DEVICE void hold(Sums (&sums)[Tiles]) {
 }
 }  // namespace detail
 
-/// Before the first product of a group: what the warp did to the registers of its sums and factors is seen by
-/// it.
+/// Before the first product of a group: products see what the warp has done to the registers of their sums,
+/// and of their factors.
 template <int Tiles>
 PRECAST_DEVICE void fence_products(Sums (&sums)[Tiles], Site = {}) {
   detail::hold(sums);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+template <int Tiles, int Count>
+PRECAST_DEVICE void fence_products(Sums (&sums)[Tiles], Fragment<4> (&factors)[Count], Site = {}) {
+  PRECAST_UNROLL for (int i = 0; i < 4 * Count;
+                      ++i) asm volatile("" : "+r"(factors[i / 4].words[i % 4])::"memory");
+  fence_products(sums);
 }
 /// Closes the group of the products that were started since the last one.
 PRECAST_DEVICE void commit_products(Site = {}) {
@@ -158,10 +177,20 @@ PRECAST_DEVICE void multiply_group(Sums (&sums)[Tiles], const Fragment<4>& a, Sh
 #undef PRECAST_WGMMA_REGISTERS_128
 #else
 inline constexpr bool has_warpgroup_products = true;
+template <int Registers>
+PRECAST_DEVICE void keep_registers() {}
+template <int Registers>
+PRECAST_DEVICE void take_registers() {}
+PRECAST_DEVICE void stop_kernel() {}
 
 template <int Tiles>
-PRECAST_DEVICE void fence_products(Sums (&)[Tiles], Site site = Site::here()) {
-  simt::fence_products(site);
+PRECAST_DEVICE void fence_products(Sums (&sums)[Tiles], Site site = Site::here()) {
+  simt::fence_products({sums, 4 * Tiles}, {}, site);
+}
+template <int Tiles, int Count>
+PRECAST_DEVICE void fence_products(Sums (&sums)[Tiles], Fragment<4> (&factors)[Count],
+                                   Site site = Site::here()) {
+  simt::fence_products({sums, 4 * Tiles}, {factors, 4 * Count}, site);
 }
 using simt::commit_products;
 template <int Groups, int Tiles>

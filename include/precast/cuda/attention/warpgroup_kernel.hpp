@@ -1,0 +1,166 @@
+// Flash attention forward on Hopper's warpgroups (Shah et al. 2024, without the overlap of products and
+// softmax within a warpgroup): one thread brings tiles by the copy engine, and warpgroups multiply them where
+// they lie. It has run in the emulator, and on no device yet.
+#pragma once
+
+#include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/attention/finish_scores.hpp>
+#include <precast/cuda/attention/online_softmax.hpp>
+#include <precast/cuda/attention/panel_tile.hpp>
+#include <precast/cuda/attention/tensor_core_products.hpp>
+#include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/mbarrier.hpp>
+#include <precast/cuda/device/warpgroup_matrix.hpp>
+#include <precast/cuda/tile/warpgroup_attention_tile.hpp>
+
+namespace precast::cuda {
+
+namespace detail {
+
+template <class Result>
+struct WarpgroupArguments {
+  TensorMap q, k, v;
+  Heads<Result> out;
+  AttentionShape shape;
+};
+
+/// Buffers that one warp fills and the others empty, in turn.
+template <class Tile, int Stages>
+class TileRing {
+ public:
+  explicit PRECAST_DEVICE TileRing(std::size_t start) : start_(start) {}
+
+  /// By one thread, before a barrier of the block; `readers` warps empty a buffer.
+  PRECAST_DEVICE void init(int readers) const {
+    for (int stage = 0; stage < Stages; ++stage) {
+      init_mbarrier(full() + stage, 1);
+      init_mbarrier(empty() + stage, readers);
+    }
+  }
+  /// Waits for the buffer of a step to be empty, and starts to fill it.
+  PRECAST_DEVICE void fill(int step, const TensorMap& from, int row, int head, int batch,
+                           Site site = Site::here()) const {
+    wait_parity(empty() + stage(step), turn(step) ^ 1, site.part(1));
+    arrive_expecting(full() + stage(step), Tile::bytes, site.part(2));
+    tile(step).fetch(from, row, head, batch, full() + stage(step));
+  }
+  PRECAST_DEVICE Tile filled(int step, Site site = Site::here()) const {
+    wait_parity(full() + stage(step), turn(step), site);
+    return tile(step);
+  }
+  /// By each reading warp, whose products have read the buffer.
+  PRECAST_DEVICE void release(int step, Site site = Site::here()) const {
+    if (lane_index() == 0) arrive(empty() + stage(step), site);
+  }
+
+ private:
+  static PRECAST_DEVICE int stage(int step) { return step % Stages; }
+  /// The parity of the phase in which a step's buffer is filled.
+  static PRECAST_DEVICE int turn(int step) { return step / Stages % 2; }
+  PRECAST_DEVICE Tile tile(int step) const {
+    return {start_ +
+            static_cast<std::size_t>(planted<"stage index">(stage(step), step / 2 % Stages) * Tile::bytes)};
+  }
+  static PRECAST_DEVICE auto full() { return static_shared<Mbarrier, Stages, struct Full>(); }
+  static PRECAST_DEVICE auto empty() { return static_shared<Mbarrier, Stages, struct Empty>(); }
+
+  std::size_t start_;
+};
+
+/// What a block does.
+template <class Operand, int Width, bool Biased, bool Saturates, class Result>
+PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given) {
+  constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
+  using Queries = PanelTile<Operand, tile.queries(), Width>;
+  using Keys = PanelTile<Operand, tile.keys, Width>;
+  using Scores = TensorCoreSums<16, tile.keys>;
+  using Results = TensorCoreSums<16, Width>;
+  const AttentionShape& shape = given.shape;
+  const int tiles = (shape.queries + tile.queries() - 1) / tile.queries();
+  const int head = block_index().x / tiles % shape.heads, batch = block_index().x / tiles / shape.heads;
+  // The last queries see most keys of a causal attention: their blocks are the longest, and start first.
+  const int first = (tiles - 1 - block_index().x % tiles) * tile.queries();
+  const int end = first + tile.queries() < shape.queries ? first + tile.queries() : shape.queries;
+  const int steps = 2 * ((shape.keys_seen_by(end - 1) + tile.keys - 1) / tile.keys);
+
+  const Queries queries{padding_to<1024>()};
+  const TileRing<Keys, tile.stages> ring(queries.start + Queries::bytes);
+  const auto queries_are_there = static_shared<Mbarrier, 1, struct QueriesAreThere>();
+  if (thread_index() == 0) {
+    init_mbarrier(queries_are_there, 1);
+    ring.init(tile.multiplying_warps());
+    fence_async_proxy();
+  }
+  sync_block();
+
+  if (warp_index() >= tile.multiplying_warps()) {
+    keep_registers<tile.bringing_registers>();
+    if (thread_index() != threads_per_warp * tile.multiplying_warps()) return;
+    arrive_expecting(queries_are_there, Queries::bytes);
+    queries.fetch(given.q, first, head, batch, queries_are_there);
+    for (int step = 0; step < steps; ++step)
+      ring.fill(step, step % 2 == 0 ? given.k : given.v, step / 2 * tile.keys, head, batch);
+    return;
+  }
+
+  take_registers<tile.multiplying_registers>();
+  const int first_row = 16 * planted<"rows of a warp">(warp_index(), 0);
+  const int rows_of_group = warp_index() / warps_per_warpgroup * warpgroup_rows;
+  OnlineSoftmax<Scores::rows> softmax;
+  Results results{};
+  wait_parity(queries_are_there, 0);
+  for (int step = 0; step < steps; step += 2) {
+    const int key = step / 2 * tile.keys;
+    Scores scores;
+    const Keys keys = ring.filled(step);
+    fence_products(scores.tiles[0]);
+    PRECAST_UNROLL for (int k = 0; k < Width / 16; ++k) multiply_group<Operand, false>(
+        scores.tiles[0], queries.rows(rows_of_group, k), keys.rows(0, k), k > 0);
+    commit_products();
+    wait_products<0>(scores.tiles[0]);
+    ring.release(step);
+
+    const f32 scale =
+        finish_scores<Biased>(scores, shape, head, first + first_row, key,
+                              planted<"keys of a tile">(key + tile.keys, key) > shape.keys_seen_by(first));
+    f32 factors[Scores::rows];
+    softmax.weigh(scores, scale, factors);
+    PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i)
+        PRECAST_UNROLL for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
+    const WeightRows<Operand, 16, tile.keys> rounded{scores};
+    Fragment<4> weights[tile.keys / 16];
+    PRECAST_UNROLL for (int k = 0; k < tile.keys / 16; ++k) weights[k] = rounded(0, k);
+
+    const Keys values = ring.filled(step + 1);
+    fence_products(results.tiles[0], weights);
+    PRECAST_UNROLL for (int k = 0; k < tile.keys / 16; ++k) multiply_group<Operand, true>(
+        results.tiles[0], weights[k], values.columns(planted<"order of keys">(k, 0)), true);
+    commit_products();
+    wait_products<0>(results.tiles[0]);
+    ring.release(step + 1);
+  }
+
+  PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i) {
+    const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks);
+    const int query = first + first_row + Results::row(i);
+    if (query < end)
+      store_sums<Saturates>(results, i, factor, given.out.first(batch, head) + query * given.out.stride,
+                            shape.width, given.out.aligned);
+  }
+}
+
+}  // namespace detail
+
+/// One block a tile of queries; blocks are numbered by tile, then head, then picture. Tiles of keys and of
+/// values take turns in a ring. Roundings are those of flash_attention_kernel. Bytes moved: q and out once, k
+/// and v once for every tile of queries.
+template <class Operand, int Width, bool Biased, bool Saturates, class Result>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(warpgroup_attention_tile.threads(), 1)
+    warpgroup_attention_kernel(PRECAST_GRID_CONSTANT const detail::WarpgroupArguments<Result> given) {
+  if constexpr (has_warpgroup_products)
+    detail::attend_by_warpgroups<Operand, Width, Biased, Saturates>(given);
+  else
+    stop_kernel();
+}
+
+}  // namespace precast::cuda

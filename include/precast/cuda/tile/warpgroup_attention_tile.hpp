@@ -1,0 +1,53 @@
+// The tiles of flash attention on warpgroups, and where it runs.
+#pragma once
+
+#include <type_traits>
+
+#include <precast/cuda/tile/architecture.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::cuda {
+
+/// What a block works on: 64 rows of queries for each of its warpgroups that multiply. One more brings tiles.
+struct WarpgroupAttentionTile {
+  int warpgroups;
+  int keys;                   ///< keys, and then values, that are in shared memory as one tile
+  int stages;                 ///< such tiles that are there or on their way
+  int bringing_registers;     ///< of each thread of the warpgroup that brings tiles
+  int multiplying_registers;  ///< of each thread of the others
+
+  constexpr int queries() const { return 64 * warpgroups; }
+  constexpr int multiplying_warps() const { return 4 * warpgroups; }
+  constexpr int threads() const { return 128 * (warpgroups + 1); }
+  /// With what it takes to start on a multiple of 1024 bytes.
+  constexpr int shared_bytes(int width) const { return 1024 + (queries() + stages * keys) * width * 2; }
+};
+
+/// Two warpgroups, so that one multiplies while the other weighs its scores; two pairs of tiles, of which one
+/// arrives while the other is in use. The 168 registers that 384 threads have at the start are too few for
+/// those who multiply, and more than those need who bring tiles.
+inline constexpr WarpgroupAttentionTile warpgroup_attention_tile{
+    .warpgroups = 2, .keys = 128, .stages = 4, .bringing_registers = 24, .multiplying_registers = 240};
+static_assert(warpgroup_attention_tile.bringing_registers +
+                      warpgroup_attention_tile.warpgroups * warpgroup_attention_tile.multiplying_registers <=
+                  168 * (warpgroup_attention_tile.warpgroups + 1),
+              "WarpgroupAttentionTile: no more registers than there are.");
+
+/// Whether kernels for sm_90a are compiled in. nvcc's host compiler cannot know for which architectures nvcc
+/// compiles: who does says so by PRECAST_SM_90A, as CMake does where PRECAST_CUDA_ARCHITECTURES holds 90a.
+#if PRECAST_ON_DEVICE && !defined(PRECAST_SM_90A)
+inline constexpr bool has_sm_90a_kernels = false;
+#else
+inline constexpr bool has_sm_90a_kernels = true;
+#endif
+
+/// Whether flash attention takes warpgroups: on sm_90, for operands that lie in memory as they are
+/// multiplied, bf16 or f16, and heads that fill rows of 128 bytes.
+template <class Operand, class Q, class K, class V>
+constexpr bool takes_warpgroups(Architecture architecture, int width) {
+  return has_sm_90a_kernels && architecture == Architecture::sm_90 && (width == 64 || width == 128) &&
+         (std::is_same_v<Operand, bf16> || std::is_same_v<Operand, f16>)&&std::is_same_v<Q, Operand> &&
+         std::is_same_v<K, Operand> && std::is_same_v<V, Operand>;
+}
+
+}  // namespace precast::cuda

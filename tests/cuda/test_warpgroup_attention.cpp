@@ -1,0 +1,60 @@
+// Flash attention on warpgroups in the emulator: sizes around its tiles, and who takes it.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <simt/session.hpp>
+
+#include "attention_runs.hpp"
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+/// batch, heads, queries, keys, width, causal, biased, scale
+const std::vector<AttentionCase> cases{
+    {1, 1, 1, 1, 64},
+    {2, 3, 20, 37, 64},
+    {1, 1, 128, 128, 64},
+    {1, 2, 129, 127, 64, true},
+    {1, 1, 40, 300, 40, false, true},
+    {1, 1, 70, 150, 64, false, false, -0.2f},
+    {1, 1, 150, 257, 128, true},
+    {2, 1, 65, 129, 104, false, true},
+    {1, 2, 30, 140, 128, true, true},
+    {1, 1, 128, 40, 128, true},
+};
+
+template <class P>
+std::string kernel_of(const AttentionCase& c) {
+  const simt::Session session;
+  attention_of<P>(c, AttentionInputs<typename P::activation>(c), Architecture::sm_90);
+  return session.launches().at(0).kernel;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("flash attention on warpgroups", "[attention][warpgroups]", Bf16Flash, F16Flash) {
+  for (const AttentionCase& c : cases)
+    for (const auto copies : {simt::Copies::early, simt::Copies::late}) {
+      const simt::Session session({.seed = 3, .copies = copies});
+      CHECK(wrong_in<TestType>(c, Architecture::sm_90) == "");
+      REQUIRE(session.launches().size() == 1);
+      CHECK(session.launches()[0].kernel == "warpgroup_attention");
+    }
+}
+
+TEST_CASE("what takes warpgroups", "[attention][warpgroups]") {
+  CHECK(kernel_of<Bf16Flash>({1, 1, 20, 20, 64}) == "warpgroup_attention");
+  CHECK(kernel_of<Bf16Flash>({1, 1, 20, 20, 63}) == "flash_attention");  // rows of no whole 16 bytes
+  CHECK(kernel_of<Bf16Flash>({1, 1, 20, 20, 32}) == "flash_attention");
+  CHECK(kernel_of<Bf16Flash>({1, 1, 20, 20, 96}) == "flash_attention");
+  CHECK(kernel_of<Bf16Flash>({1, 1, 20, 20, 160}) == "flash_attention");
+  CHECK(kernel_of<Tf32Flash>({1, 1, 20, 20, 64}) == "flash_attention");
+  CHECK(kernel_of<F32Flash>({1, 1, 20, 20, 64}) == "flash_attention");
+  const simt::Session session;
+  CHECK(wrong_in<Bf16Flash>({1, 1, 20, 20, 64}, Architecture::sm_100) == "");
+  CHECK(session.launches().at(0).kernel == "flash_attention");  // sm_100 has no wgmma
+}
