@@ -21,10 +21,6 @@ bool is_folder(const fs::path& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
 }
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 void add_weights(InspectedComponent& component, const io::ComponentSource& source) {
   component.has_weights = true;
@@ -42,13 +38,7 @@ void add_weights(InspectedComponent& component, const io::ComponentSource& sourc
     component.files.push_back(file.path().filename().string());
 }
 
-bool holds_weights(const fs::path& folder) {
-  for (const char* name :
-       {"diffusion_pytorch_model.safetensors.index.json", "diffusion_pytorch_model.safetensors",
-        "model.safetensors", "model.safetensors.index.json"})
-    if (is_there(folder / name)) return true;
-  return false;
-}
+bool holds_weights(const fs::path& folder) { return io::ComponentSource::find_weights(folder).has_value(); }
 
 std::string class_of(const nlohmann::json& config) {
   for (const char* key : {"_class_name", "tokenizer_class"})
@@ -73,7 +63,7 @@ InspectedComponent read_folder(const fs::path& folder, const std::string& name) 
   component.name = io::printable(name);
   if (holds_weights(folder)) add_weights(component, io::ComponentSource(folder));
   for (const char* file : {"config.json", "scheduler_config.json", "tokenizer_config.json"})
-    if (is_there(folder / file)) {
+    if (io::is_there(folder / file)) {
       add_config(component, folder / file);
       break;
     }
@@ -142,7 +132,8 @@ Inspection inspect_file(const fs::path& path) {
 }  // namespace
 
 Inspection inspect(const fs::path& path) {
-  if (!is_there(path)) throw io::file_error(path, "is not there: give a model folder or a .safetensors file");
+  if (!io::is_there(path))
+    throw io::file_error(path, "is not there: give a model folder or a .safetensors file");
   if (!is_folder(path)) {
     Inspection inspection = inspect_file(path);
     add_memory(inspection);
@@ -152,7 +143,7 @@ Inspection inspect(const fs::path& path) {
   for (const char* name : component_names)
     if (is_folder(path / name)) inspection.components.push_back(read_folder(path / name, name));
   if (inspection.components.empty()) {
-    if (!holds_weights(path) && !is_there(path / "config.json"))
+    if (!holds_weights(path) && !io::is_there(path / "config.json"))
       throw io::file_error(path,
                            "holds no model: neither components such as transformer/, nor a config.json, nor "
                            "weights in safetensors form");
@@ -160,7 +151,7 @@ Inspection inspect(const fs::path& path) {
     const fs::path whole = fs::absolute(path).lexically_normal();
     inspection.components.push_back(
         read_folder(path, (whole.has_filename() ? whole : whole.parent_path()).filename().string()));
-  } else if (is_there(path / "model_index.json")) {
+  } else if (io::is_there(path / "model_index.json")) {
     io::Config::load(path / "model_index.json");  // says so now where it is broken
   }
   add_memory(inspection);

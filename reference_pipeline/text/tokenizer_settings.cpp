@@ -50,11 +50,6 @@ std::int64_t read_id(const io::Config& config, std::string_view key, const std::
   return id;
 }
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 }  // namespace
 
 void TokenizerSettings::read_config(const io::Config& config) {
@@ -88,13 +83,13 @@ void TokenizerSettings::read_special_tokens_map(const io::Config& config) {
 TokenizerSettings TokenizerSettings::read(const std::filesystem::path& folder,
                                           const std::optional<io::Config>& tokenizer_json) {
   TokenizerSettings settings;
-  if (is_there(folder / "tokenizer_config.json"))
+  if (io::is_there(folder / "tokenizer_config.json"))
     settings.read_config(io::Config::load(folder / "tokenizer_config.json"));
   if (!settings.listed_.empty()) return settings;
 
-  if (is_there(folder / "special_tokens_map.json"))
+  if (io::is_there(folder / "special_tokens_map.json"))
     settings.read_special_tokens_map(io::Config::load(folder / "special_tokens_map.json"));
-  if (is_there(folder / "added_tokens.json")) {
+  if (io::is_there(folder / "added_tokens.json")) {
     const io::Config added = io::Config::load(folder / "added_tokens.json");
     for (const auto& [content, value] : added.json().items())
       settings.listed_[added.integer(content, 0, largest_token_id)] = AddedToken{.content = content};

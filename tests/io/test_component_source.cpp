@@ -115,6 +115,31 @@ TEST_CASE("component: shards, of which the index says which tensor to take") {
   refused(index, R"({"weight_map":{"a":"m-1.safetensors","a":"m-2.safetensors"}})", "stands there twice");
 }
 
+TEST_CASE("component: weights of one variant are taken, of several none") {
+  const TemporaryFolder folder;
+  const auto value = [&] { return first_value(io::ComponentSource(folder.path()).find("a")); };
+  write_tensor(folder.path() / "diffusion_pytorch_model.fp16-00001-of-00001.safetensors", "a", 1);
+  expect(refusal(folder.path(), [&] { io::ComponentSource{folder.path()}; }), "holds no model.safetensors");
+  write_text(folder.path() / "diffusion_pytorch_model.safetensors.index.fp16.json",
+             R"({"weight_map":{"a":"diffusion_pytorch_model.fp16-00001-of-00001.safetensors"}})");
+  CHECK(value() == 1);
+  write_tensor(folder.path() / "diffusion_pytorch_model.non_ema.safetensors", "a", 2);
+  expect(refusal(folder.path(), [&] { io::ComponentSource{folder.path()}; }),
+         "several variants, among them 'fp16' and 'non_ema'");
+  write_tensor(folder.path() / "diffusion_pytorch_model.safetensors", "a", 3);
+  CHECK(value() == 3);
+  const TemporaryFolder encoder;
+  write_tensor(encoder.path() / "model.fp16.safetensors", "a", 4);
+  CHECK(first_value(io::ComponentSource(encoder.path()).find("a")) == 4);
+}
+
+TEST_CASE("component: a link that leads nowhere is named, and nothing is taken in its place") {
+  const TemporaryFolder folder;
+  const std::filesystem::path link = folder.path() / "model.safetensors";
+  std::filesystem::create_symlink("/nowhere/at/all", link);
+  expect(refusal(link, [&] { io::ComponentSource{folder.path()}; }), "No such file");
+}
+
 TEST_CASE("component: no weights, wrong dtypes and odd files are refused") {
   const TemporaryFolder folder;
   const std::filesystem::path absent = folder.path() / "absent";

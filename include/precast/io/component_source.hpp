@@ -1,10 +1,13 @@
 // ComponentSource: the weights of one component folder, in one safetensors file or in shards.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,22 +80,67 @@ class ComponentSource final : public nn::ParameterSource {
   /// or the index of shards in that folder. Throws InputError where there is none.
   static std::filesystem::path weights_file(const std::filesystem::path& path) {
     std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored))
-      throw file_error(path, "is not there: check the path, or get the model anew");
+    if (!is_there(path)) throw file_error(path, "is not there: check the path, or get the model anew");
     if (!std::filesystem::is_directory(path, ignored)) return path;
-    // Where a folder has both forms, diffusers reads the shards and transformers the single file.
-    for (const char* name :
-         {"diffusion_pytorch_model.safetensors.index.json", "diffusion_pytorch_model.safetensors",
-          "model.safetensors", "model.safetensors.index.json"})
-      if (std::filesystem::exists(path / name, ignored)) return path / name;
+    if (const auto file = find_weights(path)) return *file;
     throw file_error(
         path,
         "holds no model.safetensors or diffusion_pytorch_model.safetensors, nor an index of shards: "
         "get the component's weights in safetensors form");
   }
 
+  /// The same for a folder, or nothing where there are no weights. Where all of them are of one variant, as
+  /// diffusers calls what it writes to `model.fp16.safetensors`, that variant. Throws InputError where there
+  /// are several variants to choose from.
+  static std::optional<std::filesystem::path> find_weights(const std::filesystem::path& folder) {
+    if (const auto file = find_variant(folder, "")) return file;
+    const std::set<std::string> variants = variants_in(folder);
+    if (variants.size() > 1)
+      throw file_error(folder, "holds weights of several variants, among them '" + *variants.begin() +
+                                   "' and '" + *variants.rbegin() +
+                                   "': leave one, or take its name out of the names of its files");
+    return variants.empty() ? std::nullopt : find_variant(folder, *variants.begin());
+  }
+
  private:
   static constexpr std::size_t release_every = std::size_t{64} << 20;
+  static constexpr std::string_view single_end = ".safetensors", index_start = ".safetensors.index",
+                                    index_end = ".json";
+  static constexpr std::array<std::string_view, 2> stems{"diffusion_pytorch_model", "model"};
+
+  /// Where a folder has both forms, diffusers reads the shards and transformers the single file. `variant` is
+  /// "" or "NAME".
+  static std::optional<std::filesystem::path> find_variant(const std::filesystem::path& folder,
+                                                           const std::string& variant) {
+    const std::string infix = variant.empty() ? "" : "." + variant;
+    for (const std::string_view stem : stems) {
+      const std::filesystem::path single = folder / (std::string(stem).append(infix).append(single_end));
+      const std::filesystem::path index =
+          folder / (std::string(stem).append(index_start).append(infix).append(index_end));
+      const bool index_first = stem == stems.front();
+      for (const auto& file : {index_first ? index : single, index_first ? single : index})
+        if (is_there(file)) return file;
+    }
+    return std::nullopt;
+  }
+
+  /// The variants of which a folder has a single file or an index of shards.
+  static std::set<std::string> variants_in(const std::filesystem::path& folder) {
+    std::set<std::string> variants;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      for (const std::string_view stem : stems)
+        for (const auto& [start, end] : {std::pair(std::string(stem) + ".", single_end),
+                                         {std::string(stem).append(index_start) + ".", index_end}}) {
+          if (!name.starts_with(start) || !name.ends_with(end) || name.size() <= start.size() + end.size())
+            continue;
+          const std::string variant = name.substr(start.size(), name.size() - start.size() - end.size());
+          if (variant.find_first_of(".-") == std::string::npos) variants.insert(printable(variant));
+        }
+    }
+    return variants;
+  }
 
   struct Place {
     std::size_t file;

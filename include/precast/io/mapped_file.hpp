@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -16,6 +17,12 @@
 #include <precast/io/message.hpp>
 
 namespace precast::io {
+
+/// Whether the name is taken. A link that leads nowhere is there too: opening it says what is wrong with it.
+inline bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
+}
 
 /// Closes a file descriptor. Move only.
 class FileDescriptor {
