@@ -1,5 +1,8 @@
 // Opens a diffusers folder and checks that its parts are of one model.
+#include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <flux/model_folder.hpp>
 
@@ -8,6 +11,28 @@
 namespace precast::flux {
 
 namespace {
+
+/// The class that diffusers would load a component with, whatever the component's own config says.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> component_classes{
+    {{"scheduler", "FlowMatchEulerDiscreteScheduler"},
+     {"text_encoder", "CLIPTextModel"},
+     {"text_encoder_2", "T5EncoderModel"},
+     {"transformer", "FluxTransformer2DModel"},
+     {"vae", "AutoencoderKL"}}};
+
+/// A component is listed as [library, class], and as [null, null] where the folder was saved without it.
+void check_class(const io::Config& index, std::string_view component, std::string_view known) {
+  if (!index.has(component)) return;
+  const nlohmann::json& entry = index.json().at(std::string(component));
+  if (!entry.is_array() || entry.size() != 2)
+    throw index.error(component, "must name a library and a class: get the file anew");
+  const auto needs = "a Flux model needs a component of class " + std::string(known);
+  if (entry[1].is_null())
+    throw index.error(component, "is null, for the model was saved without it: " + needs);
+  if (entry[1] != known)
+    throw index.error(component,
+                      "has class " + io::json_in_words(entry[1]) + ", which is not known here: " + needs);
+}
 
 void check_index(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -18,12 +43,12 @@ void check_index(const std::filesystem::path& path) {
   const std::string name = index.string("_class_name");
   if (!name.starts_with("Flux"))
     throw index.error("_class_name", "is '" + name.substr(0, 60) + "', and only Flux pipelines run here");
+  for (const auto& [component, known] : component_classes) check_class(index, component, known);
 }
 
 ModelDefaults load_defaults(const std::filesystem::path& file) {
   ModelDefaults defaults;
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return defaults;
+  if (!io::is_there(file)) return defaults;
   const io::Config json = io::Config::load(file);
   const auto integer = [&](const char* key, std::int64_t most) -> std::optional<int> {
     if (const auto value = json.optional_integer(key, 1, most)) return static_cast<int>(*value);

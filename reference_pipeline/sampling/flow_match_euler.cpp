@@ -34,7 +34,7 @@ constexpr char scheduler_name[] = "FlowMatchEulerDiscreteScheduler";
 /// What diffusers has beyond Flux: silently ignored, it would give another picture.
 void reject_unsupported(const io::Config& config) {
   for (const char* key : {"invert_sigmas", "stochastic_sampling", "use_karras_sigmas",
-                          "use_exponential_sigmas", "use_beta_sigmas"})
+                          "use_exponential_sigmas", "use_beta_sigmas", "use_flow_sigmas"})
     if (config.boolean_or(key, false)) throw config.error(key, "is not supported: set it to false");
   if (config.number_or("shift_terminal", 0, -1e6, 1e6) != 0)
     throw config.error("shift_terminal", "is not supported: set it to null");

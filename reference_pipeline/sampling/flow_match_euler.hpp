@@ -24,7 +24,7 @@ struct FlowMatchSettings {
 
   /// Reads a scheduler_config.json. Throws InputError for another scheduler, values out of range, and options
   /// that are not supported here (invert_sigmas, shift_terminal, stochastic_sampling, Karras, exponential,
-  /// beta sigmas).
+  /// beta or flow sigmas).
   static FlowMatchSettings load(const std::filesystem::path& path);
 };
 

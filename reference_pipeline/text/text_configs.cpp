@@ -31,7 +31,11 @@ Activate activation_named(const io::Config& json, std::string_view key, const st
 }  // namespace
 
 ClipConfig ClipConfig::load(const std::filesystem::path& file) {
-  const io::Config json = io::Config::load(file);
+  const io::Config whole = io::Config::load(file);
+  // transformers takes the text half of a whole CLIP as well.
+  const io::Config json = whole.string_or("model_type", "") == "clip" && whole.has("text_config")
+                              ? whole.object("text_config")
+                              : whole;
   ClipConfig config;
   config.vocab_size = json.integer_or("vocab_size", config.vocab_size, 1, largest_vocabulary);
   config.hidden_size = json.integer_or("hidden_size", config.hidden_size, 1, widest);

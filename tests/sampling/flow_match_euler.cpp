@@ -142,7 +142,7 @@ TEST_CASE("a scheduler config that is not Flux's is refused in one line") {
   CHECK(load_failure(R"({"_class_name": "PNDMScheduler"})").find("PNDMScheduler") != std::string::npos);
   CHECK(load_failure(R"({"shift_terminal": 0.1})").find("shift_terminal") != std::string::npos);
   for (const std::string key : {"invert_sigmas", "stochastic_sampling", "use_karras_sigmas",
-                                "use_exponential_sigmas", "use_beta_sigmas"})
+                                "use_exponential_sigmas", "use_beta_sigmas", "use_flow_sigmas"})
     CHECK(load_failure("{\"" + key + "\": true}").find(key) != std::string::npos);
   CHECK(load_failure(R"({"use_karras_sigmas": false, "shift_terminal": null, "base_shift": null})").empty());
 }
