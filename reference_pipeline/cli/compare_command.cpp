@@ -35,7 +35,10 @@ void compare(const CompareOptions& options) {
   require_writable(options.output);
   options.run.set_threads();
   const auto model = model_path(options.run.model);
-  const flux::ChosenDevice device = options.run.chosen_device();
+  const flux::ChosenDevice device = flux::choose_device(options.run.device);
+  for (const PolicyChoice& choice : policies)
+    flux::FluxPipeline(model, flux::ComponentChoices::all(choice), *device.components).check(request);
+  options.run.tell_device(device);
   const std::vector<Compared> rows = compare_policies(model, request, policies, *device.components);
 
   const std::string prompt = request.prompts.front();
@@ -46,7 +49,7 @@ void compare(const CompareOptions& options) {
   if (options.json)
     return print(Json{{"prompt", prompt},
                       {"seed", request.seed},
-                      {"model", model_name(model, options.run.model.empty())},
+                      {"model", model_name(model, !options.run.model)},
                       {"reference", rows.front().name},
                       {"sheet", options.output},
                       {"policies", comparison_json(rows)}});

@@ -99,9 +99,9 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
     if (!name.empty()) files.emplace_back(name);
   std::set<std::filesystem::path> seen;
   for (const auto& file : files) {
+    require_writable(file);
     if (!seen.insert(std::filesystem::absolute(file).lexically_normal()).second)
       throw UsageError(io::shown(file) + " would be written twice: give each output a name of its own");
-    require_writable(file);
   }
   static constexpr std::array<std::string_view, 8> others{".jpg", ".jpeg", ".webp", ".bmp",
                                                           ".gif", ".tif",  ".tiff", ".avif"};
@@ -208,12 +208,16 @@ void generate(const GenerateOptions& options) {
                                                 std::to_string(files.size()) + " pictures");
   }
   const auto model = model_path(options.run.model);
-  const std::string name = model_name(model, options.run.model.empty());
-  const flux::ChosenDevice device = options.run.chosen_device();
-  const PolicyChoice base =
-      options.policy.automatic() ? chosen_by_auto(model, request, device) : PolicyChoice{};
-  const flux::ComponentChoices choices = resolved_components(options.policy, base);
+  const std::string name = model_name(model, !options.run.model);
+  const flux::ChosenDevice device = flux::choose_device(options.run.device);
+  std::optional<AutoChoice> chosen;
+  if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);
+  const flux::ComponentChoices choices =
+      resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
   const flux::FluxPipeline pipeline(model, choices, *device.components);
+  pipeline.check(request);
+  options.run.tell_device(device);
+  if (chosen) std::cerr << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
   tell(name, pipeline.with_defaults(request), pipeline.estimate(request), choices, device, files.size());
   const PictureRun run = run_pipeline(pipeline, request, !options.trace.empty());
   write_pictures(options, run, choices, name, files);

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include <cli/arguments.hpp>
 #include <cli/model_path.hpp>
 
 #include <precast/io/message.hpp>
@@ -10,8 +11,9 @@ namespace precast::cli {
 
 namespace fs = std::filesystem;
 
-fs::path model_path(const std::string& given) {
-  if (!given.empty()) return given;
+fs::path model_path(const std::optional<std::string>& given) {
+  if (given && given->empty()) throw UsageError("--model is empty: name a model folder, or leave it out");
+  if (given) return *given;
   // A setting that someone made on purpose is not silently passed over.
   if (const char* chosen = std::getenv("PRECAST_SHAPES"); chosen && *chosen) return chosen;
   std::vector<fs::path> places;

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace precast::cli {
 
-/// `given` where it is not empty; else the embedded model `shapes`: $PRECAST_SHAPES, then beside an installed
-/// program, then in the source tree. Throws InputError that names the places where it was looked for.
-std::filesystem::path model_path(const std::string& given);
+/// `given` where it is; else the embedded model `shapes`: $PRECAST_SHAPES, then beside an installed program,
+/// then in the source tree. Throws InputError that names the places where it was looked for, and UsageError
+/// for an empty name, which is a variable that a script did not set and not a wish for another model.
+std::filesystem::path model_path(const std::optional<std::string>& given);
 
 /// The model's name for people: its folder's, or "shapes" for the embedded one.
 std::string model_name(const std::filesystem::path& path, bool embedded);

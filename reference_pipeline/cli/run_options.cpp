@@ -20,11 +20,9 @@ flux::Request RunOptions::request() const {
   return request;
 }
 
-flux::ChosenDevice RunOptions::chosen_device() const {
-  flux::ChosenDevice chosen = flux::choose_device(device);
+void RunOptions::tell_device(const flux::ChosenDevice& chosen) const {
   if (device == "auto" && !chosen.reason.empty())
     std::cerr << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
-  return chosen;
 }
 
 void RunOptions::set_threads() const {
@@ -79,8 +77,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
               "CPU threads; the picture does not depend on them");
 }
 
-PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request,
-                            const flux::ChosenDevice& device) {
+AutoChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request,
+                          const flux::ChosenDevice& device) {
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
     flux::Request alone;  // without image and latents, which cannot be copied and weigh little
     alone.prompts = request.prompts;
@@ -90,9 +88,7 @@ PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Requ
     alone.batch = request.batch;
     return flux::FluxPipeline(model, flux::ComponentChoices::all(choice)).estimate(alone).peak();
   });
-  const AutoChoice chosen = choose_preset(machine_of(device), candidates);
-  std::cerr << "preset auto: " << chosen.preset.name << " (" << chosen.reason << ")\n";
-  return chosen.preset.choice;
+  return choose_preset(machine_of(device), candidates);
 }
 
 }  // namespace precast::cli

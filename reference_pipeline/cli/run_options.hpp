@@ -16,7 +16,7 @@ namespace precast::cli {
 
 struct RunOptions {
   CLI::Option* prompts = nullptr;
-  std::string model;
+  std::optional<std::string> model;
   std::string device = "auto";
   std::uint64_t seed = 0;
   std::optional<int> steps, max_sequence_length, width, height, threads;
@@ -24,8 +24,8 @@ struct RunOptions {
 
   /// The request that they ask for, of one picture a prompt.
   flux::Request request() const;
-  /// The device that they ask for; what `auto` chose, and why, is told on stderr.
-  flux::ChosenDevice chosen_device() const;
+  /// Tells on stderr what `auto` chose, and why. Comes after all checks, so that an error is the only line.
+  void tell_device(const flux::ChosenDevice& chosen) const;
   /// Tells the library how many threads to use, where that was asked for.
   void set_threads() const;
 };
@@ -39,8 +39,8 @@ void add_run_options(CLI::App& command, RunOptions& options);
 CLI::Option* add_integer(CLI::App& command, const std::string& name, std::optional<int>& value, int low,
                          int high, const std::string& description);
 
-/// What `auto` chooses for a model and a request, told on stderr.
-PolicyChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request,
-                            const flux::ChosenDevice& device);
+/// What `auto` chooses for a model and a request.
+AutoChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request,
+                          const flux::ChosenDevice& device);
 
 }  // namespace precast::cli

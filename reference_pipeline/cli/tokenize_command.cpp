@@ -1,5 +1,6 @@
 // precast tokenize: the ids that a model's two tokenizers make of a text.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <cli/commands.hpp>
@@ -30,7 +31,7 @@ std::string ids_text(const std::vector<std::int32_t>& ids) {
 
 void add_tokenize_command(CLI::App& app) {
   struct Options {
-    std::string model;
+    std::optional<std::string> model;
     CLI::Option* text = nullptr;
     bool json = false;
   };

@@ -8,6 +8,7 @@
 
 #include <precast/host/onednn.hpp>
 #include <precast/host/tiled_operands.hpp>
+#include <precast/io/message.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/visit.hpp>
 
@@ -216,7 +217,7 @@ MemoryEstimate estimate_memory(const ModelFolder& model, const ComponentChoices&
   return estimate;
 }
 
-void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choices,
+void require_memory(const ModelFolder& model, const MemoryEstimate& estimate, const ComponentChoices& choices,
                     std::optional<std::int64_t> free_bytes) {
   if (!free_bytes || estimate.peak() <= *free_bytes) return;
   const auto largest = std::max_element(estimate.components.begin(), estimate.components.end(),
@@ -224,10 +225,10 @@ void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choi
                                           return a.weights + a.activations < b.weights + b.activations;
                                         });
   const bool already_small = choices == ComponentChoices::all(preset_named("memory")->choice);
-  throw OutOfMemory(largest->component + " needs " + gib(largest->weights) + " for weights and " +
-                    gib(largest->activations) + " for results, " + gib(estimate.peak()) + " in all, and " +
-                    gib(*free_bytes) + " are free: try " + (already_small ? "" : "--preset memory, or ") +
-                    "a smaller --width and --height");
+  throw OutOfMemory(io::shown(model.component(largest->component)) + ": needs " + gib(largest->weights) +
+                    " for weights and " + gib(largest->activations) + " for results, " +
+                    gib(estimate.peak()) + " in all, and " + gib(*free_bytes) + " are free: try " +
+                    (already_small ? "" : "--preset memory, or ") + "a smaller --width and --height");
 }
 
 }  // namespace precast::flux

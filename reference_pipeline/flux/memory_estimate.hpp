@@ -22,9 +22,9 @@ struct RunSize {
 MemoryEstimate estimate_memory(const ModelFolder& model, const ComponentChoices& choices,
                                const RunSize& size);
 
-/// Throws OutOfMemory, saying how much is needed, what is free and what to try, where the estimate does not
-/// fit into what is free (nothing: unknown).
-void require_memory(const MemoryEstimate& estimate, const ComponentChoices& choices,
+/// Throws OutOfMemory, saying which component needs how much, what is free and what to try, where the model's
+/// estimate does not fit into what is free (nothing: unknown).
+void require_memory(const ModelFolder& model, const MemoryEstimate& estimate, const ComponentChoices& choices,
                     std::optional<std::int64_t> free_bytes);
 
 }  // namespace precast::flux

@@ -38,13 +38,15 @@ InputError out_of_range(std::string_view what, const std::string& value, const s
   return InputError(std::string(what) + " is " + value + ": it must be " + range);
 }
 
-/// Throws InputError where a tokenizer can give ids that its encoder's embedding has no row for.
-void check_vocabulary(const std::filesystem::path& encoder, std::int64_t largest_id,
+/// Throws InputError where the encoder's embedding has no row for one of the ids.
+void check_vocabulary(const std::filesystem::path& encoder, std::span<const std::int32_t> ids,
                       std::int64_t vocab_size) {
-  if (largest_id >= vocab_size)
-    throw InputError((encoder / "config.json").string() + ": key 'vocab_size': is " +
-                     std::to_string(vocab_size) + ", and the tokenizer gives ids up to " +
-                     std::to_string(largest_id) + ": the tokenizer is not this encoder's");
+  const std::int32_t largest = *std::max_element(ids.begin(), ids.end());
+  if (largest >= vocab_size)
+    throw io::file_error(encoder / "config.json",
+                         "key 'vocab_size': is " + std::to_string(vocab_size) +
+                             ", and the tokenizer gives id " + std::to_string(largest) +
+                             " for this prompt: the tokenizer is not this encoder's");
 }
 
 /// Ids of one length, filled up with the padding id.
@@ -52,6 +54,11 @@ std::vector<std::int32_t> padded(std::vector<std::int32_t> ids, std::int64_t len
   ids.resize(static_cast<std::size_t>(length), padding);
   return ids;
 }
+
+/// A prompt's ids as its encoders take them.
+struct Tokens {
+  std::vector<std::int32_t> clip, t5;
+};
 
 /// What the text encoders made of a prompt.
 struct Prompt {
@@ -101,6 +108,16 @@ struct FluxPipeline::Parts {
             encodes_image};
   }
 
+  /// Throws InputError where an encoder has no row for a token.
+  Tokens tokenized(const std::string& prompt, int t5_length) const {
+    Tokens tokens{
+        padded(clip_tokenizer.encode(prompt, clip_length()), clip_length(), clip_tokenizer.pad_id()),
+        padded(t5_tokenizer.encode(prompt, t5_length), t5_length, t5_tokenizer.pad_id())};
+    check_vocabulary(model.component("text_encoder"), tokens.clip, model.clip.vocab_size);
+    check_vocabulary(model.component("text_encoder_2"), tokens.t5, model.t5.vocab_size);
+    return tokens;
+  }
+
   /// Opens a component's weights, and reports each byte that is taken under the stage's name.
   template <class Use>
   auto with_weights(std::string_view component, std::string_view stage, const ProgressCallback& progress,
@@ -130,6 +147,9 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
                                                         const ProgressCallback& progress,
                                                         Result& result) const {
   std::vector<Prompt> prompts(request.prompts.size());
+  std::vector<Tokens> tokens;
+  for (const std::string& prompt : request.prompts)
+    tokens.push_back(tokenized(prompt, *request.max_sequence_length));
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
                               auto&& make, auto&& use) {
     const auto start = std::chrono::steady_clock::now();
@@ -139,7 +159,7 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       if (progress)
         progress({encode, static_cast<std::int64_t>(i), static_cast<std::int64_t>(prompts.size())});
-      use(*encoder, request.prompts[i], prompts[i]);
+      use(*encoder, tokens[i], prompts[i]);
     }
     if (progress)
       progress(
@@ -149,19 +169,14 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
   encode_all(
       "text_encoder", "load CLIP", "encode with CLIP",
       [&](const auto& source) { return backend.clip(choices.text_encoder, model.clip, source); },
-      [&](const text::ClipTextModel& encoder, const std::string& text, Prompt& prompt) {
-        prompt.pooled = encoder
-                            .encode(padded(clip_tokenizer.encode(text, clip_length()), clip_length(),
-                                           clip_tokenizer.pad_id()))
-                            .pooled;
+      [&](const text::ClipTextModel& encoder, const Tokens& ids, Prompt& prompt) {
+        prompt.pooled = encoder.encode(ids.clip).pooled;
       });
   encode_all(
       "text_encoder_2", "load T5", "encode with T5",
       [&](const auto& source) { return backend.t5(choices.text_encoder, model.t5, source); },
-      [&](const text::T5Encoder& encoder, const std::string& text, Prompt& prompt) {
-        const int length = *request.max_sequence_length;
-        prompt.embeddings =
-            encoder.encode(padded(t5_tokenizer.encode(text, length), length, t5_tokenizer.pad_id()));
+      [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {
+        prompt.embeddings = encoder.encode(ids.t5);
       });
   release_cached_memory();
   return prompts;
@@ -282,8 +297,6 @@ FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentC
   ModelFolder model = ModelFolder::open(folder);
   auto clip = text::ClipTokenizer::load(model.component("tokenizer"));
   auto t5 = text::T5Tokenizer::load(model.component("tokenizer_2"));
-  check_vocabulary(model.component("text_encoder"), clip.largest_id(), model.clip.vocab_size);
-  check_vocabulary(model.component("text_encoder_2"), t5.largest_id(), model.t5.vocab_size);
   parts_ = std::make_unique<Parts>(Parts{std::move(model), choices, backend, std::move(clip), std::move(t5)});
 }
 FluxPipeline::FluxPipeline(FluxPipeline&&) noexcept = default;
@@ -348,12 +361,20 @@ MemoryEstimate FluxPipeline::estimate(const Request& request) const {
   return estimate_memory(parts_->model, parts_->choices, parts_->run_size(full, request.image.has_value()));
 }
 
-Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress) const {
-  Request full = with_defaults(request);
+void FluxPipeline::check(const Request& request) const {
+  const Request full = with_defaults(request);
   parts_->check_latents(full, request.latents);
+  for (const std::string& prompt : full.prompts) parts_->tokenized(prompt, *full.max_sequence_length);
+  for (const char* component : {"text_encoder", "text_encoder_2", "transformer", "vae"})
+    io::ComponentSource{parts_->model.component(component)};
+  require_memory(parts_->model, estimate(request), parts_->choices, parts_->backend.free_memory());
+  sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
+}
+
+Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress) const {
+  check(request);
+  Request full = with_defaults(request);
   const bool from_image = request.image.has_value();
-  require_memory(estimate_memory(parts_->model, parts_->choices, parts_->run_size(full, from_image)),
-                 parts_->choices, parts_->backend.free_memory());
   if (request.image) full.image = *request.image;
   if (request.latents) full.latents = request.latents->clone();
   const int first_step = from_image ? sampling::img2img_start(*full.steps, full.strength) : 0;

@@ -77,7 +77,7 @@ struct Result {
 
 class Components;
 
-/// A Flux model in a diffusers folder. Opening reads configs and file headers, no weights.
+/// A Flux model in a diffusers folder. Opening reads configs and tokenizers, no weights.
 /// Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or OutOfMemory.
 class FluxPipeline {
  public:
@@ -90,10 +90,13 @@ class FluxPipeline {
   FluxPipeline& operator=(FluxPipeline&&) noexcept;
   ~FluxPipeline();
 
-  /// Makes the pictures: loads, runs and frees one component after another. Throws OutOfMemory before loading
-  /// where the estimate exceeds the memory that is free.
+  /// Makes the pictures: checks the request, then loads, runs and frees one component after another.
   Result generate(const Request& request, const ProgressCallback& progress = {}) const;
 
+  /// What `generate` refuses before it loads anything, which can take minutes: settings out of range, latents
+  /// of another size, tokens that an encoder does not have, a component whose files are missing or are not
+  /// what they claim to be (their headers are read), and an estimate beyond the memory that is free.
+  void check(const Request& request) const;
   /// What `generate` would need.
   MemoryEstimate estimate(const Request& request) const;
   /// The request with every default filled in. Throws InputError for sizes, steps or strengths out of range.

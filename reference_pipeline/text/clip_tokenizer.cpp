@@ -168,15 +168,13 @@ void ClipTokenizer::set_vocabulary(const std::filesystem::path& path, const Voca
     const auto key = std::uint64_t(vocabulary.at(left)) << 32 | std::uint64_t(vocabulary.at(right));
     merges_[key] = {static_cast<std::uint32_t>(i), vocabulary.at(left + right)};
   }
-  for (const auto& [piece, id] : vocabulary) largest_id_ = std::max(largest_id_, id);
 }
 
 ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
   ClipTokenizer tokenizer;
   Vocabulary vocabulary;
-  std::error_code ignored;
   std::optional<io::Config> json;
-  if (std::filesystem::exists(folder / "tokenizer.json", ignored)) {
+  if (io::is_there(folder / "tokenizer.json")) {
     json = io::Config::load(folder / "tokenizer.json");
     const io::Config model = json->object("model");
     if (model.string_or("type", "BPE") != "BPE")
@@ -186,7 +184,7 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
     tokenizer.set_vocabulary(json->path(), vocabulary, read_merges(model));
   } else {
     for (const char* name : {"vocab.json", "merges.txt"})
-      if (!std::filesystem::exists(folder / name, ignored))
+      if (!io::is_there(folder / name))
         throw io::file_error(folder, std::string("holds neither tokenizer.json nor ") + name +
                                          ": get the CLIP tokenizer's files");
     const io::Config config = io::Config::load(folder / "vocab.json");
@@ -214,7 +212,6 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
   tokenizer.end_id_ = id_of("eos_token", end);
   tokenizer.pad_id_ = id_of("pad_token", end);
   tokenizer.unknown_id_ = id_of("unk_token", end);
-  for (const AddedToken& token : added) tokenizer.largest_id_ = std::max(tokenizer.largest_id_, token.id);
   tokenizer.added_ = AddedTokens(std::move(added), normalized);
   tokenizer.model_max_length_ = settings.model_max_length();
   return tokenizer;

@@ -32,8 +32,6 @@ class ClipTokenizer {
   std::int32_t end_id() const { return end_id_; }
   /// The length that tokenizer_config.json names, if any.
   std::optional<std::int64_t> model_max_length() const { return model_max_length_; }
-  /// The largest id that `encode` can give: the model's embedding must have a row for it.
-  std::int32_t largest_id() const { return largest_id_; }
 
  private:
   using Vocabulary = std::unordered_map<std::string, std::int32_t>;
@@ -53,7 +51,7 @@ class ClipTokenizer {
   std::array<std::optional<std::int32_t>, 256> byte_ids_;       // of a byte inside a word
   std::array<std::optional<std::int32_t>, 256> last_byte_ids_;  // of a byte that ends one
   AddedTokens added_;
-  std::int32_t start_id_ = 0, end_id_ = 0, pad_id_ = 0, unknown_id_ = 0, largest_id_ = 0;
+  std::int32_t start_id_ = 0, end_id_ = 0, pad_id_ = 0, unknown_id_ = 0;
   std::optional<std::int64_t> model_max_length_;
 };
 

@@ -144,11 +144,9 @@ void check(const VocabularyFile& vocabulary) {
 }  // namespace
 
 T5Tokenizer T5Tokenizer::load(const std::filesystem::path& folder) {
-  std::error_code ignored;
   std::optional<io::Config> json;
-  if (std::filesystem::exists(folder / "tokenizer.json", ignored))
-    json = io::Config::load(folder / "tokenizer.json");
-  if (!json && !std::filesystem::exists(folder / "spiece.model", ignored))
+  if (io::is_there(folder / "tokenizer.json")) json = io::Config::load(folder / "tokenizer.json");
+  if (!json && !io::is_there(folder / "spiece.model"))
     throw io::file_error(folder,
                          "holds neither tokenizer.json nor spiece.model: get the T5 tokenizer's files");
   const TokenizerSettings settings = TokenizerSettings::read(folder, json);
@@ -174,8 +172,6 @@ T5Tokenizer T5Tokenizer::load(const std::filesystem::path& folder) {
   };
   tokenizer.end_id_ = id_of("eos_token", "</s>");
   tokenizer.pad_id_ = id_of("pad_token", "<pad>");
-  tokenizer.largest_id_ = static_cast<std::int32_t>(tokenizer.model_.size()) - 1;
-  for (const AddedToken& token : added) tokenizer.largest_id_ = std::max(tokenizer.largest_id_, token.id);
   tokenizer.added_ =
       AddedTokens(std::move(added), [charsmap](std::string_view text) { return charsmap.apply(text); });
   tokenizer.model_max_length_ = settings.model_max_length();

@@ -30,8 +30,6 @@ class T5Tokenizer {
   std::int32_t end_id() const { return end_id_; }
   /// The length that tokenizer_config.json names, if any.
   std::optional<std::int64_t> model_max_length() const { return model_max_length_; }
-  /// The largest id that `encode` can give: the model's embedding must have a row for it.
-  std::int32_t largest_id() const { return largest_id_; }
 
  private:
   T5Tokenizer() = default;
@@ -39,7 +37,7 @@ class T5Tokenizer {
 
   UnigramModel model_;
   AddedTokens added_;
-  std::int32_t end_id_ = 0, pad_id_ = 0, largest_id_ = 0;
+  std::int32_t end_id_ = 0, pad_id_ = 0;
   std::optional<std::int64_t> model_max_length_;
 };
 

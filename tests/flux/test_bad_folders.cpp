@@ -336,13 +336,68 @@ TEST_CASE("more layers than there are weights for are missed, and configs of ano
   check_complaint(weights.path(), {"vae", "tensor '"});
 }
 
-TEST_CASE("a tokenizer with more tokens than its encoder has rows is refused") {
-  for (const auto& [config, key, value] :
-       {std::tuple(clip_config, "vocab_size", 500), std::tuple(t5_config, "vocab_size", 200)}) {
+TEST_CASE("a token that its encoder has no row for is refused before anything is loaded") {
+  for (const auto& [config, value] : {std::pair(clip_config, 500), std::pair(t5_config, 5)}) {
     const DamagedFolder folder(golden_model("dev_f32"));
-    folder.set(config, key, value);
+    folder.set(config, "vocab_size", value);
     INFO(config);
-    check_complaint(folder.path(), {"vocab_size"});
+    check_complaint(folder.path(), {config, "key 'vocab_size'", "gives id"});
+  }
+}
+
+TEST_CASE("rows are missed only for the tokens of the prompt") {
+  const DamagedFolder folder(golden_model("dev_f32"));
+  // T5's last hundred tokens are <extra_id_0> to <extra_id_99>.
+  const int rows = 420;
+  folder.set(t5_config, "vocab_size", rows);
+  folder.change_tensors(t5_weights, [&](RawTensors& tensors) {
+    RawTensor& shared = tensors.at("shared.weight");
+    shared.shape[0] = rows;
+    shared.bytes.resize(static_cast<std::size_t>(rows * shared.shape[1]) * 4);
+  });
+  CHECK(complaint(folder.path()).empty());
+}
+
+TEST_CASE("a component of a class that is not known here, or left out, is refused by its name") {
+  using Entry = std::vector<nlohmann::json>;
+  for (const auto& [component, entry, says] :
+       {std::tuple("vae", Entry{"diffusers", "AutoencoderTiny"}, "needs a component of class AutoencoderKL"),
+        std::tuple("transformer", Entry{"diffusers", "ChromaTransformer2DModel"},
+                   "\"ChromaTransformer2DModel\""),
+        std::tuple("text_encoder", Entry{"transformers", "CLIPTextModelWithProjection"},
+                   "class CLIPTextModel"),
+        std::tuple("text_encoder_2", Entry{nullptr, nullptr}, "is null"),
+        std::tuple("scheduler", Entry{"diffusers", "DDIMScheduler"}, "\"DDIMScheduler\""),
+        std::tuple("vae", Entry{"AutoencoderKL"}, "must name a library and a class")}) {
+    INFO(component);
+    const DamagedFolder folder(golden_model("dev_f32"));
+    folder.set("model_index.json", component, entry);
+    check_complaint(folder.path(), {"model_index.json: key '" + std::string(component) + "'", says});
+  }
+}
+
+TEST_CASE("the text half of a whole CLIP's config is found") {
+  const DamagedFolder folder(golden_model("dev_f32"));
+  folder.edit(clip_config, [](nlohmann::json& json) {
+    json = {{"model_type", "clip"}, {"hidden_size", 512}, {"text_config", json}, {"vision_config", {}}};
+  });
+  CHECK(complaint(folder.path()).empty());
+  folder.edit(clip_config, [](nlohmann::json& json) { json["text_config"]["num_attention_heads"] = 0; });
+  check_complaint(folder.path(), {clip_config, "'text_config.num_attention_heads'"});
+}
+
+TEST_CASE("files that are not what they claim to be are found before anything is loaded") {
+  for (const char* file : {transformer_weights, vae_weights}) {
+    const DamagedFolder folder(golden_model("dev_f32"));
+    std::filesystem::resize_file(folder.path() / file, std::filesystem::file_size(folder.path() / file) - 1);
+    flux::Request request;
+    request.prompts = {"a circle"};
+    request.width = request.height = 16;
+    const flux::FluxPipeline pipeline(folder.path(), flux::ComponentChoices::all(compiled_choices().front()));
+    int calls = 0;
+    CHECK_THROWS_WITH(pipeline.generate(request, [&](const flux::Progress&) { ++calls; }),
+                      Catch::Contains(file));
+    CHECK(calls == 0);
   }
 }
 

@@ -43,8 +43,6 @@ TEST_CASE("tokenizers: transformers' ids for every golden prompt and folder") {
       const Ids t5_ids = t5.encode(prompts[i], expected.at("t5_length").get<int>());
       CHECK(clip_ids == expected.at("clip").at(i).get<Ids>());
       CHECK(t5_ids == expected.at("t5").at(i).get<Ids>());
-      CHECK(*std::ranges::max_element(clip_ids) <= clip.largest_id());
-      CHECK(*std::ranges::max_element(t5_ids) <= t5.largest_id());
     }
   }
 }
@@ -115,7 +113,6 @@ TEST_CASE("tokenizers: added tokens strip spaces, stand alone and follow the nor
   CHECK(body(" \t<Foo>\u3000") == Ids{foo});
   CHECK_FALSE(has("<foo>", foo));
   CHECK(has("x<Foo>y", foo));
-  CHECK(clip.largest_id() == foo);
   // The config's list has these two normalised, so that they are found in any case.
   CHECK(body("<|ENDOFTEXT|>") == Ids{clip.end_id()});
   // tokenizer.json has them as written only: in capitals, the text falls into pieces.

@@ -58,6 +58,7 @@ class AtomicFile {
  public:
   /// Opens the temporary file, so an unwritable place is found before anything is computed for it.
   explicit AtomicFile(const std::filesystem::path& target) : target_(followed(target)) {
+    if (target_.empty()) throw InputError("the name of a file to write is empty: give one");
     struct stat facts {};
     if (::stat(target_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
       throw file_error(target_, S_ISDIR(facts.st_mode) ? "is a folder: name a file to write"
