@@ -368,6 +368,73 @@ TEST_CASE("wgmma: descriptors are read as they are") {
   CHECK(with([](Layout& b) { b.swizzle = Swizzle::none; }) != right);
 }
 
+namespace {
+
+/// The PTX ISA's worked examples of rows across the depth ("Canonical Layouts", for bf16), whose strides are
+/// not those of the tiles above: W chunks of 16 bytes in a row, two patterns of columns, two of depth.
+template <int Columns, int W>
+PRECAST_KERNEL void worked_example(GlobalPointer<const bf16> a, GlobalPointer<const bf16> b,
+                                   GlobalPointer<f32> d, int pattern_of_columns, int pattern_of_depth,
+                                   SharedMatrix unplaced) {
+  constexpr int turn = W - 1;
+  const auto values = tile_at(0);
+  for (int i = thread_index(); i < Columns * depth; i += threads) {
+    const int column = i / depth, k = i % depth;
+    const int place =
+        column % (8 * W) + column / (8 * W) * pattern_of_columns + k % 8 * 8 * W + k / 8 * pattern_of_depth;
+    values[(2 * place ^ (2 * place / 128 & turn) * 16) / 2] = b[i];
+  }
+  fence_async_proxy();
+  sync_block();
+  const int row = warp_index() * 16 + lane_index() / 4, first = lane_index() % 4 * 2;
+  const auto pair = [&](int r, int k) {
+    return pack_pair(a[(row + r) * depth + first + k], a[(row + r) * depth + first + k + 1]);
+  };
+  Fragment<4> factors[1] = {{{pair(0, 0), pair(8, 0), pair(0, 8), pair(8, 8)}}};
+  Sums sums[Columns / 8];
+  fence_products(sums, factors);
+  const std::uint64_t placed = unplaced.bits | shared_address(values) >> 4;
+  simt::multiply_group<bf16, Columns, true>(sums[0].values, factors[0].words, placed, false);
+  commit_products();
+  wait_products<0>(sums);
+  for (int j = 0; j < Columns / 8; ++j)
+    for (int i = 0; i < 4; ++i) d[(row + i / 2 * 8) * Columns + 8 * j + first + i % 2] = sums[j].values[i];
+}
+
+/// Whether a worked example gives the products; `leading` and `stride` as the ISA encodes them.
+template <int Columns, int W>
+bool agrees(int pattern_of_columns, int pattern_of_depth, std::uint64_t leading, std::uint64_t stride,
+            std::uint64_t swizzle) {
+  const auto a = random_tensor<bf16>(Shape{64, depth}, 1, 1),
+             b = random_tensor<bf16>(Shape{Columns, depth}, 2, 1);
+  HostTensor<f32> d(Shape{64, Columns});
+  launch("worked_example", worked_example<Columns, W>, {{}, threads, tiles_bytes}, {},
+         GlobalPointer<const bf16>(global_pointer(a.data(), a.elements())),
+         GlobalPointer<const bf16>(global_pointer(b.data(), b.elements())),
+         global_pointer(d.data(), d.elements()), pattern_of_columns, pattern_of_depth,
+         SharedMatrix{leading << 16 | stride << 32 | swizzle << 62});
+  for (int i = 0; i < 64 * Columns; ++i) {
+    double exact = 0, size = 0;
+    for (int k = 0; k < depth; ++k) {
+      const double product =
+          to_double(a.data()[i / Columns * depth + k]) * to_double(b.data()[i % Columns * depth + k]);
+      exact += product;
+      size += std::abs(product);
+    }
+    if (!(std::abs(d.data()[i] - exact) <= 2 * 11 * std::ldexp(size, -24))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("wgmma: the worked examples of the PTX ISA") {
+  CHECK(agrees<16, 1>(64, 128, 16, 8, 0));
+  CHECK(agrees<32, 2>(128, 256, 16, 32, 3));
+  CHECK(agrees<64, 4>(256, 512, 32, 64, 2));
+  CHECK(!agrees<32, 2>(128, 256, 32, 16, 3));
+}
+
 TEST_CASE("wgmma: what no warpgroup does is an error") {
   CHECK_THAT(error_in(96,
                       [] {
