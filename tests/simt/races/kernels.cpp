@@ -9,6 +9,7 @@
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/matrix.hpp>
+#include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warp.hpp>
@@ -69,6 +70,22 @@ PRECAST_KERNEL void matrix_rows(GlobalPointer<int> to) {
   to[thread_index() + block_index().x * threads] = static_cast<int>(fragment.words[0]);
 }
 
+/// A warp reads what another wrote before it arrived, after a wait for its phase or not.
+template <bool Wait>
+PRECAST_KERNEL void through_a_barrier(GlobalPointer<int> to) {
+  auto box = static_shared<int, 32, struct PhaseBox>();
+  const auto barrier = static_shared<Mbarrier, 1, struct Phase>();
+  if (thread_index() == 0) init_mbarrier(barrier, 32);
+  sync_block();
+  if (warp_index() == 0) {
+    box[lane_index()] = lane_index();
+    arrive(barrier);
+    return;
+  }
+  if constexpr (Wait) wait_parity(barrier, 0);
+  to[block_index().x * threads + thread_index()] = box[31 - lane_index()];
+}
+
 /// Blocks of one launch write the same place, atomically or not.
 template <bool Atomic>
 PRECAST_KERNEL void between_blocks(GlobalPointer<int> to) {
@@ -89,6 +106,8 @@ const std::map<std::string, void (*)(GlobalPointer<int>)> kernels = {
     {"racy-copies", copies<false>},
     {"clean-matrix", matrix_rows<true>},
     {"racy-matrix", matrix_rows<false>},
+    {"clean-mbarrier", through_a_barrier<true>},
+    {"racy-mbarrier", through_a_barrier<false>},
     {"clean-blocks", between_blocks<true>},
     {"racy-blocks", between_blocks<false>},
 };
