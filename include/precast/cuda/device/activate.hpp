@@ -13,31 +13,27 @@ PRECAST_DEVICE f32 sigmoid(f32 x) {
   return (x < 0 ? small : 1.0f) / (1.0f + small);
 }
 
-/// x/2 (1 + tanh(z)) with z = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2z): no difference of near
-/// equals.
-PRECAST_DEVICE f32 gelu_tanh(f32 x) {
-  return x * sigmoid(1.59576912f * multiply_then_add(x * x, 0.044715f * x, x));
-}
-
-/// x/2 (1 + erf(x / sqrt 2)) = x/2 erfc(-x / sqrt 2).
-PRECAST_DEVICE f32 gelu_erf(f32 x) { return 0.5f * x * complementary_error_function(-0.707106781f * x); }
-
+/// The function that is meant. Three of them are x sigmoid(z), and share its code: products are finished
+/// value by value, in code for each.
 PRECAST_DEVICE f32 activated(Activate activate, f32 x) {
+  f32 z = x;
   switch (activate) {
     case Activate::none:
       return x;
-    case Activate::gelu_tanh:
-      return gelu_tanh(x);
-    case Activate::gelu_erf:
-      return gelu_erf(x);
-    case Activate::quick_gelu:
-      return x * sigmoid(1.702f * x);
-    case Activate::silu:
-      return x * sigmoid(x);
     case Activate::relu:
       return x < 0 ? 0.0f : x;
+    case Activate::gelu_erf:  // x/2 (1 + erf(x / sqrt 2)) = x/2 erfc(-x / sqrt 2)
+      return 0.5f * x * complementary_error_function(-0.707106781f * x);
+    case Activate::gelu_tanh:  // x/2 (1 + tanh(z/2)) = x sigmoid(z), without a difference of near equals
+      z = 1.59576912f * multiply_then_add(x * x, 0.044715f * x, x);
+      break;
+    case Activate::quick_gelu:
+      z = 1.702f * x;
+      break;
+    case Activate::silu:
+      break;
   }
-  return x;
+  return x * sigmoid(z);
 }
 
 }  // namespace precast::cuda

@@ -16,7 +16,8 @@
 #define PRECAST_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 /// Before a loop over registers, which have no addresses: each round becomes code of its own.
 #define PRECAST_UNROLL _Pragma("unroll")
-/// Before a loop whose rounds would take too many registers side by side.
+/// Before a loop whose rounds would take too many registers side by side, or too much code for what they are
+/// worth.
 #define PRECAST_KEEP_LOOP _Pragma("unroll 1")
 #elif __has_include(<simt/emulator.hpp>)
 #define PRECAST_ON_DEVICE 0

@@ -34,39 +34,32 @@ struct SumsStore {
                                           : 0.0f;
   }
 
-  PRECAST_DEVICE Result finished(f32 sum, f32 bias_value, f32 residual_value) const {
+  /// What becomes of a sum, before the one rounding.
+  PRECAST_DEVICE f32 finished(f32 sum, f32 bias_value, f32 residual_value) const {
     if (has_x_scale) sum *= x_scale[0];
     if (has_weight_scale) sum *= weight_scale[0];
     const f32 value = activated(activate, sum + bias_value);
-    return round_to<Result, Saturates>(has_residual ? value + residual_value : value);
+    return has_residual ? value + residual_value : value;
   }
 
   /// One result.
   PRECAST_DEVICE void store(std::int64_t row, int feature, f32 sum) const {
     if (row >= rows || feature >= features) return;
     const f32 rest = has_residual ? to_f32(residual[row * residual_stride + feature]) : 0.0f;
-    out[row * row_stride + feature] = finished(sum, bias_of(feature), rest);
+    out[row * row_stride + feature] = round_to<Result, Saturates>(finished(sum, bias_of(feature), rest));
   }
 
   /// Eight results of a row; first_feature is a multiple of eight.
   PRECAST_DEVICE void store(std::int64_t row, int first_feature, const EightSums& sums,
                             const f32 (&biases)[8]) const {
-    if (row >= rows) return;
-    if (!wide || first_feature + 8 > features) {
-      PRECAST_UNROLL
-      for (int i = 0; i < 8; ++i) store(row, first_feature + i, sums.values[i]);
-      return;
-    }
-    constexpr int count = widest_vector<Result> < 8 ? widest_vector<Result> : 8;
+    if (row >= rows || first_feature >= features) return;
+    const int present = features - first_feature;
+    Run<f32, 8> results{};
+    if (has_residual)
+      results = load_f32<8>(residual + (row * residual_stride + first_feature), present, wide);
     PRECAST_UNROLL
-    for (int first = 0; first < 8; first += count) {
-      Vector<Result, count> rest{}, results;
-      if (has_residual) rest = load_vector<count>(residual + (row * residual_stride + first_feature + first));
-      PRECAST_UNROLL
-      for (int i = 0; i < count; ++i)
-        results[i] = finished(sums.values[first + i], biases[first + i], to_f32(rest[i]));
-      store_vector(out + (row * row_stride + first_feature + first), results);
-    }
+    for (int i = 0; i < 8; ++i) results[i] = finished(sums.values[i], biases[i], results[i]);
+    store_rounded<Saturates>(out + (row * row_stride + first_feature), results, present, wide);
   }
 };
 

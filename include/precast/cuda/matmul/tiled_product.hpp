@@ -77,6 +77,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
 
   const int turns = (product.weight.columns + columns_per_stage - 1) / columns_per_stage;
   constexpr int ahead = tile.stages - 1;
+  PRECAST_KEEP_LOOP
   for (int turn = 0; turn < ahead; ++turn) {
     if (turn < turns) {
       fetch(turn);
@@ -103,9 +104,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
   f32 biases[8];
   PRECAST_UNROLL
   for (int i = 0; i < 8; ++i) biases[i] = product.store.bias_of(feature + i);
-  PRECAST_UNROLL
+  // Rows one after another: what finishes a sum is much code, and each would have its own.
+  PRECAST_KEEP_LOOP
   for (int i = 0; i < sums.rows_per_lane; ++i)
-    product.store.store(first_row + warp_row + lane_index() / 4 + 8 * i, feature, sums.row(i), biases);
+    product.store.store(first_row + warp_row + lane_index() / 4 + 8 * i, feature, sums.take_row(), biases);
 }
 
 /// Starts the tiled product of a source's rows with a tile. The operands are those of Types, whose sums are

@@ -22,8 +22,8 @@ struct EightSums {
 };
 
 /// Sums of Rows x 32 products. A lane has eight features, from 8 (lane % 4) on, of every eighth row, from
-/// lane / 4 on: in registers while tensor cores sum the layout is their own, and `row` turns it into this
-/// one.
+/// lane / 4 on: in registers while tensor cores sum the layout is their own, and `take_row` turns it into
+/// this one.
 template <ScalarDtype Operand, int Rows>
 class WarpProduct {
  public:
@@ -62,15 +62,25 @@ class WarpProduct {
     }
   }
 
-  /// The lane's sums of row lane / 4 + 8 i. All lanes must call.
-  PRECAST_DEVICE EightSums row(int i) const {
+  /// The lane's sums of row lane / 4, and of the eighth row after it at each further call. All lanes must
+  /// call.
+  PRECAST_DEVICE EightSums take_row() {
     // A lane has two sums of each of four blocks of eight features. In two steps the four lanes of a row
     // exchange them, so that each has all eight of one block.
     Pair pairs[4];
     PRECAST_UNROLL
     for (int block = 0; block < 4; ++block) {
-      const f32(&sums)[4] = sums_[i / 2][block].values;
-      pairs[block] = i % 2 ? Pair{sums[2], sums[3]} : Pair{sums[0], sums[1]};
+      pairs[block] = {sums_[0][block].values[0], sums_[0][block].values[1]};
+      // Rows move up, because registers have no addresses.
+      PRECAST_UNROLL
+      for (int i = 0; i < row_blocks; ++i) {
+        f32(&sums)[4] = sums_[i][block].values;
+        PRECAST_UNROLL
+        for (int half = 0; half < 2; ++half) {
+          sums[half] = sums[2 + half];
+          if (i + 1 < row_blocks) sums[2 + half] = sums_[i + 1][block].values[half];
+        }
+      }
     }
     exchange<1>(pairs[0], pairs[1]);
     exchange<1>(pairs[2], pairs[3]);
@@ -138,7 +148,12 @@ class WarpProduct<f32, Rows> {
     }
   }
 
-  PRECAST_DEVICE EightSums row(int i) const { return sums_[i]; }
+  PRECAST_DEVICE EightSums take_row() {
+    const EightSums first = sums_[0];
+    PRECAST_UNROLL
+    for (int i = 0; i + 1 < rows_per_lane; ++i) sums_[i] = sums_[i + 1];
+    return first;
+  }
 
  private:
   EightSums sums_[rows_per_lane];
