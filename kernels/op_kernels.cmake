@@ -2,10 +2,13 @@
 # five dtypes share its kernels. One list for both backends, whose functions have the same names and signatures.
 #
 # precast_generate_op_kernels(BACKEND EXTENSION) writes, into the current binary directory, a unit for each op family
-# and precision, FAMILY_PRECISION.EXTENSION, which instantiates its kernels in the namespace BACKEND (host or cuda), and
-# op_kernels.hpp, which declares all of them `extern template`. Sets op_kernel_sources.
+# and precision, FAMILY_PRECISION.EXTENSION (FAMILY.EXTENSION where one holds them all), which instantiates its kernels
+# in the namespace BACKEND (host or cuda), and op_kernels.hpp, which declares all of them `extern template`. Sets
+# op_kernel_sources.
 
-set(op_kernel_families matmul matmul_of_f32 conv plain_attention flash_attention norm pointwise reduction sampler)
+set(op_kernel_families matmul matmul_of_f32 conv plain_attention flash_attention norm pointwise reduction)
+# Families of one unit for all precisions: their headers take the compilers longer than their kernels.
+set(op_kernel_families_in_one_unit reduction)
 set(host_headers_matmul host/matmul.hpp)
 set(host_headers_matmul_of_f32 host/matmul.hpp)
 set(host_headers_conv host/conv.hpp)
@@ -14,7 +17,6 @@ set(host_headers_flash_attention host/flash_attention.hpp)
 set(host_headers_norm host/norm.hpp host/group_norm.hpp)
 set(host_headers_pointwise host/convert.hpp host/gather.hpp host/position.hpp host/row_map.hpp problem/elementwise.hpp)
 set(host_headers_reduction host/extremes.hpp)
-set(host_headers_sampler host/row_map.hpp problem/elementwise.hpp)
 set(cuda_headers_matmul cuda/matmul/matmul.hpp)
 set(cuda_headers_matmul_of_f32 cuda/matmul/matmul.hpp)
 set(cuda_headers_conv cuda/conv/conv.hpp)
@@ -25,7 +27,8 @@ set(cuda_headers_pointwise cuda/embedding/embedding.hpp cuda/pointwise/convert_v
     cuda/position/rotary.hpp cuda/position/timestep_embedding.hpp cuda/resample/upsample_nearest.hpp
     problem/elementwise.hpp)
 set(cuda_headers_reduction cuda/reduction/extremes_by_cub.hpp)
-set(cuda_headers_sampler cuda/pointwise/map_values.hpp problem/elementwise.hpp)
+# What op_kernels.hpp includes where it is not all of these: to declare an instance takes the template's declaration.
+set(cuda_declaration_headers cuda/declarations.hpp problem/broadcast.hpp problem/elementwise.hpp)
 # Families that call another one's kernels, rather than stamp them once more.
 set(cuda_uses_conv matmul matmul_of_f32)
 set(cuda_uses_flash_attention plain_attention)
@@ -132,22 +135,22 @@ foreach(path IN LISTS precast_paths)
 endforeach()
 # The sampler's state is f32 under every policy.
 set(precision f32)
-_add_map(sampler f32 EulerStep "View<const f32>" "View<const f32>")
+_add_map(pointwise f32 EulerStep "View<const f32>" "View<const f32>")
 
 foreach(family IN LISTS op_kernel_families)
   list(REMOVE_DUPLICATES op_kernels_${family})
 endforeach()
 
-# The kernels of a family and precision, each with `keyword` before it.
-function(_kernels_of result backend family precision keyword)
+# The kernels of a family and of precisions, "f32|bf16", each with `keyword` before it.
+function(_kernels_of result backend family precisions keyword)
   set(stream)
   if(backend STREQUAL "cuda")
     set(stream ", Stream")
   endif()
   set(text)
   foreach(kernel IN LISTS op_kernels_${family})
-    if(kernel MATCHES "^${precision}[|](.+)$")
-      string(REPLACE "BACKEND::" "${backend}::" kernel "${CMAKE_MATCH_1}")
+    if(kernel MATCHES "^(${precisions})[|](.+)$")
+      string(REPLACE "BACKEND::" "${backend}::" kernel "${CMAKE_MATCH_2}")
       string(REPLACE "STREAM" "${stream}" kernel "${kernel}")
       string(APPEND text "${keyword} ${kernel};\n")
     endif()
@@ -163,23 +166,33 @@ function(precast_generate_op_kernels backend extension)
     list(TRANSFORM ${backend}_headers_${FAMILY} REPLACE "(.+)" "#include <precast/\\1>" OUTPUT_VARIABLE includes)
     list(APPEND all_includes ${includes})
     list(JOIN includes "\n" INCLUDES)
-    foreach(PRECISION f32 bf16 f16)
-      _kernels_of(DEFINITIONS ${backend} ${FAMILY} ${PRECISION} "template")
+    set(units f32 bf16 f16)
+    if(FAMILY IN_LIST op_kernel_families_in_one_unit)
+      set(units "f32|bf16|f16")
+    endif()
+    foreach(PRECISIONS IN LISTS units)
+      _kernels_of(DEFINITIONS ${backend} ${FAMILY} "${PRECISIONS}" "template")
       if(NOT DEFINITIONS)
         continue()
       endif()
       set(DECLARATIONS)
       foreach(used IN LISTS ${backend}_uses_${FAMILY})
-        _kernels_of(declarations ${backend} ${used} ${PRECISION} "extern template")
+        _kernels_of(declarations ${backend} ${used} "${PRECISIONS}" "extern template")
         string(APPEND DECLARATIONS "${declarations}")
       endforeach()
-      set(unit "${FAMILY}_${PRECISION}.${extension}")
-      configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/op_kernels.cpp.in" "${unit}" @ONLY)
-      list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/${unit}")
-      _kernels_of(declarations ${backend} ${FAMILY} ${PRECISION} "extern template")
+      set(unit "${FAMILY}_${PRECISIONS}")
+      if(FAMILY IN_LIST op_kernel_families_in_one_unit)
+        set(unit "${FAMILY}")
+      endif()
+      configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/op_kernels.cpp.in" "${unit}.${extension}" @ONLY)
+      list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/${unit}.${extension}")
+      _kernels_of(declarations ${backend} ${FAMILY} "${PRECISIONS}" "extern template")
       string(APPEND ALL_DECLARATIONS "${declarations}")
     endforeach()
   endforeach()
+  if(${backend}_declaration_headers)
+    list(TRANSFORM ${backend}_declaration_headers REPLACE "(.+)" "#include <precast/\\1>" OUTPUT_VARIABLE all_includes)
+  endif()
   list(REMOVE_DUPLICATES all_includes)
   list(JOIN all_includes "\n" INCLUDES)
   configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/op_kernels.hpp.in" op_kernels.hpp @ONLY)
