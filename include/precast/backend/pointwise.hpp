@@ -6,6 +6,5 @@
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/kernels.hpp>
 #else
-#include <precast/host/convert.hpp>
 #include <precast/host/row_map.hpp>
 #endif

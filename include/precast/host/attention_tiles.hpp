@@ -11,10 +11,10 @@
 #include <precast/host/convert.hpp>
 #include <precast/host/lanes.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/host/rounded_up.hpp>
 #include <precast/host/tile_registers.hpp>
 #include <precast/host/transpose.hpp>
 #include <precast/problem/attention_problem.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 

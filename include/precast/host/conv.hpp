@@ -15,10 +15,10 @@
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/panel_product.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/host/rounded_up.hpp>
 #include <precast/host/tile_registers.hpp>
 #include <precast/host/tiled_operands.hpp>
 #include <precast/problem/conv_sizes.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {

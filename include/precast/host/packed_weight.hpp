@@ -13,9 +13,9 @@
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/host/rounded_up.hpp>
 #include <precast/host/transpose.hpp>
 #include <precast/tensor/memory.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {

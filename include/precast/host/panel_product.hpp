@@ -18,10 +18,10 @@
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/rounded_sums.hpp>
-#include <precast/host/rounded_up.hpp>
 #include <precast/host/tile_registers.hpp>
 #include <precast/host/tiled_operands.hpp>
 #include <precast/problem/epilogue.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {

@@ -58,15 +58,6 @@ WideBroadcast widened_rows(const RowBroadcast<T>& broadcast) {
   return wide;
 }
 
-template <class T>
-bool is_one_run(const View<const T>& view) {
-  return view.contiguous();
-}
-template <class T>
-bool is_one_run(const RowBroadcast<T>&) {
-  return false;
-}
-
 template <bool Saturates, class T, class F, std::size_t... I, class... In>
 void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, const F& function,
                 std::index_sequence<I...>, const In&... in) {
@@ -99,13 +90,11 @@ void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, const F& f
 
 }  // namespace detail
 
-/// out = function(in...), value by value, rounded once. `function` takes and gives f32
-/// (problem/elementwise.hpp). Inputs are View<const T> with out's rows and columns, or RowBroadcast with its
-/// columns; one that is out itself is overwritten.
+/// As problem/broadcast.hpp has it.
 template <bool Saturates, class T, class F, class... In>
 void map_values(View<T> out, const F& function, const In&... in) {
   if (out.elements() == 0) return;
-  const bool whole = out.contiguous() && (detail::is_one_run(in) && ...);
+  const bool whole = out.contiguous() && (is_one_run(in) && ...);
   detail::map_pieces<Saturates>(out, whole ? 1 : out.rows(), whole ? out.elements() : out.columns(), function,
                                 std::index_sequence_for<In...>{}, detail::widened_rows(in)...);
 }

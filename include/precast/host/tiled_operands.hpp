@@ -12,8 +12,8 @@
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/host/rounded_up.hpp>
 #include <precast/host/tile_registers.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 

@@ -1,4 +1,7 @@
-// RowBroadcast: rows of parameters, each of which stands for many rows of an op.
+// What map_values of either backend takes, `map_values<Saturates>(out, function, in...)`: out =
+// function(in...), value by value, rounded once. `function` takes and gives f32 (elementwise.hpp). An input
+// is a View<const T> with out's rows and columns, or a RowBroadcast with its columns; one that is out itself
+// is overwritten.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +12,9 @@
 
 namespace precast {
 
-/// Row r of an op takes row (r / rows_each) mod (number of rows) of `values`: a gate for each picture is
-/// followed by `rows_each` tokens, a table of positions comes again for every picture.
+/// Rows of parameters, each of which stands for many rows of an op. Row r of the op takes row (r / rows_each)
+/// mod (number of rows) of `values`: a gate for each picture is followed by `rows_each` tokens, a table of
+/// positions comes again for every picture.
 template <class T>
 struct RowBroadcast {
   using value_type = std::remove_const_t<T>;
@@ -21,5 +25,15 @@ struct RowBroadcast {
 
 template <class Array>
 RowBroadcast(Array, std::int64_t) -> RowBroadcast<typename Array::value_type>;
+
+/// Whether an input may be taken as one row where `out` is.
+template <class T>
+bool is_one_run(const View<const T>& view) {
+  return view.contiguous();
+}
+template <class T>
+bool is_one_run(const RowBroadcast<T>&) {
+  return false;
+}
 
 }  // namespace precast

@@ -8,6 +8,7 @@
 
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -23,7 +24,7 @@ class PackedWeight {
   /// Memory for a weight; `pack` fills it. The last argument is the host's: all products read one layout
   /// here.
   PackedWeight(std::int64_t features, std::int64_t columns, std::int64_t /*columns_at_once*/ = 1)
-      : memory_(Shape{features, padded(columns)}) {
+      : memory_(Shape{features, rounded_up(columns, 16 / sizeof(Storage))}) {
     view_ = std::as_const(memory_).view().columns_between(0, columns);
   }
   /// Rows in the memory of the device as they lie there; they must outlive this.
@@ -59,10 +60,6 @@ class PackedWeight {
   void upload(std::int64_t first_feature, View<const Storage> padded_rows) {
     DeviceMemory::copy_from_host(memory_.data() + first_feature * memory_.columns(), padded_rows.data(),
                                  padded_rows.values().size_bytes());
-  }
-  static std::int64_t padded(std::int64_t columns) {
-    constexpr std::int64_t step = 16 / sizeof(Storage);
-    return (columns + step - 1) / step * step;
   }
 
   Tensor<Storage, DeviceMemory> memory_;

@@ -133,17 +133,7 @@ template <class T>
 const RowBroadcast<T>& as_one_row(const RowBroadcast<T>& broadcast, bool) {
   return broadcast;
 }
-template <class T>
-bool is_one_run(const View<const T>& view) {
-  return view.contiguous();
-}
-template <class T>
-bool is_one_run(const RowBroadcast<T>&) {
-  return false;
-}
-
-/// Stores `op(value, ...)` of the inputs' values in their own dtypes. Inputs: View<const T> of out's rows and
-/// columns, or RowBroadcast of out's columns.
+/// Stores `op(value, ...)` of values in the inputs' own dtypes; inputs are map_values'.
 template <class Op, class To, class... In>
 void map_arrays(const char* name, const Op& op, View<To> out, Stream stream, const In&... in) {
   constexpr int count = values_at_once<To, typename In::value_type...>;

@@ -21,9 +21,7 @@ struct InF32 {
 
 }  // namespace detail
 
-/// out = function(in...), value by value, rounded once. `function` takes and gives f32 and is copied to the
-/// device. Inputs are View<const T> with out's rows and columns, or RowBroadcast with its columns; one that
-/// is out itself is overwritten. Runs on the current stream.
+/// As problem/broadcast.hpp has it. `function` is copied to the device. Runs on the current stream.
 template <bool Saturates, class T, class F, class... In>
 void map_values(View<T> out, const F& function, const In&... in) {
   detail::map_arrays("map_values", detail::InF32<T, Saturates, F>{function}, out, current_stream(), in...);

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-namespace precast::host {
+namespace precast {
 
 /// The least multiple of `step` that is not below `value`.
 constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-}  // namespace precast::host
+}  // namespace precast
