@@ -117,10 +117,18 @@ inline auto shape_of(const LibraryConv& conv) {
 /// it.
 class Cudnn {
  public:
-  /// Whether cuDNN has code for a convolution on the current device. Throws Error where a call fails.
+  /// Whether cuDNN has code for a convolution on the current device: none where it does not start there.
+  /// Throws Error where a call fails later.
   bool has_code(const LibraryConv& conv) {
     const std::lock_guard lock(mutex_);
-    return plan_for(conv, current_device()).exists();
+    OfDevice& device = current_device();
+    return device.handle && plan_for(conv, device).exists();
+  }
+
+  /// Why it does not start on the current device; empty where it does.
+  std::string problem() {
+    const std::lock_guard lock(mutex_);
+    return current_device().problem;
   }
 
   /// Starts a convolution that it has code for.
@@ -140,6 +148,7 @@ class Cudnn {
  private:
   struct OfDevice {
     cudnn::Handle handle = nullptr;
+    std::string problem;
     std::map<decltype(shape_of(LibraryConv{})), CudnnPlan> plans;
   };
 
@@ -147,9 +156,13 @@ class Cudnn {
     int number = 0;
     check(cudaGetDevice(&number), "find the current device");
     OfDevice& device = devices_[number];
-    if (!device.handle) {
-      const auto& library = CudnnLibrary::instance();
-      library.check(library.functions().create(&device.handle), "start on device " + std::to_string(number));
+    if (!device.handle && device.problem.empty()) {
+      const auto& call = CudnnLibrary::instance().functions();
+      const cudnn::Status status = call.create(&device.handle);
+      if (status != cudnn::success) {
+        device.handle = nullptr;
+        device.problem = "cuDNN did not start: " + std::string(call.error_string(status));
+      }
     }
     return device;
   }
@@ -160,6 +173,13 @@ class Cudnn {
   std::mutex mutex_;
   std::map<int, OfDevice> devices_;
 };
+
+/// Who convolves on the current device, and where that is not cuDNN, why.
+inline std::string convolutions_described() {
+  const auto& library = CudnnLibrary::instance();
+  const std::string problem = library.found() ? Cudnn::instance().problem() : library.described();
+  return problem.empty() ? "cuDNN (" + library.described() + ")" : "our own kernel (" + problem + ")";
+}
 
 /// cuDNN, or nothing where it was not found (CudnnLibrary::described says why).
 inline ConvLibrary cudnn_convolutions() {
