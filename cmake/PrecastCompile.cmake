@@ -1,5 +1,5 @@
-# precast_compile(target [cold]): the flags of everything that is built here. `cold` code, which parses and prints,
-# is compiled for size of build rather than speed.
+# precast_compile(target [cold]): the flags of all C++ that is built here; nvcc's are precast_compile_cuda's. `cold`
+# code, which parses and prints, is compiled for size of build rather than speed.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
@@ -30,10 +30,11 @@ endif()
 function(precast_compile target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
-  target_compile_options(${target} PRIVATE ${precast_flags} ${precast_sanitizers})
+  set(flags ${precast_flags} ${precast_sanitizers})
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
   target_link_options(${target} PRIVATE ${precast_sanitizers})
   if("cold" IN_LIST ARGN)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O2>)
   endif()
   if(PRECAST_CCACHE)
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${PRECAST_CCACHE}")

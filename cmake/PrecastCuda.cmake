@@ -2,7 +2,13 @@
 # project where it is.
 set(PRECAST_CUDA "auto" CACHE STRING "Compile the pipeline's models for CUDA too: on, off, or auto (where nvcc is found)")
 set_property(CACHE PRECAST_CUDA PROPERTY STRINGS auto on off)
-set(PRECAST_CUDA_ARCHITECTURES "80" CACHE STRING "Compute capabilities to compile kernels for: 80, 86, 89, 90 or 90a (with kernels for warpgroups), 100, 120; newer devices run the newest of them")
+# The device that is there is whose kernels are wanted first of all.
+file(GLOB _devices /dev/nvidia[0-9]*)
+set(_architectures 80)
+if(_devices)
+  set(_architectures native)
+endif()
+set(PRECAST_CUDA_ARCHITECTURES "${_architectures}" CACHE STRING "Compute capabilities to compile kernels for: 80, 86, 89, 90 or 90a (with kernels for warpgroups), 100, 120; newer devices run the newest of them")
 
 set(PRECAST_CUDA_ENABLED OFF)
 string(TOLOWER "${PRECAST_CUDA}" _cuda)

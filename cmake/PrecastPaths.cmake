@@ -1,5 +1,6 @@
 # The precision paths of a build, from PRECAST_PRECISIONS and PRECAST_PRESET.
 #   precast_paths             one entry a path, "name|C++ type"; the list that precast::CompiledPaths holds, in its order
+#   precast_has_all_paths     whether nothing is left out
 #   precast_path_definitions  what include/precast/policy/paths.hpp reads
 # tests/policy checks that this list and precast::CompiledPaths are one.
 
@@ -77,6 +78,12 @@ if(PRECAST_PRESET STREQUAL "all")
 else()
   _precast_path(path ${_path_of_${PRECAST_PRESET}})
   list(APPEND precast_paths "${path}")
+endif()
+
+list(LENGTH precast_paths _number_of_paths)
+set(precast_has_all_paths OFF)
+if(_number_of_paths EQUAL 18)
+  set(precast_has_all_paths ON)
 endif()
 
 set(precast_path_definitions PRECAST_PRESET_NAME="${PRECAST_PRESET}")

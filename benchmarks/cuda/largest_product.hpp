@@ -6,7 +6,6 @@
 #include <cuda/measure.hpp>
 #include <cuda/suite.hpp>
 
-#include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/library_product.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
 #include <precast/cuda/runtime/stream.hpp>

@@ -8,7 +8,6 @@
 #include <precast/cuda/conv/conv_library.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
-#include <precast/cuda/runtime/cudnn_library.hpp>
 #include <precast/cuda/runtime/device.hpp>
 
 int main(int argc, char** argv) {
@@ -34,9 +33,9 @@ int main(int argc, char** argv) {
     without_convolutions.emplace(cuda::ConvLibrary{});
     std::printf("%s: our own kernels alone\n", found.device->name.c_str());
   } else {
-    std::printf("%s: products by cuBLASLt (%s), convolutions by cuDNN (%s)\n", found.device->name.c_str(),
+    std::printf("%s: products by cuBLASLt (%s), convolutions by %s\n", found.device->name.c_str(),
                 cuda::CublasLtLibrary::instance().described().c_str(),
-                cuda::CudnnLibrary::instance().described().c_str());
+                cuda::convolutions_described().c_str());
   }
   return session.run();
 }

@@ -8,16 +8,13 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/matmul/library_product.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
-
-/// How an operand lies in memory for a library: tf32 in an f32's place, the rest as it is.
-template <ScalarDtype Operand>
-using LibraryOperand = std::conditional_t<std::is_same_v<Operand, tf32>, f32, Operand>;
 
 template <ScalarDtype From, ScalarDtype To>
 struct RoundedValues {

@@ -30,6 +30,10 @@ consteval LibraryDtype library_dtype() {
   return LibraryDtype::fp8_e4m3;
 }
 
+/// How an operand lies in memory for a library: tf32 in an f32's place, the rest as it is.
+template <ScalarDtype Operand>
+using LibraryOperand = std::conditional_t<std::is_same_v<Operand, tf32>, f32, Operand>;
+
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
 /// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.
 /// Rows begin on multiples of 16 bytes. All memory is the device's.

@@ -1,5 +1,4 @@
-// Blocks of Flux and a step of denoising in bf16; a unit of its own, because it stamps the kernels of a whole
-// model.
+// Blocks of Flux and a step of denoising in bf16; a unit of its own, because it holds a whole model.
 #include <cuda/flux.hpp>
 
 namespace precast::bench {

@@ -1,0 +1,132 @@
+// The kernels that cases of products, convolutions and attention, and those of PyTorch's results, call, by
+// policy. nvcc stamps them in units of their own, less those of the library's list (op_kernels.hpp), and the
+// cases themselves are compiled by the host compiler, which sees declarations. A kernel that is not here does
+// not link.
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <op_cases/policy_lists.hpp>
+#include <op_kernels.hpp>
+
+#include <precast/cuda/attention/flash_attention.hpp>
+#include <precast/cuda/attention/plain_attention.hpp>
+#include <precast/cuda/conv/conv.hpp>
+#include <precast/cuda/matmul/matmul.hpp>
+#include <precast/cuda/matmul/transpose.hpp>
+#include <precast/cuda/softmax/softmax.hpp>
+#include <precast/policy/op_table.hpp>
+
+namespace precast::testing {
+
+namespace detail {
+
+template <class Types, class X>
+using Product = void (*)(View<const X>, const cuda::PackedWeight<typename Types::storage>&, const Epilogue&,
+                         View<typename Types::result>, cuda::Stream);
+template <class Types, class X>
+using Convolution = void (*)(View<const X>, const cuda::PackedWeight<typename Types::storage>&,
+                             const ConvSizes&, const Epilogue&, View<typename Types::result>, cuda::Stream);
+template <class Types, class Q, class K, class V>
+using Attends = void (*)(const AttentionProblem&, View<const Q>, View<const K>, View<const V>,
+                         View<typename Types::result>, cuda::Stream);
+
+template <class Types, class X>
+constexpr Product<Types, X> product = &cuda::matmul_transposed<Types, X>;
+template <class Types, class X>
+constexpr Convolution<Types, X> convolution = &cuda::conv<Types, X>;
+template <class Types, class Q, class K, class V>
+constexpr Attends<Types, Q, K, V> plain = &cuda::plain_attention<Types, Q, K, V>;
+template <class Types, class Q, class K, class V>
+constexpr Attends<Types, Q, K, V> flash = &cuda::flash_attention<Types, Q, K, V>;
+
+}  // namespace detail
+
+// Each holds the addresses of what an op calls in the policy's dtypes, and of what the watch hook calls in
+// f32. An instance of `functions` makes nvcc stamp them.
+
+/// Products and convolutions of results of the policy and of f32; for matmul, whose weight is a tensor, with
+/// that one's dtype. Together, because a convolution of single pixels is a product.
+template <class P>
+struct ProductKernels {
+  using Result = typename P::activation;
+  template <class Types>
+  using OfTensors = Precisions<Result, typename Types::operand, typename Types::accumulate, NoDtype,
+                               typename Types::result, Types::saturate>;
+  template <class Types>
+  static constexpr auto products = std::tuple(detail::product<Types, Result>, detail::product<Types, f32>,
+                                              detail::product<OfTensors<Types>, Result>);
+  template <class Types>
+  static constexpr auto convolutions = std::tuple(detail::convolution<Types, Result>,
+                                                  detail::convolution<Types, f32>);
+  static constexpr auto functions =
+      std::tuple_cat(products<precisions<P, Matmul>>, products<widened_to_f32<precisions<P, Matmul>>>,
+                     convolutions<precisions<P, Conv>>, convolutions<widened_to_f32<precisions<P, Conv>>>,
+                     std::tuple(&cuda::transpose<Result>));
+};
+
+template <class P, class Q = typename P::activation, class K = Q, class V = Q>
+struct AttentionKernels {
+  using Types = precisions<P, Attention>;
+  template <class T>
+  static constexpr auto in = [] {
+    if constexpr (P::flash)
+      return detail::flash<T, Q, K, V>;
+    else
+      return detail::plain<T, Q, K, V>;
+  }();
+  static constexpr auto functions =
+      std::tuple(in<Types>, in<widened_to_f32<Types>>, &cuda::largest_score<Q, K>);
+};
+
+template <class P>
+struct SoftmaxKernels {
+  using Types = precisions<P, Softmax>;
+  static constexpr auto functions = std::tuple(&cuda::softmax<Types, typename P::activation>,
+                                               &cuda::softmax<widened_to_f32<Types>, typename P::activation>);
+};
+
+namespace detail {
+
+template <class... Lists>
+using joined = decltype(std::tuple_cat(std::declval<Lists>()...));
+
+template <template <class...> class Kernels, class Policies>
+struct Each;
+template <template <class...> class Kernels, class... P>
+struct Each<Kernels, std::tuple<P...>> {
+  using type = std::tuple<Kernels<P>...>;
+};
+template <template <class...> class Kernels, class... Lists>
+using each = typename Each<Kernels, joined<Lists...>>::type;
+
+}  // namespace detail
+
+using ProductCases = detail::each<ProductKernels, ProductPolicies, NarrowSumPolicies,
+                                  std::tuple<F16Saturate, E4m3OfBf16InF32, E4m3OfBf16InF32Saturate>>;
+using AttentionCases = detail::joined<
+    detail::each<AttentionKernels, AttentionPolicies, std::tuple<F16Saturate>>,
+    std::tuple<AttentionKernels<Bf16, f32, bf16, f32>, AttentionKernels<Bf16Flash, f32, bf16, f32>,
+               AttentionKernels<F16UpcastAttention, f16, f16, f32>,
+               AttentionKernels<F16UpcastAttentionFlash, f16, f16, f32>,
+               AttentionKernels<F16SaturateUpcastAttentionFlash, f16, f16, f32>>>;
+
+using SoftmaxCases = detail::each<SoftmaxKernels, PytorchPolicies>;
+
+/// The kernels of every `parts`-th of the cases, from `part` on.
+template <class Cases, std::size_t part, std::size_t parts>
+constexpr auto kernels_of_part = []<std::size_t... I>(std::index_sequence<I...>) {
+  const auto functions = []<std::size_t i>(std::integral_constant<std::size_t, i>) {
+    if constexpr (i % parts == part)
+      return std::tuple_element_t<i, Cases>::functions;
+    else
+      return std::tuple();
+  };
+  return std::tuple_cat(functions(std::integral_constant<std::size_t, I>{})...);
+}
+(std::make_index_sequence<std::tuple_size_v<Cases>>{});
+
+}  // namespace precast::testing
