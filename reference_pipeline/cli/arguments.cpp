@@ -164,10 +164,11 @@ std::vector<std::string> plain_arguments(const std::vector<std::string>& argumen
     const auto equals = argument.find('=');
     const std::string name = argument.substr(0, equals);
     list = equals != std::string::npos && (name == "--prompt" || name == "--policies") ? name : "";
-    if (list.empty())
+    const bool has_empty_value = long_option && equals + 1 == argument.size();
+    if (list.empty() && !has_empty_value)
       plain.push_back(argument);
     else
-      plain.insert(plain.end(), {list, argument.substr(equals + 1)});
+      plain.insert(plain.end(), {name, argument.substr(equals + 1)});
   }
   if (first) throw UsageError(list + " needs a value");
   return plain;

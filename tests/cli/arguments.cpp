@@ -88,6 +88,11 @@ TEST_CASE("numbers after formats are never taken for options") {
   CHECK(plain_arguments({"formats", "--", "-x"}) == Words{"formats", "--", "-x"});
 }
 
+TEST_CASE("an option's empty value is its value, and not the next argument") {
+  CHECK(plain_arguments({"tokenize", "--text=", "--json"}) == Words{"tokenize", "--text", "", "--json"});
+  CHECK(plain_arguments({"tokenize", "--text=a="}) == Words{"tokenize", "--text=a="});
+}
+
 TEST_CASE("several prompts become several options") {
   CHECK(plain_arguments({"generate", "--prompt", "a", "b", "--steps", "4", "--prompt", "c"}) ==
         Words{"generate", "--prompt", "a", "--prompt", "b", "--steps", "4", "--prompt", "c"});
@@ -97,6 +102,7 @@ TEST_CASE("several prompts become several options") {
         Words{"generate", "--prompt", "a", "--prompt", "b"});
   CHECK(plain_arguments({"generate", "--prompt=--steps"}) == Words{"generate", "--prompt", "--steps"});
   CHECK(plain_arguments({"generate", "--prompt", "[a, b]"}) == Words{"generate", "--prompt", "[a, b]"});
+  CHECK(plain_arguments({"generate", "--prompt=", "--json"}) == Words{"generate", "--prompt", "", "--json"});
   CHECK_THROWS_AS(plain_arguments({"generate", "--prompt"}), UsageError);
   CHECK_THROWS_AS(plain_arguments({"generate", "--prompt", "--steps", "4"}), UsageError);
 }

@@ -179,5 +179,10 @@ TEST_CASE("tokenize: ids of both tokenizers") {
   REQUIRE(json.code == 0);
   CHECK(json.json()["clip"].size() >= 3);
   CHECK(json.json()["t5"].size() >= 2);
-  CHECK(run({"tokenize", "--model", model, "--text", "", "--json"}).json()["t5"] == Json::array({1}));
+  for (const auto& empty : {std::vector<std::string>{"--text", ""}, {"--text="}}) {
+    std::vector<std::string> arguments{"tokenize", "--model", model};
+    arguments.insert(arguments.end(), empty.begin(), empty.end());
+    arguments.emplace_back("--json");
+    CHECK(run(arguments).json()["t5"] == Json::array({1}));
+  }
 }

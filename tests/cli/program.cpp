@@ -177,6 +177,7 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"generate", "--prompt", "a", "--vae-precision", "f8"}, "--vae-precision is 'f8'"},
       {{"generate", "--prompt", "a", "--model", ""}, "--model is empty"},
       {{"tokenize", "--text", "a", "--model", ""}, "--model is empty"},
+      {{"generate", "--prompt", "a", "--seed=", "--json"}, "--seed is ''"},
       {{"compare", "--prompt", "a", "b"}, "compare takes one prompt"},
       {{"compare", "--prompt", "a", "--policies", "quality,zap"}, "'zap' names no policy"},
       {{"compare", "--prompt", "a", "--policies", "f32,f32"}, "names quality twice"},
