@@ -91,8 +91,10 @@ def kernels_of(path):
                 continue
             name = section[len(".nv.info."):]
             threads = [words[0] for attribute, words in attributes(elf, row) if attribute == max_threads]
-            shared = sections.get(".nv.shared." + name)
-            yield Kernel(architecture, name, registers[name], stacks.get(name, 0), shared[5] if shared else 0,
+            shared = sections[".nv.shared." + name][5] if ".nv.shared." + name in sections else 0
+            if architecture >= 90 and shared:  # from there on the system's is part of it
+                shared -= RESERVED_SHARED
+            yield Kernel(architecture, name, registers[name], stacks.get(name, 0), shared,
                          threads[0] if threads else None)
 
 
