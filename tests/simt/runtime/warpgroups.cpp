@@ -4,6 +4,7 @@
 
 #include <simt/errors.hpp>
 #include <simt/runtime/machine.hpp>
+#include <simt/runtime/matrix_descriptor.hpp>
 #include <simt/runtime/tensor_core_sums.hpp>
 #include <simt/runtime/warpgroups.hpp>
 
@@ -23,40 +24,6 @@ bool agree(const detail::GroupProduct& a, const detail::GroupProduct& b) {
   return a.type == b.type && a.columns == b.columns && a.b_is_transposed == b.b_is_transposed &&
          a.accumulates == b.accumulates && a.a == b.a && a.b == b.b && !a.words == !b.words;
 }
-
-/// A matrix descriptor: bits 0-13 the address, 16-29 and 32-45 the offsets, all without their last 4 bits,
-/// 49-51 the base offset, 62-63 the permutation.
-struct Descriptor {
-  std::uint32_t address, leading, stride, base_offset;
-  Swizzle swizzle;
-
-  explicit Descriptor(std::uint64_t bits)
-      : address(field(bits)),
-        leading(field(bits >> 16)),
-        stride(field(bits >> 32)),
-        base_offset(bits >> 49 & 7),
-        swizzle(std::array{Swizzle::none, Swizzle::of_128_bytes, Swizzle::of_64_bytes,
-                           Swizzle::of_32_bytes}[bits >> 62]) {}
-  static std::uint32_t field(std::uint64_t bits) { return static_cast<std::uint32_t>(bits & 0x3fff) << 4; }
-
-  /// Where a value lies, by the canonical layouts of the PTX ISA: eight rows of 16 bytes each without
-  /// permutation, else rows of 32, 64 or 128 bytes. `outer` is the row of A or column of B, `inner` the
-  /// depth; `across`: rows lie across the depth.
-  std::uint32_t place_of(bool across, std::uint32_t outer, std::uint32_t inner) const {
-    if (swizzle == Swizzle::none)
-      return across ? address + outer / 8 * stride + inner / 8 * leading + inner % 8 * 16 + outer % 8 * 2
-                    : address + outer / 8 * stride + inner / 8 * leading + outer % 8 * 16 + inner % 8 * 2;
-    const std::uint32_t row = row_bytes(), values = row / 2;
-    return swizzled(swizzle, across ? address + outer / values * leading + inner / 8 * stride +
-                                          inner % 8 * row + outer % values * 2
-                                    : address + outer / 8 * stride + outer % 8 * row + inner * 2);
-  }
-  std::uint32_t row_bytes() const { return 16u << static_cast<int>(swizzle); }
-  /// Whether permutation starts anew at the matrix, as it must while the base offset is 0.
-  bool starts_a_pattern() const {
-    return swizzle == Swizzle::none || (address & (8 * row_bytes() - 1) & ~(row_bytes() - 1)) == 0;
-  }
-};
 
 }  // namespace
 
@@ -277,68 +244,3 @@ void Warpgroups::compute(int warp, Product& product) {
 }
 
 }  // namespace simt::runtime
-
-namespace simt {
-
-using runtime::machine;
-using runtime::Machine;
-
-namespace {
-
-constexpr unsigned all_lanes = 0xffffffffu;
-
-/// What the lanes of a warp do together; each of the three is one act for the whole warp.
-template <class Act>
-void by_warp(Kind kind, Site site, void* operand, Act) {
-  machine().meet_in_warp(
-      {kind, site, all_lanes, 0, 0}, operand, false,
-      [](Machine& m, void* const* operands) { Act{}(m, m.thread().index / runtime::warp_size, operands); });
-}
-
-struct GroupsToWait {
-  int groups;
-  bool silenced;
-};
-
-}  // namespace
-
-void detail::multiply_group(const GroupProduct& product, Site site) {
-  struct Operands {
-    GroupProduct product;
-    Site site;
-  } operands{product, site};
-  by_warp(Kind::multiply_group, site, &operands, [](Machine& m, int warp, void* const* lanes) {
-    const Site of = static_cast<const Operands*>(lanes[0])->site;
-    m.warpgroups().start(warp, lanes, of);
-  });
-}
-
-void fence_products(Registers sums, Registers factors, Site site) {
-  Registers both[2] = {sums, factors};
-  if (!machine().visit(Kind::fence_products, site))
-    by_warp(Kind::fence_products, site, both,
-            [](Machine& m, int warp, void* const* lanes) { m.warpgroups().fence(warp, lanes); });
-}
-
-void commit_products(Site site) {
-  bool silenced = machine().visit(Kind::commit_products, site);
-  by_warp(Kind::commit_products, site, &silenced, [](Machine& m, int warp, void* const* lanes) {
-    if (*static_cast<const bool*>(lanes[0]))
-      m.warpgroups().abandon(warp);
-    else
-      m.warpgroups().commit(warp);
-  });
-}
-
-void wait_products(int groups, Site site) {
-  GroupsToWait wanted{groups, machine().visit(Kind::wait_products, site)};
-  by_warp(Kind::wait_products, site, &wanted, [](Machine& m, int warp, void* const* lanes) {
-    const auto& of = *static_cast<const GroupsToWait*>(lanes[0]);
-    if (of.silenced)
-      m.warpgroups().abandon(warp);
-    else
-      m.warpgroups().wait(warp, of.groups);
-  });
-}
-
-}  // namespace simt

@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/device/shared_matrix.hpp>
 #include <precast/cuda/device/tensor_map.hpp>
-#include <precast/cuda/device/warpgroup_matrix.hpp>
 
 namespace precast::cuda::detail {
 

@@ -1,61 +1,16 @@
 // Products of matrices that four warps compute together while they go on: wgmma of the PTX ISA (sm_90a),
-// section "Asynchronous warpgroup level matrix instructions", which has the pictures of fragments and of
-// matrices in shared memory. A warpgroup is four warps, the first of them on a multiple of four.
+// section "Asynchronous warpgroup level matrix instructions", which has the pictures of fragments.
 #pragma once
 
 #include <cstdint>
 
 #include <precast/cuda/device/matrix.hpp>
-#include <precast/cuda/device/shared.hpp>
-#include <precast/cuda/device/swizzle.hpp>
+#include <precast/cuda/device/shared_matrix.hpp>
+#include <precast/cuda/device/warpgroup.hpp>
 
 namespace precast::cuda {
 
-inline constexpr int warps_per_warpgroup = 4;
-
-/// The rows that a product gives a warpgroup: 16 to each warp, which holds them as the sums of mma.sync.
-inline constexpr int warpgroup_rows = 64;
-
-/// A matrix in shared memory, as products take it (the PTX ISA's matrix descriptor).
-struct SharedMatrix {
-  std::uint64_t bits;
-};
-
-/// A matrix of 16-bit values that starts at `address`. What `leading_bytes` and `stride_bytes` are depends on
-/// how it lies (the PTX ISA: leading dimension and stride dimension byte offset). In swizzled rows along the
-/// depth, 64 values in 128 bytes, stride_bytes are from eight rows to the next eight, and leading_bytes
-/// nothing; in rows across the depth, stride_bytes are from eight steps of depth to the next eight, and
-/// leading_bytes from a row's values to those that continue it. Swizzled tiles start on a multiple of eight
-/// rows; in them, depth goes on by whole chunks.
-PRECAST_DEVICE SharedMatrix shared_matrix(std::uint32_t address, Swizzle swizzle, int leading_bytes,
-                                          int stride_bytes) {
-  const auto field = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3ffff) >> 4); };
-  const std::uint64_t code = swizzle == Swizzle::none ? 0 : 4 - static_cast<std::uint64_t>(swizzle);
-  return {field(address) | field(static_cast<std::uint32_t>(leading_bytes)) << 16 |
-          field(static_cast<std::uint32_t>(stride_bytes)) << 32 | code << 62};
-}
-
 #if PRECAST_ON_DEVICE
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-/// Whether the code that is being compiled may multiply by warpgroups.
-inline constexpr bool has_warpgroup_products = true;
-#else
-inline constexpr bool has_warpgroup_products = false;
-#endif
-
-/// Changes how many registers each thread of the calling warpgroup has: fewer, or more as soon as others have
-/// given theirs. A multiple of 8, 24 to 256. Under a launch bound that says how many there are at the start.
-template <int Registers>
-PRECAST_DEVICE void keep_registers() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
-}
-template <int Registers>
-PRECAST_DEVICE void take_registers() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
-}
-/// Ends a kernel with an error: where one was compiled without what it needs.
-PRECAST_DEVICE void stop_kernel() { asm volatile("trap;"); }
-
 namespace detail {
 /// Keeps a compiler from moving what it does to registers past this place.
 template <int Tiles>
@@ -176,13 +131,6 @@ PRECAST_DEVICE void multiply_group(Sums (&sums)[Tiles], const Fragment<4>& a, Sh
 #undef PRECAST_WGMMA_REGISTERS_64
 #undef PRECAST_WGMMA_REGISTERS_128
 #else
-inline constexpr bool has_warpgroup_products = true;
-template <int Registers>
-PRECAST_DEVICE void keep_registers() {}
-template <int Registers>
-PRECAST_DEVICE void take_registers() {}
-PRECAST_DEVICE void stop_kernel() {}
-
 template <int Tiles>
 PRECAST_DEVICE void fence_products(Sums (&sums)[Tiles], Site site = Site::here()) {
   simt::fence_products({sums, 4 * Tiles}, {}, site);

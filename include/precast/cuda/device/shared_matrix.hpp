@@ -1,0 +1,30 @@
+// Matrices in shared memory as products of warpgroups take them: the matrix descriptors of the PTX ISA,
+// section "Asynchronous warpgroup level matrix shared memory layout", which has the pictures.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/cuda/device/swizzle.hpp>
+
+namespace precast::cuda {
+
+/// A matrix descriptor.
+struct SharedMatrix {
+  std::uint64_t bits;
+};
+
+/// A matrix of 16-bit values that starts at `address`. What `leading_bytes` and `stride_bytes` are depends on
+/// how it lies (the PTX ISA: leading dimension and stride dimension byte offset). In swizzled rows along the
+/// depth, 64 values in 128 bytes, stride_bytes are from eight rows to the next eight, and leading_bytes
+/// nothing; in rows across the depth, stride_bytes are from eight steps of depth to the next eight, and
+/// leading_bytes from a row's values to those that continue it. Swizzled tiles start on a multiple of eight
+/// rows; in them, depth goes on by whole chunks.
+PRECAST_DEVICE SharedMatrix shared_matrix(std::uint32_t address, Swizzle swizzle, int leading_bytes,
+                                          int stride_bytes) {
+  const auto field = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3ffff) >> 4); };
+  const std::uint64_t code = swizzle == Swizzle::none ? 0 : 4 - static_cast<std::uint64_t>(swizzle);
+  return {field(address) | field(static_cast<std::uint32_t>(leading_bytes)) << 16 |
+          field(static_cast<std::uint32_t>(stride_bytes)) << 32 | code << 62};
+}
+
+}  // namespace precast::cuda

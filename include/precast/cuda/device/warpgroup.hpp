@@ -1,0 +1,54 @@
+// Warpgroups: four warps, the first of them on a multiple of four, that Hopper's products take together
+// (sm_90a).
+#pragma once
+
+#include <precast/cuda/device/side.hpp>
+
+namespace precast::cuda {
+
+inline constexpr int warps_per_warpgroup = 4;
+
+/// The rows that a product gives a warpgroup: 16 to each warp, which holds them as the sums of mma.sync.
+inline constexpr int warpgroup_rows = 64;
+
+namespace detail {
+template <int Count>
+inline constexpr bool are_registers = Count % 8 == 0 && Count >= 24 && Count <= 256;
+}  // namespace detail
+
+#if PRECAST_ON_DEVICE
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+/// Whether the code that is being compiled may multiply by warpgroups.
+inline constexpr bool has_warpgroup_products = true;
+#else
+inline constexpr bool has_warpgroup_products = false;
+#endif
+
+/// Changes how many registers each thread of the calling warpgroup has: fewer, or more as soon as others have
+/// given theirs. A multiple of 8, 24 to 256. Under a launch bound that says how many there are at the start.
+template <int Registers>
+PRECAST_DEVICE void keep_registers() {
+  static_assert(detail::are_registers<Registers>, "keep_registers: a multiple of 8, 24 to 256.");
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+PRECAST_DEVICE void take_registers() {
+  static_assert(detail::are_registers<Registers>, "take_registers: a multiple of 8, 24 to 256.");
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+/// Ends a kernel with an error: where one was compiled without what it needs.
+PRECAST_DEVICE void stop_kernel() { asm volatile("trap;"); }
+#else
+inline constexpr bool has_warpgroup_products = true;
+template <int Registers>
+PRECAST_DEVICE void keep_registers() {
+  static_assert(detail::are_registers<Registers>, "keep_registers: a multiple of 8, 24 to 256.");
+}
+template <int Registers>
+PRECAST_DEVICE void take_registers() {
+  static_assert(detail::are_registers<Registers>, "take_registers: a multiple of 8, 24 to 256.");
+}
+PRECAST_DEVICE void stop_kernel() {}
+#endif
+
+}  // namespace precast::cuda
