@@ -24,9 +24,19 @@ void append(std::string& text, char32_t code) {
 
 utf8proc_category_t category(char32_t code) { return utf8proc_category(static_cast<utf8proc_int32_t>(code)); }
 
+/// First and last of each range.
+template <std::size_t Count>
+using Ranges = std::array<std::pair<char32_t, char32_t>, Count>;
+
+template <std::size_t Count>
+bool contains(const Ranges<Count>& ranges, char32_t code) {
+  return std::ranges::any_of(ranges,
+                             [&](const auto& range) { return code >= range.first && code <= range.second; });
+}
+
 /// Marks that Unicode got after version 9, which is what the tokenizers library composes by: to it they are
-/// like letters, which neither combine nor change places. First and last of each range.
-constexpr std::array<std::pair<char32_t, char32_t>, 37> marks_after_unicode_9 = {{
+/// like letters, which neither combine nor change places.
+constexpr Ranges<37> marks_after_unicode_9 = {{
     {0x7fd, 0x7fd},     {0x898, 0x89f},     {0x8ca, 0x8d3},     {0x9fe, 0x9fe},     {0xc3c, 0xc3c},
     {0xd3b, 0xd3c},     {0xeba, 0xeba},     {0x1715, 0x1715},   {0x1abf, 0x1ace},   {0x1df6, 0x1dfa},
     {0xa82c, 0xa82c},   {0x10d24, 0x10d27}, {0x10eab, 0x10eac}, {0x10efd, 0x10eff}, {0x10f46, 0x10f50},
@@ -37,9 +47,49 @@ constexpr std::array<std::pair<char32_t, char32_t>, 37> marks_after_unicode_9 = 
     {0x1e2ec, 0x1e2ef}, {0x1e4ec, 0x1e4ef},
 }};
 
-bool is_later_mark(char32_t code) {
-  return std::ranges::any_of(marks_after_unicode_9,
-                             [&](const auto& range) { return code >= range.first && code <= range.second; });
+// The tokenizers library takes classes from Unicode 16 and lower case from 17; utf8proc 2.8 ends at 15.
+
+/// Letters that Unicode 15.1 and 16 brought.
+constexpr Ranges<22> letters_after_unicode_15 = {{
+    {0x1c89, 0x1c8a},   {0xa7cb, 0xa7cd},   {0xa7da, 0xa7dc},   {0x105c0, 0x105f3}, {0x10d4a, 0x10d65},
+    {0x10d6f, 0x10d85}, {0x10ec2, 0x10ec4}, {0x11380, 0x11389}, {0x1138b, 0x1138b}, {0x1138e, 0x1138e},
+    {0x11390, 0x113b5}, {0x113b7, 0x113b7}, {0x113d1, 0x113d1}, {0x113d3, 0x113d3}, {0x11bc0, 0x11be0},
+    {0x13460, 0x143fa}, {0x16100, 0x1611d}, {0x16d40, 0x16d6c}, {0x18cff, 0x18cff}, {0x1e5d0, 0x1e5ed},
+    {0x1e5f0, 0x1e5f0}, {0x2ebf0, 0x2ee5d},
+}};
+
+/// Numbers that Unicode 16 brought, all of them digits.
+constexpr Ranges<7> numbers_after_unicode_15 = {{
+    {0x10d40, 0x10d49},
+    {0x116d0, 0x116e3},
+    {0x11bf0, 0x11bf9},
+    {0x16130, 0x16139},
+    {0x16d70, 0x16d79},
+    {0x1ccf0, 0x1ccf9},
+    {0x1e5f1, 0x1e5fa},
+}};
+
+/// Capitals that Unicode 16 and 17 brought, and where the lower case of the first of them is.
+struct Capitals {
+  char32_t first, last, lower_of_first;
+};
+constexpr std::array<Capitals, 10> capitals_after_unicode_15 = {{
+    {0x1c89, 0x1c89, 0x1c8a},
+    {0xa7cb, 0xa7cb, 0x264},
+    {0xa7cc, 0xa7cc, 0xa7cd},
+    {0xa7ce, 0xa7ce, 0xa7cf},
+    {0xa7d2, 0xa7d2, 0xa7d3},
+    {0xa7d4, 0xa7d4, 0xa7d5},
+    {0xa7da, 0xa7da, 0xa7db},
+    {0xa7dc, 0xa7dc, 0x19b},
+    {0x10d50, 0x10d65, 0x10d70},
+    {0x16ea0, 0x16eb8, 0x16ebb},
+}};
+
+char32_t lower_case_of(char32_t code) {
+  for (const Capitals& range : capitals_after_unicode_15)
+    if (code >= range.first && code <= range.last) return range.lower_of_first + (code - range.first);
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
 }
 
 void append_composed(std::string& result, std::string_view text) {
@@ -83,7 +133,7 @@ std::string composed(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const Character next = first_character(text.substr(at));
     const std::size_t end = at + next.bytes;
-    if (is_later_mark(next.code)) {
+    if (contains(marks_after_unicode_9, next.code)) {
       append_composed(result, text.substr(begin, at - begin));
       result += text.substr(at, next.bytes);
       begin = end;
@@ -99,7 +149,7 @@ std::string lower_case(std::string_view text) {
   result.reserve(text.size());
   while (!text.empty()) {
     const Character character = first_character(text);
-    append(result, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(character.code))));
+    append(result, lower_case_of(character.code));
     // The one character whose lower case is longer than one: i and a dot above, which utf8proc leaves out.
     if (character.code == 0x130) append(result, 0x307);
     text.remove_prefix(character.bytes);
@@ -115,12 +165,14 @@ bool is_space(char32_t code) {
 
 bool is_letter(char32_t code) {
   const utf8proc_category_t kind = category(code);
-  return kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO;
+  return (kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO) ||
+         contains(letters_after_unicode_15, code);
 }
 
 bool is_number(char32_t code) {
   const utf8proc_category_t kind = category(code);
-  return kind >= UTF8PROC_CATEGORY_ND && kind <= UTF8PROC_CATEGORY_NO;
+  return (kind >= UTF8PROC_CATEGORY_ND && kind <= UTF8PROC_CATEGORY_NO) ||
+         contains(numbers_after_unicode_15, code);
 }
 
 bool is_word(char32_t code) {
@@ -128,7 +180,7 @@ bool is_word(char32_t code) {
   const bool mark = kind >= UTF8PROC_CATEGORY_MN && kind <= UTF8PROC_CATEGORY_ME;
   const bool joiner = code == 0x200c || code == 0x200d;
   return is_letter(code) || mark || joiner || kind == UTF8PROC_CATEGORY_ND || kind == UTF8PROC_CATEGORY_NL ||
-         kind == UTF8PROC_CATEGORY_PC;
+         kind == UTF8PROC_CATEGORY_PC || contains(numbers_after_unicode_15, code);
 }
 
 std::vector<std::string_view> graphemes(std::string_view text) {

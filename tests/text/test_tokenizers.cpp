@@ -167,6 +167,14 @@ TEST_CASE("Unicode: lower case by character, NFC by the tables of Unicode 9, cla
   CHECK(text::is_number(0xbd));
   CHECK(text::is_letter(0x6708));
   CHECK_FALSE(text::is_letter(0x301));
+  // What Unicode 15.1, 16 and 17 brought, as the tokenizers library has it.
+  CHECK(text::is_letter(0x2ebf0));
+  CHECK(text::is_letter(0x13965));
+  CHECK_FALSE(text::is_letter(0x143fb));
+  CHECK(text::is_number(0x116da));
+  CHECK(text::is_word(0x116da));
+  CHECK_FALSE(text::is_number(0x116e4));
+  CHECK(text::lower_case("\ua7cb\u1c89\U00010d52\U00016eb8") == "\u0264\u1c8a\U00010d72\U00016ed3");
   CHECK(text::graphemes("e\u0301\r\na").size() == 3);
   CHECK(text::graphemes("\U0001f468\u200d\U0001f469").size() == 1);
   CHECK(text::graphemes("").empty());
