@@ -28,7 +28,7 @@ TransformerConfig TransformerConfig::load(const std::filesystem::path& file) {
   config.pooled_projection_dim =
       json.integer_or("pooled_projection_dim", config.pooled_projection_dim, 1, widest);
   config.guidance_embeds = json.boolean_or("guidance_embeds", config.guidance_embeds);
-  if (json.has("axes_dims_rope")) config.axes_dims_rope = json.integers("axes_dims_rope", 2, 4096, 3);
+  if (json.has("axes_dims_rope")) config.axes_dims_rope = json.integers("axes_dims_rope", 0, 4096, 3);
   if (config.axes_dims_rope.size() != 3)
     throw json.error("axes_dims_rope", "must have 3 sizes, for a token has 3 coordinates: correct it");
   for (const std::int64_t size : config.axes_dims_rope)

@@ -250,6 +250,14 @@ TEST_CASE("the undamaged folder runs") {
   CHECK(complaint(folder.path()).empty());
 }
 
+TEST_CASE("a coordinate that nothing turns by has no size, as diffusers allows") {
+  const DamagedFolder folder(golden_model("dev_f32"));
+  folder.set(transformer_config, "axes_dims_rope", List{0, 4, 4});
+  CHECK(complaint(folder.path()).empty());
+  folder.set(transformer_config, "axes_dims_rope", List{-2, 6, 4});
+  check_complaint(folder.path(), {transformer_config, "axes_dims_rope"});
+}
+
 TEST_CASE("a config's value that makes no sense is named with its file and key") {
   for (const BadValue& bad : bad_values) {
     INFO(bad.file << ": " << bad.key << " = " << bad.value.dump());
