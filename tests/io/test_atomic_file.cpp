@@ -103,6 +103,9 @@ TEST_CASE("atomic file: places that cannot be written are named before anything 
   CHECK(refusal("/dev/null", [&] { io::AtomicFile{"/dev/null"}; }).find("not a regular file") !=
         std::string::npos);
   CHECK_THROWS_AS(io::AtomicFile(""), InputError);
+  const std::filesystem::path long_name = folder.path() / std::string(300, 'a');
+  CHECK(refusal(long_name, [&] { io::AtomicFile{long_name}; }).find("File name too long") !=
+        std::string::npos);
   const std::filesystem::path below_file = folder.path() / "file" / "out.png";
   write_text(folder.path() / "file", "x");
   CHECK(refusal(below_file, [&] { io::AtomicFile{below_file}; }).find("Not a directory") !=

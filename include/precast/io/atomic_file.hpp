@@ -60,7 +60,11 @@ class AtomicFile {
   explicit AtomicFile(const std::filesystem::path& target) : target_(followed(target)) {
     if (target_.empty()) throw InputError("the name of a file to write is empty: give one");
     struct stat facts {};
-    if (::stat(target_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+    const bool exists = ::stat(target_.c_str(), &facts) == 0;
+    // The temporary file's name is short: that the real one is too long would show only at the end.
+    if (!exists && errno == ENAMETOOLONG)
+      throw system_error(target_, "cannot be written", errno, "give a shorter name");
+    if (exists && !S_ISREG(facts.st_mode))
       throw file_error(target_, S_ISDIR(facts.st_mode) ? "is a folder: name a file to write"
                                                        : "is not a regular file: name another one to write");
     if (!target_.has_filename()) throw file_error(target_, "does not name a file to write");
