@@ -21,8 +21,8 @@ void fill(Image& sheet, int left, int top, int width, int height, Color color) {
   for (int y = top; y < top + height; ++y) {
     for (int x = left; x < left + width; ++x) {
       std::uint8_t* pixel =
-          sheet.rgb.data() + 3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(sheet.width) +
-                                  static_cast<std::size_t>(x));
+          sheet.rgb.data() + channels * (static_cast<std::size_t>(y) * static_cast<std::size_t>(sheet.width) +
+                                         static_cast<std::size_t>(x));
       pixel[0] = color.red;
       pixel[1] = color.green;
       pixel[2] = color.blue;
@@ -42,7 +42,7 @@ void draw_line(Image& sheet, int left, int top, int scale, std::string_view text
 void draw_picture(Image& sheet, int left, int top, int scale, const Image& image) {
   const std::uint8_t* pixel = image.rgb.data();
   for (int y = 0; y < image.height; ++y)
-    for (int x = 0; x < image.width; ++x, pixel += 3)
+    for (int x = 0; x < image.width; ++x, pixel += channels)
       fill(sheet, left + x * scale, top + y * scale, scale, scale, {pixel[0], pixel[1], pixel[2]});
 }
 
@@ -156,8 +156,7 @@ Image contact_sheet(const std::string& title, std::span<const SheetCell> cells, 
   if (!allowed_size(width, tops.back())) throw too_large(width, tops.back());
 
   Image sheet{static_cast<int>(width), static_cast<int>(tops.back()), {}};
-  sheet.rgb.resize(std::size_t{3} * static_cast<std::size_t>(sheet.width) *
-                   static_cast<std::size_t>(sheet.height));
+  sheet.rgb.resize(channels * static_cast<std::size_t>(sheet.width) * static_cast<std::size_t>(sheet.height));
   fill(sheet, 0, 0, sheet.width, sheet.height, paper);
   for (std::size_t i = 0; i < title_lines.size(); ++i)
     draw_line(sheet, layout.margin, layout.margin + layout.text_height(i), layout.text_scale, title_lines[i],

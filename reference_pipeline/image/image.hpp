@@ -10,10 +10,13 @@
 
 namespace precast::image {
 
+/// Of a pixel: red, green, blue.
+inline constexpr std::size_t channels = 3;
+
 struct Image {
   int width = 0;
   int height = 0;
-  std::vector<std::uint8_t> rgb;  ///< 3 * width * height values
+  std::vector<std::uint8_t> rgb;  ///< channels * width * height values
 
   friend bool operator==(const Image&, const Image&) = default;
 };
@@ -29,7 +32,7 @@ constexpr bool allowed_size(std::int64_t width, std::int64_t height) {
 /// Throws ShapeError where the image is empty, too large, or has not 3 values for each pixel.
 inline void check_pixels(const Image& image, const std::string& what) {
   const bool fits = allowed_size(image.width, image.height) &&
-                    image.rgb.size() == std::size_t{3} * static_cast<std::size_t>(image.width) *
+                    image.rgb.size() == channels * static_cast<std::size_t>(image.width) *
                                             static_cast<std::size_t>(image.height);
   if (!fits)
     throw ShapeError(what + ": " + std::to_string(image.rgb.size()) + " values are no RGB picture of " +

@@ -19,7 +19,6 @@ namespace precast::image {
 namespace {
 
 constexpr std::size_t signature_bytes = 8;
-constexpr std::size_t channels = 3;
 
 /// What libpng's callbacks see. libpng leaves a failing call by longjmp, which runs no destructors: the
 /// message has to be plain memory, and lies outside of what is jumped over.

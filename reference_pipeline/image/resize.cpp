@@ -10,7 +10,6 @@
 namespace precast::image {
 namespace {
 
-constexpr int channels = 3;
 constexpr double lobes = 3;
 constexpr int fraction_bits = 22;  // of a weight: 32 bits less 8 of the pixel and 2 for overshoot
 
@@ -63,16 +62,15 @@ constexpr std::int32_t half = 1 << (fraction_bits - 1);
 
 Image resize_rows(const Image& image, int width) {
   const std::vector<Taps> taps = make_taps(image.width, width);
-  const auto in_row = static_cast<std::size_t>(channels) * static_cast<std::size_t>(image.width);
+  const auto in_row = channels * static_cast<std::size_t>(image.width);
   Image result{width, image.height, {}};
-  result.rgb.resize(static_cast<std::size_t>(channels) * static_cast<std::size_t>(width) *
-                    static_cast<std::size_t>(image.height));
+  result.rgb.resize(channels * static_cast<std::size_t>(width) * static_cast<std::size_t>(image.height));
   std::uint8_t* out = result.rgb.data();
   for (int y = 0; y < image.height; ++y) {
     const std::uint8_t* row = image.rgb.data() + static_cast<std::size_t>(y) * in_row;
     for (const Taps& tap : taps) {
       std::int32_t sums[channels] = {half, half, half};
-      const std::uint8_t* in = row + channels * tap.first;
+      const std::uint8_t* in = row + channels * static_cast<std::size_t>(tap.first);
       for (const std::int32_t weight : tap.weights)
         for (std::int32_t& sum : sums) sum += weight * *in++;
       for (const std::int32_t sum : sums) *out++ = to_byte(sum);
@@ -83,7 +81,7 @@ Image resize_rows(const Image& image, int width) {
 
 Image resize_columns(const Image& image, int height) {
   const std::vector<Taps> taps = make_taps(image.height, height);
-  const auto row_size = static_cast<std::size_t>(channels) * static_cast<std::size_t>(image.width);
+  const auto row_size = channels * static_cast<std::size_t>(image.width);
   Image result{image.width, height, {}};
   result.rgb.resize(row_size * static_cast<std::size_t>(height));
   std::vector<std::int32_t> sums(row_size);

@@ -16,7 +16,6 @@ using namespace precast::testing;
 namespace {
 
 using P = presets::Quality;
-constexpr double largest_error = 1e-5;
 
 /// silu(time + guidance + pooled text), from the parts that TransformerModel is made of.
 Tensor<f32> conditioning_of(const Golden& golden, const nn::Parameters& root,

@@ -16,12 +16,9 @@ using namespace precast::testing;
 
 namespace {
 
-/// What the contract asks of the whole pipeline; a component gets no more.
-constexpr double largest_error = 1e-5;
-
 /// Runs `body(golden, model, choice)` for each golden folder and f32 path.
 template <class Body>
-void for_each_golden(Body&& body) {
+void for_each_golden_model(Body&& body) {
   for (const char* folder : golden_folders) {
     const Golden golden(folder);
     const auto model = flux::ModelFolder::open(golden_model(folder));
@@ -44,7 +41,7 @@ flux::PackedLayout layout(const Golden& golden, const flux::ModelFolder& model) 
 }  // namespace
 
 TEST_CASE("CLIP's hidden states and pooled embedding are transformers'") {
-  for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
+  for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "text_encoder");
     const auto clip = flux::host_components().clip(choice, model.clip, source);
     const text::ClipOutput output = clip->encode(golden.ids("clip_ids"));
@@ -56,7 +53,7 @@ TEST_CASE("CLIP's hidden states and pooled embedding are transformers'") {
 }
 
 TEST_CASE("T5's embeddings are transformers', padding included") {
-  for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
+  for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "text_encoder_2");
     const auto t5 = flux::host_components().t5(choice, model.t5, source);
     const Tensor<f32> embeddings = t5->encode(golden.ids("t5_ids"));
@@ -66,7 +63,7 @@ TEST_CASE("T5's embeddings are transformers', padding included") {
 }
 
 TEST_CASE("one prediction of the transformer is diffusers'") {
-  for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
+  for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "transformer");
     const auto transformer = flux::host_components().transformer(choice, model.transformer, source);
     const Tensor<f32> noise = golden.tensor("noise"), prompt = golden.tensor("t5_embeds");
@@ -92,7 +89,7 @@ TEST_CASE("one prediction of the transformer is diffusers'") {
 }
 
 TEST_CASE("the decoder's pictures are diffusers'") {
-  for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
+  for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "vae");
     const auto decoder = flux::host_components().decoder(choice, model.vae, source);
     const Tensor<f32> packed =
@@ -107,7 +104,7 @@ TEST_CASE("the decoder's pictures are diffusers'") {
 }
 
 TEST_CASE("the encoder's moments are diffusers'") {
-  for_each_golden([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
+  for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "vae");
     const auto encoder = flux::host_components().encoder(choice, model.vae, source);
     vae::Moments moments = encoder->encode(image::to_tensor(picture_of(golden, "encode.resized_u8")));

@@ -69,7 +69,7 @@ constexpr const char* schnell_scheduler_json = R"({
   "base_shift": 0.5, "max_image_seq_len": 4096, "max_shift": 1.15, "num_train_timesteps": 1000, "shift": 1.0,
   "use_dynamic_shifting": false})";
 
-std::string transformer_config(bool guided, int layers, int singles) {
+std::string filled_transformer_json(bool guided, int layers, int singles) {
   std::string text = transformer_json;
   const auto fill = [&](const std::string& what, const std::string& value) {
     text.replace(text.find(what), what.size(), value);
@@ -84,7 +84,7 @@ std::string transformer_config(bool guided, int layers, int singles) {
 /// spare.
 void write_configs(const std::filesystem::path& folder, bool guided, int layers, int singles) {
   write_text(folder / "model_index.json", index_json);
-  write_text(folder / "transformer/config.json", transformer_config(guided, layers, singles));
+  write_text(folder / "transformer/config.json", filled_transformer_json(guided, layers, singles));
   write_text(folder / "text_encoder/config.json", clip_json);
   write_text(folder / "text_encoder_2/config.json", t5_json);
   write_text(folder / "vae/config.json", vae_json);

@@ -1,12 +1,12 @@
 // The whole pipeline in f32 against diffusers: from prompt and seed to latents and picture.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <support/arrays.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 
@@ -15,11 +15,9 @@ using namespace precast::testing;
 
 namespace {
 
-constexpr double largest_error = 1e-5;
-
 /// Runs `body(golden, pipeline, folder)` for each golden folder and f32 path.
 template <class Body>
-void for_each_golden(Body&& body) {
+void for_each_golden_pipeline(Body&& body) {
   for (const char* folder : golden_folders) {
     const Golden golden(folder);
     for (const PolicyChoice& choice : f32_choices()) {
@@ -27,10 +25,6 @@ void for_each_golden(Body&& body) {
       body(golden, open_golden(folder, choice), std::string(folder));
     }
   }
-}
-
-bool same_bits(const Tensor<f32>& a, const Tensor<f32>& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.values().size_bytes()) == 0;
 }
 
 }  // namespace
@@ -52,7 +46,7 @@ TEST_CASE("a prompt's ids, padded, are what diffusers gives to its encoders") {
 }
 
 TEST_CASE("a seed's latents are diffusers', with dev and schnell schedules, square or not") {
-  for_each_golden([](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
+  for_each_golden_pipeline([](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
     for (const int seed : golden.fact("seeds")) {
       INFO("seed " << seed);
       flux::Request request = request_of(golden);
@@ -66,7 +60,7 @@ TEST_CASE("a seed's latents are diffusers', with dev and schnell schedules, squa
 }
 
 TEST_CASE("latents are as near to f64 as diffusers' own f32 is") {
-  for_each_golden([](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
+  for_each_golden_pipeline([](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
     const flux::Result result = pipeline.generate(request_of(golden));
     const std::vector<double> exact = golden.doubles("latents_f64");
     double difference = 0, length = 0;
@@ -80,7 +74,7 @@ TEST_CASE("latents are as near to f64 as diffusers' own f32 is") {
 }
 
 TEST_CASE("the picture is diffusers' within a level") {
-  for_each_golden([](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
+  for_each_golden_pipeline([](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
     const flux::Result result = pipeline.generate(request_of(golden));
     REQUIRE(result.images.size() == 1);
     CHECK(largest_difference(result.images[0], picture_of(golden, "image_u8")) <= 1);
@@ -90,7 +84,7 @@ TEST_CASE("the picture is diffusers' within a level") {
 
 TEST_CASE("a picture to start from gives diffusers' latents") {
   int runs = 0;
-  for_each_golden([&](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
+  for_each_golden_pipeline([&](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
     for (std::size_t k = 0; k < golden.fact("img2img").size(); ++k) {
       INFO("run " << k);
       const flux::Result result = pipeline.generate(image_request_of(golden, k));
@@ -121,7 +115,7 @@ TEST_CASE("several prompts and pictures each continue one stream of noise") {
 }
 
 TEST_CASE("given latents take the place of the seed's noise") {
-  for_each_golden([](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
+  for_each_golden_pipeline([](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
     flux::Request request = request_of(golden);
     const flux::Result drawn = pipeline.generate(request);
     request.latents = golden.tensor("noise").reshaped(golden.shape("noise"));

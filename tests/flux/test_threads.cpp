@@ -1,11 +1,11 @@
 // The same bits for any number of threads.
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <flux/components.hpp>
+#include <support/arrays.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 #include <support/random_model.hpp>
@@ -33,10 +33,6 @@ template <class Run>
 auto with_threads(int count, Run&& run) {
   const Threads threads(count);
   return run();
-}
-
-bool same_bits(const Tensor<f32>& a, const Tensor<f32>& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.values().size_bytes()) == 0;
 }
 
 /// Whether `run`, which returns a Tensor<f32>, gives the same bits on one, two and five threads.

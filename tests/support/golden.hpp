@@ -27,6 +27,10 @@ namespace precast::testing {
 inline constexpr std::array golden_folders{"dev_f32",        "schnell_bf16", "dev_f16",
                                            "static_sharded", "dev_fp8",      "one_level"};
 
+/// In f32, how far results may be from diffusers': what the contract asks of the whole pipeline's latents; a
+/// part gets no more.
+inline constexpr double largest_error = 1e-5;
+
 inline std::filesystem::path golden_model(std::string_view folder) {
   return std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden/models" / folder;
 }

@@ -6,20 +6,18 @@
 #include <io/input_errors.hpp>
 #include <nlohmann/json.hpp>
 #include <support/damaged_folder.hpp>
+#include <support/golden.hpp>
 #include <text/clip_tokenizer.hpp>
 #include <text/t5_tokenizer.hpp>
 
 using namespace precast;
 using precast::testing::DamagedFolder;
+using precast::testing::golden_model;
 using precast::testing::read_text;
 using precast::testing::refusal;
 using precast::testing::write_text;
 
 namespace {
-
-std::filesystem::path model(const std::string& name) {
-  return std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden/models" / name;
-}
 
 void load(const std::filesystem::path& folder) {
   if (folder.filename() == "tokenizer")
@@ -32,7 +30,7 @@ void load(const std::filesystem::path& folder) {
 /// `blamed`.
 void check_refusal(const std::string& source, const std::string& file, const std::string& content,
                    const std::string& words, const std::string& blamed = "") {
-  const DamagedFolder folder(model(source));
+  const DamagedFolder folder(golden_model(source));
   write_text(folder.path() / file, content);
   const std::filesystem::path named = folder.path() / (blamed.empty() ? file : blamed);
   const std::string message = refusal(named, [&] { load((folder.path() / file).parent_path()); });
@@ -42,7 +40,7 @@ void check_refusal(const std::string& source, const std::string& file, const std
 
 void check_edit(const std::string& source, const std::string& file,
                 const std::function<void(nlohmann::json&)>& change, const std::string& words) {
-  nlohmann::json value = nlohmann::json::parse(read_text(model(source) / file));
+  nlohmann::json value = nlohmann::json::parse(read_text(golden_model(source) / file));
   change(value);
   check_refusal(source, file, value.dump(), words);
 }
@@ -52,7 +50,7 @@ using Json = nlohmann::json;
 }  // namespace
 
 TEST_CASE("broken tokenizers: missing files") {
-  const DamagedFolder folder(model("dev_f32"));
+  const DamagedFolder folder(golden_model("dev_f32"));
   const std::filesystem::path clip = folder.path() / "tokenizer", t5 = folder.path() / "tokenizer_2";
   folder.remove("tokenizer/merges.txt");
   CHECK(refusal(clip, [&] { load(clip); }).find("neither tokenizer.json nor merges.txt") !=
@@ -107,7 +105,7 @@ TEST_CASE("broken tokenizers: CLIP's vocabulary and merges") {
 
 TEST_CASE("broken tokenizers: T5's vocabulary") {
   const std::string spiece = "tokenizer_2/spiece.model", json = "tokenizer_2/tokenizer.json";
-  const std::string good = read_text(model("dev_f32") / spiece);
+  const std::string good = read_text(golden_model("dev_f32") / spiece);
   check_refusal("dev_f32", spiece, "", "sentencepiece model");
   check_refusal("dev_f32", spiece, good.substr(0, good.size() / 2), "sentencepiece model");
   check_refusal("dev_f32", spiece, good.substr(0, good.size() - 1), "sentencepiece model");
@@ -206,7 +204,7 @@ TEST_CASE("broken tokenizers: damaged files are read or refused, and never crash
   std::mt19937 random(7);
   for (const Target& target : targets) {
     INFO(target.source << "/" << target.file);
-    const DamagedFolder folder(model(target.source));
+    const DamagedFolder folder(golden_model(target.source));
     const std::string good = read_text(folder.path() / target.file);
     const std::filesystem::path place = (folder.path() / target.file).parent_path();
     int read = 0, refused = 0;

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <support/damaged_folder.hpp>
+#include <support/golden.hpp>
 #include <text/clip_tokenizer.hpp>
 #include <text/t5_tokenizer.hpp>
 #include <text/tokenizer_charsmap.hpp>
@@ -17,13 +18,12 @@
 
 using namespace precast;
 using precast::testing::DamagedFolder;
+using precast::testing::golden_model;
 using Ids = std::vector<std::int32_t>;
 
 namespace {
 
 const std::filesystem::path golden = std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden";
-
-std::filesystem::path model(const std::string& name) { return golden / "models" / name; }
 
 }  // namespace
 
@@ -33,8 +33,8 @@ TEST_CASE("tokenizers: transformers' ids for every golden prompt and folder") {
   const auto prompts = file.at("prompts").get<std::vector<std::string>>();
   REQUIRE(prompts.size() >= 200);
   for (const auto& [name, expected] : file.at("folders").items()) {
-    const text::ClipTokenizer clip = text::ClipTokenizer::load(model(name) / "tokenizer");
-    const text::T5Tokenizer t5 = text::T5Tokenizer::load(model(name) / "tokenizer_2");
+    const text::ClipTokenizer clip = text::ClipTokenizer::load(golden_model(name) / "tokenizer");
+    const text::T5Tokenizer t5 = text::T5Tokenizer::load(golden_model(name) / "tokenizer_2");
     CHECK(clip.model_max_length() == expected.at("clip_length").get<std::int64_t>());
     CHECK(t5.model_max_length() == expected.at("t5_length").get<std::int64_t>());
     for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -48,8 +48,8 @@ TEST_CASE("tokenizers: transformers' ids for every golden prompt and folder") {
 }
 
 TEST_CASE("tokenizers: padding, lengths and text that is not UTF-8") {
-  const text::ClipTokenizer clip = text::ClipTokenizer::load(model("schnell_bf16") / "tokenizer");
-  const text::T5Tokenizer t5 = text::T5Tokenizer::load(model("schnell_bf16") / "tokenizer_2");
+  const text::ClipTokenizer clip = text::ClipTokenizer::load(golden_model("schnell_bf16") / "tokenizer");
+  const text::T5Tokenizer t5 = text::T5Tokenizer::load(golden_model("schnell_bf16") / "tokenizer_2");
   CHECK(clip.pad_id() == 35);  // this folder pads with '!'
   CHECK(clip.encode("!!!", 77) == Ids{0, 35, 35, 35, 1});
   CHECK(t5.pad_id() == 0);
@@ -89,7 +89,7 @@ TEST_CASE("tokenizers: added tokens strip spaces, stand alone and follow the nor
     return nlohmann::json{{"content", content},   {"lstrip", left},           {"rstrip", right},
                           {"single_word", alone}, {"normalized", normalized}, {"special", false}};
   };
-  const DamagedFolder folder(model("dev_f32"));
+  const DamagedFolder folder(golden_model("dev_f32"));
   folder.edit("tokenizer/tokenizer_config.json", [&](nlohmann::json& config) {
     config["added_tokens_decoder"]["700"] = token("Bar", false, false, true, true);
     config["added_tokens_decoder"]["701"] = token("<Foo>", true, true, false, false);
@@ -116,13 +116,13 @@ TEST_CASE("tokenizers: added tokens strip spaces, stand alone and follow the nor
   // The config's list has these two normalised, so that they are found in any case.
   CHECK(body("<|ENDOFTEXT|>") == Ids{clip.end_id()});
   // tokenizer.json has them as written only: in capitals, the text falls into pieces.
-  const text::ClipTokenizer as_written = text::ClipTokenizer::load(model("dev_f16") / "tokenizer");
+  const text::ClipTokenizer as_written = text::ClipTokenizer::load(golden_model("dev_f16") / "tokenizer");
   CHECK(as_written.encode("<|ENDOFTEXT|>", 77).size() > 3);
   CHECK(as_written.encode("<|endoftext|>", 77).size() == 3);
 }
 
 TEST_CASE("tokenizers: folders without the small files, and with an unlimited length") {
-  const DamagedFolder folder(model("dev_f32"));
+  const DamagedFolder folder(golden_model("dev_f32"));
   folder.set("tokenizer/tokenizer_config.json", "model_max_length", 1e30);
   CHECK_FALSE(text::ClipTokenizer::load(folder.path() / "tokenizer").model_max_length().has_value());
   const std::string prompt = "a large red circle, <extra_id_0> <|endoftext|>";
