@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/seen_by_sanitizer.hpp>
 
 #if defined(__linux__) && defined(__AMX_TILE__) && defined(__AMX_BF16__)
 #include <immintrin.h>
@@ -146,6 +147,14 @@ inline void multiply_in_tile_registers(const bf16* a, const TileLayout& a_layout
       detail::multiply_tiles<Rows, 1>(left, a_layout, right, 2 * b_stride, depth, sums, 4 * c_stride, add);
   };
   const std::int64_t whole = rows / (2 * tile_side) * (2 * tile_side), rest = rows - whole;
+  if constexpr (has_address_sanitizer) {
+    for (std::int64_t row = 0; row < rows; row += tile_side)
+      for (std::int64_t k = 0; k < depth; k += tile_depth)
+        show_to_sanitizer(a + row / tile_side * a_layout.band + k / tile_depth * a_layout.step,
+                          std::min(tile_side, rows - row), 2 * tile_depth, 2 * a_layout.row);
+    show_to_sanitizer(b, depth / 2, 4 * columns, 2 * b_stride);
+    show_to_sanitizer(c, rows, 4 * columns, 4 * c_stride);
+  }
   // GCC 12 does not know that tiles are loaded from memory.
   __asm__ volatile("" ::: "memory");
   if (whole > 0) {

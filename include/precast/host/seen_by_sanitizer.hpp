@@ -1,0 +1,34 @@
+// Memory that assembler touches, shown to AddressSanitizer, which sees only what the compiler makes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace precast::host {
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool has_address_sanitizer = true;
+#else
+inline constexpr bool has_address_sanitizer = false;
+#endif
+
+/// Under AddressSanitizer, stops the program with its report where `rows` rows of `bytes` each, `stride`
+/// bytes apart, hold a byte that nobody may touch.
+inline void show_to_sanitizer([[maybe_unused]] const void* first, [[maybe_unused]] std::int64_t rows,
+                              [[maybe_unused]] std::int64_t bytes, [[maybe_unused]] std::int64_t stride) {
+#if defined(__SANITIZE_ADDRESS__)
+  const char* const begin = static_cast<const char*>(first);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    char* const row = const_cast<char*>(begin + r * stride);
+    void* const poisoned = __asan_region_is_poisoned(row, static_cast<std::size_t>(bytes));
+    // To read it is to report it.
+    if (poisoned) (void)*static_cast<const volatile char*>(poisoned);
+  }
+#endif
+}
+
+}  // namespace precast::host
