@@ -57,7 +57,7 @@ Tensor<f32> read_latents(const std::filesystem::path& file) {
   return latents;
 }
 
-void write_latents(const std::filesystem::path& file, View<const f32> latents) {
+void write_latents(const std::filesystem::path& file, HostView<const f32> latents) {
   const std::array tensors{io::NamedTensor{"latents", latents}};
   io::write_safetensors(file, tensors);
 }

@@ -12,6 +12,6 @@ namespace precast::cli {
 Tensor<f32> read_latents(const std::filesystem::path& file);
 
 /// Writes them as f32, whole or not at all. Throws InputError that names the file.
-void write_latents(const std::filesystem::path& file, View<const f32> latents);
+void write_latents(const std::filesystem::path& file, HostView<const f32> latents);
 
 }  // namespace precast::cli

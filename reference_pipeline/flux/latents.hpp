@@ -21,7 +21,7 @@ struct PackedLayout {
 };
 
 /// [channels, h, w] of each picture, as drawn -> packed [pictures, tokens, 4 channels].
-inline Tensor<f32> pack(View<const f32> drawn, std::int64_t pictures, const PackedLayout& layout) {
+inline Tensor<f32> pack(HostView<const f32> drawn, std::int64_t pictures, const PackedLayout& layout) {
   Tensor<f32> packed(Shape{pictures, layout.tokens(), layout.token_channels()});
   const f32* from = drawn.data();
   for (std::int64_t picture = 0; picture < pictures; ++picture) {
@@ -35,7 +35,7 @@ inline Tensor<f32> pack(View<const f32> drawn, std::int64_t pictures, const Pack
 
 /// One picture's packed latents -> [1, h, w, channels], divided by `scale` and shifted, as its decoder wants
 /// them.
-inline Tensor<f32> unpack(View<const f32> packed, const PackedLayout& layout, f32 scale, f32 shift) {
+inline Tensor<f32> unpack(HostView<const f32> packed, const PackedLayout& layout, f32 scale, f32 shift) {
   Tensor<f32> latents(Shape{1, layout.height, layout.width, layout.channels});
   f32* to = latents.data();
   for (std::int64_t y = 0; y < layout.height; ++y)

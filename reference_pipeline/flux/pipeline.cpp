@@ -218,7 +218,7 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::sp
   const f32 sigma = sigmas[static_cast<std::size_t>(first_step)];
   const auto per_picture = static_cast<std::size_t>(sample.elements());
   for (std::int64_t picture = 0; picture < count; ++picture) {
-    const View<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
+    const HostView<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
     const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
     std::copy_n(mixed.data(), per_picture, noised.data() + picture * sample.elements());
   }
@@ -273,8 +273,8 @@ void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback&
   const std::int64_t count = pictures(request);
   for (std::int64_t picture = 0; picture < count; ++picture) {
     if (progress) progress({"decode", picture, count});
-    const View<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
-                              Shape{packed.tokens(), packed.token_channels()});
+    const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
+                                  Shape{packed.tokens(), packed.token_channels()});
     const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
                                        static_cast<f32>(model.vae.shift_factor));
     image::Pictures decoded = image::to_images(decoder->decode(latents));

@@ -38,9 +38,9 @@ struct TransformerConfig {
 /// What one prediction starts from. All views are f32, in the host's memory: they hold exactly what their
 /// makers stored.
 struct TransformerInput {
-  View<const f32> latents;             ///< packed [tokens, in_channels], row by row
-  View<const f32> prompt;              ///< T5's [text tokens, joint_attention_dim]
-  View<const f32> pooled;              ///< CLIP's [1, pooled_projection_dim]
+  HostView<const f32> latents;         ///< packed [tokens, in_channels], row by row
+  HostView<const f32> prompt;          ///< T5's [text tokens, joint_attention_dim]
+  HostView<const f32> pooled;          ///< CLIP's [1, pooled_projection_dim]
   f32 timestep = 0;                    ///< sigma, as diffusers hands it to the model: timestep / 1000
   f32 guidance = 0;                    ///< unused without a guidance embedding
   std::int64_t rows = 0, columns = 0;  ///< tokens = rows * columns
@@ -62,8 +62,8 @@ class Transformer {
   virtual HostTensor<f32> velocity(const TransformerInput& input) const = 0;
   /// Takes `latents` [tokens, in_channels] through the steps: at each, latents += distance velocity. The
   /// input's own latents and timestep are not used.
-  virtual void denoise(View<f32> latents, const TransformerInput& input, std::span<const DenoiseStep> steps,
-                       const BeforeStep& before_step) const = 0;
+  virtual void denoise(HostView<f32> latents, const TransformerInput& input,
+                       std::span<const DenoiseStep> steps, const BeforeStep& before_step) const = 0;
 };
 
 inline namespace PRECAST_BACKEND {

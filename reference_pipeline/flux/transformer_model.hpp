@@ -75,7 +75,7 @@ class TransformerModel final : public Transformer {
     return to_host(predict(prepared, Arrived<f32>(input.latents).view(), time));
   }
 
-  void denoise(View<f32> latents, const TransformerInput& input, std::span<const DenoiseStep> steps,
+  void denoise(HostView<f32> latents, const TransformerInput& input, std::span<const DenoiseStep> steps,
                const BeforeStep& before_step) const override {
     TransformerInput first = input;
     first.latents = latents;
@@ -186,7 +186,7 @@ class TransformerModel final : public Transformer {
   static Tensor<Activation> embed_number(View<const f32> number, const Embedder<P>& embedder,
                                          std::string_view name) {
     const watch::Scope scope(name);
-    return embedder(timestep_embedding<P>(number.values(), time_channels));
+    return embedder(timestep_embedding<P>(number, time_channels));
   }
 
   /// Text tokens are at the origin, image tokens at (0, row, column).

@@ -13,7 +13,7 @@ Tensor<f32> to_tensor(const Image& image) {
   return result;
 }
 
-Pictures to_images(View<const f32> values) {
+Pictures to_images(HostView<const f32> values) {
   const Shape& shape = values.shape();
   if (shape.rank() != 4 || shape[3] != 3 || !allowed_size(shape[2], shape[1]))
     throw ShapeError("to_images takes [pictures, height, width, 3] with sides up to " +

@@ -22,6 +22,6 @@ struct Pictures {
 
 /// Pictures from [n, height, width, 3]: halved, plus 1/2, clamped to [0, 1], times 255, rounded with ties to
 /// even. NaN becomes 0, which is black. Throws ShapeError for other shapes.
-Pictures to_images(View<const f32> values);
+Pictures to_images(HostView<const f32> values);
 
 }  // namespace precast::image

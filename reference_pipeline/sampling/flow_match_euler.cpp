@@ -121,7 +121,7 @@ int img2img_start(int steps, double strength) {
 
 // The sampler's state is f32, and a product is rounded before it is added, as PyTorch does it.
 
-Tensor<f32> scale_noise(View<const f32> sample, View<const f32> noise, f32 sigma) {
+Tensor<f32> scale_noise(HostView<const f32> sample, HostView<const f32> noise, f32 sigma) {
   check_same_shape(sample.shape(), noise.shape(), "scale_noise");
   Tensor<f32> result(sample.shape());
   const f32 rest = 1.0f - sigma;

@@ -53,6 +53,6 @@ int img2img_start(int steps, double strength);
 
 /// noise * sigma + sample * (1 - sigma), where image to image starts. Throws ShapeError where the shapes
 /// differ.
-Tensor<f32> scale_noise(View<const f32> sample, View<const f32> noise, f32 sigma);
+Tensor<f32> scale_noise(HostView<const f32> sample, HostView<const f32> noise, f32 sigma);
 
 }  // namespace precast::sampling

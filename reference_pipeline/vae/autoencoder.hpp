@@ -45,7 +45,7 @@ class Decoder {
   virtual ~Decoder() = default;
   /// latents [1, h, w, latent_channels], unscaled -> pixels [1, h * factor, w * factor, out_channels], about
   /// -1 to 1.
-  virtual HostTensor<f32> decode(View<const f32> latents) const = 0;
+  virtual HostTensor<f32> decode(HostView<const f32> latents) const = 0;
 };
 
 /// Turns a picture into the distribution of its latents.
@@ -53,7 +53,7 @@ class Encoder {
  public:
   virtual ~Encoder() = default;
   /// pixels [1, H, W, in_channels] in [-1, 1], sides divisible by the factor -> moments.
-  virtual Moments encode(View<const f32> pixels) const = 0;
+  virtual Moments encode(HostView<const f32> pixels) const = 0;
 };
 
 inline namespace PRECAST_BACKEND {

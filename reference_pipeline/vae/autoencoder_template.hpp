@@ -49,7 +49,7 @@ class DecoderTemplate final : public Decoder {
     }
   }
 
-  HostTensor<f32> decode(View<const f32> from) const override {
+  HostTensor<f32> decode(HostView<const f32> from) const override {
     const watch::Scope model("vae");
     const Arrived<f32> arrived(from);
     const View<const f32> latents = arrived.view();
@@ -104,7 +104,7 @@ class EncoderTemplate final : public Encoder {
       quant_.emplace(root / "quant_conv", 2 * config.latent_channels, 2 * config.latent_channels, 1);
   }
 
-  Moments encode(View<const f32> from) const override {
+  Moments encode(HostView<const f32> from) const override {
     const watch::Scope model("vae");
     const Arrived<f32> pixels(from);
     Tensor<Activation> x = watch::scoped("encoder.conv_in", [&] { return conv_in_(pixels.view()); });

@@ -1,5 +1,5 @@
 # FILE must compile with COMPILER as it is, and with -DMISTAKE must fail with the sentence of its first line, as the
-# only failed assertion.
+# only failed assertion. tests/ is there for its emulator, which headers of CUDA kernels need under a host compiler.
 cmake_minimum_required(VERSION 3.25)
 
 file(READ "${FILE}" text)
@@ -7,7 +7,7 @@ if(NOT text MATCHES "^// expect: ([^\n]+)\n")
   message(FATAL_ERROR "${FILE} does not open with \"// expect: <sentence>\"")
 endif()
 set(sentence "${CMAKE_MATCH_1}")
-set(command "${COMPILER}" -std=c++20 -fsyntax-only -I${INCLUDE} "${FILE}")
+set(command "${COMPILER}" -std=c++20 -fsyntax-only -I${INCLUDE} "-I${INCLUDE}/../tests" "${FILE}")
 
 execute_process(COMMAND ${command} RESULT_VARIABLE result ERROR_VARIABLE errors)
 if(NOT result EQUAL 0)

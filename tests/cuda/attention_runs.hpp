@@ -7,6 +7,7 @@
 #include <string>
 
 #include <support/attention.hpp>
+#include <support/on_device.hpp>
 #include <support/policies.hpp>
 
 #include <precast/cuda/attention/flash_attention.hpp>
@@ -16,9 +17,9 @@ namespace precast::testing {
 
 using cuda::Architecture;
 
-inline AttentionProblem problem_of(const AttentionCase& c, const Tensor<f32>& bias) {
+inline AttentionProblem problem_of(const AttentionCase& c, const HostTensor<f32>& bias) {
   const f32 scale = c.scale != 0 ? c.scale : static_cast<f32>(1 / std::sqrt(static_cast<double>(c.width)));
-  const View<const f32> added = c.biased ? bias.view() : View<const f32>();
+  const View<const f32> added = c.biased ? on_device(bias) : View<const f32>();
   return {c.batch, c.heads, c.queries, c.keys, c.width, scale, c.causal, added};
 }
 
@@ -35,12 +36,12 @@ void run_attention(const AttentionProblem& problem, View<const Q> q, View<const 
 
 /// Into a tensor that is full of NaN before.
 template <class P, class T>
-Tensor<T> attention_of(const AttentionCase& c, const AttentionInputs<T>& in,
-                       Architecture architecture = Architecture::sm_80) {
-  Tensor<T> out(in.q.shape());
+HostTensor<T> attention_of(const AttentionCase& c, const AttentionInputs<T>& in,
+                           Architecture architecture = Architecture::sm_80) {
+  HostTensor<T> out(in.q.shape());
   std::fill(out.values().begin(), out.values().end(), from_double<T>(std::nan("")));
-  run_attention<P>(problem_of(c, in.bias), std::as_const(in.q).view(), std::as_const(in.k).view(),
-                   std::as_const(in.v).view(), out.view(), architecture);
+  run_attention<P>(problem_of(c, in.bias), on_device(in.q), on_device(in.k), on_device(in.v), on_device(out),
+                   architecture);
   return out;
 }
 

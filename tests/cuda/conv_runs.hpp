@@ -8,13 +8,13 @@
 namespace precast::testing {
 
 template <class P, class X>
-Tensor<typename precisions<P, Conv>::result> conv_of(const ConvCase& c, const View<const X>& x,
-                                                     const Tensor<typename P::storage>& weight,
-                                                     const Tensor<typename P::storage>& bias = {},
-                                                     Activate activate = Activate::none) {
+HostTensor<typename precisions<P, Conv>::result> conv_of(const ConvCase& c, const HostView<const X>& x,
+                                                         const HostTensor<typename P::storage>& weight,
+                                                         const HostTensor<typename P::storage>& bias = {},
+                                                         Activate activate = Activate::none) {
   using Types = precisions<P, Conv>;
   const ConvSizes sizes = c.sizes();
-  Tensor<typename P::storage> turned({c.features, sizes.patch()});
+  HostTensor<typename P::storage> turned({c.features, sizes.patch()});
   const std::int64_t taps = c.kernel_height * c.kernel_width;
   for (std::int64_t f = 0; f < c.features; ++f)
     for (std::int64_t tap = 0; tap < taps; ++tap)
@@ -23,7 +23,8 @@ Tensor<typename precisions<P, Conv>::result> conv_of(const ConvCase& c, const Vi
   auto out =
       not_written<typename Types::result>({sizes.batch, sizes.out_height, sizes.out_width, c.features});
   const auto wide_bias = in_f32(bias);
-  cuda::conv<Types, X>(x, turned, sizes, Epilogue{wide_bias.values(), activate}, out, cuda::Stream{});
+  cuda::conv<Types, X>(on_device(x), on_device(turned), sizes, Epilogue{on_device(wide_bias), activate},
+                       on_device(out), cuda::Stream{});
   return out;
 }
 

@@ -107,8 +107,7 @@ TEST_CASE("proof of the largest score", "[attention][proof]") {
   const AttentionProblem problem = problem_of(c, in.bias);
   check_proof("largest score", [&] {
     const f32 expected = 16.0f * 100 / std::sqrt(100.0f);
-    const f32 got =
-        cuda::largest_score<f32, f32>(problem, std::as_const(in.q).view(), std::as_const(in.k).view(), {});
+    const f32 got = cuda::largest_score<f32, f32>(problem, on_device(in.q), on_device(in.k), {});
     return std::abs(got - expected) <= expected * 100 * unit<f32>;
   });
 }

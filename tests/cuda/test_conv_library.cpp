@@ -62,7 +62,7 @@ std::string wrong_with(const cuda::ConvLibrary& library, const ConvCase& c, bool
   const cuda::LibraryScope scope(library);
   const auto x = random_tensor<X>({c.batch, c.height, c.width, c.channels}, 1);
   const auto weight = random_tensor<T>(c.weight(), 2, 0.3),
-             bias = biased ? random_tensor<T>({c.features}, 3) : Tensor<T>();
+             bias = biased ? random_tensor<T>({c.features}, 3) : HostTensor<T>();
   const auto out = conv_of<P, X>(c, x, weight, bias, activate);
   if (activate != Activate::none) return "";
   return expected_conv<precisions<P, Conv>>(c, x, weight, bias).outside(out);

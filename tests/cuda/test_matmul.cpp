@@ -41,8 +41,9 @@ TEMPLATE_TEST_CASE("cuda: a residual is added before the one rounding, in place 
       const auto x = random_integers<T>({rows, 70}, 1), weight = random_integers<T>({features, 70}, 2);
       auto out = random_integers<T>({rows, features}, 3);
       const auto residual = wide(out);
-      const auto sums = expected_products<Types>(x, weight, Tensor<T>()).values();
-      cuda::matmul_transposed_with<Types, T>({.residual = out.view()}, x, weight, {}, out);
+      const auto sums = expected_products<Types>(x, weight, HostTensor<T>()).values();
+      cuda::matmul_transposed_with<Types, T>({.residual = on_device(out)}, on_device(x), on_device(weight),
+                                             {}, on_device(out));
       for (std::size_t i = 0; i < sums.size(); ++i)
         REQUIRE(to_double(out.data()[i]) == to_double(from_double<T>(sums[i] + residual[i])));
     }
@@ -52,14 +53,16 @@ TEMPLATE_TEST_CASE("cuda: fp8 operands are scaled", "[matmul]", Policy<Storage<f
                    (Policy<Storage<fp8_e5m2>, Activation<f32>>)) {
   using Types = precisions<TestType, Matmul>;
   using S = typename Types::storage;
-  const Tensor<f32> x_scale(Shape{1}, std::vector<f32>{0.5f}), weight_scale(Shape{1}, std::vector<f32>{8});
+  const HostTensor<f32> x_scale(Shape{1}, std::vector<f32>{0.5f}),
+      weight_scale(Shape{1}, std::vector<f32>{8});
   for (const std::int64_t rows : {3, 20}) {
     const auto x = random_integers<S>({rows, 70}, 1), weight = random_integers<S>({13, 70}, 2);
     const auto bias = random_integers<f32>({13}, 3);
-    const auto sums = expected_products<Types>(x, weight, Tensor<S>()).values();
-    Tensor<typename Types::result> out({rows, 13});
-    cuda::matmul_transposed_with<Types, S>({.scales = {x_scale.data(), weight_scale.data()}}, x, weight,
-                                           {bias.values(), Activate::none}, out);
+    const auto sums = expected_products<Types>(x, weight, HostTensor<S>()).values();
+    HostTensor<typename Types::result> out({rows, 13});
+    cuda::matmul_transposed_with<Types, S>({.scales = {x_scale.data(), weight_scale.data()}}, on_device(x),
+                                           on_device(weight), {on_device(bias), Activate::none},
+                                           on_device(out));
     for (std::size_t i = 0; i < sums.size(); ++i)
       REQUIRE(to_double(out.data()[i]) ==
               to_double(from_double<typename Types::result>(4 * sums[i] + bias.values()[i % 13])));
@@ -82,7 +85,7 @@ TEST_CASE("cuda: whole matrices are rounded to operands", "[matmul]") {
   const auto from = random_tensor<f32>({7, 300}, 1);
   auto to = random_tensor<f32>({7, 300}, 2);
   const f32 before = to.view().row(3)[49];
-  cuda::round_values<tf32>(from.view().columns_between(3, 201), to.view().columns_between(50, 201),
+  cuda::round_values<tf32>(on_device(from).columns_between(3, 201), on_device(to).columns_between(50, 201),
                            cuda::Stream{});
   for (std::int64_t r = 0; r < 7; ++r)
     for (std::int64_t c = 0; c < 201; ++c)
@@ -95,8 +98,8 @@ TEMPLATE_TEST_CASE("cuda: matrices are turned over", "[transpose]", f32, bf16, f
   for (const auto& [rows, columns] : {std::pair{1, 1}, {33, 31}, {7, 100}, {64, 65}}) {
     const auto wide_from = random_integers<TestType>({rows, columns + 3}, 1);
     const auto from = wide_from.view().columns_between(2, columns);
-    Tensor<TestType> to({columns, rows});
-    cuda::transpose<TestType>(from, to);
+    HostTensor<TestType> to({columns, rows});
+    cuda::transpose<TestType>(on_device(from), on_device(to));
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < columns; ++c)
         REQUIRE(to_double(to.view().row(c)[static_cast<std::size_t>(r)]) ==

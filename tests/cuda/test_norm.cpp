@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 #include <support/norm_reference.hpp>
+#include <support/on_device.hpp>
 #include <support/policies.hpp>
 
 #include <precast/cuda/norm/layer_norm.hpp>
@@ -23,8 +24,8 @@ constexpr f32 eps = 1e-6f;
 /// The middle of wider rows, so that rows lie apart and `offset` decides whether they are aligned.
 template <class T>
 struct Slice {
-  Tensor<T> whole;
-  View<T> view;
+  HostTensor<T> whole;
+  HostView<T> view;
   Slice(const Shape& shape, std::int64_t offset, double scale = 1, double mean = 0)
       : whole(random_tensor<T>(shape.with_back(shape.back() + 2 * offset), 17, scale, mean)),
         view(whole.view().columns_between(offset, shape.back())) {}
@@ -37,9 +38,10 @@ TEST_CASE("layer_norm of slices, with a modulation for each picture", "[norm]") 
   for (const std::int64_t offset : {3, 8}) {
     const Slice<bf16> x(Shape{3, 5, 136}, offset);
     Slice<bf16> out(Shape{3, 5, 136}, offset);
-    const Tensor<bf16> before = out.whole.clone();
+    const HostTensor<bf16> before = out.whole.clone();
     const Slice<f32> scale(Shape{3, 136}, offset), shift(Shape{3, 136}, offset);
-    cuda::layer_norm<Types, bf16>(x.view, {scale.view, shift.view, 5}, eps, out.view);
+    cuda::layer_norm<Types, bf16>(on_device(x.view), {on_device(scale.view), on_device(shift.view), 5}, eps,
+                                  on_device(out.view));
     const auto expected =
         expected_layer_norm(wide(x.view), 136, 5, wide(scale.view), wide(shift.view), double{eps});
     INFO("offset " << offset);
@@ -60,8 +62,9 @@ TEMPLATE_TEST_CASE("rms_norm_rotary rounds once what the two ops round twice", "
     const auto weight = random_tensor<f32>(Shape{width}, 4);
     const auto cos = random_tensor<f32>(Shape{tokens, width}, 5),
                sin = random_tensor<f32>(Shape{tokens, width}, 6);
-    Tensor<A> out(x.shape());
-    cuda::rms_norm_rotary<Types, A>(x, weight, eps, cos, sin, out);
+    HostTensor<A> out(x.shape());
+    cuda::rms_norm_rotary<Types, A>(on_device(x), on_device(weight), eps, on_device(cos), on_device(sin),
+                                    on_device(out));
     const auto normed = expected_rms_norm(wide(x), wide(weight), double{eps});
     const auto c = wide(cos), s = wide(sin);
     std::vector<double> expected(normed.values.size()), bounds(expected.size());

@@ -18,7 +18,7 @@ TEST_CASE("plain attention with f16 sums rounds them where the host does", "[att
   // Every sum is in the order of its terms on both sides; only the exponentials' last bits differ.
   const AttentionCase c{1, 1, 20, 70, 40};
   const AttentionInputs<f16> in(c);
-  Tensor<f16> host(in.q.shape());
+  HostTensor<f16> host(in.q.shape());
   host::plain_attention<precisions<F16Sums, Attention>>(problem_of(c, in.bias), in.q.view(), in.k.view(),
                                                         in.v.view(), host.view());
   const auto ours = wide(attention_of<F16Sums>(c, in)), theirs = wide(host);
@@ -33,9 +33,9 @@ TEST_CASE("plain attention gives the same bits whatever its scratch holds at onc
   using Types = precisions<Bf16, Attention>;
   const auto whole = attention_of<Bf16>(c, in);
   for (const std::int64_t stored_bytes : {1, 3 * 64 * 40 * 2}) {
-    Tensor<bf16> out(in.q.shape());
-    cuda::plain_attention<Types>(problem_of(c, in.bias), in.q.view(), in.k.view(), in.v.view(), out.view(),
-                                 {}, stored_bytes);
+    HostTensor<bf16> out(in.q.shape());
+    cuda::plain_attention<Types>(problem_of(c, in.bias), on_device(in.q), on_device(in.k), on_device(in.v),
+                                 on_device(out), {}, stored_bytes);
     CHECK(same_bits(out, whole));
   }
 }
@@ -61,8 +61,9 @@ TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN passed over"
     for (std::int64_t i = 0; i < in.bias.elements(); ++i) in.bias.data()[i] = static_cast<f32>(i % 7);
     if (in.q.elements() > 30) in.q.data()[5] = from_double<TestType>(std::nan(""));
     const AttentionProblem problem = problem_of(c, in.bias);
-    const View<const TestType> q = in.q.view(), k = in.k.view();
-    const f32 host = host::largest_score(problem, q, k), ours = cuda::largest_score(problem, q, k, {});
+    const HostView<const TestType> q = in.q.view(), k = in.k.view();
+    const f32 host = host::largest_score(problem, q, k),
+              ours = cuda::largest_score(problem, on_device(q), on_device(k), {});
     const double terms = static_cast<double>(c.width) + 2;
     CHECK(std::abs(ours - host) <= 2 * terms * unit<f32> * 6 * 6 * terms);
     CHECK((host > 0) == (ours > 0));
@@ -70,6 +71,6 @@ TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN passed over"
   AttentionCase c{1, 1, 5, 5, 8};
   AttentionInputs<TestType> in(c);
   in.k.data()[3] = from_double<TestType>(HUGE_VAL);
-  CHECK(cuda::largest_score<TestType, TestType>(problem_of(c, in.bias), in.q.view(), in.k.view(), {}) ==
-        HUGE_VALF);
+  CHECK(cuda::largest_score<TestType, TestType>(problem_of(c, in.bias), on_device(in.q), on_device(in.k),
+                                                {}) == HUGE_VALF);
 }

@@ -37,20 +37,21 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   const auto integers = random_integers<Operand>({20, 64}, 4);
   const auto integer_weight = random_integers<typename Types::storage>({40, 64}, 5);
   const auto sums =
-      expected_products<Types>(integers, integer_weight, Tensor<typename Types::storage>()).values();
-  cuda::matmul_transposed_with<Types, Operand>({.residual = out.view()}, integers, integer_weight, {}, out);
+      expected_products<Types>(integers, integer_weight, HostTensor<typename Types::storage>()).values();
+  cuda::matmul_transposed_with<Types, Operand>({.residual = on_device(out)}, on_device(integers),
+                                               on_device(integer_weight), {}, on_device(out));
   REQUIRE(host.multiplied.size() == 3);
   for (std::size_t i = 0; i < sums.size(); ++i)
     REQUIRE(to_double(out.data()[i]) == to_double(from_double<T>(sums[i] + residual[i])));
 
   // Ours: few rows, what the library has no epilogue for, rows off the multiples of 16 bytes, and what it
   // refuses.
-  const View<const Operand> few = x.view().rows_between(0, 8);
+  const HostView<const Operand> few = x.view().rows_between(0, 8);
   REQUIRE(product<Types>(few, weight, bias).rows() == 8);
   for (const Activate activate : {Activate::gelu_erf, Activate::quick_gelu, Activate::silu, Activate::relu})
     REQUIRE(expected.outside(product<Types>(x, weight, bias, activate), activate) == "");
   const auto wide_x = random_tensor<Operand>({20, 65}, 6);
-  (void)product<Types>(View<const Operand>(wide_x.view().columns_between(1, 64)), weight, bias);
+  (void)product<Types>(HostView<const Operand>(wide_x.view().columns_between(1, 64)), weight, bias);
   host.has_code = false;
   REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
   REQUIRE(host.multiplied.size() == (std::is_same_v<typename Types::operand, tf32> ? 4 : 3));
@@ -64,14 +65,15 @@ TEMPLATE_TEST_CASE("cuda: x is rounded for the library", "[library]", Policy<Sto
   const auto wide_x = random_tensor<f32>({20, 70}, 1);
   const auto x = wide_x.view().columns_between(3, 60);
   const auto weight = random_tensor<typename Types::storage>({40, 64}, 2, 0.2);
-  Tensor<typename Types::result> out({20, 40});
-  Tensor<typename Types::storage> narrow({40, 60});
+  HostTensor<typename Types::result> out({20, 40});
+  HostTensor<typename Types::storage> narrow({40, 60});
   for (std::int64_t r = 0; r < 40; ++r)
     std::ranges::copy(weight.view().row(r).first(60), narrow.view().row(r).begin());
   const auto weight_view = weight.view().columns_between(0, 60);
-  cuda::matmul_transposed<Types, f32>(x, weight_view, {}, out, cuda::Stream{});
+  cuda::matmul_transposed<Types, f32>(on_device(x), on_device(weight_view), {}, on_device(out),
+                                      cuda::Stream{});
   REQUIRE(host.multiplied.size() == 1);
-  REQUIRE(expected_products<Types>(x, narrow, Tensor<typename Types::storage>()).outside(out) == "");
+  REQUIRE(expected_products<Types>(x, narrow, HostTensor<typename Types::storage>()).outside(out) == "");
 }
 
 TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply as the op table says",
@@ -94,13 +96,13 @@ TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply a
 TEST_CASE("cuda: the library scales fp8 operands, and is not asked to scale others", "[library]") {
   HostLibrary host;
   const cuda::LibraryScope scope(host.library());
-  const Tensor<f32> scale(Shape{1}, std::vector<f32>{2});
+  const HostTensor<f32> scale(Shape{1}, std::vector<f32>{2});
   const auto run = [&]<class T>(T) {
     using Types = precisions<Policy<Storage<T>, Activation<bf16>>, Matmul>;
-    Tensor<bf16> out({20, 32});
+    HostTensor<bf16> out({20, 32});
     cuda::matmul_transposed_with<Types, T>({.scales = {nullptr, scale.data()}},
-                                           random_integers<T>({20, 32}, 1), random_integers<T>({32, 32}, 2),
-                                           {}, out);
+                                           on_device(random_integers<T>({20, 32}, 1)),
+                                           on_device(random_integers<T>({32, 32}, 2)), {}, on_device(out));
   };
   run(bf16{});
   REQUIRE(host.multiplied.empty());

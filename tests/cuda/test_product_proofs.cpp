@@ -43,29 +43,30 @@ class Products {
 
   bool are_exact() const {
     auto out = not_written<typename Types::result>({x_.rows(), weight_.rows()});
-    cuda::matmul_transposed<Types, X>(x(), weight(), Epilogue{bias_.values(), Activate::none}, out);
+    cuda::matmul_transposed<Types, X>(on_device(x()), on_device(weight()),
+                                      Epilogue{on_device(bias_), Activate::none}, on_device(out));
     return sums_.inexact(out).empty();
   }
 
  private:
   static std::int64_t padded(std::int64_t columns) { return (columns + 15) / 16 * 16; }
-  View<const X> x() const { return x_.view().columns_between(first_, columns_); }
-  View<const S> weight() const { return weight_.view().columns_between(first_, columns_); }
-  static Tensor<S> copy(const View<const S>& from) {
-    Tensor<S> to({from.rows(), from.columns()});
+  HostView<const X> x() const { return x_.view().columns_between(first_, columns_); }
+  HostView<const S> weight() const { return weight_.view().columns_between(first_, columns_); }
+  static HostTensor<S> copy(const HostView<const S>& from) {
+    HostTensor<S> to({from.rows(), from.columns()});
     for (std::int64_t r = 0; r < from.rows(); ++r) std::ranges::copy(from.row(r), to.view().row(r).begin());
     return to;
   }
-  Tensor<S> bias_in_storage() const {
-    Tensor<S> bias(bias_.shape());
+  HostTensor<S> bias_in_storage() const {
+    HostTensor<S> bias(bias_.shape());
     for (std::int64_t i = 0; i < bias_.elements(); ++i) bias.data()[i] = from_double<S>(bias_.data()[i]);
     return bias;
   }
 
   std::int64_t first_, columns_;
-  Tensor<X> x_;
-  Tensor<S> weight_;
-  Tensor<f32> bias_;
+  HostTensor<X> x_;
+  HostTensor<S> weight_;
+  HostTensor<f32> bias_;
   ExpectedSums<Types> sums_;
 };
 
@@ -103,7 +104,7 @@ TEST_CASE("proof of convolution", "[conv][proof]") {
   using Types = precisions<P, Conv>;
   struct Check {
     ConvCase of;
-    Tensor<bf16> x, weight, bias;
+    HostTensor<bf16> x, weight, bias;
     ExpectedSums<Types> sums;
   };
   std::vector<Check> checks;
@@ -126,8 +127,8 @@ TEST_CASE("proof of convolution", "[conv][proof]") {
 TEST_CASE("proof of transposition", "[transpose][proof]") {
   const auto from = random_tensor<f32>({40, 35}, 1);
   check_proof("transpose", [&] {
-    Tensor<f32> to({35, 40});
-    cuda::transpose<f32>(from, to);
+    HostTensor<f32> to({35, 40});
+    cuda::transpose<f32>(on_device(from), on_device(to));
     for (std::int64_t r = 0; r < 40; ++r)
       for (std::int64_t c = 0; c < 35; ++c)
         if (to.data()[c * 40 + r] != from.data()[r * 35 + c]) return false;

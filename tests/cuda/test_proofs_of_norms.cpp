@@ -10,6 +10,7 @@
 #include <simt/proof.hpp>
 #include <support/arrays.hpp>
 #include <support/norm_reference.hpp>
+#include <support/on_device.hpp>
 
 #include <precast/cuda/norm/group_norm.hpp>
 #include <precast/cuda/norm/layer_norm.hpp>
@@ -33,7 +34,7 @@ using Types = precisions<F32, Norm>;
 constexpr f32 eps = 1e-6f;
 
 /// Whether a kernel's results are the host's, up to the roundings that both may have.
-bool agree(const Tensor<f32>& device, const Tensor<f32>& host) {
+bool agree(const HostTensor<f32>& device, const HostTensor<f32>& host) {
   const auto expected = wide(host);
   return outside(device, expected,
                  [&](std::size_t i) { return 2 * norm_roundings * unit<f32> * (std::abs(expected[i]) + 1); })
@@ -46,9 +47,10 @@ bool layer_norms_agree() {
     const auto x = random_tensor<f32>(Shape{2, 3, columns}, 1, 1, 1000);
     const auto scale = random_tensor<f32>(Shape{2, columns}, 2),
                shift = random_tensor<f32>(Shape{2, columns}, 3);
-    Tensor<f32> device(x.shape()), host(x.shape());
-    cuda::layer_norm<Types, f32>(x, {scale.view(), shift.view(), 3}, eps, device);
-    host::layer_norm<Types, f32>(x, {scale.view(), shift.view(), 3}, eps, host);
+    HostTensor<f32> device(x.shape()), host(x.shape());
+    const Affine affine{on_device(scale), on_device(shift), 3};
+    cuda::layer_norm<Types, f32>(on_device(x), affine, eps, on_device(device));
+    host::layer_norm<Types, f32>(x, affine, eps, host);
     if (!agree(device, host)) return false;
   }
   return true;
@@ -59,12 +61,13 @@ bool rms_norms_agree() {
     const auto x = random_tensor<f32>(Shape{2, 2, 2 * width}, 1);
     const auto weight = random_tensor<f32>(Shape{width}, 2);
     const auto cos = random_tensor<f32>(Shape{2, width}, 3), sin = random_tensor<f32>(Shape{2, width}, 4);
-    Tensor<f32> device(x.shape()), normed(x.shape()), host(x.shape());
+    HostTensor<f32> device(x.shape()), normed(x.shape()), host(x.shape());
     host::rms_norm<Types, f32>(x, weight, eps, normed);
-    cuda::rms_norm<Types, f32>(x, weight, eps, device);
+    cuda::rms_norm<Types, f32>(on_device(x), on_device(weight), eps, on_device(device));
     if (!agree(device, normed)) return false;
     host::rotary<Types, f32>(normed, cos, sin, host);
-    cuda::rms_norm_rotary<Types, f32>(x, weight, eps, cos, sin, device);
+    cuda::rms_norm_rotary<Types, f32>(on_device(x), on_device(weight), eps, on_device(cos), on_device(sin),
+                                      on_device(device));
     if (!agree(device, host)) return false;
   }
   return true;
@@ -73,8 +76,8 @@ bool rms_norms_agree() {
 bool softmaxes_agree() {
   for (const std::int64_t columns : {514, 12}) {
     const auto x = random_tensor<f32>(Shape{3, columns}, 1, 50, 100);
-    Tensor<f32> device(x.shape()), host(x.shape());
-    cuda::softmax<precisions<F32, Softmax>, f32>(x, device);
+    HostTensor<f32> device(x.shape()), host(x.shape());
+    cuda::softmax<precisions<F32, Softmax>, f32>(on_device(x), on_device(device));
     host::softmax<precisions<F32, Softmax>, f32>(x, host);
     const auto expected = wide(host);
     const auto bound = [&](std::size_t i) { return 500 * unit<f32> * expected[i] + std::exp(-86.0); };
@@ -86,11 +89,12 @@ bool softmaxes_agree() {
 // Groups that fill whole runs and groups that do not.
 bool group_norms_agree() {
   for (const std::int64_t channels : {9, 12}) {
-    Tensor<f32> x = random_tensor<f32>(Shape{2, 30, 9, channels}, 1, 1, 1000);
+    HostTensor<f32> x = random_tensor<f32>(Shape{2, 30, 9, channels}, 1, 1, 1000);
     for (std::int64_t i = 0; i < 2000; ++i) x.data()[i] -= 100;  // chunks unlike each other
     const auto scale = random_tensor<f32>(Shape{channels}, 2), shift = random_tensor<f32>(Shape{channels}, 3);
-    Tensor<f32> device(x.shape());
-    cuda::group_norm<Types, f32>(x, 3, scale, shift, eps, Activate::none, device);
+    HostTensor<f32> device(x.shape());
+    cuda::group_norm<Types, f32>(on_device(x), 3, on_device(scale), on_device(shift), eps, Activate::none,
+                                 on_device(device));
     const auto expected = expected_group_norm(wide(x), 2, channels, 3, wide(scale), wide(shift), double{eps});
     if (!outside(device, expected.values, expected.bound()).empty()) return false;
   }
@@ -99,7 +103,7 @@ bool group_norms_agree() {
 
 // Long rows and short ones, a broadcast, a rotation and copies of pixels.
 bool maps_agree() {
-  const auto exact = [](const Tensor<f32>& got, const auto& value_at) {
+  const auto exact = [](const HostTensor<f32>& got, const auto& value_at) {
     for (std::int64_t i = 0; i < got.elements(); ++i)
       if (got.data()[i] != value_at(i)) return false;
     return true;
@@ -107,23 +111,23 @@ bool maps_agree() {
   for (const std::int64_t columns : {3, 9, 2050}) {
     const auto x = random_tensor<f32>(Shape{2, 3, columns}, 1),
                row = random_tensor<f32>(Shape{2, columns}, 2);
-    Tensor<f32> out(x.shape());
-    cuda::map_values<false>(out.view(), elementwise::Add{}, std::as_const(x).view(),
-                            RowBroadcast<f32>{row.view(), 3});
+    HostTensor<f32> out(x.shape());
+    cuda::map_values<false>(on_device(out), elementwise::Add{}, on_device(x),
+                            RowBroadcast<f32>{on_device(row), 3});
     if (!exact(out, [&](std::int64_t i) {
           return x.data()[i] + row.data()[i / (3 * columns) * columns + i % columns];
         }))
       return false;
   }
   const auto x = random_tensor<f32>(Shape{1, 3, 2, 5}, 1);
-  Tensor<f32> enlarged(Shape{1, 6, 4, 5});
-  cuda::upsample_nearest<Types, f32>(x, 2, enlarged);
+  HostTensor<f32> enlarged(Shape{1, 6, 4, 5});
+  cuda::upsample_nearest<Types, f32>(on_device(x), 2, on_device(enlarged));
   if (!exact(enlarged, [&](std::int64_t i) { return x.data()[(i / 40 * 2 + i / 5 % 4 / 2) * 5 + i % 5]; }))
     return false;
   const auto turned = random_tensor<f32>(Shape{2, 3, 12}, 1), cos = random_tensor<f32>(Shape{3, 6}, 2),
              sin = random_tensor<f32>(Shape{3, 6}, 3);
-  Tensor<f32> device(turned.shape()), host(turned.shape());
-  cuda::rotary<Types, f32>(turned, cos, sin, device);
+  HostTensor<f32> device(turned.shape()), host(turned.shape());
+  cuda::rotary<Types, f32>(on_device(turned), on_device(cos), on_device(sin), on_device(device));
   host::rotary<Types, f32>(turned, cos, sin, host);
   return agree(device, host);
 }

@@ -24,7 +24,7 @@ Tensor<f32> conditioning_of(const Golden& golden, const nn::Parameters& root,
   const auto number = [&](const char* name, f32 value) {
     const flux::Embedder<P> embedder(place / name, 256, config.inner_dim());
     const f32 scaled = value * 1000;
-    return embedder(timestep_embedding<P>(std::span(&scaled, 1), 256));
+    return embedder(timestep_embedding<P>(View<const f32>(&scaled, {1}), 256));
   };
   const Tensor<f32> time = number("timestep_embedder", golden.tensor("forward.timestep").values()[0]);
   const Tensor<f32> guidance = number("guidance_embedder", golden.tensor("forward.guidance").values()[0]);

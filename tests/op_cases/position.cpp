@@ -93,8 +93,7 @@ TEMPLATE_LIST_TEST_CASE("timestep embeddings have cosines, then sines", "[positi
     while (static_cast<std::int64_t>(times.size()) < count) times.push_back(static_cast<f32>(times.size()));
     times.resize(static_cast<std::size_t>(count));
     const Tensor<f32> there(Shape{count}, times);
-    const auto result = timestep_embedding<TestType>(
-        std::span<const f32>(there.data(), static_cast<std::size_t>(count)), dim);
+    const auto result = timestep_embedding<TestType>(there, dim);
     REQUIRE(result.shape() == Shape{count, dim});
     const std::int64_t half = dim / 2;
     std::vector<double> expected(static_cast<std::size_t>(count * dim)), bounds(expected.size());

@@ -89,7 +89,7 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
     upsample_nearest<P>(image, 2);
     REQUIRE(recorder.ops.size() == 16);
     rotary<P>(x, 2, table);
-    timestep_embedding<P>(std::vector<f32>{3}, 8);
+    timestep_embedding<P>(Tensor<f32>(Shape{1}, std::vector<f32>{3}), 8);
     softmax<P>(x);
     attention<P>(x, x, x, {});
   }

@@ -24,7 +24,7 @@ TEST_CASE("a linear weight is filled in order, once", "[linear]") {
   });
   REQUIRE(next == 150);
   REQUIRE(weight.bytes() == 192 * 16 * 2);  // whole panels
-  REQUIRE(weight.bias().empty());
+  REQUIRE(weight.bias().elements() == 0);
   for (std::int64_t r = 0; r < 150; ++r)
     REQUIRE(to_double(weight.weight().at(r, 6)) == static_cast<double>(r));
 }

@@ -58,14 +58,14 @@ Tensor<T> sent(const HostTensor<T>& values) {
 }
 
 /// All values of a tensor or of a view of the host's as doubles, row by row.
-template <ScalarArray A>
-std::vector<double> wide(const A& array) {
-  const auto view = as_view(array);
-  std::vector<double> values;
-  for (std::int64_t r = 0; r < view.rows(); ++r)
-    for (const auto value : view.row(r)) values.push_back(to_double(value));
-  return values;
-}
+template <class A>
+  requires std::is_same_v<typename A::space, HostSpace> std::vector<double> wide(const A& array) {
+    const HostView<const typename A::value_type> view = array;
+    std::vector<double> values;
+    for (std::int64_t r = 0; r < view.rows(); ++r)
+      for (const auto value : view.row(r)) values.push_back(to_double(value));
+    return values;
+  }
 template <class T, class Memory>
   requires(!Memory::on_host)
 std::vector<double> wide(const Tensor<T, Memory>& tensor) { return wide(to_host(tensor)); }

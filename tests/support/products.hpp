@@ -82,10 +82,12 @@ class ExpectedSums {
 template <class Types, ScalarArray X, ScalarArray W, ScalarArray B>
 ExpectedSums<Types> expected_products(const X& x, const W& weight, const B& bias) {
   const auto wide_x = operands<Types>(x), wide_weight = operands<Types>(weight), wide_bias = wide(bias);
-  const std::int64_t columns = as_view(weight).columns();
+  const HostView<const value_type_of<X>> rows = x;
+  const HostView<const value_type_of<W>> features = weight;
+  const std::int64_t columns = features.columns();
   ExpectedSums<Types> sums;
-  for (std::int64_t r = 0; r < as_view(x).rows(); ++r)
-    for (std::int64_t f = 0; f < as_view(weight).rows(); ++f)
+  for (std::int64_t r = 0; r < rows.rows(); ++r)
+    for (std::int64_t f = 0; f < features.rows(); ++f)
       sums.add(wide_x.data() + r * columns, wide_weight.data() + f * columns, columns,
                wide_bias.empty() ? 0 : wide_bias[static_cast<std::size_t>(f)]);
   return sums;

@@ -22,57 +22,60 @@
 namespace precast::cuda {
 
 template <class Types, class X>
-void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
-                       const Epilogue& epilogue, View<typename Types::result> out,
+void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                       const Epilogue& epilogue, DeviceView<typename Types::result> out,
                        Stream stream = current_stream());
 template <class Types, class X>
-void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
-          const Epilogue& epilogue, View<typename Types::result> out, Stream stream = current_stream());
+void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+          const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream = current_stream());
 template <ScalarDtype T>
-void transpose(View<const T> from, View<T> to, Stream stream = current_stream());
+void transpose(DeviceView<const T> from, DeviceView<T> to, Stream stream = current_stream());
 
 template <class Types, class Q, class K, class V>
-void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream = current_stream());
+void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
+                     DeviceView<const V> v, DeviceView<typename Types::result> out,
+                     Stream stream = current_stream());
 template <class Types, class Q, class K, class V>
-void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream = current_stream());
+void flash_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
+                     DeviceView<const V> v, DeviceView<typename Types::result> out,
+                     Stream stream = current_stream());
 template <class Q, class K>
-f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k,
+f32 largest_score(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
                   Stream stream = current_stream());
 
 template <class Types, class From>
-void layer_norm(View<const From> x, const Affine& affine, f32 eps, View<typename Types::result> out,
-                Stream stream = current_stream());
+void layer_norm(DeviceView<const From> x, const Affine& affine, f32 eps,
+                DeviceView<typename Types::result> out, Stream stream = current_stream());
 template <class Types, class From>
-void rms_norm(View<const From> x, View<const f32> scale, f32 eps, View<typename Types::result> out,
-              Stream stream = current_stream());
+void rms_norm(DeviceView<const From> x, DeviceView<const f32> scale, f32 eps,
+              DeviceView<typename Types::result> out, Stream stream = current_stream());
 template <class Types, class From>
-void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift,
-                f32 eps, Activate activation, View<typename Types::result> out,
-                Stream stream = current_stream());
+void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const f32> scale,
+                DeviceView<const f32> shift, f32 eps, Activate activation,
+                DeviceView<typename Types::result> out, Stream stream = current_stream());
 template <class Types, class From>
-void softmax(View<const From> x, View<typename Types::result> out, Stream stream = current_stream());
+void softmax(DeviceView<const From> x, DeviceView<typename Types::result> out,
+             Stream stream = current_stream());
 
 template <class Types, class From>
-void rotary(View<const From> x, View<const f32> cos, View<const f32> sin, View<typename Types::result> out,
-            Stream stream = current_stream());
+void rotary(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<const f32> sin,
+            DeviceView<typename Types::result> out, Stream stream = current_stream());
 template <class Types>
-void timestep_embedding(std::span<const f32> times, View<typename Types::result> out,
+void timestep_embedding(DeviceView<const f32> times, DeviceView<typename Types::result> out,
                         Stream stream = current_stream());
 
 template <ScalarDtype To, bool Saturates = false, ScalarArray A>
-void convert_values(const A& from, View<To> to, Stream stream = current_stream());
+void convert_values(const A& from, DeviceView<To> to, Stream stream = current_stream());
 template <bool Saturates, class T, class F, class... In>
-void map_values(View<T> out, const F& function, const In&... in);
+void map_values(DeviceView<T> out, const F& function, const In&... in);
 template <class Types, class From>
-void embedding(View<const From> table, std::span<const std::int32_t> ids, View<typename Types::result> out,
-               Stream stream = current_stream());
+void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
+               DeviceView<typename Types::result> out, Stream stream = current_stream());
 template <class Types, class From>
-void upsample_nearest(View<const From> x, std::int64_t factor, View<typename Types::result> out,
+void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<typename Types::result> out,
                       Stream stream = current_stream());
 
 template <ScalarDtype T>
-Extremes extremes_of(View<const T> x, Stream stream = current_stream());
+Extremes extremes_of(DeviceView<const T> x, Stream stream = current_stream());
 
 }  // namespace precast::cuda

@@ -157,7 +157,8 @@ class PackedKeysAndValues {
   static constexpr std::int64_t step = depth_step<Tile>;
 
   template <class Operand, class K, class V>
-  static PackedKeysAndValues of(const AttentionProblem& problem, View<const K> keys, View<const V> values) {
+  static PackedKeysAndValues of(const AttentionProblem& problem, HostView<const K> keys,
+                                HostView<const V> values) {
     PackedKeysAndValues packed(problem);
     parallel_for(problem.batch * problem.heads * packed.blocks_, [&](std::int64_t task) {
       const std::int64_t block = task % packed.blocks_, head = task / packed.blocks_ % problem.heads;
@@ -195,11 +196,12 @@ class PackedKeysAndValues {
         values_(Shape{problem.batch * problem.heads, blocks_, value_block_}) {}
 
   template <class Operand, class K, class V>
-  void pack(const AttentionProblem& problem, View<const K> keys, View<const V> values, std::int64_t row,
-            std::int64_t head, std::int64_t count, Tile* packed_keys, Tile* packed_values) const {
+  void pack(const AttentionProblem& problem, HostView<const K> keys, HostView<const V> values,
+            std::int64_t row, std::int64_t head, std::int64_t count, Tile* packed_keys,
+            Tile* packed_values) const {
     // One block in the order of its rows first, so that packing is a transposition within the cache.
     const std::int64_t width = problem.width, stride = std::max(depth_, columns_);
-    Tensor<Tile> rows(Shape{keys_per_block, stride});
+    HostTensor<Tile> rows(Shape{keys_per_block, stride});
     const auto load = [&](const auto& from) {
       std::fill(rows.values().begin(), rows.values().end(), Tile{});
       for (std::int64_t i = 0; i < count; ++i)
@@ -219,7 +221,7 @@ class PackedKeysAndValues {
   }
 
   std::int64_t depth_, columns_, blocks_, key_block_, value_block_;
-  Tensor<Tile> keys_, values_;
+  HostTensor<Tile> keys_, values_;
 };
 
 }  // namespace detail

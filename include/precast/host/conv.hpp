@@ -27,7 +27,7 @@ namespace detail {
 
 /// Writes the patch [kernel_height, kernel_width, channels] under an output pixel as operands; zeros outside.
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, class X>
-void gather_patch(View<const X> x, const ConvSizes& sizes, std::int64_t pixel, Multiplied* patch) {
+void gather_patch(HostView<const X> x, const ConvSizes& sizes, std::int64_t pixel, Multiplied* patch) {
   const std::int64_t column = pixel % sizes.out_width, rest = pixel / sizes.out_width;
   const std::int64_t row = rest % sizes.out_height, picture = rest / sizes.out_height;
   const std::int64_t top = row * sizes.stride - sizes.pad_top, left = column * sizes.stride - sizes.pad_left;
@@ -58,8 +58,8 @@ void gather_patch(View<const X> x, const ConvSizes& sizes, std::int64_t pixel, M
 }
 
 template <class Types, OneDnnOperand Multiplied, class X>
-void conv_of_patches(View<const X> x, const PackedWeight<typename Types::storage>& weight,
-                     const ConvSizes& sizes, const Epilogue& epilogue, View<typename Types::result> out) {
+void conv_of_patches(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                     const ConvSizes& sizes, const Epilogue& epilogue, HostView<typename Types::result> out) {
   constexpr std::int64_t pixels_per_block = 256;
   const std::int64_t columns = sizes.patch();
   const bool in_tiles = multiplies_in_tiles<Types>();
@@ -87,8 +87,8 @@ void conv_of_patches(View<const X> x, const PackedWeight<typename Types::storage
 /// channels]^T
 /// + bias), with the rounding of `matmul_transposed`. Shapes must fit; ops check them.
 template <class Types, class X>
-void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
-          const Epilogue& epilogue, View<typename Types::result> out) {
+void conv(HostView<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+          const Epilogue& epilogue, HostView<typename Types::result> out) {
   if (out.elements() == 0) return;
   const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
                                   sizes.out_height == sizes.height && sizes.out_width == sizes.width;

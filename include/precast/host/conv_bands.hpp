@@ -189,8 +189,8 @@ Buffer rearranged_weight(const PackedWeight<typename Types::storage>& weight, co
 
 /// Convolves in bands and returns true, or returns false where that would not be faster than patches.
 template <class Types, OneDnnOperand Multiplied, class X>
-bool conv_in_bands(View<const X> x, const PackedWeight<typename Types::storage>& weight,
-                   const ConvSizes& sizes, const Epilogue& epilogue, View<typename Types::result> out) {
+bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                   const ConvSizes& sizes, const Epilogue& epilogue, HostView<typename Types::result> out) {
   constexpr std::int64_t fewest_pixels = 1024, tile_bytes = 1 << 19;
   using Operand = typename Types::operand;
   const std::int64_t features = weight.features();

@@ -72,7 +72,7 @@ inline constexpr std::int64_t values_per_chunk = 2048;
 
 /// Converts an array to one of another dtype with the same number of values and columns; both may be strided.
 template <ScalarDtype To, bool Saturates = false, ScalarArray A>
-void convert_values(const A& from, View<To> to) {
+void convert_values(const A& from, HostView<To> to) {
   const auto in = as_view(from);
   if (in.elements() != to.elements() || in.columns() != to.columns())
     throw ShapeError("cannot copy " + to_string(in.shape()) + " into " + to_string(to.shape()));

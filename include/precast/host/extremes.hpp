@@ -9,7 +9,7 @@ namespace precast::host {
 
 /// The extremes of x, places counted row by row.
 template <ScalarDtype T>
-Extremes extremes_of(View<const T> x) {
+Extremes extremes_of(HostView<const T> x) {
   return extremes_in(x);
 }
 

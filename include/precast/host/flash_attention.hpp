@@ -100,10 +100,10 @@ class FlashTile {
 
   const AttentionProblem& problem_;
   const PackedKeysAndValues<Tile>& packed_;
-  Tensor<Tile> queries_;
-  Tensor<f32> scores_;
-  Tensor<Tile> weights_;
-  Tensor<f32> result_;
+  HostTensor<Tile> queries_;
+  HostTensor<f32> scores_;
+  HostTensor<Tile> weights_;
+  HostTensor<f32> result_;
   std::array<f32, flash_rows> maxima_, factors_;
   std::array<f32, flash_rows * Lanes::width> sums_;  ///< in lanes, which are only added up at the end
 };
@@ -113,8 +113,8 @@ class FlashTile {
 /// Attention with tiles of f32 scores. q [B, Sq, H * D], k and v [B, Sk, H * D] are rounded to the operand
 /// dtype, the weights e^(score - running maximum) too; all sums are f32, and the result is rounded once.
 template <class Types, class Q, class K, class V>
-void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out) {
+void flash_attention(const AttentionProblem& problem, HostView<const Q> q, HostView<const K> k,
+                     HostView<const V> v, HostView<typename Types::result> out) {
   using Tile = detail::tile_type<typename Types::operand, f32>;
   const auto packed = detail::PackedKeysAndValues<Tile>::template of<typename Types::operand>(problem, k, v);
   const std::int64_t tiles = (problem.queries + detail::flash_rows - 1) / detail::flash_rows;

@@ -12,7 +12,8 @@ namespace precast::host {
 
 /// out row i = table row ids[i]. The ids are rows of the table; ops check them.
 template <class Types, class From>
-void embedding(View<const From> table, std::span<const std::int32_t> ids, View<typename Types::result> out) {
+void embedding(HostView<const From> table, std::span<const std::int32_t> ids,
+               HostView<typename Types::result> out) {
   for (std::int64_t i = 0; i < out.rows(); ++i)
     convert_row<typename Types::result, Types::saturate>(table.row(ids[static_cast<std::size_t>(i)]),
                                                          out.row(i));
@@ -20,7 +21,7 @@ void embedding(View<const From> table, std::span<const std::int32_t> ids, View<t
 
 /// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out.
 template <class Types, class From>
-void upsample_nearest(View<const From> x, std::int64_t factor, View<typename Types::result> out) {
+void upsample_nearest(HostView<const From> x, std::int64_t factor, HostView<typename Types::result> out) {
   if (out.elements() == 0) return;
   const Shape& from = x.shape();
   const std::int64_t width = from[2] * factor;

@@ -99,8 +99,9 @@ Moments combined(std::int64_t chunks, ChunkAt&& at) {
 /// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale
 /// plus shift, then an activation.
 template <class Types, class From>
-void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift,
-                f32 eps, Activate activation, View<typename Types::result> out) {
+void group_norm(HostView<const From> x, std::int64_t groups, HostView<const f32> scale,
+                HostView<const f32> shift, f32 eps, Activate activation,
+                HostView<typename Types::result> out) {
   const std::int64_t batch = x.shape()[0], channels = x.columns(), width = channels / groups;
   const std::int64_t pixels = x.shape()[1] * x.shape()[2];
   const std::int64_t chunk = std::clamp<std::int64_t>(4 * values_per_chunk / channels, 1, 1024);
@@ -119,7 +120,7 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
     parallel_for(batch * chunks, [&](std::int64_t task) {
       const std::int64_t b = task / chunks, start = task % chunks * chunk,
                          count = std::min(chunk, pixels - start);
-      Tensor<f32> scratch(Shape{chunk + 3, channels});
+      HostTensor<f32> scratch(Shape{chunk + 3, channels});
       body(task, b, b * pixels + start, count, load(b * pixels + start, count, scratch.data()),
            scratch.data() + chunk * channels);
     });
@@ -132,7 +133,8 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
         scratch);
   });
   // Per batch and channel: mean, rest of the mean, and what a deviation is multiplied by.
-  Tensor<f32> means(Shape{batch, channels}), rests(Shape{batch, channels}), factors(Shape{batch, channels});
+  HostTensor<f32> means(Shape{batch, channels}), rests(Shape{batch, channels}),
+      factors(Shape{batch, channels});
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t g = 0; g < groups; ++g) {
       const Moments all = detail::combined(chunks, [&](std::int64_t i) -> const detail::ChunkMoments& {

@@ -21,8 +21,8 @@ namespace precast::host {
 namespace detail {
 
 template <class Types, OneDnnOperand Multiplied, class X>
-void blocked_matmul(View<const X> x, const PackedWeight<typename Types::storage>& weight,
-                    const Epilogue& epilogue, View<typename Types::result> out) {
+void blocked_matmul(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                    const Epilogue& epilogue, HostView<typename Types::result> out) {
   const PanelProduct<Types, Multiplied> product(weight, epilogue, x.rows());
   const auto multiply = [&](const auto& first_row_at) {
     const std::int64_t panels = product.panels();
@@ -42,8 +42,8 @@ void blocked_matmul(View<const X> x, const PackedWeight<typename Types::storage>
 }
 
 template <class Types, OneDnnOperand Multiplied, class X>
-void few_rows_matmul(View<const X> x, const PackedWeight<typename Types::storage>& weight,
-                     const Epilogue& epilogue, View<typename Types::result> out) {
+void few_rows_matmul(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                     const Epilogue& epilogue, HostView<typename Types::result> out) {
   const Operands<typename Types::operand, Types::saturate, Multiplied, X> operands(x);
   parallel_for(weight.panels(), [&](std::int64_t panel) {
     const std::int64_t first = panel * widest_panel,
@@ -61,8 +61,8 @@ void few_rows_matmul(View<const X> x, const PackedWeight<typename Types::storage
 /// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
 /// Types::result once. Shapes must fit; ops check them.
 template <class Types, class X>
-void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
-                       const Epilogue& epilogue, View<typename Types::result> out) {
+void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                       const Epilogue& epilogue, HostView<typename Types::result> out) {
   if (out.elements() == 0) return;
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
     if (out.rows() <= most_few_rows) {

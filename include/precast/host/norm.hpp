@@ -63,12 +63,12 @@ namespace detail {
 
 /// Calls `f(row index, in as f32, out to compute in)` for each row, several rows a task.
 template <class Types, class From, class F>
-void for_each_row(View<const From> x, View<typename Types::result> out, F&& f) {
+void for_each_row(HostView<const From> x, HostView<typename Types::result> out, F&& f) {
   const std::int64_t columns = x.columns(), rows = x.rows();
   const std::int64_t rows_per_task =
       std::max<std::int64_t>(1, 8 * values_per_chunk / std::max<std::int64_t>(columns, 1));
   parallel_for((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
-    Tensor<f32> scratch(Shape{2, columns});
+    HostTensor<f32> scratch(Shape{2, columns});
     const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
     for (std::int64_t r = task * rows_per_task; r < end; ++r) {
       const auto in = row_in_f32(x.row(r), scratch.data());
@@ -83,7 +83,7 @@ void for_each_row(View<const From> x, View<typename Types::result> out, F&& f) {
 
 /// Layer normalisation of each row (Ba et al. 2016): (x - mean) / sqrt(variance + eps) * scale + shift.
 template <class Types, class From>
-void layer_norm(View<const From> x, const Affine& affine, f32 eps, View<typename Types::result> out) {
+void layer_norm(HostView<const From> x, const Affine& affine, f32 eps, HostView<typename Types::result> out) {
   detail::for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> in, std::span<f32> computed) {
     const Moments moments = moments_of(in);
     const f32 inverse = 1.0f / std::sqrt(moments.variance + eps);
@@ -103,7 +103,8 @@ void layer_norm(View<const From> x, const Affine& affine, f32 eps, View<typename
 /// Root-mean-square normalisation (Zhang and Sennrich 2019) of each run of `scale.columns()` values of a row:
 /// x / sqrt(mean x^2 + eps) * scale.
 template <class Types, class From>
-void rms_norm(View<const From> x, View<const f32> scale, f32 eps, View<typename Types::result> out) {
+void rms_norm(HostView<const From> x, HostView<const f32> scale, f32 eps,
+              HostView<typename Types::result> out) {
   const auto run = static_cast<std::size_t>(scale.columns());
   const f32* weight = scale.data();
   detail::for_each_row<Types>(x, out, [&](std::int64_t, std::span<const f32> row, std::span<f32> computed) {

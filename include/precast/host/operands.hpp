@@ -39,12 +39,12 @@ void operand_row(std::span<const From> from, std::span<Multiplied> to) {
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype From>
 class Operands {
  public:
-  explicit Operands(View<const From> from) {
+  explicit Operands(HostView<const From> from) {
     if constexpr (are_operands<Operand, Multiplied, From>) {
       view_ = from;
       if (from.contiguous()) return;
     }
-    copy_ = Tensor<Multiplied>(Shape{from.rows(), from.columns()});
+    copy_ = HostTensor<Multiplied>(Shape{from.rows(), from.columns()});
     view_ = copy_.view();
     const std::int64_t rows_a_task = rows_per_task(from.columns());
     parallel_for((from.rows() + rows_a_task - 1) / rows_a_task, [&](std::int64_t task) {
@@ -54,7 +54,7 @@ class Operands {
     });
   }
 
-  View<const Multiplied> view() const { return view_; }
+  HostView<const Multiplied> view() const { return view_; }
 
  private:
   static std::int64_t rows_per_task(std::int64_t columns) {
@@ -62,8 +62,8 @@ class Operands {
     return std::max<std::int64_t>(1, values / std::max<std::int64_t>(1, columns));
   }
 
-  Tensor<Multiplied> copy_;
-  View<const Multiplied> view_;
+  HostTensor<Multiplied> copy_;
+  HostView<const Multiplied> view_;
 };
 
 }  // namespace precast::host

@@ -39,7 +39,7 @@ class PackedWeight {
         columns_at_once_(columns_at_once),
         buffer_(static_cast<std::size_t>(bytes_for<Storage>(panels() * panel_values()))) {}
   /// Packs rows that lie elsewhere.
-  PackedWeight(View<const Storage> weight, std::int64_t columns_at_once)
+  PackedWeight(HostView<const Storage> weight, std::int64_t columns_at_once)
       : PackedWeight(weight.rows(), weight.columns(), columns_at_once) {
     for (std::int64_t first = 0; first < features_; first += widest_panel)
       pack(first, weight.rows_between(first, std::min(widest_panel, features_ - first)));
@@ -55,7 +55,7 @@ class PackedWeight {
   }
 
   /// Fills the panel that starts with this feature, from its rows [features of the panel, columns].
-  void pack(std::int64_t first_feature, View<const Storage> rows) {
+  void pack(std::int64_t first_feature, HostView<const Storage> rows) {
     Storage* const to = data() + first_feature / widest_panel * panel_values();
     constexpr std::int64_t columns_per_task = 512;
     parallel_for((padded_columns() + columns_per_task - 1) / columns_per_task, [&](std::int64_t task) {

@@ -92,9 +92,9 @@ std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int6
 /// `tile` is overwritten. The columns of `out` are features from `first_feature` on.
 template <class Types>
 void store_tile(f32* tile, std::int64_t tile_stride, std::int64_t first_feature, const Epilogue& epilogue,
-                View<typename Types::result> out) {
+                HostView<typename Types::result> out) {
   const auto features = static_cast<std::size_t>(out.columns());
-  const f32* const bias = epilogue.bias.empty() ? nullptr : epilogue.bias.data() + first_feature;
+  const f32* const bias = epilogue.bias.elements() == 0 ? nullptr : epilogue.bias.data() + first_feature;
   for (std::int64_t r = 0; r < out.rows(); ++r) {
     const std::span<f32> sums(tile + r * tile_stride, features);
     const std::span<f32> computed = row_to_compute(out.row(r), sums.data());
@@ -147,7 +147,7 @@ class PanelProduct {
   /// features]. `src` is the block's first row; where multiplies_in_tiles(), of rows in tiles. Different
   /// (block, panel) may run at the same time.
   void run(std::int64_t block, std::int64_t panel, const Multiplied* src,
-           View<typename Types::result> out) const {
+           HostView<typename Types::result> out) const {
     const std::int64_t rows = rows_of(block), features = features_of(panel);
     const Multiplied* const weights = operands_of(panel);
     const std::int64_t stride = !in_onednn  ? weight_.panel_width()

@@ -21,8 +21,8 @@ static_assert(plain_rows % rows_at_once == 0);
 /// D]. Rounding happens: q, k, v to operand; each score, scaled and biased in f32, to inside; softmax in f32
 /// from these; each weight to inside, then to operand; the result to result. Sums of products are Accumulate.
 template <class Types, class Q, class K, class V>
-void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out) {
+void plain_attention(const AttentionProblem& problem, HostView<const Q> q, HostView<const K> k,
+                     HostView<const V> v, HostView<typename Types::result> out) {
   using detail::keys_per_block, detail::plain_rows, detail::depth_step;
   using Operand = typename Types::operand;
   using Inside = typename Types::inside;
@@ -37,11 +37,11 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
     const std::int64_t head = index % problem.heads, top = index / problem.heads * problem.queries + first;
     const std::int64_t rows = std::min(plain_rows, problem.queries - first);
     const auto slice = [&](auto row) { return row.subspan(static_cast<std::size_t>(head) * width, width); };
-    Tensor<Tile> queries(Shape{plain_rows, depth});
-    Tensor<f32> scores(Shape{plain_rows, stride}), result(Shape{plain_rows, columns});
+    HostTensor<Tile> queries(Shape{plain_rows, depth});
+    HostTensor<f32> scores(Shape{plain_rows, stride}), result(Shape{plain_rows, columns});
     // Weights take the place of their scores where both are f32.
     constexpr bool in_place = std::same_as<Tile, f32>;
-    Tensor<Tile> apart(in_place ? Shape{0} : Shape{plain_rows, stride});
+    HostTensor<Tile> apart(in_place ? Shape{0} : Shape{plain_rows, stride});
     Tile* weights = apart.data();
     if constexpr (in_place) weights = scores.data();
     std::fill(queries.values().begin(), queries.values().end(), Tile{});
@@ -81,12 +81,12 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
 
 /// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold.
 template <class Q, class K>
-f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k) {
-  Tensor<f32> largest(Shape{std::max<std::int64_t>(problem.batch * problem.heads, 1)});
+f32 largest_score(const AttentionProblem& problem, HostView<const Q> q, HostView<const K> k) {
+  HostTensor<f32> largest(Shape{std::max<std::int64_t>(problem.batch * problem.heads, 1)});
   parallel_for(problem.batch * problem.heads, [&](std::int64_t index) {
     const std::int64_t batch = index / problem.heads, head = index % problem.heads;
     const auto width = static_cast<std::size_t>(problem.width);
-    Tensor<f32> scratch(Shape{2, std::max<std::int64_t>(problem.width, 1)});
+    HostTensor<f32> scratch(Shape{2, std::max<std::int64_t>(problem.width, 1)});
     const auto load = [&](const auto& from, std::int64_t row, f32* to) {
       return row_in_f32(from.row(row).subspan(static_cast<std::size_t>(head) * width, width), to).data();
     };

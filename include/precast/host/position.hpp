@@ -14,7 +14,8 @@ namespace precast::host {
 
 /// Turns pairs: x [B, S, H * D], cos and sin [S, D].
 template <class Types, class From>
-void rotary(View<const From> x, View<const f32> cos, View<const f32> sin, View<typename Types::result> out) {
+void rotary(HostView<const From> x, HostView<const f32> cos, HostView<const f32> sin,
+            HostView<typename Types::result> out) {
   const auto width = static_cast<std::size_t>(cos.columns());
   detail::for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
     const f32* c = cos.row(r % cos.rows()).data();
@@ -33,20 +34,20 @@ void rotary(View<const From> x, View<const f32> cos, View<const f32> sin, View<t
 
 /// Cosines, then sines, of each time by falling frequencies.
 template <class Types>
-void timestep_embedding(std::span<const f32> times, View<typename Types::result> out) {
+void timestep_embedding(HostView<const f32> times, HostView<typename Types::result> out) {
   const std::int64_t half = out.columns() / 2;
   std::vector<f32> row(static_cast<std::size_t>(out.columns()));
-  for (std::size_t t = 0; t < times.size(); ++t) {
+  for (std::int64_t t = 0; t < times.elements(); ++t) {
     for (std::int64_t i = 0; i < half; ++i) {
       // Each step is rounded to f32, as in the reference: at t = 1000 the angle feels every one of them.
       const f32 exponent =
           static_cast<f32>(-std::log(10000.0)) * static_cast<f32>(i) / static_cast<f32>(half);
-      const f32 angle = times[t] * static_cast<f32>(std::exp(static_cast<double>(exponent)));
+      const f32 angle = times.data()[t] * static_cast<f32>(std::exp(static_cast<double>(exponent)));
       row[static_cast<std::size_t>(i)] = static_cast<f32>(std::cos(static_cast<double>(angle)));
       row[static_cast<std::size_t>(half + i)] = static_cast<f32>(std::sin(static_cast<double>(angle)));
     }
     if (out.columns() % 2 != 0) row.back() = 0;
-    store_row<Types::saturate>(std::span<const f32>(row), out.row(static_cast<std::int64_t>(t)));
+    store_row<Types::saturate>(std::span<const f32>(row), out.row(t));
   }
 }
 

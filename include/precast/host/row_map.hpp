@@ -29,7 +29,7 @@ template <class F, class... In>
 }
 
 template <class T>
-const T* row_of(const View<const T>& view, std::int64_t row) {
+const T* row_of(const HostView<const T>& view, std::int64_t row) {
   return view.data() + row * view.row_stride();
 }
 template <class T>
@@ -39,7 +39,7 @@ const T* row_of(const RowBroadcast<T>& broadcast, std::int64_t row) {
 /// Shared rows as f32, so that they are widened once and not for each of the rows that share them.
 struct WideBroadcast {
   using value_type = f32;
-  Tensor<f32> values;
+  HostTensor<f32> values;
   std::int64_t rows_each;
 };
 inline const f32* row_of(const WideBroadcast& broadcast, std::int64_t row) {
@@ -47,19 +47,19 @@ inline const f32* row_of(const WideBroadcast& broadcast, std::int64_t row) {
 }
 
 template <class T>
-const View<const T>& widened_rows(const View<const T>& view) {
+const HostView<const T>& widened_rows(const HostView<const T>& view) {
   return view;
 }
 inline const RowBroadcast<f32>& widened_rows(const RowBroadcast<f32>& broadcast) { return broadcast; }
 template <class T>
 WideBroadcast widened_rows(const RowBroadcast<T>& broadcast) {
-  WideBroadcast wide{Tensor<f32>(broadcast.values.shape()), broadcast.rows_each};
+  WideBroadcast wide{HostTensor<f32>(broadcast.values.shape()), broadcast.rows_each};
   convert_values(broadcast.values, wide.values.view());
   return wide;
 }
 
 template <bool Saturates, class T, class F, std::size_t... I, class... In>
-void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, const F& function,
+void map_pieces(HostView<T> out, std::int64_t rows, std::int64_t columns, const F& function,
                 std::index_sequence<I...>, const In&... in) {
   const std::int64_t piece = std::min(columns, values_per_chunk);
   const std::int64_t pieces = (columns + piece - 1) / piece;
@@ -92,7 +92,7 @@ void map_pieces(View<T> out, std::int64_t rows, std::int64_t columns, const F& f
 
 /// As problem/broadcast.hpp has it.
 template <bool Saturates, class T, class F, class... In>
-void map_values(View<T> out, const F& function, const In&... in) {
+void map_values(HostView<T> out, const F& function, const In&... in) {
   if (out.elements() == 0) return;
   const bool whole = out.contiguous() && (is_one_run(in) && ...);
   detail::map_pieces<Saturates>(out, whole ? 1 : out.rows(), whole ? out.elements() : out.columns(), function,

@@ -46,7 +46,7 @@ inline void softmax_row(std::span<const f32> in, std::span<f32> out, bool masked
 
 /// The softmax of each row.
 template <class Types, class From>
-void softmax(View<const From> x, View<typename Types::result> out) {
+void softmax(HostView<const From> x, HostView<typename Types::result> out) {
   detail::for_each_row<Types>(x, out, [](std::int64_t, std::span<const f32> in, std::span<f32> computed) {
     softmax_row(in, computed);
   });

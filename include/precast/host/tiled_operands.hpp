@@ -43,7 +43,7 @@ inline void store_in_tiles(std::span<const bf16> row, std::int64_t r, std::int64
 template <class Operand, bool Saturates, ScalarDtype From>
 class TiledOperands {
  public:
-  explicit TiledOperands(View<const From> from)
+  explicit TiledOperands(HostView<const From> from)
       : depth_(rounded_up(from.columns(), tile_depth)),
         tiles_(Shape{rounded_up(from.rows(), tile_side), depth_}) {
     constexpr std::int64_t values_per_task = 16 * values_per_chunk;
@@ -73,7 +73,7 @@ class TiledOperands {
   }
 
   std::int64_t depth_;
-  Tensor<bf16> tiles_;
+  HostTensor<bf16> tiles_;
 };
 
 }  // namespace precast::host

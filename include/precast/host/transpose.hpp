@@ -71,7 +71,8 @@ class TurnedBlock {
 /// At][row][column % At] of a panel [columns / At][width][At]. Zeros stand for rows and columns that are not
 /// there. `first` is a multiple of 16 At, `end` of At, `width` of 16.
 template <std::int64_t At, ScalarDtype T>
-void transpose_columns(View<const T> rows, std::int64_t first, std::int64_t end, std::int64_t width, T* to) {
+void transpose_columns(HostView<const T> rows, std::int64_t first, std::int64_t end, std::int64_t width,
+                       T* to) {
   using Row = typename detail::Sixteen<sizeof(T) * At>::type;
   constexpr std::int64_t side = 16;
   for (std::int64_t column = first; column < end; column += side * At)
@@ -115,7 +116,7 @@ inline void split_pairs(const bf16* pairs, std::int64_t width, f32* to) {
 
 /// to [columns, rows] = from [rows, columns]^T.
 template <ScalarDtype T>
-void transpose(View<const T> from, View<T> to) {
+void transpose(HostView<const T> from, HostView<T> to) {
   constexpr std::int64_t rows_per_task = 32;
   parallel_for((to.rows() + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
     const std::int64_t first = task * rows_per_task, end = std::min(to.rows(), first + rows_per_task);

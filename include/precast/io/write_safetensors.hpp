@@ -21,7 +21,7 @@ namespace precast::io {
 /// A tensor and the name that it gets in a file.
 struct NamedTensor {
   std::string name;
-  View<const f32> values;
+  HostView<const f32> values;
 };
 
 /// Writes tensors in the order of their names, each row-major without gaps, in a file that appears whole or

@@ -44,7 +44,7 @@ class Conv2d {
     const HostTensor<Storage> bias = load_host_tensor<Storage>(place / "bias", {out_channels});
     return ConvWeight<P>(
         out_channels, in_channels, kernel, kernel,
-        [&](std::int64_t first, View<Storage> rows) {
+        [&](std::int64_t first, HostView<Storage> rows) {
           read_values<Storage>(weight, parameter, first * rows.columns(), rows.values());
         },
         bias.values());

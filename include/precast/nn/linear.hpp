@@ -44,7 +44,7 @@ class Linear {
     if (with_bias == Bias::present) bias = load_host_tensor<Storage>(place / "bias", {out_features});
     return LinearWeight<P>(
         out_features, in_features,
-        [&](std::int64_t first, View<Storage> rows) {
+        [&](std::int64_t first, HostView<Storage> rows) {
           read_values<Storage>(weight, parameter, first * in_features, rows.values());
         },
         bias.values());

@@ -40,11 +40,11 @@ class ConvWeight {
   /// How many rows `fill` is asked for at a time.
   static constexpr std::int64_t rows_per_fill = backend::widest_panel;
 
-  /// Calls `fill(first_row, View<Storage> rows)` for one group of output channels after another: each row is
-  /// [in_channels, kernel_height, kernel_width]. `bias` may be empty. Throws ShapeError for sizes below 1, or
-  /// a bias of another size.
+  /// Calls `fill(first_row, HostView<Storage> rows)` for one group of output channels after another: each row
+  /// is [in_channels, kernel_height, kernel_width]. `bias` may be empty. Throws ShapeError for sizes below 1,
+  /// or a bias of another size.
   template <class Fill>
-    requires std::is_invocable_v<Fill&, std::int64_t, View<Storage>> ConvWeight(
+    requires std::is_invocable_v<Fill&, std::int64_t, HostView<Storage>> ConvWeight(
         std::int64_t out_channels, std::int64_t in_channels, std::int64_t kernel_height,
         std::int64_t kernel_width, Fill&& fill, std::span<const Storage> bias = {})
         : in_channels_(in_channels),
@@ -65,10 +65,10 @@ class ConvWeight {
       }
     }
     /// Copies a weight [out_channels, in_channels, kernel_height, kernel_width].
-    explicit ConvWeight(View<const Storage> weight, std::span<const Storage> bias = {})
+    explicit ConvWeight(HostView<const Storage> weight, std::span<const Storage> bias = {})
         : ConvWeight(
               four(weight.shape())[0], weight.shape()[1], weight.shape()[2], weight.shape()[3],
-              [&](std::int64_t first, View<Storage> rows) {
+              [&](std::int64_t first, HostView<Storage> rows) {
                 const auto from = weight.values().subspan(static_cast<std::size_t>(first * rows.columns()),
                                                           static_cast<std::size_t>(rows.elements()));
                 std::ranges::copy(from, rows.data());
@@ -82,7 +82,7 @@ class ConvWeight {
     /// [out_channels, kernel_height * kernel_width * in_channels].
     const backend::PackedWeight<Storage>& weight() const { return weight_; }
     /// In f32, exactly, in the backend's memory; empty where the layer has none.
-    std::span<const f32> bias() const { return {bias_.data(), static_cast<std::size_t>(bias_.elements())}; }
+    View<const f32> bias() const { return bias_; }
     std::int64_t bytes() const { return weight_.bytes() + bytes_for<f32>(bias_.elements()); }
 
    private:

@@ -29,26 +29,26 @@ class LinearWeight {
   /// How many rows `fill` is asked for at a time.
   static constexpr std::int64_t rows_per_fill = backend::widest_panel;
 
-  /// Calls `fill(first_row, View<Storage> rows)` for one group of rows after another, which writes them; each
-  /// is packed before the next, so that a weight that is being loaded is never in memory twice. `bias` may be
-  /// empty. Throws ShapeError for sizes below 1, or a bias of another size.
+  /// Calls `fill(first_row, HostView<Storage> rows)` for one group of rows after another, which writes them;
+  /// each is packed before the next, so that a weight that is being loaded is never in memory twice. `bias`
+  /// may be empty. Throws ShapeError for sizes below 1, or a bias of another size.
   template <class Fill>
-    requires std::is_invocable_v<Fill&, std::int64_t, View<Storage>> LinearWeight(
+    requires std::is_invocable_v<Fill&, std::int64_t, HostView<Storage>> LinearWeight(
         std::int64_t out_features, std::int64_t in_features, Fill&& fill, std::span<const Storage> bias = {})
         : weight_(memory_for({out_features, in_features})), bias_(detail::bias_in_f32(bias, out_features)) {
       HostTensor<Storage> rows(Shape{std::min(rows_per_fill, out_features), in_features});
       for (std::int64_t first = 0; first < out_features; first += rows_per_fill) {
-        const View<Storage> group =
+        const HostView<Storage> group =
             rows.view().rows_between(0, std::min(rows_per_fill, out_features - first));
         fill(first, group);
         weight_.pack(first, group);
       }
     }
     /// Copies a weight [out_features, in_features].
-    explicit LinearWeight(View<const Storage> weight, std::span<const Storage> bias = {})
+    explicit LinearWeight(HostView<const Storage> weight, std::span<const Storage> bias = {})
         : LinearWeight(
               weight.rows(), weight.columns(),
-              [&](std::int64_t first, View<Storage> rows) {
+              [&](std::int64_t first, HostView<Storage> rows) {
                 for (std::int64_t r = 0; r < rows.rows(); ++r)
                   std::ranges::copy(weight.row(first + r), rows.row(r).begin());
               },
@@ -58,7 +58,7 @@ class LinearWeight {
     std::int64_t in_features() const { return weight_.columns(); }
     const backend::PackedWeight<Storage>& weight() const { return weight_; }
     /// In f32, exactly, in the backend's memory; empty where the layer has none.
-    std::span<const f32> bias() const { return {bias_.data(), static_cast<std::size_t>(bias_.elements())}; }
+    View<const f32> bias() const { return bias_; }
     std::int64_t bytes() const { return weight_.bytes() + bytes_for<f32>(bias_.elements()); }
 
    private:

@@ -85,13 +85,13 @@ auto rotary(const X& x, std::int64_t heads, const RotaryTable& table) {
 }
 
 /// Sinusoidal embedding of timesteps (Vaswani et al. 2017) as diffusers' Timesteps with flipped halves makes
-/// it, in its f32 steps: n times (in the memory of the backend) -> [n, dim], cosines of t 10000^(-i / half)
+/// it, in its f32 steps: n times -> [n, dim], cosines of t 10000^(-i / half)
 /// first, then sines; an odd dim ends with a zero.
 template <PolicyType P>
-auto timestep_embedding(std::span<const f32> times, std::int64_t dim) {
+auto timestep_embedding(const View<const f32>& times, std::int64_t dim) {
   if (dim < 2)
     throw ShapeError("timestep_embedding: " + std::to_string(dim) + " values hold no cosine and sine");
-  const Shape shape{static_cast<std::int64_t>(times.size()), dim};
+  const Shape shape{times.elements(), dim};
   return detail::run_op<Position, precisions<P, Position>>(
       "timestep_embedding", shape,
       [&](auto types, auto out) { backend::timestep_embedding<decltype(types)>(times, out); });

@@ -8,6 +8,8 @@
 
 namespace precast {
 
+inline namespace PRECAST_BACKEND {
+
 /// Parameters as f32, one row for each batch or one for all; without data where a norm has none.
 struct Affine {
   View<const f32> scale, shift;
@@ -18,5 +20,7 @@ struct Affine {
     return of.data() + (rows_per_batch ? r / rows_per_batch * of.row_stride() : 0);
   }
 };
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -9,6 +9,8 @@
 
 namespace precast {
 
+inline namespace PRECAST_BACKEND {
+
 /// The sizes of an attention and what is added to or hidden from its scores.
 struct AttentionProblem {
   std::int64_t batch = 0, heads = 0, queries = 0, keys = 0, width = 0;  ///< width: values of a head
@@ -24,5 +26,7 @@ struct AttentionProblem {
     return bias.data() ? bias.data() + (head * queries + query) * bias.row_stride() : nullptr;
   }
 };
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -12,6 +12,8 @@
 
 namespace precast {
 
+inline namespace PRECAST_BACKEND {
+
 /// Rows of parameters, each of which stands for many rows of an op. Row r of the op takes row (r / rows_each)
 /// mod (number of rows) of `values`: a gate for each picture is followed by `rows_each` tokens, a table of
 /// positions comes again for every picture.
@@ -35,5 +37,7 @@ template <class T>
 bool is_one_run(const RowBroadcast<T>&) {
   return false;
 }
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -14,7 +14,7 @@ inline namespace PRECAST_BACKEND {
 template <ScalarDtype T>
 class Arrived {
  public:
-  explicit Arrived(View<const T> from) {
+  explicit Arrived(HostView<const T> from) {
     if constexpr (backend::Memory::on_host) {
       view_ = from;
     } else {

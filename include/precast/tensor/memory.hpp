@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <precast/error.hpp>
+#include <precast/tensor/space.hpp>
 
 namespace precast {
 
@@ -130,6 +131,7 @@ inline void release_cached_memory() { detail::MemoryPool::instance().release_cac
 
 /// Memory of the host, as tensors and scratch use it. Every Memory has these members.
 struct HostMemory {
+  using space = HostSpace;
   /// Whether the host may read and write it.
   static constexpr bool on_host = true;
   static constexpr std::size_t rounded(std::size_t bytes) { return detail::MemoryPool::rounded(bytes); }

@@ -20,6 +20,7 @@ class Tensor {
  public:
   using value_type = T;
   using memory_type = Memory;
+  using space = typename Memory::space;
 
   Tensor() = default;
   explicit Tensor(const Shape& shape)
@@ -43,10 +44,10 @@ class Tensor {
     return {data(), static_cast<std::size_t>(elements())};
   }
 
-  View<T> view() { return {data(), shape_}; }
-  View<const T> view() const { return {data(), shape_}; }
-  operator View<T>() { return view(); }              // NOLINT(google-explicit-constructor)
-  operator View<const T>() const { return view(); }  // NOLINT(google-explicit-constructor)
+  ViewIn<T, space> view() { return {data(), shape_}; }
+  ViewIn<const T, space> view() const { return {data(), shape_}; }
+  operator ViewIn<T, space>() { return view(); }              // NOLINT(google-explicit-constructor)
+  operator ViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
 
   Tensor clone() const {
     Tensor copy(shape_);

@@ -1,4 +1,4 @@
-// View: numbers that live elsewhere, as rows of contiguous values.
+// View: numbers that live elsewhere, in a memory space that its type names, as rows of contiguous values.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,28 @@
 
 #include <precast/dtype/dtype.hpp>
 #include <precast/tensor/shape.hpp>
+#include <precast/tensor/space.hpp>
 
 namespace precast {
 
-/// A view of scalars: a shape whose last dimension is contiguous, and whose rows lie `row_stride` values
-/// apart, so that a slice of columns is a view too. Does not own; cheap to copy. `View<const T>` cannot
-/// write.
-template <class T>
+/// A view of scalars in a memory space: a shape whose last dimension is contiguous, and whose rows lie
+/// `row_stride` values apart, so that a slice of columns is a view too. Does not own; cheap to copy. A view
+/// of `const T` cannot write. Only the host reads a view's values through it, and only in HostSpace.
+template <class T, class MemorySpace>
   requires ScalarDtype<std::remove_const_t<T>>
-class View {
+class ViewIn {
+  static_assert(is_memory_space<MemorySpace>, "ViewIn: the space of a view is HostSpace or DeviceSpace.");
+
  public:
   using value_type = std::remove_const_t<T>;
+  using space = MemorySpace;
 
-  View() = default;
-  View(T* data, const Shape& shape) : View(data, shape, shape.back()) {}
-  View(T* data, const Shape& shape, std::int64_t row_stride)
+  ViewIn() = default;
+  ViewIn(T* data, const Shape& shape) : ViewIn(data, shape, shape.back()) {}
+  ViewIn(T* data, const Shape& shape, std::int64_t row_stride)
       : data_(data), shape_(shape), row_stride_(row_stride) {}
   /// A view that can write converts to one that cannot.
-  operator View<const T>() const  // NOLINT(google-explicit-constructor)
+  operator ViewIn<const T, space>() const  // NOLINT(google-explicit-constructor)
       requires(!std::is_const_v<T>) {
     return {data_, shape_, row_stride_};
   }
@@ -49,20 +53,20 @@ class View {
   }
 
   /// The same values under another shape; the last dimension may only change where the view is contiguous.
-  View reshaped(const Shape& shape) const {
+  ViewIn reshaped(const Shape& shape) const {
     if (shape.elements() != elements() || (!contiguous() && shape.back() != columns()))
       throw ShapeError("cannot view " + to_string(shape_) + " as " + to_string(shape));
-    return contiguous() ? View(data_, shape) : View(data_, shape, row_stride_);
+    return contiguous() ? ViewIn(data_, shape) : ViewIn(data_, shape, row_stride_);
   }
   /// Rows [first, first + count) as a matrix.
-  View rows_between(std::int64_t first, std::int64_t count) const {
+  ViewIn rows_between(std::int64_t first, std::int64_t count) const {
     if (first < 0 || count < 0 || first + count > rows())
       throw ShapeError("rows " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
                        to_string(shape_));
     return {data_ + first * row_stride_, Shape{count, columns()}, row_stride_};
   }
   /// Columns [first, first + count) of every row.
-  View columns_between(std::int64_t first, std::int64_t count) const {
+  ViewIn columns_between(std::int64_t first, std::int64_t count) const {
     if (first < 0 || count < 0 || first + count > columns())
       throw ShapeError("columns " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
                        to_string(shape_));
@@ -71,8 +75,23 @@ class View {
 
  private:
   T* data_ = nullptr;
-  Shape shape_;
+  Shape shape_ = {0};
   std::int64_t row_stride_ = 0;
 };
+
+/// A view of values of the host.
+template <class T>
+using HostView = ViewIn<T, HostSpace>;
+/// A view of values in the memory of a CUDA device.
+template <class T>
+using DeviceView = ViewIn<T, DeviceSpace>;
+
+inline namespace PRECAST_BACKEND {
+
+/// A view of values where the ops of this translation unit's backend find them.
+template <class T>
+using View = ViewIn<T, BackendSpace>;
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -48,7 +48,7 @@ struct AttentionShape {
 
 /// The number of values from a view's first to its last.
 template <class T>
-std::int64_t spanned(const View<T>& view) {
+std::int64_t spanned(const DeviceView<T>& view) {
   return view.elements() == 0 ? 0 : (view.rows() - 1) * view.row_stride() + view.columns();
 }
 
@@ -59,7 +59,7 @@ inline int checked_int(std::int64_t count, const char* of) {
 }
 
 template <class T>
-Heads<T> heads_of(const View<T>& view, std::int64_t sequence, std::int64_t width) {
+Heads<T> heads_of(const DeviceView<T>& view, std::int64_t sequence, std::int64_t width) {
   return {global_pointer(view.data(), spanned(view)), view.row_stride(), checked_int(sequence, "rows"),
           checked_int(width, "columns"), in_whole_vectors(view.data(), view.row_stride(), width)};
 }

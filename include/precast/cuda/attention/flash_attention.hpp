@@ -65,8 +65,9 @@ bool visit_flash_width(int width, F&& function) {
 /// the result is rounded once. Heads wider than 256 take the plain kernels, with f32 scores in memory. Throws
 /// Error where the launch fails.
 template <class Types, class Q, class K, class V>
-void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream, Architecture architecture) {
+void flash_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
+                     DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream,
+                     Architecture architecture) {
   using Operand = typename Types::operand;
   static_assert(
       std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
@@ -96,8 +97,8 @@ void flash_attention(const AttentionProblem& problem, View<const Q> q, View<cons
 }
 /// The same with the tiles of the device that is there.
 template <class Types, class Q, class K, class V>
-void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream) {
+void flash_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
+                     DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream) {
   flash_attention<Types>(problem, q, k, v, out, stream, current_architecture());
 }
 

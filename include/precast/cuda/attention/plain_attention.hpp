@@ -32,8 +32,9 @@ inline std::int64_t query_tiles(const AttentionShape& shape) {
 /// result. Sums of products are Accumulate. Scores take scratch memory of the stream, for at most
 /// `stored_bytes` of queries at once. Throws OutOfMemory, or Error where a launch fails.
 template <class Types, class Q, class K, class V>
-void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream, std::int64_t stored_bytes) {
+void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
+                     DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream,
+                     std::int64_t stored_bytes) {
   using namespace detail;
   using Operand = typename Types::operand;
   using Accumulate = typename Types::accumulate;
@@ -73,15 +74,16 @@ void plain_attention(const AttentionProblem& problem, View<const Q> q, View<cons
 }
 /// The same with as much scratch memory as most pictures need.
 template <class Types, class Q, class K, class V>
-void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out, Stream stream) {
+void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
+                     DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream) {
   plain_attention<Types>(problem, q, k, v, out, stream, detail::most_stored_bytes);
 }
 
 /// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold. Waits for the
 /// stream.
 template <class Q, class K>
-f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k, Stream stream) {
+f32 largest_score(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
+                  Stream stream) {
   using namespace detail;
   const ScoresArguments<Q, K> given{heads_of(q, problem.queries, problem.width),
                                     heads_of(k, problem.keys, problem.width), shape_of(problem)};

@@ -17,8 +17,8 @@ namespace precast::cuda {
 /// out [pixels, features] = activate(patches of x times weight [features, kernel_height * kernel_width *
 /// channels]^T + bias), with the rounding of `matmul_transposed`. Shapes must fit; ops check them.
 template <class Types, class X>
-void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
-          const Epilogue& epilogue, View<typename Types::result> out, Stream stream) {
+void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+          const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
   if (out.elements() == 0) return;
   const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
                                   sizes.out_height == sizes.height && sizes.out_width == sizes.width;
@@ -26,7 +26,7 @@ void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, 
   if (convolve_by_library<Types, X>(x, weight.view(), sizes, epilogue, out, stream)) return;
   const auto rows = patches(x, sizes);
   const auto features = matrix_rows(weight.view());
-  const auto store = sums_store<Types::saturate>(epilogue, View<const typename Types::result>{}, out);
+  const auto store = sums_store<Types::saturate>(epilogue, DeviceView<const typename Types::result>{}, out);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
     start_tiled_product<ProductTypes<Types>>("conv", rows, features, store, stream);
   else
@@ -35,8 +35,9 @@ void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, 
 
 /// The same with a weight that lies in the memory of the device already.
 template <class Types, class X>
-void conv(View<const X> x, View<const typename Types::storage> weight, const ConvSizes& sizes,
-          const Epilogue& epilogue, View<typename Types::result> out, Stream stream = current_stream()) {
+void conv(DeviceView<const X> x, DeviceView<const typename Types::storage> weight, const ConvSizes& sizes,
+          const Epilogue& epilogue, DeviceView<typename Types::result> out,
+          Stream stream = current_stream()) {
   conv<Types, X>(x, PackedWeight<typename Types::storage>(weight), sizes, epilogue, out, stream);
 }
 

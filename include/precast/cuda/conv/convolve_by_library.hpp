@@ -32,12 +32,13 @@ constexpr bool padded_alike(const ConvSizes& s) {
 
 /// Starts the convolution and returns true, or returns false where it is ours.
 template <class Types, class X>
-bool convolve_by_library(const View<const X>& x, const View<const typename Types::storage>& weight,
-                         const ConvSizes& sizes, const Epilogue& epilogue,
-                         const View<typename Types::result>& out, Stream stream) {
+bool convolve_by_library(const DeviceView<const X>& x,
+                         const DeviceView<const typename Types::storage>& weight, const ConvSizes& sizes,
+                         const Epilogue& epilogue, const DeviceView<typename Types::result>& out,
+                         Stream stream) {
   if constexpr (conv_library_has_dtypes<Types> && std::is_same_v<X, typename Types::operand>) {
     const auto& library = library_in_use<ConvLibrary>();
-    if (!library.has_code || epilogue.bias.empty() || epilogue.activate != Activate::none ||
+    if (!library.has_code || epilogue.bias.elements() == 0 || epilogue.activate != Activate::none ||
         !padded_alike(sizes) || !weight.contiguous() || !rows_begin_on_16_bytes(weight) ||
         !rows_begin_on_16_bytes(x) || !rows_begin_on_16_bytes(out))
       return false;
@@ -50,8 +51,7 @@ bool convolve_by_library(const View<const X>& x, const View<const typename Types
                      .weight = weight.data(),
                      .out = out.data()};
     if (!library.has_code(conv)) return false;
-    const View<const f32> wide_bias(epilogue.bias.data(), {static_cast<std::int64_t>(epilogue.bias.size())});
-    const LibraryOperands<X, f32> bias(wide_bias, stream);  // exact: it has the weight's dtype
+    const LibraryOperands<X, f32> bias(epilogue.bias, stream);  // exact: it has the weight's dtype
     conv.bias = bias.view().data();
     library.convolve(conv, stream);
     return true;

@@ -62,7 +62,7 @@ struct Patches {
 };
 
 template <ScalarDtype T>
-Patches<T> patches(View<const T> x, const ConvSizes& sizes) {
+Patches<T> patches(DeviceView<const T> x, const ConvSizes& sizes) {
   const auto narrow = [](std::int64_t size) { return checked_columns(size); };
   constexpr std::int64_t run = widest_vector<T>;
   return {.data = pointer_to(x),

@@ -14,7 +14,7 @@ namespace precast::cuda {
 
 /// The memory of a view, as kernels get it.
 template <class T>
-GlobalPointer<T> pointer_to(const View<T>& view) {
+GlobalPointer<T> pointer_to(const DeviceView<T>& view) {
   return global_pointer(view.data(),
                         view.rows() ? (view.rows() - 1) * view.row_stride() + view.columns() : 0);
 }
@@ -25,7 +25,7 @@ inline constexpr int values_at_once = 16 / static_cast<int>(std::max({sizeof(T).
 
 /// Whether every row of a view begins where `Count` values can be read or written at once.
 template <int Count, class T>
-bool rows_are_aligned(const View<T>& view) {
+bool rows_are_aligned(const DeviceView<T>& view) {
   return reinterpret_cast<std::uintptr_t>(view.data()) % (Count * sizeof(T)) == 0 &&
          (view.rows() <= 1 || view.row_stride() % Count == 0);
 }

@@ -44,8 +44,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void embedding_kernel(
 
 /// Row i of `out` becomes row ids[i] of the table, [V, C]; the ids are the host's and lie in [0, V).
 template <class Types, class From>
-void embedding(View<const From> table, std::span<const std::int32_t> ids, View<typename Types::result> out,
-               Stream stream) {
+void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
+               DeviceView<typename Types::result> out, Stream stream) {
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>;
   if (out.elements() == 0) return;

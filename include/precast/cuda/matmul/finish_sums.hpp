@@ -65,11 +65,11 @@ struct SumsStore {
 
 /// A residual without data is none.
 template <bool Saturates, ScalarDtype Result>
-SumsStore<Result, Saturates> sums_store(const Epilogue& epilogue, const View<const Result>& residual,
-                                        const View<Result>& out, const OperandScales& scales = {}) {
+SumsStore<Result, Saturates> sums_store(const Epilogue& epilogue, const DeviceView<const Result>& residual,
+                                        const DeviceView<Result>& out, const OperandScales& scales = {}) {
   const bool has_residual = residual.data() != nullptr;
   return {.out = pointer_to(out),
-          .bias = global_pointer(epilogue.bias.data(), static_cast<std::int64_t>(epilogue.bias.size())),
+          .bias = global_pointer(epilogue.bias.data(), epilogue.bias.elements()),
           .residual = pointer_to(residual),
           .x_scale = global_pointer(scales.x, 1),
           .weight_scale = global_pointer(scales.weight, 1),
@@ -78,7 +78,7 @@ SumsStore<Result, Saturates> sums_store(const Epilogue& epilogue, const View<con
           .residual_stride = residual.row_stride(),
           .features = static_cast<int>(out.columns()),
           .activate = epilogue.activate,
-          .has_bias = !epilogue.bias.empty(),
+          .has_bias = epilogue.bias.elements() != 0,
           .has_residual = has_residual,
           .has_x_scale = scales.x != nullptr,
           .has_weight_scale = scales.weight != nullptr,

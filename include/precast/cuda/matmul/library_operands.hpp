@@ -46,7 +46,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(round_values_threads, 1)
 
 /// to = from, rounded to Operand.
 template <ScalarDtype Operand, ScalarDtype From>
-void round_values(const View<const From>& from, const View<LibraryOperand<Operand>>& to, Stream stream) {
+void round_values(const DeviceView<const From>& from, const DeviceView<LibraryOperand<Operand>>& to,
+                  Stream stream) {
   constexpr std::int64_t most_blocks = 4096;
   const std::int64_t blocks = (from.elements() + round_values_threads - 1) / round_values_threads;
   launch("round_values", round_values_kernel<Operand, From>,
@@ -65,28 +66,28 @@ class LibraryOperands {
   using Value = LibraryOperand<Operand>;
   static constexpr bool in_place = std::is_same_v<From, Operand>;
   /// Values from one row to the next, for every row to begin on a multiple of 16 bytes.
-  static std::int64_t row_stride(const View<const From>& from) {
+  static std::int64_t row_stride(const DeviceView<const From>& from) {
     constexpr std::int64_t step = 16 / sizeof(Value);
     return in_place ? from.row_stride() : (from.columns() + step - 1) / step * step;
   }
 
-  LibraryOperands(const View<const From>& from, Stream stream) {
+  LibraryOperands(const DeviceView<const From>& from, Stream stream) {
     if constexpr (in_place) {
       view_ = from;
     } else {
       const StreamScope scope(stream);  // of the memory
       copy_ = Tensor<Value, DeviceMemory>(Shape{from.rows(), row_stride(from)});
-      const View<Value> rounded = copy_.view().columns_between(0, from.columns());
+      const DeviceView<Value> rounded = copy_.view().columns_between(0, from.columns());
       round_values<Operand>(from, rounded, stream);
       view_ = rounded;
     }
   }
 
-  const View<const Value>& view() const { return view_; }
+  const DeviceView<const Value>& view() const { return view_; }
 
  private:
   Tensor<Value, DeviceMemory> copy_;
-  View<const Value> view_;
+  DeviceView<const Value> view_;
 };
 
 }  // namespace precast::cuda

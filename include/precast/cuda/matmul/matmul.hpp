@@ -20,7 +20,7 @@ namespace precast::cuda {
 /// What a product takes besides x, weight and epilogue.
 template <ScalarDtype Result>
 struct ProductAdditions {
-  View<const Result>
+  DeviceView<const Result>
       residual{};  ///< added to the activated sums, before they are rounded; may be `out` itself
   OperandScales scales{};
 };
@@ -33,9 +33,9 @@ using ProductTypes = Precisions<typename Types::storage, typename Types::operand
 
 /// out = activate(scales * x weight^T + bias) + residual, rounded once: `matmul_transposed`, with additions.
 template <class Types, class X>
-void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, View<const X> x,
-                            View<const typename Types::storage> weight, const Epilogue& epilogue,
-                            View<typename Types::result> out, Stream stream = current_stream()) {
+void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, DeviceView<const X> x,
+                            DeviceView<const typename Types::storage> weight, const Epilogue& epilogue,
+                            DeviceView<typename Types::result> out, Stream stream = current_stream()) {
   if (out.elements() == 0) return;
   checked_columns(out.columns());
   const auto& [residual, scales] = additions;
@@ -58,14 +58,15 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
 /// where it has the dtypes (`library_has_dtypes`) and rows begin on multiples of 16 bytes, else a tiled
 /// kernel's. Shapes must fit; ops check them.
 template <class Types, class X>
-void matmul_transposed(View<const X> x, View<const typename Types::storage> weight, const Epilogue& epilogue,
-                       View<typename Types::result> out, Stream stream = current_stream()) {
+void matmul_transposed(DeviceView<const X> x, DeviceView<const typename Types::storage> weight,
+                       const Epilogue& epilogue, DeviceView<typename Types::result> out,
+                       Stream stream = current_stream()) {
   matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
 }
 /// The same with a weight as layers hold it.
 template <class Types, class X>
-void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
-                       const Epilogue& epilogue, View<typename Types::result> out, Stream stream) {
+void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                       const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
   matmul_transposed_with<Types, X>({}, x, weight.view(), epilogue, out, stream);
 }
 

@@ -51,7 +51,7 @@ struct MatrixRows {
 
 /// Whether every row of a view begins on a multiple of 16 bytes.
 template <class T>
-bool rows_begin_on_16_bytes(const View<T>& view) {
+bool rows_begin_on_16_bytes(const DeviceView<T>& view) {
   return rows_are_aligned<16 / static_cast<int>(sizeof(T))>(view);
 }
 
@@ -63,7 +63,7 @@ inline int checked_columns(std::int64_t columns) {
 }
 
 template <ScalarDtype T>
-MatrixRows<T> matrix_rows(View<const T> view) {
+MatrixRows<T> matrix_rows(DeviceView<const T> view) {
   return {.data = pointer_to(view),
           .rows = view.rows(),
           .row_stride = view.row_stride(),

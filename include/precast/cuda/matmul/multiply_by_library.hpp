@@ -34,9 +34,10 @@ inline constexpr bool library_has_dtypes = [] {
 /// and a residual in its own epilogue; whatever else follows a product is done by our tiled kernel in the
 /// same pass, rather than by another kernel that reads and writes all results again.
 template <class Types, class X>
-bool multiply_by_library(const View<const X>& x, const View<const typename Types::storage>& weight,
-                         const Epilogue& epilogue, const View<const typename Types::result>& residual,
-                         const View<typename Types::result>& out, const OperandScales& scales,
+bool multiply_by_library(const DeviceView<const X>& x,
+                         const DeviceView<const typename Types::storage>& weight, const Epilogue& epilogue,
+                         const DeviceView<const typename Types::result>& residual,
+                         const DeviceView<typename Types::result>& out, const OperandScales& scales,
                          Stream stream) {
   if constexpr (library_has_dtypes<Types>) {
     using Operand = typename Types::operand;
@@ -49,7 +50,7 @@ bool multiply_by_library(const View<const X>& x, const View<const typename Types
     if (!rows_begin_on_16_bytes(weight) || !rows_begin_on_16_bytes(out) ||
         (has_residual && !rows_begin_on_16_bytes(residual)))
       return false;
-    const View<const f32> wide_bias(epilogue.bias.data(), {static_cast<std::int64_t>(epilogue.bias.size())});
+    const DeviceView<const f32>& wide_bias = epilogue.bias;
     if (LibraryOperands<Result, f32>::in_place && !rows_begin_on_16_bytes(wide_bias)) return false;
     if (LibraryOperands<Operand, X>::in_place && !rows_begin_on_16_bytes(x)) return false;
     LibraryProduct product{
@@ -62,7 +63,7 @@ bool multiply_by_library(const View<const X>& x, const View<const typename Types
         .weight_stride = LibraryOperands<Operand, typename Types::storage>::row_stride(weight),
         .out = out.data(),
         .out_stride = out.row_stride(),
-        .has_bias = !epilogue.bias.empty(),
+        .has_bias = epilogue.bias.elements() != 0,
         .has_residual = has_residual,
         .residual = residual.data(),
         .residual_stride = residual.row_stride(),

@@ -28,7 +28,7 @@ class PackedWeight {
     view_ = std::as_const(memory_).view().columns_between(0, columns);
   }
   /// Rows in the memory of the device as they lie there; they must outlive this.
-  PackedWeight(View<const Storage> weight, std::int64_t /*columns_at_once*/ = 1)
+  PackedWeight(DeviceView<const Storage> weight, std::int64_t /*columns_at_once*/ = 1)
       : view_(weight.data(), Shape{weight.rows(), weight.columns()}, weight.row_stride()) {}
 
   template <class Types>
@@ -37,7 +37,7 @@ class PackedWeight {
   }
 
   /// Uploads rows [count, columns] of the host, from this feature on.
-  void pack(std::int64_t first_feature, View<const Storage> rows) {
+  void pack(std::int64_t first_feature, HostView<const Storage> rows) {
     if (rows.contiguous() && rows.columns() == memory_.columns()) {
       upload(first_feature, rows);
       return;
@@ -54,16 +54,16 @@ class PackedWeight {
   std::int64_t features() const { return view_.rows(); }
   std::int64_t columns() const { return view_.columns(); }
   std::int64_t bytes() const { return bytes_for<Storage>(memory_.elements()); }
-  View<const Storage> view() const { return view_; }
+  DeviceView<const Storage> view() const { return view_; }
 
  private:
-  void upload(std::int64_t first_feature, View<const Storage> padded_rows) {
+  void upload(std::int64_t first_feature, HostView<const Storage> padded_rows) {
     DeviceMemory::copy_from_host(memory_.data() + first_feature * memory_.columns(), padded_rows.data(),
                                  padded_rows.values().size_bytes());
   }
 
   Tensor<Storage, DeviceMemory> memory_;
-  View<const Storage> view_;
+  DeviceView<const Storage> view_;
 };
 
 }  // namespace precast::cuda

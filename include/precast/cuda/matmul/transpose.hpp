@@ -49,7 +49,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(transposed_threads, 1) transpose_kerne
 
 /// to [columns, rows] = from [rows, columns]^T.
 template <ScalarDtype T>
-void transpose(View<const T> from, View<T> to, Stream stream) {
+void transpose(DeviceView<const T> from, DeviceView<T> to, Stream stream) {
   constexpr std::int64_t side = detail::transposed_side, most_blocks = 65535;
   const std::int64_t row_blocks = (from.rows() + side - 1) / side;
   const std::int64_t column_blocks = (from.columns() + side - 1) / side;

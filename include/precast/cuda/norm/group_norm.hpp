@@ -67,8 +67,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel
 }
 
 template <int Count, class Types, class From>
-void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift,
-                f32 eps, Activate activation, View<typename Types::result> out, Stream stream) {
+void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const f32> scale,
+                DeviceView<const f32> shift, f32 eps, Activate activation,
+                DeviceView<typename Types::result> out, Stream stream) {
   using To = typename Types::result;
   const std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], width = x.columns() / groups;
   const bool groups_align = width % Count == 0;
@@ -109,8 +110,9 @@ void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, 
 /// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale
 /// plus shift, then an activation.
 template <class Types, class From>
-void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift,
-                f32 eps, Activate activation, View<typename Types::result> out, Stream stream) {
+void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const f32> scale,
+                DeviceView<const f32> shift, f32 eps, Activate activation,
+                DeviceView<typename Types::result> out, Stream stream) {
   constexpr int count = values_at_once<From, typename Types::result>;
   if (x.elements() == 0) return;
   // Groups of half as many channels as 16 bytes hold are what the largest images of a VAE in 16 bits have.

@@ -78,8 +78,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
 
 /// Layer normalisation of each row (Ba et al. 2016): (x - mean) / sqrt(variance + eps) * scale + shift.
 template <class Types, class From>
-void layer_norm(View<const From> x, const Affine& affine, f32 eps, View<typename Types::result> out,
-                Stream stream) {
+void layer_norm(DeviceView<const From> x, const Affine& affine, f32 eps,
+                DeviceView<typename Types::result> out, Stream stream) {
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>;
   if (x.elements() == 0) return;

@@ -60,8 +60,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
 }
 
 template <class Types, bool Rotates, class From>
-void rms_norm(const char* name, View<const From> x, View<const f32> scale, f32 eps, View<const f32> cos,
-              View<const f32> sin, View<typename Types::result> out, Stream stream) {
+void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const f32> scale, f32 eps,
+              DeviceView<const f32> cos, DeviceView<const f32> sin, DeviceView<typename Types::result> out,
+              Stream stream) {
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>, of_scale = std::min(count, 4);
   if (x.elements() == 0) return;
@@ -95,8 +96,8 @@ void rms_norm(const char* name, View<const From> x, View<const f32> scale, f32 e
 /// Root-mean-square normalisation (Zhang and Sennrich 2019) of each run of `scale.columns()` values of a row:
 /// x / sqrt(mean x^2 + eps) * scale.
 template <class Types, class From>
-void rms_norm(View<const From> x, View<const f32> scale, f32 eps, View<typename Types::result> out,
-              Stream stream) {
+void rms_norm(DeviceView<const From> x, DeviceView<const f32> scale, f32 eps,
+              DeviceView<typename Types::result> out, Stream stream) {
   detail::rms_norm<Types, false>("rms_norm", x, scale, eps, {}, {}, out, stream);
 }
 
@@ -106,9 +107,9 @@ void rms_norm(View<const From> x, View<const f32> scale, f32 eps, View<typename 
 /// to Activation and the watch hook reports it, and this has neither. What it would save them is a write and
 /// a read of q and k, some 25 KB of a FLUX block's token, next to 230 MFLOP.
 template <class Types, class From>
-void rms_norm_rotary(View<const From> x, View<const f32> scale, f32 eps, View<const f32> cos,
-                     View<const f32> sin, View<typename Types::result> out,
-                     Stream stream = current_stream()) {
+void rms_norm_rotary(DeviceView<const From> x, DeviceView<const f32> scale, f32 eps,
+                     DeviceView<const f32> cos, DeviceView<const f32> sin,
+                     DeviceView<typename Types::result> out, Stream stream = current_stream()) {
   detail::rms_norm<Types, true>("rms_norm_rotary", x, scale, eps, cos, sin, out, stream);
 }
 

@@ -30,7 +30,7 @@ struct Cast {
 /// Converts an array to one of another dtype with the same number of values and columns; both may be strided.
 /// With `Saturates`, values above the range of To become its largest number. Throws ShapeError.
 template <ScalarDtype To, bool Saturates, ScalarArray A>
-void convert_values(const A& from, View<To> to, Stream stream) {
+void convert_values(const A& from, DeviceView<To> to, Stream stream) {
   const auto in = as_view(from);
   if (in.elements() != to.elements() || in.columns() != to.columns())
     throw ShapeError("cannot copy " + to_string(in.shape()) + " into " + to_string(to.shape()));

@@ -107,15 +107,15 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void map_kernel(Op op,
 }
 
 template <class T>
-const View<const T>& rows_of(const View<const T>& view) {
+const DeviceView<const T>& rows_of(const DeviceView<const T>& view) {
   return view;
 }
 template <class T>
-const View<const T>& rows_of(const RowBroadcast<T>& broadcast) {
+const DeviceView<const T>& rows_of(const RowBroadcast<T>& broadcast) {
   return broadcast.values;
 }
 template <class T>
-MapInput<T> map_input(const View<const T>& view) {
+MapInput<T> map_input(const DeviceView<const T>& view) {
   return {pointer_to(view), view.row_stride()};
 }
 template <class T>
@@ -126,7 +126,7 @@ MapBroadcast<T> map_input(const RowBroadcast<T>& broadcast) {
 
 /// A view as one row, where `whole`.
 template <class T>
-View<T> as_one_row(const View<T>& view, bool whole) {
+DeviceView<T> as_one_row(const DeviceView<T>& view, bool whole) {
   return whole ? view.reshaped(Shape{1, view.elements()}) : view;
 }
 template <class T>
@@ -135,11 +135,11 @@ const RowBroadcast<T>& as_one_row(const RowBroadcast<T>& broadcast, bool) {
 }
 /// Stores `op(value, ...)` of values in the inputs' own dtypes; inputs are map_values'.
 template <class Op, class To, class... In>
-void map_arrays(const char* name, const Op& op, View<To> out, Stream stream, const In&... in) {
+void map_arrays(const char* name, const Op& op, DeviceView<To> out, Stream stream, const In&... in) {
   constexpr int count = values_at_once<To, typename In::value_type...>;
   if (out.elements() == 0) return;
   const bool whole = out.contiguous() && (is_one_run(in) && ...);
-  const View<To> rows = as_one_row(out, whole);
+  const DeviceView<To> rows = as_one_row(out, whole);
   const bool aligned =
       rows_are_aligned<count>(rows) && (rows_are_aligned<count>(rows_of(as_one_row(in, whole))) && ...);
   const MapOutput<To> output{pointer_to(rows),

@@ -23,7 +23,7 @@ struct InF32 {
 
 /// As problem/broadcast.hpp has it. `function` is copied to the device. Runs on the current stream.
 template <bool Saturates, class T, class F, class... In>
-void map_values(View<T> out, const F& function, const In&... in) {
+void map_values(DeviceView<T> out, const F& function, const In&... in) {
   detail::map_arrays("map_values", detail::InF32<T, Saturates, F>{function}, out, current_stream(), in...);
 }
 

@@ -48,8 +48,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void rotary_kernel(Map
 
 /// Turns pairs: x [B, S, H * D], cos and sin [S, D], D even.
 template <class Types, class From>
-void rotary(View<const From> x, View<const f32> cos, View<const f32> sin, View<typename Types::result> out,
-            Stream stream) {
+void rotary(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<const f32> sin,
+            DeviceView<typename Types::result> out, Stream stream) {
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>, of_table = std::min(count, 4);
   if (x.elements() == 0) return;

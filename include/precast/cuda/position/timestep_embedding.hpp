@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <span>
 
 #include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/access.hpp>
@@ -42,11 +41,10 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(Glob
 /// Cosines, then sines, of each time by falling frequencies. The times lie in device memory, so that a graph
 /// can be replayed with others.
 template <class Types>
-void timestep_embedding(std::span<const f32> times, View<typename Types::result> out, Stream stream) {
+void timestep_embedding(DeviceView<const f32> times, DeviceView<typename Types::result> out, Stream stream) {
   if (out.elements() == 0) return;
-  const auto count = static_cast<std::int64_t>(times.size());
   launch("timestep_embedding", detail::timestep_embedding_kernel<Types::saturate, typename Types::result>,
-         {{static_cast<int>(count), 1, 1}, 128}, stream, global_pointer(times.data(), count), pointer_to(out),
+         {{static_cast<int>(times.elements()), 1, 1}, 128}, stream, pointer_to(times), pointer_to(out),
          out.row_stride(), out.columns());
 }
 

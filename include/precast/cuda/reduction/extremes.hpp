@@ -15,7 +15,7 @@ namespace precast::cuda {
 /// where it is called. CUB does not compile under a host compiler: the emulator's device has a plain loop
 /// instead.
 template <ScalarDtype T>
-Extremes extremes_of(View<const T> x, Stream) {
+Extremes extremes_of(DeviceView<const T> x, Stream) {
   const simt::DeviceAccess access;
   return extremes_in(x);
 }

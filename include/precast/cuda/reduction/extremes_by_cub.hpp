@@ -33,7 +33,7 @@ struct AddExtremes {
 }  // namespace detail
 
 template <ScalarDtype T>
-Extremes extremes_of(View<const T> x, Stream stream) {
+Extremes extremes_of(DeviceView<const T> x, Stream stream) {
   if (x.elements() == 0) return {};
   const StreamScope scope(stream);  // of the memory below
   const BufferIn<Memory> result(sizeof(Extremes));

@@ -44,7 +44,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void upsample_nearest_
 
 /// Each pixel becomes factor x factor pixels: x [B, H, W, C] -> out [B, factor H, factor W, C].
 template <class Types, class From>
-void upsample_nearest(View<const From> x, std::int64_t factor, View<typename Types::result> out,
+void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<typename Types::result> out,
                       Stream stream) {
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>;

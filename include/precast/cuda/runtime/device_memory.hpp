@@ -53,6 +53,7 @@ inline void reset_peak_memory() {
 /// The Memory of device tensors. Everything is ordered by the thread's current stream; only copies to the
 /// host wait for it.
 struct DeviceMemory {
+  using space = DeviceSpace;
   static constexpr bool on_host = false;
 
   static constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }

@@ -46,7 +46,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
 
 /// The softmax of each row. A row that holds +inf or NaN, or nothing but -inf, gives NaN.
 template <class Types, class From>
-void softmax(View<const From> x, View<typename Types::result> out, Stream stream) {
+void softmax(DeviceView<const From> x, DeviceView<typename Types::result> out, Stream stream) {
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>;
   if (x.elements() == 0) return;
