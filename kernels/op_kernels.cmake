@@ -1,17 +1,13 @@
-#The kernels that the compiled - in paths need, \
-    each dtype combination once : paths that resolve an op class to the same
-#five dtypes share its kernels.One list for both backends, whose functions have the same names and signatures.
+# The kernels that the compiled-in paths need, each dtype combination once: paths that resolve an op class to the same
+# five dtypes share its kernels. One list for both backends, whose functions have the same names and signatures.
 #
-#precast_generate_op_kernels(BACKEND EXTENSION) writes, into the current binary directory, \
-    a unit for each op family
-#and precision, FAMILY_PRECISION.EXTENSION(FAMILY.EXTENSION where one holds them all), \
-    which instantiates its kernels
-#in the namespace BACKEND(host or cuda), and op_kernels.hpp, \
-    which declares all of them `extern template`.Sets
-#op_kernel_sources.
+# precast_generate_op_kernels(BACKEND EXTENSION) writes, into the current binary directory, a unit for each op family
+# and precision, FAMILY_PRECISION.EXTENSION (FAMILY.EXTENSION where one holds them all), which instantiates its kernels
+# in the namespace BACKEND (host or cuda), and op_kernels.hpp, which declares all of them `extern template`. Sets
+# op_kernel_sources.
 
 set(op_kernel_families matmul matmul_of_f32 conv plain_attention flash_attention norm pointwise reduction)
-#Families of one unit for all precisions : their headers take the compilers longer than their kernels.
+# Families of one unit for all precisions: their headers take the compilers longer than their kernels.
 set(op_kernel_families_in_one_unit reduction)
 set(host_headers_matmul host/matmul.hpp)
 set(host_headers_matmul_of_f32 host/matmul.hpp)
@@ -31,27 +27,26 @@ set(cuda_headers_pointwise cuda/embedding/embedding.hpp cuda/pointwise/convert_v
     cuda/position/rotary.hpp cuda/position/timestep_embedding.hpp cuda/resample/upsample_nearest.hpp
     problem/elementwise.hpp)
 set(cuda_headers_reduction cuda/reduction/extremes_by_cub.hpp)
-#What op_kernels.hpp includes where it is not all of these : to declare an instance takes the template's declaration.
+# What op_kernels.hpp includes where it is not all of these: to declare an instance takes the template's declaration.
 set(cuda_declaration_headers cuda/declarations.hpp problem/broadcast.hpp problem/elementwise.hpp)
-#Families that call another one's kernels, rather than stamp them once more.
+# Families that call another one's kernels, rather than stamp them once more.
 set(cuda_uses_conv matmul matmul_of_f32)
 set(cuda_uses_flash_attention plain_attention)
 
-#The C++ spelling of Precisions; "none" stands for NoDtype.
+# The C++ spelling of Precisions; "none" stands for NoDtype.
 function(_precisions result)
   list(TRANSFORM ARGN REPLACE "^none$" "NoDtype" OUTPUT_VARIABLE types)
   list(JOIN types ", " types)
   set(${result} "Precisions<${types}>" PARENT_SCOPE)
 endfunction()
 
-#Adds the kernel `TYPE FUNCTION(PARAMETERS)`, \
-    whose FUNCTION is in the backend 's namespace and takes the device' s
-#stream last.
+# Adds the kernel `TYPE FUNCTION(PARAMETERS)`, whose FUNCTION is in the backend's namespace and takes the device's
+# stream last.
 function(_add family type function parameters)
   list(APPEND op_kernels_${family} "${precision}|${type} BACKEND::${function}(${parameters}STREAM)")
   set(op_kernels_${family} "${op_kernels_${family}}" PARENT_SCOPE)
 endfunction()
-#Adds map_values of a function of problem / elementwise.hpp and the inputs that follow it.
+# Adds map_values of a function of problem/elementwise.hpp and the inputs that follow it.
 function(_add_map family result function)
   list(TRANSFORM ARGN REPLACE "(.+)" "const \\1&" OUTPUT_VARIABLE inputs)
   list(JOIN inputs ", " inputs)
@@ -79,7 +74,7 @@ foreach(path IN LISTS precast_paths)
     set(attention flash_attention)
     set(inside f32)
   endif()
-#With each op comes the one that the watch hook compares it with : f32 throughout.
+  # With each op comes the one that the watch hook compares it with: f32 throughout.
   _precisions(in_f32 ${precision} f32 f32 f32 f32)
   _precisions(matmul ${precision} ${matmul_operand} f32 none ${precision})
   _precisions(conv ${precision} ${precision} f32 none ${precision})
@@ -90,8 +85,7 @@ foreach(path IN LISTS precast_paths)
 
   set(in "View<const ${precision}>")
   foreach(input ${precision} f32)
-#Products of f32 inputs, which come from outside a model, \
-    are a unit of their own : nvcc would take long for both.
+    # Products of f32 inputs, which come from outside a model, are a unit of their own: nvcc would take long for both.
     set(family matmul)
     if(NOT input STREQUAL precision)
       set(family matmul_of_f32)
@@ -139,7 +133,7 @@ foreach(path IN LISTS precast_paths)
   _add(pointwise void "convert_values<f32, false, ${in}>" "const ${in}&, View<f32>")
   _add(reduction Extremes "extremes_of<${precision}>" "${in}")
 endforeach()
-#The sampler's state is f32 under every policy.
+# The sampler's state is f32 under every policy.
 set(precision f32)
 _add_map(pointwise f32 EulerStep "View<const f32>" "View<const f32>")
 
@@ -147,7 +141,7 @@ foreach(family IN LISTS op_kernel_families)
   list(REMOVE_DUPLICATES op_kernels_${family})
 endforeach()
 
-#The kernels of a family and of precisions, "f32|bf16", each with `keyword` before it.
+# The kernels of a family and of precisions, "f32|bf16", each with `keyword` before it.
 function(_kernels_of result backend family precisions keyword)
   set(stream)
   if(backend STREQUAL "cuda")
