@@ -4,6 +4,7 @@
 #   precast_precisions        the precisions that they store parameters in
 #   precast_presets           the presets among them
 #   precast_has_all_paths     whether nothing is left out
+#   precast_has_watch         1 where ops can be watched, else 0 (PRECAST_WATCH)
 #   precast_path_definitions  what include/precast/policy/paths.hpp reads
 # tests/policy checks that these paths and precast::CompiledPaths are one.
 
@@ -109,5 +110,18 @@ if(_number_of_paths EQUAL _number_of_all_paths)
   set(precast_has_all_paths ON)
 endif()
 
+# Being watched takes each op a second kernel, in f32: a small build leaves it out.
+set(PRECAST_WATCH "auto" CACHE STRING "Whether ops can be watched (generate --trace): on, off, or auto (on for PRECAST_PRESET=all)")
+set_property(CACHE PRECAST_WATCH PROPERTY STRINGS auto on off)
+string(TOLOWER "${PRECAST_WATCH}" _watch)
+if(NOT _watch MATCHES "^(auto|on|off)$")
+  message(FATAL_ERROR "PRECAST_WATCH is \"${PRECAST_WATCH}\": it takes auto, on or off.")
+endif()
+set(precast_has_watch 0)
+if(_watch STREQUAL "on" OR (_watch STREQUAL "auto" AND PRECAST_PRESET STREQUAL "all"))
+  set(precast_has_watch 1)
+endif()
+
 list(JOIN PRECAST_PRECISIONS "," _precisions)
-set(precast_path_definitions PRECAST_PRESET_NAME="${PRECAST_PRESET}" PRECAST_PRECISION_NAMES="${_precisions}")
+set(precast_path_definitions PRECAST_PRESET_NAME="${PRECAST_PRESET}" PRECAST_PRECISION_NAMES="${_precisions}"
+                             PRECAST_HAS_WATCH=${precast_has_watch})

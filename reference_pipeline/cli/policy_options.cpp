@@ -146,7 +146,7 @@ PolicyChoice parse_policy(const std::string& text) {
     choice.precision = *precision;
   } else {
     std::vector<std::string> names;
-    for (const NamedPreset& preset : named_presets) names.emplace_back(preset.name);
+    for (const NamedPreset& known : named_presets) names.emplace_back(known.name);
     names.insert(names.end(), precision_names.begin(), precision_names.end());
     throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
   }

@@ -35,9 +35,10 @@ inline constexpr auto compiled_paths_tuple() {
   }
   (std::make_index_sequence<all_precisions.size()>());
   constexpr auto rows = hana::cartesian_product(hana::make_tuple(precisions, flags, flags, flags));
-  constexpr auto paths = hana::transform(rows, [](auto row) { return hana::type_c<decltype(path_of(row))>; });
-  return hana::filter(paths, [](auto path) {
-    constexpr PolicyChoice choice = decltype(path)::type::choice;
+  constexpr auto paths =
+      hana::transform(rows, []<class Row>(Row) { return hana::type_c<decltype(path_of(Row()))>; });
+  return hana::filter(paths, []<class Path>(Path) {
+    constexpr PolicyChoice choice = Path::type::choice;
     return hana::bool_c < path_compiled(choice) && choice == choice.normalised() > ;
   });
 }
