@@ -105,7 +105,7 @@ TEST_CASE("on the emulated device a picture can start from another one") {
   }
 }
 
-TEST_CASE("the watch hook sees the same ops on the emulated device as on the host") {
+TEST_CASE("the watch hook sees the same ops on the emulated device as on the host", "[watch]") {
   const Golden golden("dev_f32");
   const flux::Request request = request_of(golden);
   for (const PolicyChoice& choice : emulated_choices()) {
