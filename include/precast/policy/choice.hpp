@@ -36,15 +36,15 @@ consteval bool is_in(const std::tuple<Dtypes...>*) {
 }
 template <class... Dtypes>
 consteval auto names_in(const std::tuple<Dtypes...>*) {
-  return std::array{dtype_traits<Dtypes>::name...};
+  return std::array<std::string_view, sizeof...(Dtypes)>{dtype_traits<Dtypes>::name...};
 }
 template <class... Dtypes>
 consteval auto sizes_in(const std::tuple<Dtypes...>*) {
-  return std::array{sizeof(Dtypes)...};
+  return std::array<std::size_t, sizeof...(Dtypes)>{sizeof(Dtypes)...};
 }
 template <std::size_t... I>
 consteval auto precisions_at(std::index_sequence<I...>) {
-  return std::array{static_cast<Precision>(I)...};
+  return std::array<Precision, sizeof...(I)>{static_cast<Precision>(I)...};
 }
 
 inline constexpr const PathDtypes* path_dtypes = nullptr;
