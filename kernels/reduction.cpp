@@ -2,7 +2,7 @@
 #include <stamp.hpp>
 
 #include <precast/backend/extremes.hpp>
-#if PRECAST_BACKEND_IS_CUDA
+#if PRECAST_BACKEND_IS_CUDA && PRECAST_HAS_WATCH
 #include <precast/cuda/reduction/extremes_by_cub.hpp>
 #endif
 

@@ -54,7 +54,7 @@ endforeach()
 if(CUDA AND PYTHON MATCHES "python")
   lines_of(kernels "${PYTHON}" "${RESOURCES}" --names "${PROGRAM}")
   # Operands of attention, and results of norms: rows of the table are not in these kernels' names.
-  set(twin_kernels "attention[a-z_]*_kernel<float|norm_kernel<[^\n]*, float>|largest_score_kernel|DeviceReduce")
+  set(twin_kernels "(flash_attention|attention_scores|attention_values)_kernel<float|norm_kernel<[^(\n]*, float>|largest_score|DeviceReduce")
   check("cubins" "${kernels}")
 elseif(CUDA)
   message(STATUS "Python was not found: the program's cubins are not read")
