@@ -13,6 +13,7 @@
 #include <common/random_tensor.hpp>
 #include <common/work.hpp>
 
+#include <precast/policy/op_table.hpp>
 #include <precast/tensor/memory.hpp>
 #include <precast/tensor/tensor.hpp>
 
