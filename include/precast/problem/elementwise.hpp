@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/activate.hpp>
-#include <precast/problem/host_device.hpp>
 #include <precast/problem/math.hpp>
 
 namespace precast::elementwise {

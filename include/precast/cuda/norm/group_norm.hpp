@@ -83,7 +83,7 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
   launch("group_moments", group_moments_kernel<GroupPlan::threads>,
          {{static_cast<int>(batch * groups), 1, 1}, GroupPlan::threads}, stream,
          pointer_to(std::as_const(partial).view()), plan.chunks, eps, pointer_to(results.view()));
-  constexpr int of_parameters = std::min(Count, 4);
+  constexpr int of_parameters = min_of(Count, 4);
   const bool aligned = groups_align && rows_are_aligned<Count>(x) && rows_are_aligned<Count>(out) &&
                        rows_are_aligned<of_parameters>(scale) && rows_are_aligned<of_parameters>(shift);
   const MapOutput<To> output{pointer_to(out),

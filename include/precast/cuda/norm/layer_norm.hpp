@@ -84,8 +84,8 @@ void layer_norm(DeviceView<const From> x, const Affine& affine, f32 eps,
   constexpr int count = values_at_once<From, To>;
   if (x.elements() == 0) return;
   const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
-                       rows_are_aligned<std::min(count, 4)>(affine.scale) &&
-                       rows_are_aligned<std::min(count, 4)>(affine.shift);
+                       rows_are_aligned<min_of(count, 4)>(affine.scale) &&
+                       rows_are_aligned<min_of(count, 4)>(affine.shift);
   const detail::LayerNormArguments<From, To> arguments{pointer_to(x),
                                                        pointer_to(out),
                                                        pointer_to(affine.scale),

@@ -64,7 +64,7 @@ void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const f32> 
               DeviceView<const f32> cos, DeviceView<const f32> sin, DeviceView<typename Types::result> out,
               Stream stream) {
   using To = typename Types::result;
-  constexpr int count = values_at_once<From, To>, of_scale = std::min(count, 4);
+  constexpr int count = values_at_once<From, To>, of_scale = min_of(count, 4);
   if (x.elements() == 0) return;
   const std::int64_t width = scale.columns(), heads = x.columns() / width;
   const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
