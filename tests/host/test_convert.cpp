@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include <precast/host/convert.hpp>
+#include <precast/host/convert_values.hpp>
 #include <precast/tensor/tensor.hpp>
 
 using namespace precast;

@@ -23,14 +23,15 @@ template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::No
 void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel,
                  Probe&& probe = {}) {
   kernel(Types{}, out);
-  watch::report<Op, Types>(
-      name, out,
-      [&] {
-        Tensor<f32> wide(out.shape());
-        kernel(widened_to_f32<Types>{}, wide.view());
-        return wide;
-      },
-      probe);
+  if constexpr (watch::compiled)
+    watch::report<Op, Types>(
+        name, out,
+        [&] {
+          Tensor<f32> wide(out.shape());
+          kernel(widened_to_f32<Types>{}, wide.view());
+          return wide;
+        },
+        probe);
 }
 
 /// The same into a new tensor.

@@ -1,0 +1,19 @@
+// Norms of results of ops.
+#include <stamp.hpp>
+
+#include <precast/backend/norm.hpp>
+
+namespace precast::kernels {
+namespace {
+
+template <class Row, class Types>
+struct Norms {
+  using In = typename Row::result;
+  static constexpr std::tuple functions{&backend::layer_norm<Types, In>, &backend::rms_norm<Types, In>,
+                                        &backend::group_norm<Types, In>};
+};
+
+[[gnu::used, maybe_unused]] constexpr auto stamped = addresses<Norms, EveryPolicy, Norm>();
+
+}  // namespace
+}  // namespace precast::kernels
