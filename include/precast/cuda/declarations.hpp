@@ -43,15 +43,15 @@ template <class Q, class K>
 f32 largest_score(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
                   Stream stream = current_stream());
 
-template <class Types, class From>
-void layer_norm(DeviceView<const From> x, const Affine& affine, f32 eps,
+template <class Types, class From, class W>
+void layer_norm(DeviceView<const From> x, const AffineIn<W, DeviceSpace>& affine, f32 eps,
                 DeviceView<typename Types::result> out, Stream stream = current_stream());
-template <class Types, class From>
-void rms_norm(DeviceView<const From> x, DeviceView<const f32> scale, f32 eps,
+template <class Types, class From, class W>
+void rms_norm(DeviceView<const From> x, DeviceView<const W> scale, f32 eps,
               DeviceView<typename Types::result> out, Stream stream = current_stream());
-template <class Types, class From>
-void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const f32> scale,
-                DeviceView<const f32> shift, f32 eps, Activate activation,
+template <class Types, class From, class W>
+void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const W> scale,
+                DeviceView<const W> shift, f32 eps, Activate activation,
                 DeviceView<typename Types::result> out, Stream stream = current_stream());
 template <class Types, class From>
 void softmax(DeviceView<const From> x, DeviceView<typename Types::result> out,
@@ -66,8 +66,11 @@ void timestep_embedding(DeviceView<const f32> times, DeviceView<typename Types::
 
 template <ScalarDtype To, bool Saturates = false, ScalarArray A>
 void convert_values(const A& from, DeviceView<To> to, Stream stream = current_stream());
-template <bool Saturates, class T, class F, class... In>
-void map_values(DeviceView<T> out, const F& function, const In&... in);
+template <class Types, class F, class... In>
+void map_values(DeviceView<typename Types::result> out, const F& function, const In&... in);
+template <class Types, class From>
+void copy_values(DeviceView<const From> x, DeviceView<typename Types::result> out,
+                 Stream stream = current_stream());
 template <class Types, class From>
 void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
                DeviceView<typename Types::result> out, Stream stream = current_stream());

@@ -70,7 +70,9 @@ constexpr PolicyChoice choice_of() {
   using T = typename P::storage;
   constexpr bool plain = std::is_same_v<T, typename P::compute> &&
                          std::is_same_v<T, typename P::activation> &&
-                         std::is_same_v<typename P::accumulate, f32> && !P::saturate;
+                         std::is_same_v<typename P::accumulate, f32> && !P::saturate &&
+                         !P::template casts_others<Attention, Matmul> && !P::template downcasts<Attention> &&
+                         !P::template downcasts<Matmul>;
   constexpr bool known = std::is_same_v<T, f32> || std::is_same_v<T, bf16> || std::is_same_v<T, f16>;
   static_assert(plain && known,
                 "The pipeline is compiled for policies of one precision, f32, bf16 or f16, with Flash and "
