@@ -12,7 +12,6 @@
 #include <common/policies.hpp>
 #include <common/random_tensor.hpp>
 #include <common/work.hpp>
-#include <op_kernels.hpp>
 
 #include <precast/tensor/memory.hpp>
 #include <precast/tensor/tensor.hpp>

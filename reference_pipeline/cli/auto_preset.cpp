@@ -1,7 +1,9 @@
 // Chooses a preset from what the CPU multiplies and what fits into memory.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
+#include <tuple>
 
 #include <cli/auto_preset.hpp>
 #include <flux/components.hpp>
@@ -18,6 +20,14 @@ bool cpu_has_bf16() {
 #else
   return false;
 #endif
+}
+
+/// Which candidates come first: flash attention before stored scores, then what the machine multiplies
+/// natively (without bf16, anything but bf16), then what takes less memory.
+std::tuple<bool, bool, std::size_t> turn_of(const Candidate& candidate, const Machine& machine) {
+  const PolicyChoice& choice = candidate.preset.choice;
+  return {!choice.flash, (choice.precision == precision_of<bf16>) != machine.native_bf16,
+          bytes_of(choice.precision)};
 }
 
 }  // namespace
@@ -38,9 +48,9 @@ std::vector<Candidate> compiled_candidates(
 
 AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> candidates) {
   if (candidates.empty()) throw PathNotCompiled("this build holds no preset: name a policy with --precision");
-  const std::array<std::string_view, 4> order =
-      machine.native_bf16 ? std::array<std::string_view, 4>{"fast", "balanced", "memory", "quality"}
-                          : std::array<std::string_view, 4>{"balanced", "fast", "memory", "quality"};
+  std::vector<Candidate> order(candidates.begin(), candidates.end());
+  std::ranges::stable_sort(order, {},
+                           [&](const Candidate& candidate) { return turn_of(candidate, machine); });
   const auto fits = [&](const Candidate& candidate) {
     return machine.free_bytes == 0 || candidate.needed_bytes <= machine.free_bytes;
   };
@@ -53,18 +63,16 @@ AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> cand
       std::string(machine.what) +
       (machine.native_bf16 ? " multiplies bf16 natively" : " has no bf16 of its own");
   std::string passed_over;
-  for (const std::string_view name : order) {
-    const auto found = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
-      return candidate.preset.name == name;
-    });
-    if (found == candidates.end()) continue;
-    if (!fits(*found)) {
-      passed_over += (passed_over.empty() ? "" : " and ") + std::string(name);
+  for (const Candidate& candidate : order) {
+    if (!fits(candidate)) {
+      passed_over += (passed_over.empty() ? "" : " and ") + std::string(candidate.preset.name);
       continue;
     }
-    if (candidates.size() == 1) return {found->preset, "this build holds no other preset" + memory(*found)};
-    return {found->preset,
-            multiplier + (passed_over.empty() ? "" : "; " + passed_over + " would not fit") + memory(*found)};
+    if (candidates.size() == 1)
+      return {candidate.preset, "this build holds no other preset" + memory(candidate)};
+    return {
+        candidate.preset,
+        multiplier + (passed_over.empty() ? "" : "; " + passed_over + " would not fit") + memory(candidate)};
   }
   const Candidate& least = *std::min_element(
       candidates.begin(), candidates.end(),

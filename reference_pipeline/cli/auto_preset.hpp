@@ -10,7 +10,7 @@
 
 #include <flux/device.hpp>
 
-#include <precast/policy/choice.hpp>
+#include <precast/policy/presets.hpp>
 
 namespace precast::cli {
 

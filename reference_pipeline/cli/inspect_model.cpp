@@ -79,7 +79,7 @@ InspectedComponent read_folder(const fs::path& folder, const std::string& name) 
 /// Where some component is missing or has no weights: the transformer's matrices and the rest, at each
 /// precision.
 flux::MemoryEstimate transformer_weights(const InspectedComponent& transformer, const PolicyChoice& choice) {
-  const std::int64_t size = choice.precision == Precision::f32 ? 4 : 2;
+  const auto size = static_cast<std::int64_t>(bytes_of(choice.precision));
   return {{{"transformer", transformer.parameters * size, 0}}};
 }
 

@@ -22,8 +22,8 @@ std::string PictureRun::advice() const {
                            : result.nan_values ? with_commas(result.nan_values) + " values of pixels are NaN"
                                                : "the picture is entirely black";
   if (trace) return text + ", but every op gave finite values";
-  return text +
-         ": run again with --trace FILE to see which op left the finite numbers and which option cures it "
+  return text + (watch::compiled ? ": run" : ": configure with -DPRECAST_WATCH=on and run") +
+         " again with --trace FILE to see which op left the finite numbers and which option cures it "
          "(in f16 most often --upcast-attention or --precision bf16)";
 }
 

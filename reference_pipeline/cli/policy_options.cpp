@@ -1,17 +1,58 @@
 // Reads policies from options, and writes them as names.
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <cli/arguments.hpp>
 #include <cli/policy_options.hpp>
 #include <cli/policy_table.hpp>
 
+#include <precast/policy/presets.hpp>
+
 namespace precast::cli {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> preset_names{"quality", "balanced", "fast", "memory", "auto"};
-constexpr std::array<std::string_view, 3> precision_names{"f32", "bf16", "f16"};
+/// What --preset takes: every preset, and auto.
+constexpr auto preset_names = [] {
+  std::array<std::string_view, named_presets.size() + 1> names;
+  std::ranges::transform(named_presets, names.begin(), &NamedPreset::name);
+  names.back() = "auto";
+  return names;
+}();
+
+std::string with_bars(std::span<const std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : "|") + std::string(name);
+  return text;
+}
+
+/// "f16, attention in f32"
+std::string in_words(const PolicyChoice& choice) {
+  std::string text(to_string(choice.precision));
+  if (choice.upcast_matmul) text += ", linear layers in f32";
+  if (choice.upcast_attention) text += ", attention in f32";
+  return choice.flash ? text + ", flash attention" : text;
+}
+
+/// "quality: f32. balanced: …", in lines of a help text.
+std::string presets_in_words() {
+  std::string text;
+  std::size_t line = 0;
+  const auto add = [&](const std::string& sentence) {
+    const bool fits = line + 1 + sentence.size() <= 76;
+    if (!text.empty()) text += fits ? " " : "\n";
+    line = fits ? line + 1 + sentence.size() : sentence.size();
+    text += sentence;
+  };
+  for (const NamedPreset& preset : named_presets)
+    add(std::string(preset.name) + ": " + in_words(preset.choice) + ".");
+  add("auto: by CPU, free memory and model (default)");
+  return text;
+}
 
 CLI::Option* add_precision(CLI::App& command, const std::string& names, std::optional<Precision>& precision,
                            const std::string& description) {
@@ -23,7 +64,7 @@ CLI::Option* add_precision(CLI::App& command, const std::string& names, std::opt
             precision = precision_named(parse_name(first, text, precision_names));
           },
           description)
-      ->type_name("f32|bf16|f16");
+      ->type_name(with_bars(precision_names));
 }
 
 PolicyChoice with_flags(PolicyChoice choice, const PolicyOptions& options) {
@@ -49,9 +90,8 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
       .add_option_function<std::string>(
           "--preset",
           [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names); },
-          "quality: f32. balanced: f32, flash attention. fast: bf16, flash attention.\n"
-          "memory: f16, attention in f32. auto: by CPU, free memory and model (default)")
-      ->type_name("quality|balanced|fast|memory|auto")
+          presets_in_words())
+      ->type_name(with_bars(preset_names))
       ->group(group);
   add_precision(command, "--precision", options.precision,
                 "Precision of all components; without --preset, a plain policy of it")
@@ -105,8 +145,10 @@ PolicyChoice parse_policy(const std::string& text) {
   } else if (const auto precision = precision_named(base)) {
     choice.precision = *precision;
   } else {
-    throw UsageError("'" + text +
-                     "' names no policy: begin with quality, balanced, fast, memory, f32, bf16 or f16");
+    std::vector<std::string> names;
+    for (const NamedPreset& known : named_presets) names.emplace_back(known.name);
+    names.insert(names.end(), precision_names.begin(), precision_names.end());
+    throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
   }
   while (end != std::string::npos) {
     const std::size_t begin = end + 1;

@@ -55,7 +55,7 @@ TEST_CASE("generate: the device is the one that was asked for, or an error says 
   }
 }
 
-TEST_CASE("generate: a picture, its latents, its trace and its parameters") {
+TEST_CASE("generate: a picture, its latents, its trace and its parameters", "[watch]") {
   const Scratch scratch;
   const std::string here = scratch.path().string();
   const auto result =

@@ -24,7 +24,7 @@ constexpr std::int64_t gib = std::int64_t{1} << 30;
 std::vector<Candidate> candidates(std::int64_t f32_bytes) {
   std::vector<Candidate> all;
   for (const NamedPreset& preset : named_presets)
-    all.push_back({preset, preset.choice.precision == Precision::f32 ? f32_bytes : f32_bytes / 2});
+    all.push_back({preset, preset.choice.precision == precision_of<f32> ? f32_bytes : f32_bytes / 2});
   return all;
 }
 
@@ -36,23 +36,23 @@ std::string_view chosen(const Machine& machine, std::int64_t f32_bytes) {
 
 TEST_CASE("a precision without a preset is a plain policy") {
   PolicyOptions options;
-  options.precision = Precision::f16;
+  options.precision = precision_of<f16>;
   CHECK_FALSE(options.automatic());
-  CHECK(resolved(options, fast) == PolicyChoice{Precision::f16, false, false, false});
+  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, false, false, false});
   options.upcast_attention = true;
-  CHECK(resolved(options, fast) == PolicyChoice{Precision::f16, false, true, false});
+  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, false, true, false});
 }
 
 TEST_CASE("a precision changes a preset and keeps its other options") {
   PolicyOptions options;
   options.preset = "fast";
-  options.precision = Precision::f16;
-  CHECK(resolved(options, {}) == PolicyChoice{Precision::f16, true, false, false});
+  options.precision = precision_of<f16>;
+  CHECK(resolved(options, {}) == PolicyChoice{precision_of<f16>, true, false, false});
   options.preset = "memory";
-  options.precision = Precision::bf16;
+  options.precision = precision_of<bf16>;
   options.no_flash = true;
   options.upcast_matmul = true;
-  CHECK(resolved(options, {}) == PolicyChoice{Precision::bf16, false, true, true});
+  CHECK(resolved(options, {}) == PolicyChoice{precision_of<bf16>, false, true, true});
 }
 
 TEST_CASE("without preset and precision the machine decides") {
@@ -62,18 +62,18 @@ TEST_CASE("without preset and precision the machine decides") {
   options.preset = "auto";
   options.no_flash = true;
   CHECK(options.automatic());
-  CHECK(resolved(options, fast) == PolicyChoice{Precision::bf16, false, false, false});
+  CHECK(resolved(options, fast) == PolicyChoice{precision_of<bf16>, false, false, false});
 }
 
 TEST_CASE("components take their own precision over the rest") {
   PolicyOptions options;
   options.preset = "memory";
-  options.vae = Precision::f32;
-  options.text = Precision::bf16;
+  options.vae = precision_of<f32>;
+  options.text = precision_of<bf16>;
   const flux::ComponentChoices choices = resolved_components(options, {});
   CHECK(choices.transformer == memory);
-  CHECK(choices.vae == PolicyChoice{Precision::f32, false, false, false});  // f32 has nothing to cast up
-  CHECK(choices.text_encoder == PolicyChoice{Precision::bf16, false, true, false});
+  CHECK(choices.vae == PolicyChoice{precision_of<f32>, false, false, false});  // f32 has nothing to cast up
+  CHECK(choices.text_encoder == PolicyChoice{precision_of<bf16>, false, true, false});
   CHECK(policy_text(choices) == "transformer memory, text bf16+upcast-attention, vae quality");
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("policies have names that read back") {
     CHECK(policy_text(parse_policy(name)) == name);
   CHECK(parse_policy("f16+upcast-attention") == memory);
   CHECK(policy_text(parse_policy("f16+upcast-attention")) == "memory");
-  CHECK(parse_policy("fast+no-flash") == PolicyChoice{Precision::bf16, false, false, false});
+  CHECK(parse_policy("fast+no-flash") == PolicyChoice{precision_of<bf16>, false, false, false});
   for (const char* name : {"", "fp16", "fast+", "fast+x", "+flash", "auto"})
     CHECK_THROWS_AS(parse_policy(name), UsageError);
 }

@@ -11,7 +11,7 @@
 
 using namespace precast;
 
-TEST_CASE("the trace agrees with the op table under every compiled policy") {
+TEST_CASE("the trace agrees with the op table under every compiled policy", "[watch]") {
   flux::Request request;
   request.prompts = {"a blue ring"};
   request.steps = 1;

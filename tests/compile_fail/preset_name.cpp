@@ -1,4 +1,4 @@
-// expect: PRECAST_PRESET is none of all, quality, balanced, fast or memory.
+// expect: PRECAST_PRESET is neither all nor a preset of policy/presets.hpp.
 #ifdef MISTAKE
 #define PRECAST_PRESET_NAME "faster"
 #else

@@ -1,26 +1,61 @@
-# Whether PROGRAM holds code for CUDA of the dtype PRESENT and none of ABSENT, from the functions that start kernels
-# (NM) and from the kernels (PYTHON, RESOURCES).
+# Whether PROGRAM, which holds one path of the dtype PRESENT, has kernels of it on every backend, none of another dtype,
+# and none that the watch hook alone would call: from its symbols (NM), and, where CUDA is on and Python reads them, from
+# the names of its cubins' kernels (PYTHON, RESOURCES). Kernels are those of DECLARATIONS. With LOOK_FOR, f16 or f32,
+# only one of the latter two is looked for.
 cmake_minimum_required(VERSION 3.25)
 
-set(symbols "${NM}" -C "${PROGRAM}")
-set(kernels "${PYTHON}" "${RESOURCES}" --names "${PROGRAM}")
-foreach(what IN ITEMS symbols kernels)
-  if(what STREQUAL "kernels" AND NOT PYTHON MATCHES "python")
-    message(STATUS "Python was not found: the program's cubins are not read")
-    break()
+# check(WHAT LINES): fails where names of kernels tell of another dtype, or of a twin in f32.
+function(check what lines)
+  if(NOT lines MATCHES "precast::${PRESENT}[^a-z0-9_:]")
+    message(FATAL_ERROR "${PRESENT} was asked for, and the program has no ${what} of it")
   endif()
-  foreach(dtype IN ITEMS ${PRESENT} ${ABSENT})
-    execute_process(COMMAND ${${what}} COMMAND grep -E "precast::cuda::.*[^a-z_]${dtype}[^0-9a-z_]"
-                    OUTPUT_VARIABLE found RESULTS_VARIABLE results)
-    list(GET results 0 result)
-    if(NOT result EQUAL 0)
-      message(FATAL_ERROR "the ${what} of ${PROGRAM} cannot be read")
-    endif()
-    if(dtype STREQUAL PRESENT AND NOT found)
-      message(FATAL_ERROR "${PRESENT} was asked for, and the program has no ${what} of it")
-    elseif(dtype STREQUAL ABSENT AND found)
-      string(SUBSTRING "${found}" 0 2000 found)
-      message(FATAL_ERROR "${ABSENT} was left out, and the program has ${what} of it:\n${found}")
-    endif()
-  endforeach()
+  # A dtype is a name of precast in small letters which is no namespace; f32 is float.
+  string(REGEX MATCHALL "precast::[a-z][a-z0-9_]*( const)?[,>&*)]" dtypes "${lines}")
+  list(TRANSFORM dtypes REPLACE "^precast::([a-z0-9_]+).*$" "\\1")
+  list(REMOVE_DUPLICATES dtypes)
+  list(REMOVE_ITEM dtypes ${PRESENT})
+  if(dtypes AND NOT LOOK_FOR STREQUAL "f32")
+    message(FATAL_ERROR "${PROGRAM} has ${what} of dtypes other than ${PRESENT}: ${dtypes}")
+  endif()
+  # A twin is a row of f32 but for its storage; what reads a result or its scores is called by the hook alone.
+  string(REGEX MATCH "[^\n]*(Precisions<[^<>]*, float, float, float, float, |${twin_kernels})[^\n]*" twin "${lines}")
+  if(twin AND NOT LOOK_FOR STREQUAL "f16")
+    message(FATAL_ERROR "${PROGRAM} has ${what} of a second kernel in f32, for the watch hook: ${twin}")
+  endif()
+endfunction()
+
+# lines_of(RESULT COMMAND...): what a command prints.
+function(lines_of result)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "the names in ${PROGRAM} cannot be read")
+  endif()
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+file(READ "${DECLARATIONS}" declarations)
+string(REGEX MATCHALL "\n(void|f32|Extremes) [a-z_]+\\(" names "${declarations}")
+list(TRANSFORM names REPLACE ".* ([a-z_]+).*" "\\1")
+list(LENGTH names count)
+if(count LESS 16)
+  message(FATAL_ERROR "${DECLARATIONS} declares ${count} kernels only: ${names}")
+endif()
+list(JOIN names "|" names)
+
+set(backends host)
+if(CUDA)
+  list(APPEND backends cuda)
+endif()
+foreach(backend IN LISTS backends)
+  lines_of(symbols sh -c "\"${NM}\" -C \"${PROGRAM}\" | grep -E 'precast::${backend}::(${names})<'")
+  set(twin_kernels "precast::${backend}::(largest_score|extremes_of)<")
+  check("symbols" "${symbols}")
 endforeach()
+if(CUDA AND PYTHON MATCHES "python")
+  lines_of(kernels "${PYTHON}" "${RESOURCES}" --names "${PROGRAM}")
+  # Operands of attention, and results of norms: rows of the table are not in these kernels' names.
+  set(twin_kernels "attention[a-z_]*_kernel<float|norm_kernel<[^\n]*, float>|largest_score_kernel|DeviceReduce")
+  check("cubins" "${kernels}")
+elseif(CUDA)
+  message(STATUS "Python was not found: the program's cubins are not read")
+endif()

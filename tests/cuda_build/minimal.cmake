@@ -1,11 +1,15 @@
-# Builds the program with CUDA for one preset alone, of PRESENT, as quickly as it compiles, and looks for ABSENT in it.
+# Builds the program for one preset alone, whose dtype is PRESENT, as quickly as it compiles, with CUDA where CUDA is on,
+# and looks in it for what was left out.
 cmake_minimum_required(VERSION 3.25)
 
 include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
 
+set(cuda -DPRECAST_CUDA=off)
+if(CUDA)
+  set(cuda -DPRECAST_CUDA=on "-DCMAKE_CUDA_COMPILER=${NVCC}" -DCMAKE_CUDA_FLAGS_DEBUG=-O0)
+endif()
 run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BUILD}" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
-    "-DCMAKE_CUDA_COMPILER=${NVCC}" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_CUDA_FLAGS_DEBUG=-O0
-    -DPRECAST_CUDA=on -DPRECAST_PRESET=fast -DPRECAST_BUILD_TESTS=OFF -DPRECAST_BUILD_EXAMPLES=OFF
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 ${cuda} -DPRECAST_PRESET=fast -DPRECAST_BUILD_TESTS=OFF -DPRECAST_BUILD_EXAMPLES=OFF
     -DPRECAST_BUILD_BENCHMARKS=OFF)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "does not configure:\n${said}")
@@ -20,5 +24,9 @@ include("${CMAKE_CURRENT_LIST_DIR}/absence.cmake")
 run("${PROGRAM}" generate --prompt "a circle" --precision f16 --output "${BUILD}/picture.png")
 if(result EQUAL 0 OR NOT said MATCHES "(^|\n)precast: error: [^\n]*-DPRECAST_PRESET=all[^\n]*\n$")
   message(FATAL_ERROR "the program does not name the option that would bring f16 back:\n${said}")
+endif()
+run("${PROGRAM}" generate --prompt "a circle" --trace "${BUILD}/trace.json" --output "${BUILD}/picture.png")
+if(result EQUAL 0 OR NOT said MATCHES "(^|\n)precast: error: [^\n]*-DPRECAST_WATCH=on[^\n]*\n$")
+  message(FATAL_ERROR "the program does not name the option that would bring the watch hook back:\n${said}")
 endif()
 file(REMOVE_RECURSE "${BUILD}")

@@ -1,7 +1,8 @@
-// A host compiler's unit for CUDA that calls a kernel which no unit of nvcc's instantiates: it must not link.
-#include <precast/backend/norm.hpp>
+// A unit that links to kernels, and calls one that no unit of kernels/ stamps: it must not link, on either
+// backend.
+#include <precast/backend/softmax.hpp>
 #include <precast/policy/op_table.hpp>
 
 int main() {
-  precast::cuda::softmax<precast::Precisions<float, float, float, float, float>, float>({}, {}, {});
+  precast::backend::softmax<precast::Precisions<float, float, float, float, float>, float>({}, {});
 }

@@ -42,7 +42,7 @@ TEST_CASE("on the emulated device the pipeline is as close to diffusers as it mu
       const double error =
           error_of(run(emulated_components(), folder, choice, request), golden, request.seed);
       CAPTURE(folder, to_string(choice), error);
-      if (choice.precision == Precision::f32) {
+      if (choice.precision == precision_of<f32>) {
         CHECK(error <= largest_error);
       } else {
         const std::vector<double> theirs =
@@ -101,11 +101,11 @@ TEST_CASE("on the emulated device a picture can start from another one") {
     const double host = relative_error(latents_on(flux::host_components(), choice).values(), in_f32.values());
     CAPTURE(to_string(choice), device, host);
     // In f32 as close as diffusers' own runs are to each other, else at most twice as far as the host.
-    CHECK(device <= (choice.precision == Precision::f32 ? largest_error : 2 * host));
+    CHECK(device <= (choice.precision == precision_of<f32> ? largest_error : 2 * host));
   }
 }
 
-TEST_CASE("the watch hook sees the same ops on the emulated device as on the host") {
+TEST_CASE("the watch hook sees the same ops on the emulated device as on the host", "[watch]") {
   const Golden golden("dev_f32");
   const flux::Request request = request_of(golden);
   for (const PolicyChoice& choice : emulated_choices()) {

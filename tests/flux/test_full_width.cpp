@@ -191,6 +191,6 @@ TEST_CASE("Flux.1-dev's and schnell's real configs open at full depth, and count
     CHECK(full.steps == (guided ? 28 : 4));
     const auto estimate = pipeline.estimate(request);
     CHECK(estimate.components.at(2).weights ==
-          parameters * (narrow_choice().precision == Precision::f32 ? 4 : 2));
+          parameters * (narrow_choice().precision == precision_of<f32> ? 4 : 2));
   }
 }

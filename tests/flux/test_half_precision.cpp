@@ -14,7 +14,7 @@ namespace {
 std::vector<PolicyChoice> half_choices() {
   std::vector<PolicyChoice> choices;
   for (const PolicyChoice& choice : compiled_choices())
-    if (choice.precision != Precision::f32) choices.push_back(choice);
+    if (choice.precision != precision_of<f32>) choices.push_back(choice);
   return choices;
 }
 

@@ -165,6 +165,6 @@ TEST_CASE("the estimate counts weights as the policy stores them") {
     std::int64_t parameters = 0;
     for (const auto& [name, shape] : tensors_of(model.transformer)) parameters += shape.elements();
     CHECK(estimate.components.at(2).component == "transformer");
-    CHECK(estimate.components.at(2).weights == parameters * (choice.precision == Precision::f32 ? 4 : 2));
+    CHECK(estimate.components.at(2).weights == parameters * (choice.precision == precision_of<f32> ? 4 : 2));
   }
 }

@@ -91,18 +91,18 @@ void check_run(const flux::ComponentChoices& choices) {
 
 }  // namespace
 
-TEST_CASE("under every policy a run's trace is the op table") {
+TEST_CASE("under every policy a run's trace is the op table", "[watch]") {
   for (const PolicyChoice& choice : compiled_choices()) check_run(flux::ComponentChoices::all(choice));
 }
 
-TEST_CASE("with a policy for each component, each component's trace is its own table") {
+TEST_CASE("with a policy for each component, each component's trace is its own table", "[watch]") {
   const std::vector<PolicyChoice> choices = compiled_choices();
   const std::size_t count = choices.size();
   for (std::size_t i = 0; i < count; ++i)
     check_run({choices[i], choices[(i + count / 3) % count], choices[(i + 2 * count / 3) % count]});
 }
 
-TEST_CASE("a record says where its op stands, what came out, and nothing is observed without an observer") {
+TEST_CASE("a record says where its op stands, what came out, and nothing is observed without an observer", "[watch]") {
   const Golden golden("dev_f32");
   const auto pipeline = open_golden("dev_f32", compiled_choices().front());
   Collector collector;

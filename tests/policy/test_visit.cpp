@@ -56,7 +56,7 @@ static_assert(preset_is<presets::Balanced>("balanced"));
 static_assert(preset_is<presets::Fast>("fast"));
 static_assert(preset_is<presets::Memory>("memory"));
 static_assert(!preset_named("automatic") && !preset_named(""));
-static_assert(precision_named("bf16") == Precision::bf16 && !precision_named("float32"));
+static_assert(precision_named("bf16") == precision_of<bf16> && !precision_named("float32"));
 
 }  // namespace
 
@@ -70,6 +70,25 @@ TEST_CASE("a path's choice and its policy say the same") {
     CHECK(P::template upcasts<Matmul> == Path::choice.upcast_matmul);
     CHECK(Path::choice.normalised() == Path::choice);
   });
+}
+
+TEST_CASE("paths have names that read back, and CMake lists these") {
+  CHECK(std::is_same_v<policy_named<"f32">, Policy<Storage<f32>>>);
+  CHECK(std::is_same_v<policy_named<"f16_upcast_matmul_upcast_attention_flash">,
+                       Policy<Storage<f16>, Upcast<Matmul, Attention>, Flash>>);
+  std::vector<std::string> names;
+  for_each_choice([&](const PolicyChoice& choice) {
+    std::string name;
+    spell_path(choice, [&](std::string_view part) { name += part; });
+    CAPTURE(name);
+    CHECK(path_named(name) == choice);
+    names.push_back(name);
+  });
+  CHECK(names.size() == 18);
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+  for (const char* name : {"", "f32_", "f32_upcast_matmul", "bf16_flash_upcast_matmul", "bf16_upcast", "all"})
+    CHECK_FALSE(path_named(name));
 }
 
 TEST_CASE("the visitor finds the path of every choice that is compiled in, and refuses the others") {
@@ -111,11 +130,11 @@ TEST_CASE("a path that is not compiled in names the option to turn on") {
 }
 
 TEST_CASE("choices are spelled as C++") {
-  CHECK(to_string(PolicyChoice{Precision::f32}) == "Policy<Storage<f32>>");
-  CHECK(to_string(PolicyChoice{Precision::bf16, true}) == "Policy<Storage<bf16>, Flash>");
-  CHECK(to_string(PolicyChoice{Precision::f16, false, true}) == "Policy<Storage<f16>, Upcast<Attention>>");
-  CHECK(to_string(PolicyChoice{Precision::f16, true, true, true}) ==
+  CHECK(to_string(PolicyChoice{precision_of<f32>}) == "Policy<Storage<f32>>");
+  CHECK(to_string(PolicyChoice{precision_of<bf16>, true}) == "Policy<Storage<bf16>, Flash>");
+  CHECK(to_string(PolicyChoice{precision_of<f16>, false, true}) == "Policy<Storage<f16>, Upcast<Attention>>");
+  CHECK(to_string(PolicyChoice{precision_of<f16>, true, true, true}) ==
         "Policy<Storage<f16>, Upcast<Matmul, Attention>, Flash>");
-  CHECK(to_string(PolicyChoice{Precision::f16, false, false, true}) ==
+  CHECK(to_string(PolicyChoice{precision_of<f16>, false, false, true}) ==
         "Policy<Storage<f16>, Upcast<Matmul>>");
 }

@@ -15,8 +15,8 @@
 
 namespace precast::testing {
 
-inline constexpr PolicyChoice quality{Precision::f32, false, false, false};
-inline constexpr PolicyChoice balanced{Precision::f32, true, false, false};
+inline constexpr PolicyChoice quality{precision_of<f32>, false, false, false};
+inline constexpr PolicyChoice balanced{precision_of<f32>, true, false, false};
 
 /// Every choice that this build holds, in the order of CompiledPaths.
 inline std::vector<PolicyChoice> compiled_choices() {
@@ -29,7 +29,7 @@ inline std::vector<PolicyChoice> compiled_choices() {
 inline std::vector<PolicyChoice> f32_choices() {
   std::vector<PolicyChoice> choices;
   for (const PolicyChoice& choice : compiled_choices())
-    if (choice.precision == Precision::f32) choices.push_back(choice);
+    if (choice.precision == precision_of<f32>) choices.push_back(choice);
   return choices;
 }
 

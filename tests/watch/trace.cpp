@@ -84,7 +84,7 @@ TEST_CASE("what no precision cures") {
   }
 }
 
-TEST_CASE("a trace keeps every op and the first value alone") {
+TEST_CASE("a trace keeps every op and the first value alone", "[watch]") {
   Trace trace;
   CHECK(trace.wants_non_finite());
   const Watching watching(trace);

@@ -1,11 +1,5 @@
 // Attention, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
-
-#if PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/kernels.hpp>
-#else
-#include <precast/host/flash_attention.hpp>
-#include <precast/host/plain_attention.hpp>
-#endif
+#include <precast/backend/flash_attention.hpp>
+#include <precast/backend/plain_attention.hpp>

@@ -9,9 +9,20 @@
 #if defined(__CUDACC__) || defined(PRECAST_USE_CUDA) || defined(PRECAST_EMULATE_CUDA)
 #define PRECAST_BACKEND_IS_CUDA 1
 #define PRECAST_BACKEND cuda_backend
+#define PRECAST_KERNELS cuda
 #else
 #define PRECAST_BACKEND_IS_CUDA 0
 #define PRECAST_BACKEND host_backend
+#define PRECAST_KERNELS host
+#endif
+
+// A unit either holds the kernels that its ops call, as those of a project that includes headers do, or, with
+// PRECAST_LINK_KERNELS, sees their declarations and links to units that stamp them: then a kernel that none
+// stamps does not link. What a host compiler builds for CUDA cannot hold kernels.
+#if defined(PRECAST_LINK_KERNELS) || (defined(PRECAST_USE_CUDA) && !defined(__CUDACC__))
+#define PRECAST_HOLDS_KERNELS 0
+#else
+#define PRECAST_HOLDS_KERNELS 1
 #endif
 
 namespace precast {
@@ -20,10 +31,6 @@ namespace host {}
 namespace cuda {}
 
 /// The kernels of this translation unit's backend. Both backends' have the same names and signatures.
-#if PRECAST_BACKEND_IS_CUDA
-namespace backend = cuda;
-#else
-namespace backend = host;
-#endif
+namespace backend = PRECAST_KERNELS;
 
 }  // namespace precast

@@ -1,11 +1,16 @@
-// Convolution, on this translation unit's backend.
+// Convolution and the weights that it takes, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend/declarations.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/kernels.hpp>
+#include <precast/cuda/matmul/packed_weight.hpp>
 #else
-#include <precast/host/conv.hpp>
 #include <precast/host/packed_weight.hpp>
+#endif
+
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/conv/conv.hpp>
+#elif PRECAST_HOLDS_KERNELS
+#include <precast/host/conv.hpp>
 #endif

@@ -1,10 +1,10 @@
 // Conversion of arrays, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend/declarations.hpp>
 
-#if PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/kernels.hpp>
-#else
-#include <precast/host/convert.hpp>
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/pointwise/convert_values.hpp>
+#elif PRECAST_HOLDS_KERNELS
+#include <precast/host/convert_values.hpp>
 #endif

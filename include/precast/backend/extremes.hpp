@@ -1,10 +1,10 @@
 // Extremes of results, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend/declarations.hpp>
 
-#if PRECAST_BACKEND_IS_CUDA
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/reduction/extremes.hpp>
-#else
+#elif PRECAST_HOLDS_KERNELS
 #include <precast/host/extremes.hpp>
 #endif

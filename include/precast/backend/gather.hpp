@@ -1,10 +1,11 @@
 // Look-ups and enlargement, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend/declarations.hpp>
 
-#if PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/kernels.hpp>
-#else
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/embedding/embedding.hpp>
+#include <precast/cuda/resample/upsample_nearest.hpp>
+#elif PRECAST_HOLDS_KERNELS
 #include <precast/host/gather.hpp>
 #endif

@@ -1,12 +1,18 @@
 // Products and the weights that they take, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend/declarations.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/kernels.hpp>
+#include <precast/cuda/matmul/packed_weight.hpp>
 #else
-#include <precast/host/matmul.hpp>
 #include <precast/host/packed_weight.hpp>
+#endif
+
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/matmul/matmul.hpp>
+#include <precast/cuda/matmul/transpose.hpp>
+#elif PRECAST_HOLDS_KERNELS
+#include <precast/host/matmul.hpp>
 #include <precast/host/transpose.hpp>
 #endif

@@ -1,13 +1,13 @@
-// Norms, softmax and position embeddings, on this translation unit's backend.
+// Norms, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend/declarations.hpp>
 
-#if PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/kernels.hpp>
-#else
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/norm/group_norm.hpp>
+#include <precast/cuda/norm/layer_norm.hpp>
+#include <precast/cuda/norm/rms_norm.hpp>
+#elif PRECAST_HOLDS_KERNELS
 #include <precast/host/group_norm.hpp>
 #include <precast/host/norm.hpp>
-#include <precast/host/position.hpp>
-#include <precast/host/softmax.hpp>
 #endif

@@ -1,10 +1,11 @@
 // Functions of values, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend/declarations.hpp>
+#include <precast/problem/broadcast.hpp>
 
-#if PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/kernels.hpp>
-#else
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/pointwise/map_values.hpp>
+#elif PRECAST_HOLDS_KERNELS
 #include <precast/host/row_map.hpp>
 #endif

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include <precast/host/convert.hpp>
+#include <precast/host/convert_values.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/problem/broadcast.hpp>
 #include <precast/problem/elementwise.hpp>
@@ -56,7 +56,7 @@ inline const RowBroadcast<f32>& widened_rows(const RowBroadcast<f32>& broadcast)
 template <class T>
 WideBroadcast widened_rows(const RowBroadcast<T>& broadcast) {
   WideBroadcast wide{HostTensor<f32>(broadcast.values.shape()), broadcast.rows_each};
-  convert_values(broadcast.values, wide.values.view());
+  convert_values<f32, false>(broadcast.values, wide.values.view());
   return wide;
 }
 

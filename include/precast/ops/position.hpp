@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <precast/backend/backend.hpp>
-#include <precast/backend/norm.hpp>
+#include <precast/backend/position.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/tensor/arrived.hpp>

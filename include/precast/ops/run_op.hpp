@@ -22,16 +22,17 @@ inline namespace PRECAST_BACKEND {
 template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::NoProbe>
 void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel,
                  Probe&& probe = {}) {
-  watch::take_ran();  // of what is no op
+  if constexpr (watch::compiled) watch::take_ran();  // of what is no op
   kernel(Types{}, out);
-  watch::report<Op>(
-      name, out,
-      [&] {
-        Tensor<f32> wide(out.shape());
-        kernel(widened_to_f32<Types>{}, wide.view());
-        return wide;
-      },
-      probe);
+  if constexpr (watch::compiled)
+    watch::report<Op>(
+        name, out,
+        [&] {
+          Tensor<f32> wide(out.shape());
+          kernel(widened_to_f32<Types>{}, wide.view());
+          return wide;
+        },
+        probe);
 }
 
 /// The same into a new tensor.

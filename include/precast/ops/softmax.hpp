@@ -2,7 +2,7 @@
 #pragma once
 
 #include <precast/backend/backend.hpp>
-#include <precast/backend/norm.hpp>
+#include <precast/backend/softmax.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {

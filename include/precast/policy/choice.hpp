@@ -2,30 +2,76 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <precast/policy/policy.hpp>
 
 namespace precast {
 
-/// The precisions that the reference pipeline is compiled for.
-enum class Precision : std::uint8_t { f32, bf16, f16 };
-inline constexpr std::array all_precisions{Precision::f32, Precision::bf16, Precision::f16};
+/// The precisions that the reference pipeline is compiled for, in the order in which texts name them. This is
+/// the one list: names, paths, instances, the command line and CMake follow from it.
+using PathDtypes = std::tuple<f32, bf16, f16>;
+
+/// A place in that list.
+enum class Precision : std::uint8_t {};
+
+namespace detail {
+
+template <class T, class... Dtypes>
+consteval std::size_t place_in(const std::tuple<Dtypes...>*) {
+  std::size_t place = 0;
+  static_cast<void>(((std::is_same_v<T, Dtypes> ? true : (++place, false)) || ...));
+  return place;
+}
+template <class T, class... Dtypes>
+consteval bool is_in(const std::tuple<Dtypes...>*) {
+  return (std::is_same_v<T, Dtypes> || ...);
+}
+template <class... Dtypes>
+consteval auto names_in(const std::tuple<Dtypes...>*) {
+  return std::array{dtype_traits<Dtypes>::name...};
+}
+template <class... Dtypes>
+consteval auto sizes_in(const std::tuple<Dtypes...>*) {
+  return std::array{sizeof(Dtypes)...};
+}
+template <std::size_t... I>
+consteval auto precisions_at(std::index_sequence<I...>) {
+  return std::array{static_cast<Precision>(I)...};
+}
+
+inline constexpr const PathDtypes* path_dtypes = nullptr;
+
+}  // namespace detail
+
+template <class T>
+concept PathDtype = detail::is_in<T>(detail::path_dtypes);
+
+/// The precision of a dtype, and the dtype of a precision.
+template <PathDtype T>
+inline constexpr Precision precision_of = static_cast<Precision>(detail::place_in<T>(detail::path_dtypes));
+template <Precision P>
+using precision_type = std::tuple_element_t<static_cast<std::size_t>(P), PathDtypes>;
+
+inline constexpr std::array all_precisions =
+    detail::precisions_at(std::make_index_sequence<std::tuple_size_v<PathDtypes>>());
+/// Their names, in the same order.
+inline constexpr std::array precision_names = detail::names_in(detail::path_dtypes);
 
 constexpr std::string_view to_string(Precision precision) {
-  switch (precision) {
-    case Precision::f32:
-      return dtype_traits<f32>::name;
-    case Precision::bf16:
-      return dtype_traits<bf16>::name;
-    case Precision::f16:
-      return dtype_traits<f16>::name;
-  }
-  return {};
+  return precision_names[static_cast<std::size_t>(precision)];
+}
+
+/// Bytes of a value.
+constexpr std::size_t bytes_of(Precision precision) {
+  return detail::sizes_in(detail::path_dtypes)[static_cast<std::size_t>(precision)];
 }
 
 /// The precision of that name, or nothing.
@@ -37,7 +83,7 @@ constexpr std::optional<Precision> precision_named(std::string_view name) {
 
 /// What the command line can ask of one component.
 struct PolicyChoice {
-  Precision precision = Precision::f32;
+  Precision precision = precision_of<f32>;
   bool flash = false;
   bool upcast_attention = false;
   bool upcast_matmul = false;
@@ -46,7 +92,7 @@ struct PolicyChoice {
 
   /// The same choice without options that change nothing: f32 has nothing to cast up to.
   constexpr PolicyChoice normalised() const {
-    if (precision == Precision::f32) return {precision, flash, false, false};
+    if (precision == precision_of<f32>) return {precision, flash, false, false};
     return *this;
   }
 };
@@ -73,35 +119,10 @@ constexpr PolicyChoice choice_of() {
                          std::is_same_v<typename P::accumulate, f32> && !P::saturate &&
                          !P::template casts_others<Attention, Matmul> && !P::template downcasts<Attention> &&
                          !P::template downcasts<Matmul>;
-  constexpr bool known = std::is_same_v<T, f32> || std::is_same_v<T, bf16> || std::is_same_v<T, f16>;
-  static_assert(plain && known,
-                "The pipeline is compiled for policies of one precision, f32, bf16 or f16, with Flash and "
+  static_assert(plain && PathDtype<T>,
+                "The pipeline is compiled for policies of one precision of PathDtypes, with Flash and "
                 "Upcast<Attention, Matmul>.");
-  constexpr Precision precision = std::is_same_v<T, f32>    ? Precision::f32
-                                  : std::is_same_v<T, bf16> ? Precision::bf16
-                                                            : Precision::f16;
-  return PolicyChoice{precision, P::flash, P::template upcasts<Attention>, P::template upcasts<Matmul>};
-}
-
-/// A preset by name. `automatic` is not one: it chooses one of these.
-struct NamedPreset {
-  std::string_view name;
-  PolicyChoice choice;
-  std::string_view summary;
-};
-inline constexpr std::array named_presets{
-    NamedPreset{
-        "quality", {Precision::f32, false, false, false}, "f32 throughout, attention scores in memory"},
-    NamedPreset{"balanced", {Precision::f32, true, false, false}, "f32 with flash attention"},
-    NamedPreset{"fast", {Precision::bf16, true, false, false}, "bf16 with flash attention"},
-    NamedPreset{"memory", {Precision::f16, false, true, false}, "f16 with attention in f32"},
-};
-
-/// The preset of that name, or nothing.
-constexpr std::optional<NamedPreset> preset_named(std::string_view name) {
-  for (const NamedPreset& preset : named_presets)
-    if (preset.name == name) return preset;
-  return std::nullopt;
+  return PolicyChoice{precision_of<T>, P::flash, P::template upcasts<Attention>, P::template upcasts<Matmul>};
 }
 
 }  // namespace precast

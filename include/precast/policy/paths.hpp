@@ -1,22 +1,15 @@
 // Which precision paths this build holds, as the CMake options PRECAST_PRECISIONS and PRECAST_PRESET decided.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include <precast/error.hpp>
 #include <precast/policy/choice.hpp>
+#include <precast/policy/presets.hpp>
 
 // Without CMake, as in a project that only includes headers, every path is there.
-#ifndef PRECAST_HAS_F32
-#define PRECAST_HAS_F32 1
-#endif
-#ifndef PRECAST_HAS_BF16
-#define PRECAST_HAS_BF16 1
-#endif
-#ifndef PRECAST_HAS_F16
-#define PRECAST_HAS_F16 1
-#endif
 #ifndef PRECAST_PRESET_NAME
 #define PRECAST_PRESET_NAME "all"
 #endif
@@ -26,19 +19,19 @@ namespace precast {
 /// The value of PRECAST_PRESET: "all", or the one preset that is compiled in.
 inline constexpr std::string_view compiled_preset = PRECAST_PRESET_NAME;
 static_assert(compiled_preset == "all" || preset_named(compiled_preset),
-              "PRECAST_PRESET is none of all, quality, balanced, fast or memory.");
+              "PRECAST_PRESET is neither all nor a preset of policy/presets.hpp.");
 
 /// Whether PRECAST_PRECISIONS holds a precision.
-constexpr bool precision_compiled(Precision precision) {
-  switch (precision) {
-    case Precision::f32:
-      return PRECAST_HAS_F32;
-    case Precision::bf16:
-      return PRECAST_HAS_BF16;
-    case Precision::f16:
-      return PRECAST_HAS_F16;
-  }
+constexpr bool precision_compiled([[maybe_unused]] Precision precision) {
+#ifdef PRECAST_PRECISION_NAMES
+  const std::string_view names = "," PRECAST_PRECISION_NAMES ",";  // "f32,bf16"
+  const std::string_view name = to_string(precision);
+  for (std::size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1))
+    if (names[at - 1] == ',' && names[at + name.size()] == ',') return true;
   return false;
+#else
+  return true;
+#endif
 }
 
 /// Whether this build holds the path of a choice.

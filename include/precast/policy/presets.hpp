@@ -1,6 +1,11 @@
-// The four presets, and Mixed: a policy of its own for each component of a pipeline.
+// The presets, and Mixed: a policy of its own for each component of a pipeline.
 #pragma once
 
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include <precast/policy/choice.hpp>
 #include <precast/policy/policy.hpp>
 
 namespace precast {
@@ -15,6 +20,28 @@ using Fast = Policy<Storage<bf16>, Flash>;
 /// f16 with attention in f32: half the memory, and the scores that overflow f16 do not.
 using Memory = Policy<Storage<f16>, Upcast<Attention>>;
 }  // namespace presets
+
+/// A preset by name. `automatic` is not one: it chooses one of these.
+struct NamedPreset {
+  std::string_view name;
+  PolicyChoice choice;
+  std::string_view summary;
+};
+
+/// The one list of presets, in the order in which texts name them: the command line and CMake follow from it.
+inline constexpr std::array named_presets{
+    NamedPreset{"quality", choice_of<presets::Quality>(), "f32 throughout, attention scores in memory"},
+    NamedPreset{"balanced", choice_of<presets::Balanced>(), "f32 with flash attention"},
+    NamedPreset{"fast", choice_of<presets::Fast>(), "bf16 with flash attention"},
+    NamedPreset{"memory", choice_of<presets::Memory>(), "f16 with attention in f32"},
+};
+
+/// The preset of that name, or nothing.
+constexpr std::optional<NamedPreset> preset_named(std::string_view name) {
+  for (const NamedPreset& preset : named_presets)
+    if (preset.name == name) return preset;
+  return std::nullopt;
+}
 
 /// Component options of Mixed.
 template <PolicyType P>

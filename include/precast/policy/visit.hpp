@@ -17,6 +17,7 @@
 
 #include <precast/policy/choice.hpp>
 #include <precast/policy/paths.hpp>
+#include <precast/policy/policy_path.hpp>
 
 namespace precast {
 
@@ -24,61 +25,20 @@ namespace detail {
 
 namespace hana = boost::hana;
 
-template <Precision P>
-using precision_type =
-    std::conditional_t<P == Precision::f32, f32, std::conditional_t<P == Precision::bf16, bf16, f16>>;
-
-template <bool UpcastAttention, bool UpcastMatmul>
-struct UpcastFor {
-  using type = Upcast<>;
-};
-template <>
-struct UpcastFor<true, false> {
-  using type = Upcast<Attention>;
-};
-template <>
-struct UpcastFor<false, true> {
-  using type = Upcast<Matmul>;
-};
-template <>
-struct UpcastFor<true, true> {
-  using type = Upcast<Attention, Matmul>;
-};
-
-template <bool UsesFlash, class StorageOption, class UpcastOption>
-struct PolicyFor {
-  using type = Policy<StorageOption, UpcastOption>;
-};
-template <class StorageOption, class UpcastOption>
-struct PolicyFor<true, StorageOption, UpcastOption> {
-  using type = Policy<StorageOption, UpcastOption, Flash>;
-};
-
-}  // namespace detail
-
-/// A choice as a type, with the policy that it names: upcasts of f32, which would change nothing, are left
-/// out.
-template <Precision P, bool UsesFlash, bool UpcastAttention, bool UpcastMatmul>
-struct PolicyPath {
-  static constexpr PolicyChoice choice{P, UsesFlash, UpcastAttention, UpcastMatmul};
-  using policy =
-      typename detail::PolicyFor<UsesFlash, Storage<detail::precision_type<P>>,
-                                 typename detail::UpcastFor<choice.normalised().upcast_attention,
-                                                            choice.normalised().upcast_matmul>::type>::type;
-};
-
-namespace detail {
-
 template <class P, class F, class A, class M>
 PolicyPath<P::value, F::value, A::value, M::value> path_of(hana::tuple<P, F, A, M>);
 
 inline constexpr auto compiled_paths_tuple() {
   constexpr auto flags = hana::tuple_c<bool, false, true>;
-  constexpr auto rows = hana::cartesian_product(hana::make_tuple(
-      hana::tuple_c<Precision, Precision::f32, Precision::bf16, Precision::f16>, flags, flags, flags));
-  constexpr auto paths = hana::transform(rows, [](auto row) { return hana::type_c<decltype(path_of(row))>; });
-  return hana::filter(paths, [](auto path) {
-    constexpr PolicyChoice choice = decltype(path)::type::choice;
+  constexpr auto precisions = []<std::size_t... I>(std::index_sequence<I...>) {
+    return hana::tuple_c<Precision, all_precisions[I]...>;
+  }
+  (std::make_index_sequence<all_precisions.size()>());
+  constexpr auto rows = hana::cartesian_product(hana::make_tuple(precisions, flags, flags, flags));
+  constexpr auto paths =
+      hana::transform(rows, []<class Row>(Row) { return hana::type_c<decltype(path_of(Row()))>; });
+  return hana::filter(paths, []<class Path>(Path) {
+    constexpr PolicyChoice choice = Path::type::choice;
     return hana::bool_c < path_compiled(choice) && choice == choice.normalised() > ;
   });
 }

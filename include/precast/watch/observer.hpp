@@ -7,7 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include <precast/error.hpp>
 #include <precast/tensor/shape.hpp>
+#include <precast/watch/compiled.hpp>
 
 namespace precast::watch {
 
@@ -49,17 +51,26 @@ inline std::atomic<Observer*> observer{nullptr};
 }
 
 /// Whether anybody observes.
-inline bool active() { return detail::observer.load(std::memory_order_relaxed) != nullptr; }
+inline bool active() { return compiled && detail::observer.load(std::memory_order_relaxed) != nullptr; }
 
-/// Observes for as long as it lives; the observer before it is told of nothing meanwhile.
+/// Observes for as long as it lives; the observer before it is told of nothing meanwhile. Throws
+/// PathNotCompiled where this build has no watch hook.
 class Watching {
  public:
-  explicit Watching(Observer& observer) : before_(detail::observer.exchange(&observer)) {}
+  explicit Watching(Observer& observer) : before_(observer_before(observer)) {}
   ~Watching() { detail::observer = before_; }
   Watching(const Watching&) = delete;
   Watching& operator=(const Watching&) = delete;
 
  private:
+  static Observer* observer_before(Observer& observer) {
+    if constexpr (compiled)
+      return detail::observer.exchange(&observer);
+    else
+      throw PathNotCompiled(
+          "ops of this build cannot be watched or traced: configure with -DPRECAST_WATCH=on");
+  }
+
   Observer* before_;
 };
 

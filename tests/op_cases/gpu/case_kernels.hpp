@@ -1,5 +1,5 @@
 // The kernels that cases of products, convolutions and attention, and those of PyTorch's results, call, by
-// policy. nvcc stamps them in units of their own, less those of the library's list (op_kernels.hpp), and the
+// policy. nvcc stamps them in units of their own, less those of the library's units (kernels/), and the
 // cases themselves are compiled by the host compiler, which sees declarations. A kernel that is not here does
 // not link.
 #pragma once
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <op_cases/policy_lists.hpp>
-#include <op_kernels.hpp>
+#include <stamp.hpp>
 
 #include <precast/cuda/attention/flash_attention.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
@@ -24,24 +24,34 @@ namespace precast::testing {
 
 namespace detail {
 
-template <class Types, class X>
-using Product = void (*)(View<const X>, const cuda::PackedWeight<typename Types::storage>&, const Epilogue&,
-                         View<typename Types::result>, cuda::Stream);
-template <class Types, class X>
-using Convolution = void (*)(View<const X>, const cuda::PackedWeight<typename Types::storage>&,
-                             const ConvSizes&, const Epilogue&, View<typename Types::result>, cuda::Stream);
-template <class Types, class Q, class K, class V>
-using Attends = void (*)(const AttentionProblem&, View<const Q>, View<const K>, View<const V>,
-                         View<typename Types::result>, cuda::Stream);
+using kernels::Overload;
 
 template <class Types, class X>
-constexpr Product<Types, X> product = &cuda::matmul_transposed<Types, X>;
+constexpr auto product =
+    Overload<void, View<const X>, const cuda::PackedWeight<typename Types::storage>&, const Epilogue&,
+             View<typename Types::result>>(&cuda::matmul_transposed<Types, X>);
 template <class Types, class X>
-constexpr Convolution<Types, X> convolution = &cuda::conv<Types, X>;
+constexpr auto convolution =
+    Overload<void, View<const X>, const cuda::PackedWeight<typename Types::storage>&, const ConvSizes&,
+             const Epilogue&, View<typename Types::result>>(&cuda::conv<Types, X>);
 template <class Types, class Q, class K, class V>
-constexpr Attends<Types, Q, K, V> plain = &cuda::plain_attention<Types, Q, K, V>;
+using Attends = Overload<void, const AttentionProblem&, View<const Q>, View<const K>, View<const V>,
+                         View<typename Types::result>>;
 template <class Types, class Q, class K, class V>
-constexpr Attends<Types, Q, K, V> flash = &cuda::flash_attention<Types, Q, K, V>;
+constexpr auto plain = Attends<Types, Q, K, V>(&cuda::plain_attention<Types, Q, K, V>);
+template <class Types, class Q, class K, class V>
+constexpr auto flash = Attends<Types, Q, K, V>(&cuda::flash_attention<Types, Q, K, V>);
+
+/// Whether kernels/ has a product, or an attention of one dtype. Of f32 there are products for each row.
+template <class Types, class X, OpClass... Ops>
+inline constexpr bool product_is_stamped =
+    kernels::is_stamped<Types, X, kernels::EveryPolicy, Ops...> ||
+    (std::is_same_v<X, f32> &&
+     kernels::is_stamped<Types, typename Types::storage, kernels::EveryPolicy, Ops...>);
+template <class Types, class Q, class K, class V, bool UsesFlash>
+inline constexpr bool attention_is_stamped =
+    std::is_same_v<Q, K>&& std::is_same_v<Q, V>&& kernels::is_stamped<
+        Types, Q, std::conditional_t<UsesFlash, kernels::WithFlash, kernels::WithoutFlash>, Attention>;
 
 }  // namespace detail
 
@@ -56,12 +66,25 @@ struct ProductKernels {
   template <class Types>
   using OfTensors = Precisions<Result, typename Types::operand, typename Types::accumulate, NoDtype,
                                typename Types::result, Types::saturate>;
+  template <class Types, class X>
+  static constexpr auto product = [] {
+    if constexpr (detail::product_is_stamped<Types, X, Matmul, Conv>)
+      return std::tuple();
+    else
+      return std::tuple(detail::product<Types, X>);
+  }();
+  template <class Types, class X>
+  static constexpr auto convolution = [] {
+    if constexpr (detail::product_is_stamped<Types, X, Conv>)
+      return std::tuple();
+    else
+      return std::tuple(detail::convolution<Types, X>);
+  }();
   template <class Types>
-  static constexpr auto products = std::tuple(detail::product<Types, Result>, detail::product<Types, f32>,
-                                              detail::product<OfTensors<Types>, Result>);
+  static constexpr auto products = std::tuple_cat(product<Types, Result>, product<Types, f32>,
+                                                  product<OfTensors<Types>, Result>);
   template <class Types>
-  static constexpr auto convolutions = std::tuple(detail::convolution<Types, Result>,
-                                                  detail::convolution<Types, f32>);
+  static constexpr auto convolutions = std::tuple_cat(convolution<Types, Result>, convolution<Types, f32>);
   static constexpr auto functions =
       std::tuple_cat(products<precisions<P, Matmul>>, products<widened_to_f32<precisions<P, Matmul>>>,
                      convolutions<precisions<P, Conv>>, convolutions<widened_to_f32<precisions<P, Conv>>>,
@@ -73,13 +96,15 @@ struct AttentionKernels {
   using Types = precisions<P, Attention>;
   template <class T>
   static constexpr auto in = [] {
-    if constexpr (P::flash)
-      return detail::flash<T, Q, K, V>;
+    if constexpr (detail::attention_is_stamped<T, Q, K, V, P::flash>)
+      return std::tuple();
+    else if constexpr (P::flash)
+      return std::tuple(detail::flash<T, Q, K, V>);
     else
-      return detail::plain<T, Q, K, V>;
+      return std::tuple(detail::plain<T, Q, K, V>);
   }();
   static constexpr auto functions =
-      std::tuple(in<Types>, in<widened_to_f32<Types>>, &cuda::largest_score<Q, K>);
+      std::tuple_cat(in<Types>, in<widened_to_f32<Types>>, std::tuple(&cuda::largest_score<Q, K>));
 };
 
 template <class P>

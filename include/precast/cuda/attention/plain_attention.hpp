@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/attention/plain_kernels.hpp>
-#include <precast/cuda/declarations.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/tensor/tensor.hpp>

@@ -4,14 +4,24 @@
 
 #include <type_traits>
 
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/conv/convolve_by_library.hpp>
 #include <precast/cuda/conv/patches.hpp>
-#include <precast/cuda/declarations.hpp>
-#include <precast/cuda/matmul/matmul.hpp>
+#include <precast/cuda/matmul/finish_sums.hpp>
+#include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/product_types.hpp>
+#include <precast/cuda/matmul/rounded_product.hpp>
+#include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
+
+// A convolution of single pixels is a product; a unit that links to those does not hold them as well.
+#ifndef PRECAST_LINK_PRODUCTS
+#include <precast/cuda/matmul/matmul.hpp>
+#endif
 
 namespace precast::cuda {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include <precast/cuda/declarations.hpp>
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/policy/op_table.hpp>

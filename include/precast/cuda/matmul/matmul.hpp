@@ -5,10 +5,11 @@
 #include <string>
 #include <type_traits>
 
-#include <precast/cuda/declarations.hpp>
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/matmul/few_rows.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/matmul/rounded_product.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/policy/op_table.hpp>
@@ -25,12 +26,6 @@ struct ProductAdditions {
       residual{};  ///< added to the activated sums, before they are rounded; may be `out` itself
   OperandScales scales{};
 };
-
-/// The dtypes of a product. Nothing is kept inside of one, so that rows of the op table which differ in that
-/// alone share its kernels.
-template <class Types>
-using ProductTypes = Precisions<typename Types::storage, typename Types::operand, typename Types::accumulate,
-                                NoDtype, typename Types::result, Types::saturate>;
 
 /// out = activate(scales * x weight^T + bias) + residual, rounded once: `matmul_transposed`, with additions.
 template <class Types, class X>

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <precast/cuda/declarations.hpp>
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/fault.hpp>

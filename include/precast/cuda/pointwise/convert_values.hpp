@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <precast/cuda/declarations.hpp>
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/error.hpp>

@@ -1,7 +1,7 @@
 // map_values: a function of f32 values (problem/elementwise.hpp) over arrays of any scalar dtypes.
 #pragma once
 
-#include <precast/cuda/declarations.hpp>
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>

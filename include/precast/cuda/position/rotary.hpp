@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <precast/cuda/declarations.hpp>
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/position/rotate.hpp>
 #include <precast/policy/op_row.hpp>

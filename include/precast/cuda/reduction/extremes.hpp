@@ -2,7 +2,7 @@
 // emulator.
 #pragma once
 
-#include <precast/cuda/declarations.hpp>
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED

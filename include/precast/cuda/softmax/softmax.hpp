@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <precast/cuda/declarations.hpp>
+#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/norm/row.hpp>

@@ -1,0 +1,56 @@
+// The names of precisions, presets and paths as text, for CMake: PrecastPaths.cmake compiles this and reads
+// the text out of the program, which need not run on this machine.
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include <precast/policy/policy_path.hpp>
+#include <precast/policy/presets.hpp>
+
+namespace {
+
+/// precast_all_presets=quality:f32:f32 … (preset, path, precision), each list on a line of its own.
+template <class Put>
+constexpr void write_lists(Put&& put) {
+  using precast::PolicyChoice;
+  const auto path = [&](const PolicyChoice& choice) {
+    spell_path(choice, put);
+    put(":");
+    put(to_string(choice.precision));
+    put(" ");
+  };
+  put("precast_all_precisions=");
+  for (const std::string_view name : precast::precision_names) {
+    put(name);
+    put(" ");
+  }
+  put("\nprecast_all_paths=");
+  precast::for_each_choice(path);
+  put("\nprecast_all_presets=");
+  for (const precast::NamedPreset& preset : precast::named_presets) {
+    put(preset.name);
+    put(":");
+    path(preset.choice.normalised());
+  }
+  put("\n");
+}
+
+constexpr std::size_t size = [] {
+  std::size_t count = 0;
+  write_lists([&](std::string_view part) { count += part.size(); });
+  return count;
+}();
+
+constexpr std::array<char, size + 1> text = [] {
+  std::array<char, size + 1> written{};
+  std::size_t at = 0;
+  write_lists([&](std::string_view part) {
+    for (const char character : part) written[at++] = character;
+  });
+  return written;
+}();
+
+}  // namespace
+
+// Nobody runs it: that it could print any of the text is what keeps the text in the program.
+int main(int count, char**) { return text[static_cast<std::size_t>(count) % size]; }

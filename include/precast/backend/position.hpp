@@ -1,0 +1,11 @@
+// Position embeddings, on this translation unit's backend.
+#pragma once
+
+#include <precast/backend/declarations.hpp>
+
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/position/rotary.hpp>
+#include <precast/cuda/position/timestep_embedding.hpp>
+#elif PRECAST_HOLDS_KERNELS
+#include <precast/host/position.hpp>
+#endif

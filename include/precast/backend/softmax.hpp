@@ -1,0 +1,10 @@
+// Softmax of rows, on this translation unit's backend.
+#pragma once
+
+#include <precast/backend/declarations.hpp>
+
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/softmax/softmax.hpp>
+#elif PRECAST_HOLDS_KERNELS
+#include <precast/host/softmax.hpp>
+#endif

@@ -1,0 +1,14 @@
+// A pointer to an attention kernel of results of ops.
+#pragma once
+
+#include <stamp.hpp>
+
+#include <precast/problem/attention_problem.hpp>
+
+namespace precast::kernels {
+
+template <class In, class Out>
+using Attends =
+    Overload<void, const AttentionProblem&, View<const In>, View<const In>, View<const In>, View<Out>>;
+
+}  // namespace precast::kernels

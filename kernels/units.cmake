@@ -1,0 +1,45 @@
+# What is compiled for the compiled-in paths, in C++ that knows which instances they need (stamp.hpp): op kernels, a
+# unit for each op family and storage precision, and models, a unit for each path.
+
+# A family is a source of this folder. Those of the second list are one unit for all precisions.
+set(kernel_families matmul matmul_of_f32 conv plain_attention flash_attention norm pointwise)
+set(kernel_families_in_one_unit reduction sampler)
+
+# precast_generate_kernels(EXTENSION) writes a unit of each family and precision, FAMILY_PRECISION.EXTENSION, into the
+# current binary directory. Sets kernel_sources.
+function(precast_generate_kernels extension)
+  set(sources)
+  foreach(FAMILY IN LISTS kernel_families)
+    foreach(STORAGE IN LISTS precast_precisions)
+      set(unit "${CMAKE_CURRENT_BINARY_DIR}/${FAMILY}_${STORAGE}.${extension}")
+      configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/unit.cpp.in" "${unit}" @ONLY)
+      list(APPEND sources "${unit}")
+    endforeach()
+  endforeach()
+  foreach(FAMILY IN LISTS kernel_families_in_one_unit)
+    set(unit "${CMAKE_CURRENT_BINARY_DIR}/${FAMILY}.${extension}")
+    file(CONFIGURE OUTPUT "${unit}" CONTENT "#include <${FAMILY}.cpp>\n")
+    list(APPEND sources "${unit}")
+  endforeach()
+  set(kernel_sources "${sources}" PARENT_SCOPE)
+endfunction()
+
+# precast_generate_models(PATHS) writes the models of each path, models_PATH.cpp, into the current binary directory.
+# Sets model_sources.
+function(precast_generate_models)
+  set(sources)
+  foreach(PATH_NAME IN LISTS ARGN)
+    configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/models.cpp.in" "models_${PATH_NAME}.cpp" @ONLY)
+    list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/models_${PATH_NAME}.cpp")
+  endforeach()
+  set(model_sources "${sources}" PARENT_SCOPE)
+endfunction()
+
+# Removes what an earlier configuration generated: all sources in the current binary directory but these.
+function(precast_keep_only_generated)
+  file(GLOB present "${CMAKE_CURRENT_BINARY_DIR}/*.cpp" "${CMAKE_CURRENT_BINARY_DIR}/*.cu")
+  list(REMOVE_ITEM present ${ARGN})
+  if(present)
+    file(REMOVE ${present})
+  endif()
+endfunction()
