@@ -32,8 +32,8 @@ endif()
 # precast_compile_cuda(target): the flags of what nvcc compiles here.
 function(precast_compile_cuda target)
   # CMake 3.25 does not know CUDA's standard 20. Host code of both compilers has the same flags, since a linker keeps
-  # one of two inline functions. 554: a conversion that is never used, as View<const T> has one.
-  set(options -std=c++20 --expt-relaxed-constexpr -diag-suppress=554 -Xcompiler=-ffp-contract=off)
+  # one of two inline functions.
+  set(options -std=c++20 -Xcompiler=-ffp-contract=off)
   if(PRECAST_HOST_ARCH)
     list(APPEND options -Xcompiler=-march=${PRECAST_HOST_ARCH})
   endif()

@@ -9,8 +9,10 @@ namespace {
 template <class Row, class Types>
 struct Norms {
   using In = typename Row::result;
-  static constexpr std::tuple functions{&backend::layer_norm<Types, In>, &backend::rms_norm<Types, In>,
-                                        &backend::group_norm<Types, In>};
+  using Stored = typename Row::storage;  // of scales and shifts; modulations are results
+  static constexpr std::tuple functions{
+      &backend::layer_norm<Types, In, Stored>, &backend::layer_norm<Types, In, In>,
+      &backend::rms_norm<Types, In, Stored>, &backend::group_norm<Types, In, Stored>};
 };
 
 [[gnu::used, maybe_unused]] constexpr auto stamped = addresses<Norms, EveryPolicy, Norm>();

@@ -13,7 +13,7 @@ namespace {
 
 /// A function of problem/elementwise.hpp over arrays.
 template <class Types, class F, class... In>
-constexpr auto map = &backend::map_values<Types::saturate, typename Types::result, F, In...>;
+constexpr auto map = &backend::map_values<Types, F, In...>;
 
 template <class Types, class In, class... F>
 constexpr std::tuple activations{map<Types, F, In>..., map<Types, elementwise::GatedProduct<F>, In, In>...};
@@ -32,12 +32,11 @@ struct Functions {
       &backend::embedding<Types, typename Row::storage>};
 };
 
-/// Parameters as f32, which norms and gates take.
+/// Results that leave a component, as f32.
 template <class Row, class Types>
-struct Parameters {
-  using In = View<const typename Row::storage>;
-  static constexpr std::tuple functions{&backend::convert_values<f32, false, In>,
-                                        &backend::map_values<false, f32, elementwise::OnePlus, In>};
+struct Conversions {
+  static constexpr std::tuple functions{
+      &backend::convert_values<f32, false, View<const typename Row::result>>};
 };
 
 template <class Row, class Types>
@@ -47,7 +46,7 @@ struct Positions {
 };
 
 [[gnu::used, maybe_unused]] constexpr auto stamped = addresses<Functions, EveryPolicy, Pointwise>();
-[[gnu::used, maybe_unused]] constexpr auto parameters = addresses<Parameters, EveryPolicy, Pointwise>();
+[[gnu::used, maybe_unused]] constexpr auto conversions = addresses<Conversions, EveryPolicy, Pointwise>();
 [[gnu::used, maybe_unused]] constexpr auto positions = addresses<Positions, EveryPolicy, Position>();
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include <precast/backend/pointwise.hpp>
+#include <precast/policy/op_row.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -11,7 +12,7 @@ namespace {
 using In = View<const f32>;
 
 [[gnu::used, maybe_unused]] constexpr std::tuple stamped{
-    &backend::map_values<false, f32, elementwise::EulerStep, In, In>};
+    &backend::map_values<SamplerStep, elementwise::EulerStep, In, In>};
 
 }  // namespace
 }  // namespace precast::kernels

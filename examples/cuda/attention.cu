@@ -1,5 +1,5 @@
 // Attention on CUDA from headers alone, under two policies. Built by hand:
-//   nvcc -std=c++20 --expt-relaxed-constexpr -arch=sm_80 -I include examples/cuda/attention.cu -o attention
+//   nvcc -std=c++20 -arch=sm_80 -I include examples/cuda/attention.cu -o attention
 // The same file runs in the emulator, where the tests build it with a host compiler.
 #include <cmath>
 #include <cstdio>

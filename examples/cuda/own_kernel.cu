@@ -1,5 +1,5 @@
 // A CUDA kernel of one's own: rows divided by their length, in a policy's dtypes, on the library's tiles.
-//   nvcc -std=c++20 --expt-relaxed-constexpr -arch=sm_80 -I include examples/cuda/own_kernel.cu -o own_kernel
+//   nvcc -std=c++20 -arch=sm_80 -I include examples/cuda/own_kernel.cu -o own_kernel
 // The same file runs in the emulator, where the tests build it with a host compiler.
 #include <cmath>
 #include <cstdio>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include <cli/cure_option.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/output.hpp>
 #include <cli/picture_run.hpp>
@@ -14,7 +15,7 @@
 namespace precast::cli {
 
 std::string PictureRun::advice() const {
-  if (trace && trace->first_non_finite()) return watch::diagnosis(*trace->first_non_finite());
+  if (trace && trace->first_non_finite()) return watch::diagnosis(*trace->first_non_finite(), option_of);
   if (!non_finite() && !all_black) return {};
   const std::string text = non_finite_latents
                                ? with_commas(non_finite_latents) + " of the latents are not finite"

@@ -1,6 +1,4 @@
 // Asks the op table of a compiled policy for its rows.
-#include <type_traits>
-
 #include <cli/policy_table.hpp>
 
 #include <precast/policy/op_table.hpp>
@@ -8,27 +6,15 @@
 
 namespace precast::cli {
 
-namespace {
-
-template <class T>
-constexpr std::string_view name_of() {
-  if constexpr (std::is_same_v<T, NoDtype>)
-    return {};
-  else
-    return dtype_traits<T>::name;
-}
-
-}  // namespace
-
 std::vector<OpRow> op_rows(const PolicyChoice& choice) {
   return visit_policy<std::vector<OpRow>>(choice, [](auto path) {
     using P = typename decltype(path)::policy;
     std::vector<OpRow> rows;
     AllOpClasses::for_each([&]<class Op>(Op) {
       using Types = precisions<P, Op>;
-      rows.push_back({Op::name, name_of<typename Types::storage>(), name_of<typename Types::operand>(),
-                      name_of<typename Types::accumulate>(), name_of<typename Types::inside>(),
-                      name_of<typename Types::result>()});
+      rows.push_back({Op::name, dtype_name<typename Types::storage>(), dtype_name<typename Types::operand>(),
+                      dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
+                      dtype_name<typename Types::result>()});
     });
     return rows;
   });

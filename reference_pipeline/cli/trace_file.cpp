@@ -1,4 +1,5 @@
 // Writes a trace as JSON.
+#include <cli/cure_option.hpp>
 #include <cli/output.hpp>
 #include <cli/trace_file.hpp>
 
@@ -27,7 +28,7 @@ Json op_json(const watch::OpRecord& record) {
 }
 
 Json non_finite_json(const watch::NonFinite& found) {
-  const std::string cure = watch::cure_for(found);
+  const std::string cure = option_of(watch::cure_for(found));
   return {{"path", found.record.path},
           {"op", found.record.op},
           {"function", found.record.function},
@@ -36,7 +37,7 @@ Json non_finite_json(const watch::NonFinite& found) {
           {"value_in_f32", json_number(found.value_in_f32)},
           {"largest_inside", json_number(found.largest_inside)},
           {"cure", cure.empty() ? Json() : Json(cure)},
-          {"diagnosis", watch::diagnosis(found)}};
+          {"diagnosis", watch::diagnosis(found, option_of)}};
 }
 
 }  // namespace

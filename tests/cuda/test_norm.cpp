@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <simt/session.hpp>
 #include <support/arrays.hpp>
 #include <support/norm_reference.hpp>
 #include <support/on_device.hpp>
@@ -12,6 +13,8 @@
 
 #include <precast/cuda/norm/layer_norm.hpp>
 #include <precast/cuda/norm/rms_norm.hpp>
+#include <precast/ops/norm.hpp>
+#include <precast/ops/pointwise.hpp>
 #include <precast/policy/op_table.hpp>
 
 using namespace precast;
@@ -40,7 +43,8 @@ TEST_CASE("layer_norm of slices, with a modulation for each picture", "[norm]") 
     Slice<bf16> out(Shape{3, 5, 136}, offset);
     const HostTensor<bf16> before = out.whole.clone();
     const Slice<f32> scale(Shape{3, 136}, offset), shift(Shape{3, 136}, offset);
-    cuda::layer_norm<Types, bf16>(on_device(x.view), {on_device(scale.view), on_device(shift.view), 5}, eps,
+    cuda::layer_norm<Types, bf16>(on_device(x.view),
+                                  Affine<f32>{on_device(scale.view), on_device(shift.view), 5}, eps,
                                   on_device(out.view));
     const auto expected =
         expected_layer_norm(wide(x.view), 136, 5, wide(scale.view), wide(shift.view), double{eps});
@@ -51,6 +55,29 @@ TEST_CASE("layer_norm of slices, with a modulation for each picture", "[norm]") 
     CHECK(wide(out.whole.view().columns_between(offset + 136, offset)) ==
           wide(before.view().columns_between(offset + 136, offset)));
   }
+}
+
+TEMPLATE_TEST_CASE("norms and gates take their parameters as they lie, in one launch", "[norm]", F32, Bf16,
+                   Bf16OfE4m3) {
+  using P = TestType;
+  using A = typename P::activation;
+  using S = typename P::storage;
+  const Tensor<A> x = sent(random_tensor<A>(Shape{2, 3, 16}, 1)),
+                  row = sent(random_tensor<A>(Shape{2, 16}, 2));
+  const Tensor<S> weight = sent(random_tensor<S>(Shape{16}, 3));
+  const auto launches = [](auto&& op) {
+    simt::Session session;
+    op();
+    return session.launches().size();
+  };
+  CHECK(launches([&] { layer_norm<P>(x, eps); }) == 1);
+  CHECK(launches([&] { layer_norm<P>(x, weight, weight, eps); }) == 1);
+  CHECK(launches([&] { layer_norm_modulate<P>(x, row, row, eps); }) == 1);
+  CHECK(launches([&] { rms_norm<P>(x, weight, eps); }) == 1);
+  CHECK(launches([&] { rms_norm_heads<P>(x, weight, eps); }) == 1);
+  CHECK(launches([&] { gated_add<P>(x, row, x); }) == 1);
+  const auto picture = x.view().reshaped(Shape{1, 2, 3, 16});
+  CHECK(launches([&] { group_norm<P>(picture, 4, weight, weight, eps); }) == 3);  // moments twice, and values
 }
 
 TEMPLATE_TEST_CASE("rms_norm_rotary rounds once what the two ops round twice", "[norm]", F32, Bf16, F16) {

@@ -19,6 +19,7 @@
 #include <precast/cuda/position/rotary.hpp>
 #include <precast/cuda/resample/upsample_nearest.hpp>
 #include <precast/cuda/softmax/softmax.hpp>
+#include <precast/host/group_norm.hpp>
 #include <precast/host/norm.hpp>
 #include <precast/host/position.hpp>
 #include <precast/host/softmax.hpp>
@@ -31,6 +32,8 @@ namespace {
 
 using F32 = Policy<Storage<f32>>;
 using Types = precisions<F32, Norm>;
+using InF32 = precisions<F32, Pointwise>;
+using Turns = precisions<F32, Position>;
 constexpr f32 eps = 1e-6f;
 
 /// Whether a kernel's results are the host's, up to the roundings that both may have.
@@ -48,10 +51,13 @@ bool layer_norms_agree() {
     const auto scale = random_tensor<f32>(Shape{2, columns}, 2),
                shift = random_tensor<f32>(Shape{2, columns}, 3);
     HostTensor<f32> device(x.shape()), host(x.shape());
-    const Affine affine{on_device(scale), on_device(shift), 3};
-    cuda::layer_norm<Types, f32>(on_device(x), affine, eps, on_device(device));
-    host::layer_norm<Types, f32>(x, affine, eps, host);
-    if (!agree(device, host)) return false;
+    for (const bool one_plus : {false, true}) {
+      const AffineIn<f32, DeviceSpace> affine{on_device(scale), on_device(shift), 3, one_plus};
+      cuda::layer_norm<Types, f32>(on_device(x), affine, eps, on_device(device));
+      host::layer_norm<Types, f32>(
+          x.view(), AffineIn<f32, HostSpace>{scale.view(), shift.view(), 3, one_plus}, eps, host);
+      if (!agree(device, host)) return false;
+    }
   }
   return true;
 }
@@ -62,10 +68,10 @@ bool rms_norms_agree() {
     const auto weight = random_tensor<f32>(Shape{width}, 2);
     const auto cos = random_tensor<f32>(Shape{2, width}, 3), sin = random_tensor<f32>(Shape{2, width}, 4);
     HostTensor<f32> device(x.shape()), normed(x.shape()), host(x.shape());
-    host::rms_norm<Types, f32>(x, weight, eps, normed);
+    host::rms_norm<Types, f32>(x, weight.view(), eps, normed);
     cuda::rms_norm<Types, f32>(on_device(x), on_device(weight), eps, on_device(device));
     if (!agree(device, normed)) return false;
-    host::rotary<Types, f32>(normed, cos, sin, host);
+    host::rotary<Turns, f32>(normed, cos, sin, host);
     cuda::rms_norm_rotary<Types, f32>(on_device(x), on_device(weight), eps, on_device(cos), on_device(sin),
                                       on_device(device));
     if (!agree(device, host)) return false;
@@ -112,7 +118,7 @@ bool maps_agree() {
     const auto x = random_tensor<f32>(Shape{2, 3, columns}, 1),
                row = random_tensor<f32>(Shape{2, columns}, 2);
     HostTensor<f32> out(x.shape());
-    cuda::map_values<false>(on_device(out), elementwise::Add{}, on_device(x),
+    cuda::map_values<InF32>(on_device(out), elementwise::Add{}, on_device(x),
                             RowBroadcast<f32>{on_device(row), 3});
     if (!exact(out, [&](std::int64_t i) {
           return x.data()[i] + row.data()[i / (3 * columns) * columns + i % columns];
@@ -127,9 +133,62 @@ bool maps_agree() {
   const auto turned = random_tensor<f32>(Shape{2, 3, 12}, 1), cos = random_tensor<f32>(Shape{3, 6}, 2),
              sin = random_tensor<f32>(Shape{3, 6}, 3);
   HostTensor<f32> device(turned.shape()), host(turned.shape());
-  cuda::rotary<Types, f32>(on_device(turned), on_device(cos), on_device(sin), on_device(device));
-  host::rotary<Types, f32>(turned, cos, sin, host);
-  return agree(device, host);
+  cuda::rotary<Turns, f32>(on_device(turned), on_device(cos), on_device(sin), on_device(device));
+  host::rotary<Turns, f32>(turned, cos, sin, host);
+  if (!agree(device, host)) return false;
+  // Into bf16, of f32 values that are not rounded to it before.
+  using Narrower = precisions<Policy<Storage<f32>, Activation<bf16>>, Position>;
+  HostTensor<bf16> device_bf16(turned.shape()), host_bf16(turned.shape());
+  cuda::rotary<Narrower, f32>(on_device(turned), on_device(cos), on_device(sin), on_device(device_bf16));
+  host::rotary<Narrower, f32>(turned, cos, sin, host_bf16);
+  return same_bits(device_bf16, host_bf16);
+}
+
+// Sums and intermediates of f16: the same steps in the same order as the host's, so the same bits.
+using Naive = Policy<Storage<f16>, Downcast<Norm, Softmax, Pointwise>>;
+
+bool narrow_norms_agree() {
+  using Row = precisions<Naive, Norm>;
+  const auto x = random_tensor<f16>(Shape{2, 3, 5, 36}, 1, 2, 3);
+  const auto scale = random_tensor<f16>(Shape{6, 36}, 2), shift = random_tensor<f16>(Shape{6, 36}, 3);
+  HostTensor<f16> device(x.shape()), host(x.shape());
+  cuda::layer_norm<Row, f16>(on_device(x),
+                             AffineIn<f16, DeviceSpace>{on_device(scale), on_device(shift), 5, true}, eps,
+                             on_device(device));
+  host::layer_norm<Row, f16>(x.view(), AffineIn<f16, HostSpace>{scale.view(), shift.view(), 5, true}, eps,
+                             host);
+  if (!same_bits(device, host)) return false;
+  const auto weight = random_tensor<f16>(Shape{18}, 4);
+  cuda::rms_norm<Row, f16>(on_device(x), on_device(weight), eps, on_device(device));
+  host::rms_norm<Row, f16>(x.view(), weight.view(), eps, host);
+  if (!same_bits(device, host)) return false;
+  cuda::group_norm<Row, f16>(on_device(x), 2, on_device(scale), on_device(shift), eps, Activate::silu,
+                             on_device(device));
+  host::group_norm<Row, f16>(x.view(), 2, std::as_const(scale).view(), std::as_const(shift).view(), eps,
+                             Activate::silu, host);
+  return same_bits(device, host);
+}
+
+bool narrow_softmaxes_agree() {
+  using Row = precisions<Naive, Softmax>;
+  const auto x = random_tensor<f16>(Shape{3, 300}, 1, 2);
+  HostTensor<f32> device(x.shape()), host(x.shape());
+  cuda::softmax<Row, f16>(on_device(x), on_device(device));
+  host::softmax<Row, f16>(x, host);
+  return same_bits(device, host);
+}
+
+bool narrow_maps_agree() {
+  using Row = precisions<Naive, Pointwise>;
+  const auto x = random_tensor<f16>(Shape{3, 50}, 1, 2);
+  HostTensor<f16> device(x.shape()), host(x.shape());
+  const elementwise::GatedProduct<elementwise::GeluTanh> function{};
+  cuda::map_values<Row>(on_device(device), function, on_device(x), on_device(x));
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    const f32 value = convert_value<f32>(x.data()[i]);
+    host.data()[i] = convert_value<f16>(function.in<f16>(value, value));
+  }
+  return same_bits(device, host);
 }
 
 void check(const std::string& name, const std::function<bool()>& test) {
@@ -146,4 +205,7 @@ TEST_CASE("proof of layer_norm", "[norm]") { check("layer norm", layer_norms_agr
 TEST_CASE("proof of rms_norm", "[norm]") { check("RMS norm, alone and with rotary", rms_norms_agree); }
 TEST_CASE("proof of softmax", "[softmax]") { check("softmax", softmaxes_agree); }
 TEST_CASE("proof of group_norm", "[norm]") { check("group norm", group_norms_agree); }
+TEST_CASE("proof of narrow norms", "[norm]") { check("narrow norms", narrow_norms_agree); }
+TEST_CASE("proof of narrow softmax", "[softmax]") { check("narrow softmax", narrow_softmaxes_agree); }
+TEST_CASE("proof of narrow maps", "[pointwise]") { check("narrow functions of values", narrow_maps_agree); }
 TEST_CASE("proof of maps", "[pointwise]") { check("pointwise, rotary and upsampling", maps_agree); }

@@ -23,14 +23,6 @@ class Collector final : public watch::Observer {
   std::vector<watch::OpRecord> records;
 };
 
-template <class T>
-std::string name_of() {
-  if constexpr (std::is_same_v<T, NoDtype>)
-    return "";
-  else
-    return std::string(dtype_traits<T>::name);
-}
-
 /// storage, operand, accumulate, inside, result.
 using Row = std::vector<std::string>;
 
@@ -40,10 +32,11 @@ std::map<std::string, Row> table_of(const PolicyChoice& choice) {
     std::map<std::string, Row> table;
     AllOpClasses::for_each([&](auto op) {
       using Types = precisions<typename decltype(path)::policy, decltype(op)>;
-      table[std::string(decltype(op)::name)] = {
-          name_of<typename Types::storage>(), name_of<typename Types::operand>(),
-          name_of<typename Types::accumulate>(), name_of<typename Types::inside>(),
-          name_of<typename Types::result>()};
+      table[std::string(decltype(op)::name)] = {std::string(dtype_name<typename Types::storage>()),
+                                                std::string(dtype_name<typename Types::operand>()),
+                                                std::string(dtype_name<typename Types::accumulate>()),
+                                                std::string(dtype_name<typename Types::inside>()),
+                                                std::string(dtype_name<typename Types::result>())};
     });
     return table;
   });

@@ -52,7 +52,7 @@ using AttentionRangePolicies =
     std::tuple<F16UpcastAttention, F16UpcastAttentionFlash, F16SaturateUpcastAttentionFlash>;
 
 /// For norms, softmax and position embeddings, which take values as they come.
-using NormPolicies = std::tuple<F32, Bf16, F16, F16UpcastNorm, Bf16InF32>;
+using NormPolicies = std::tuple<F32, Bf16, F16, Bf16OfE4m3, Bf16InF32>;
 
 /// For ops of single values: results of each dtype, and storage in fp8.
 using PointwisePolicies = std::tuple<F32, Bf16, F16, Bf16OfE4m3>;

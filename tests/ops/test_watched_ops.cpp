@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -33,32 +34,31 @@ struct Recorder : watch::Observer {
   void on_non_finite(const watch::NonFinite& value) override { found.push_back(value); }
 };
 
-template <class T>
-std::string name_of() {
-  if constexpr (std::is_same_v<T, NoDtype>)
-    return "";
-  else
-    return std::string(dtype_traits<T>::name);
+/// A row of the op table by the names of its dtypes, and the same of what a kernel said.
+template <class P, OpClass Op>
+std::vector<std::string_view> names_of() {
+  using Types = precisions<P, Op>;
+  return {dtype_name<typename Types::storage>(), dtype_name<typename Types::operand>(),
+          dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
+          dtype_name<typename Types::result>()};
+}
+std::vector<std::string_view> names_in(const watch::OpRecord& record) {
+  return {record.storage, record.operand, record.accumulate, record.inside, record.result};
 }
 
 template <class P, OpClass Op>
 void check_row(const watch::OpRecord& record) {
-  using Types = precisions<P, Op>;
   INFO(record.function);
   CHECK(record.op == Op::name);
-  CHECK(record.storage == name_of<typename Types::storage>());
-  CHECK(record.operand == name_of<typename Types::operand>());
-  CHECK(record.accumulate == name_of<typename Types::accumulate>());
-  CHECK(record.inside == name_of<typename Types::inside>());
-  CHECK(record.result == name_of<typename Types::result>());
+  CHECK(names_in(record) == names_of<P, Op>());
 }
 
-using Bf16UpcastNorm = Policy<Storage<bf16>, Upcast<Norm, Pointwise>>;
+using Naive = Policy<Storage<f16>, Downcast<Attention, Norm, Softmax, Pointwise>>;
 
 }  // namespace
 
 TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", presets::Quality,
-                   presets::Balanced, presets::Fast, presets::Memory, Bf16UpcastNorm) {
+                   presets::Balanced, presets::Fast, presets::Memory, Naive) {
   using P = TestType;
   using A = typename P::activation;
   using S = typename P::storage;
@@ -105,6 +105,52 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
   double largest = 0;
   for (const double value : wide(target)) largest = std::max(largest, std::abs(value));
   CHECK(recorder.ops[13].max_abs == largest);
+}
+
+namespace {
+
+/// A softmax whose author wrote the kernel's types down instead of taking them from the op: what it means is
+/// the policy's row, what it runs is another.
+template <class P, ScalarArray X>
+void softmax_beside_its_row(const X& x) {
+  using Other = Precisions<typename P::storage, AsGiven, f16, bf16, f32>;
+  precast::detail::run_op<Softmax, precisions<P, Softmax>>(
+      "softmax", x.shape(), [&](auto, auto out) { backend::softmax<Other>(as_view(x), out); });
+}
+/// One that calls no kernel of the library at all, after another op did.
+template <class P, ScalarArray X>
+void softmax_by_hand(const X& x) {
+  precast::detail::run_op<Softmax, precisions<P, Softmax>>("softmax", x.shape(), [&](auto, auto out) {
+    for (f32& value : out.values()) value = 1;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("an op that runs a kernel of other types than its row's is told apart by its record",
+          "[watched_ops]") {
+  using P = presets::Fast;
+  const auto x = random_tensor<bf16>(Shape{2, 8}, 1);
+  Recorder recorder;
+  {
+    const watch::Watching watching(recorder);
+    softmax<P>(x);
+    softmax_beside_its_row<P>(x);
+    softmax_by_hand<P>(x);
+    softmax<P>(x);
+  }
+  REQUIRE(recorder.ops.size() == 4);
+  CHECK(names_in(recorder.ops[0]) == names_of<P, Softmax>());
+  CHECK(names_in(recorder.ops[1]) == std::vector<std::string_view>{"bf16", "as given", "f16", "bf16", "f32"});
+  CHECK(names_in(recorder.ops[1]) != names_of<P, Softmax>());
+  CHECK(names_in(recorder.ops[2]) == std::vector<std::string_view>(5));
+  CHECK(names_in(recorder.ops[3]) == names_of<P, Softmax>());
+}
+
+TEST_CASE("without an observer no kernel says anything", "[watched_ops]") {
+  watch::take_ran();
+  softmax<presets::Fast>(random_tensor<bf16>(Shape{2, 8}, 1));
+  CHECK(watch::take_ran().result.empty());
 }
 
 TEST_CASE("a score that overflows f16 is reported with its size and with what f32 makes of it",

@@ -14,12 +14,12 @@ template <class A, class B>
 inline constexpr bool same = std::is_same_v<A, B>;
 
 // All six orders of three options are one type.
-using Ordered = Policy<Storage<bf16>, Compute<f32>, Upcast<Attention>>;
-static_assert(same<Ordered, Policy<Storage<bf16>, Upcast<Attention>, Compute<f32>>>);
-static_assert(same<Ordered, Policy<Compute<f32>, Storage<bf16>, Upcast<Attention>>>);
-static_assert(same<Ordered, Policy<Compute<f32>, Upcast<Attention>, Storage<bf16>>>);
-static_assert(same<Ordered, Policy<Upcast<Attention>, Storage<bf16>, Compute<f32>>>);
-static_assert(same<Ordered, Policy<Upcast<Attention>, Compute<f32>, Storage<bf16>>>);
+using Ordered = Policy<Storage<bf16>, Compute<f16>, Upcast<Attention>>;
+static_assert(same<Ordered, Policy<Storage<bf16>, Upcast<Attention>, Compute<f16>>>);
+static_assert(same<Ordered, Policy<Compute<f16>, Storage<bf16>, Upcast<Attention>>>);
+static_assert(same<Ordered, Policy<Compute<f16>, Upcast<Attention>, Storage<bf16>>>);
+static_assert(same<Ordered, Policy<Upcast<Attention>, Storage<bf16>, Compute<f16>>>);
+static_assert(same<Ordered, Policy<Upcast<Attention>, Compute<f16>, Storage<bf16>>>);
 
 // Saying a default changes nothing.
 static_assert(same<Policy<Storage<bf16>>, Policy<Storage<bf16>, Compute<bf16>>>);
@@ -31,7 +31,14 @@ static_assert(same<Policy<Storage<bf16>>, Policy<Storage<bf16>, Overflow<Propaga
 // Upcast is a set of op classes.
 static_assert(
     same<Policy<Storage<f16>, Upcast<Attention, Matmul>>, Policy<Storage<f16>, Upcast<Matmul, Attention>>>);
-static_assert(same<Policy<Storage<f16>, Upcast<Norm, Norm>>, Policy<Storage<f16>, Upcast<Norm>>>);
+static_assert(same<Policy<Storage<f16>, Upcast<Conv, Conv>>, Policy<Storage<f16>, Upcast<Conv>>>);
+
+// Downcast is one too, and stands beside Upcast of other classes in any order.
+static_assert(
+    same<Policy<Storage<f16>, Downcast<Norm, Softmax>>, Policy<Downcast<Softmax, Norm>, Storage<f16>>>);
+static_assert(same<Policy<Storage<f16>, Downcast<Norm>, Upcast<Attention>>,
+                   Policy<Upcast<Attention>, Downcast<Norm>, Storage<f16>>>);
+static_assert(same<Policy<Storage<bf16>>, Policy<Storage<bf16>, Downcast<>>>);
 
 // What differs is another type.
 static_assert(!same<Policy<Storage<bf16>>, Policy<Storage<f16>>>);
@@ -40,6 +47,8 @@ static_assert(!same<Policy<Storage<bf16>>, Policy<Storage<bf16>, Compute<f32>>>)
 static_assert(!same<Policy<Storage<bf16>>, Policy<Storage<bf16>, Upcast<Matmul>>>);
 static_assert(!same<Policy<Storage<f16>>, Policy<Storage<f16>, Overflow<Saturate>>>);
 static_assert(!same<Policy<Storage<f16>, Upcast<Matmul>>, Policy<Storage<f16>, Upcast<Conv>>>);
+static_assert(!same<Policy<Storage<f16>, Upcast<Matmul>>, Policy<Storage<f16>, Downcast<Matmul>>>);
+static_assert(!same<Policy<Storage<f16>>, Policy<Storage<f16>, Downcast<Norm>>>);
 
 // Defaults. Compute: Storage's dtype; bf16 for blocks. Activation: Compute's; f32 for tf32, bf16 for fp8.
 struct Block {};
@@ -76,6 +85,9 @@ static_assert(!Policy<Storage<f32>>::flash && Policy<Flash, Storage<f32>>::flash
 static_assert(!Policy<Storage<f16>>::saturate && Policy<Storage<f16>, Overflow<Saturate>>::saturate);
 static_assert(Policy<Storage<f16>, Upcast<Attention>>::upcasts<Attention>);
 static_assert(!Policy<Storage<f16>, Upcast<Attention>>::upcasts<Matmul>);
+static_assert(Policy<Storage<f16>, Downcast<Norm>>::downcasts<Norm>);
+static_assert(!Policy<Storage<f16>, Downcast<Norm>>::upcasts<Norm>);
+static_assert(!Policy<Storage<f16>, Downcast<Norm>>::downcasts<Softmax>);
 
 static_assert(PolicyType<presets::Fast>);
 static_assert(!PolicyType<f32> && !PolicyType<Storage<f32>>);

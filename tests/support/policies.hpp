@@ -31,7 +31,6 @@ using E5m2SumsInF32 = Policy<Storage<fp8_e5m2>, Accumulate<fp8_e5m2>, Activation
 using Bf16UpcastProducts = Policy<Storage<bf16>, Upcast<Matmul, Conv>>;
 using F16UpcastProducts = Policy<Storage<f16>, Upcast<Matmul, Conv>>;
 using F16UpcastAttention = Policy<Storage<f16>, Upcast<Attention>>;
-using F16UpcastNorm = Policy<Storage<f16>, Upcast<Norm>>;
 
 using F16Saturate = Policy<Storage<f16>, Overflow<Saturate>>;
 using E4m3OfBf16InF32 = Policy<Storage<bf16>, Compute<fp8_e4m3>, Activation<f32>>;

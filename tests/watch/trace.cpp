@@ -34,38 +34,52 @@ OpRecord op(std::string_view name, std::string_view operand, std::string_view in
 TEST_CASE("scores that overflow inside attention") {
   const NonFinite found{op("Attention", "f16", "f16", "f16"), 19, not_a_number, 1.25, 91234, 65504};
   CHECK(cause_of(found) == Cause::inside);
-  CHECK(cure_for(found) == "--upcast-attention");
+  CHECK(cure_for(found) == Cure::upcast_attention);
   CHECK(diagnosis(found) ==
         "first non-finite value: nan at [0, 2, 3] of transformer.transformer_blocks.3.attn (attention, "
         "Attention); f32 "
         "has 1.25 there: f16 can hold that, but the op overflows on the way, where values reach 91234 and "
         "f16 ends at "
-        "65504: --upcast-attention cures it, and so does --flash");
+        "65504: Upcast<Attention> cures it, and so does Flash");
 }
 
 TEST_CASE("a result above the range of its dtype") {
   const NonFinite found{op("Matmul", "f16", "", "f16"), 0, inf, 70000, 0, 65504};
   CHECK(cause_of(found) == Cause::result);
-  CHECK(cure_for(found) == "--precision bf16");
+  CHECK(cure_for(found) == Cure::store_bf16);
   CHECK_THAT(diagnosis(found),
              Catch::Contains("inf at [0, 0, 0]") && Catch::Contains("f32 has 70000 there") &&
-                 Catch::Contains("above the largest f16, 65504: --precision bf16 cures it"));
+                 Catch::Contains(
+                     "above the largest f16, 65504: Storage<bf16> cures it, and so does Overflow<Saturate>"));
   // Casting attention up does not cure what its result cannot hold.
-  CHECK(cure_for({op("Attention", "f32", "f32", "f16"), 0, inf, -70000, 0, 65504}) == "--precision bf16");
+  CHECK(cure_for({op("Attention", "f32", "f32", "f16"), 0, inf, -70000, 0, 65504}) == Cure::store_bf16);
   CHECK(cure_for({op("Matmul", "bf16", "", "bf16"), 0, inf, 3.4e38, 0, 3.3895313892515355e38}) ==
-        "--precision f32");
+        Cure::store_f32);
 }
 
 TEST_CASE("a product that overflows on the way") {
-  CHECK(cure_for({op("Matmul", "f16", "", "f16"), 0, not_a_number, 2, 0, 65504}) == "--upcast-matmul");
-  CHECK(cure_for({op("Norm", "f16", "f32", "f16"), 0, not_a_number, 2, 0, 65504}) == "--precision bf16");
+  CHECK(cure_for({op("Matmul", "f16", "", "f16"), 0, not_a_number, 2, 0, 65504}) == Cure::upcast_matmul);
+  CHECK(cure_for({op("Norm", "as given", "f32", "f16"), 0, not_a_number, 2, 0, 65504}) == Cure::store_bf16);
+}
+
+TEST_CASE("what a downcast lost on the way, its absence cures") {
+  const NonFinite found{op("Norm", "as given", "f16", "f16"), 0, not_a_number, 2, 0, 65504};
+  CHECK(cure_for(found) == Cure::no_downcast);
+  CHECK_THAT(diagnosis(found), Catch::EndsWith(": a policy that does not downcast this op class cures it"));
+  CHECK(cure_for({op("Norm", "as given", "f16", "f16"), 0, inf, 70000, 0, 65504}) == Cure::store_bf16);
+}
+
+TEST_CASE("a program spells the cures as its own options") {
+  const NonFinite found{op("Attention", "f16", "f16", "f16"), 19, not_a_number, 1.25, 91234, 65504};
+  const auto shout = [](Cure cure) { return in_policy(cure) + "!"; };
+  CHECK_THAT(diagnosis(found, shout), Catch::EndsWith(": Upcast<Attention>! cures it, and so does Flash!"));
 }
 
 TEST_CASE("what no precision cures") {
   for (const double in_f32 : {inf, -inf, not_a_number}) {
     const NonFinite found{op("Matmul", "f16", "", "f16"), 0, not_a_number, in_f32, 0, 65504};
     CHECK(cause_of(found) == Cause::input);
-    CHECK(cure_for(found).empty());
+    CHECK(cure_for(found) == Cure::none);
     CHECK_THAT(diagnosis(found), Catch::Contains("no precision option cures that"));
   }
 }
@@ -77,8 +91,8 @@ TEST_CASE("a trace keeps every op and the first value alone", "[watch]") {
   trace.on_op(op("Matmul", "f16", "", "f16"));
   trace.on_non_finite({op("Matmul", "f16", "", "f16"), 5, inf, 70000, 0, 65504});
   CHECK_FALSE(trace.wants_non_finite());
-  trace.on_op(op("Norm", "f16", "f32", "f16"));
-  trace.on_non_finite({op("Norm", "f16", "f32", "f16"), 6, not_a_number, 1, 0, 65504});
+  trace.on_op(op("Norm", "as given", "f32", "f16"));
+  trace.on_non_finite({op("Norm", "as given", "f32", "f16"), 6, not_a_number, 1, 0, 65504});
   REQUIRE(trace.records().size() == 2);
   CHECK(trace.first_non_finite()->index == 5);
   CHECK(trace.non_finite_values() == 4);

@@ -47,15 +47,15 @@ void flash_attention(const AttentionProblem& problem, View<const Q> q, View<cons
 template <class Q, class K>
 f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k PRECAST_ON_STREAM);
 
-template <class Types, class From>
-void layer_norm(View<const From> x, const Affine& affine, f32 eps,
+template <class Types, class From, class W>
+void layer_norm(View<const From> x, const Affine<W>& affine, f32 eps,
                 View<typename Types::result> out PRECAST_ON_STREAM);
-template <class Types, class From>
-void rms_norm(View<const From> x, View<const f32> scale, f32 eps,
+template <class Types, class From, class W>
+void rms_norm(View<const From> x, View<const W> scale, f32 eps,
               View<typename Types::result> out PRECAST_ON_STREAM);
-template <class Types, class From>
-void group_norm(View<const From> x, std::int64_t groups, View<const f32> scale, View<const f32> shift,
-                f32 eps, Activate activation, View<typename Types::result> out PRECAST_ON_STREAM);
+template <class Types, class From, class W>
+void group_norm(View<const From> x, std::int64_t groups, View<const W> scale, View<const W> shift, f32 eps,
+                Activate activation, View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class From>
 void softmax(View<const From> x, View<typename Types::result> out PRECAST_ON_STREAM);
 
@@ -67,8 +67,10 @@ void timestep_embedding(View<const f32> times, View<typename Types::result> out 
 
 template <ScalarDtype To, bool Saturates = false, ScalarArray A>
 void convert_values(const A& from, View<To> to PRECAST_ON_STREAM);
-template <bool Saturates, class T, class F, class... In>
-void map_values(View<T> out, const F& function, const In&... in);
+template <class Types, class F, class... In>
+void map_values(View<typename Types::result> out, const F& function, const In&... in);
+template <class Types, class From>
+void copy_values(View<const From> x, View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class From>
 void embedding(View<const From> table, std::span<const std::int32_t> ids,
                View<typename Types::result> out PRECAST_ON_STREAM);

@@ -2,7 +2,6 @@
 // branches, so that a host compiler makes vectors of it and a device has nothing to diverge on.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -22,7 +21,7 @@ inline constexpr int mantissa_shift = 23 - dtype_traits<T>::format.mantissa_bits
 
 /// A scalar that is not f32, as f32: the same bits as convert<f32>, without branches.
 template <ScalarDtype From>
-[[gnu::always_inline]] constexpr f32 widen(From value) {
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR f32 widen(From value) {
   if constexpr (std::same_as<From, bf16> || std::same_as<From, tf32>) {
     return convert<f32>(value);
   } else {
@@ -34,7 +33,7 @@ template <ScalarDtype From>
     // Shifted into place the code is the number divided by 2^(127 - bias), subnormals too: one exact product.
     constexpr f32 rescale = static_cast<f32>(power_of_two(127 - format.bias()));
     const std::uint32_t finite =
-        std::bit_cast<std::uint32_t>(std::bit_cast<f32>(magnitude << mantissa_shift<From>) * rescale);
+        bit_cast<std::uint32_t>(bit_cast<f32>(magnitude << mantissa_shift<From>) * rescale);
     std::uint32_t word = finite;
     if constexpr (format.specials == Specials::infinity_and_nan) {
       word = magnitude >= format.infinity_code() ? 0x7f800000u : word;
@@ -42,13 +41,13 @@ template <ScalarDtype From>
     } else if constexpr (format.specials == Specials::nan_only) {
       word = magnitude == magnitude_mask ? 0x7fc00000u : word;
     }
-    return std::bit_cast<f32>(word | sign);
+    return bit_cast<f32>(word | sign);
   }
 }
 
 /// An f32 as another scalar: the same bits as convert<To>, without branches.
 template <ScalarDtype To>
-[[gnu::always_inline]] constexpr To narrow(f32 value) {
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR To narrow(f32 value) {
   if constexpr (std::same_as<To, bf16>) {
     return convert<bf16>(value);
   } else {
@@ -61,14 +60,14 @@ template <ScalarDtype To>
     // Adding 2^23 units of the smallest subnormal makes the adder itself round to that unit.
     constexpr f32 unit_sum =
         static_cast<f32>(power_of_two(format.min_exponent() - format.mantissa_bits + 23));
-    const auto word = std::bit_cast<std::uint32_t>(value);
+    const auto word = bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = word & 0x7fffffffu;
     const std::uint32_t sign = (word >> 31) * format.sign_code();
     const std::uint32_t rounding = (std::uint32_t{1} << (shift - 1)) - 1 + ((magnitude >> shift) & 1);
     const std::uint32_t normal = (magnitude - exponent_offset + rounding) >> shift;
-    const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<f32>(magnitude) + unit_sum) -
-                                    std::bit_cast<std::uint32_t>(unit_sum);
-    std::uint32_t code = magnitude < first_normal ? subnormal : std::min(normal, overflow);
+    const std::uint32_t subnormal =
+        bit_cast<std::uint32_t>(bit_cast<f32>(magnitude) + unit_sum) - bit_cast<std::uint32_t>(unit_sum);
+    std::uint32_t code = magnitude < first_normal ? subnormal : min_of(normal, overflow);
     code = magnitude > 0x7f800000u ? format.nan_code() : code;
     return To{static_cast<code_of<To>>(code | sign)};
   }
@@ -77,20 +76,20 @@ template <ScalarDtype To>
 /// What a saturating store makes of a code that came from a value that is a number: never infinity, nor the
 /// NaN that stands for overflow in a format without infinity.
 template <ScalarDtype T>
-[[gnu::always_inline]] constexpr T saturated(T stored) {
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR T saturated(T stored) {
   constexpr FloatFormat format = dtype_traits<T>::format;
   constexpr std::uint32_t sign = format.sign_code();
   if constexpr (std::same_as<T, f32>) {
-    const auto code = std::bit_cast<std::uint32_t>(stored);
-    return std::bit_cast<f32>((code & sign) | std::min(code & (sign - 1), format.max_code()));
+    const auto code = bit_cast<std::uint32_t>(stored);
+    return bit_cast<f32>((code & sign) | min_of(code & (sign - 1), format.max_code()));
   } else {
     const std::uint32_t code = stored.bits;
-    return T{static_cast<code_of<T>>((code & sign) | std::min(code & (sign - 1), format.max_code()))};
+    return T{static_cast<code_of<T>>((code & sign) | min_of(code & (sign - 1), format.max_code()))};
   }
 }
 
 template <ScalarDtype T>
-[[gnu::always_inline]] constexpr bool is_nan(T value) {
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR bool is_nan(T value) {
   const f32 wide = [&] {
     if constexpr (std::same_as<T, f32>)
       return value;
@@ -105,7 +104,7 @@ template <ScalarDtype T>
 /// The same bits as `convert<To>(value)` for every value, without branches: what loops and kernels call. With
 /// `Saturates`, values above the range of To, infinities too, become its largest number instead.
 template <ScalarDtype To, bool Saturates = false, ScalarDtype From>
-[[gnu::always_inline]] constexpr To convert_value(From value) {
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR To convert_value(From value) {
   if constexpr (Saturates) {
     const To stored = convert_value<To, false>(value);
     const To largest = detail::saturated(stored);

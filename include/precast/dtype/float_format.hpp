@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <precast/dtype/host_device.hpp>
+
 namespace precast {
 
 /// Which codes of a format are not numbers.
@@ -18,9 +20,9 @@ enum class Specials : std::uint8_t {
 enum class ValueKind : std::uint8_t { zero, subnormal, normal, infinity, nan };
 
 /// 2^exponent, exactly; the exponent must keep the result in double's range (subnormals included).
-constexpr double power_of_two(int exponent) {
-  if (exponent >= -1022) return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
-  return std::bit_cast<double>(std::uint64_t{1} << (exponent + 1074));
+PRECAST_HOST_DEVICE_CONSTEXPR double power_of_two(int exponent) {
+  if (exponent >= -1022) return bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+  return bit_cast<double>(std::uint64_t{1} << (exponent + 1074));
 }
 
 /// A binary floating-point format with a sign bit: `1 + exponent_bits + mantissa_bits` bits, at most 32.
@@ -32,9 +34,9 @@ struct FloatFormat {
 
   friend constexpr bool operator==(const FloatFormat&, const FloatFormat&) = default;
 
-  constexpr int bits() const { return 1 + exponent_bits + mantissa_bits; }
-  constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  constexpr int min_exponent() const { return 1 - bias(); }
+  PRECAST_HOST_DEVICE_CONSTEXPR int bits() const { return 1 + exponent_bits + mantissa_bits; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int min_exponent() const { return 1 - bias(); }
   constexpr int max_exponent() const {
     return (1 << exponent_bits) - 1 - bias() - (specials == Specials::infinity_and_nan ? 1 : 0);
   }
@@ -49,20 +51,20 @@ struct FloatFormat {
   /// Codes in all, both signs.
   constexpr std::uint64_t codes() const { return std::uint64_t{1} << bits(); }
 
-  constexpr std::uint32_t sign_code() const { return std::uint32_t{1} << (bits() - 1); }
+  PRECAST_HOST_DEVICE_CONSTEXPR std::uint32_t sign_code() const { return std::uint32_t{1} << (bits() - 1); }
   /// The code of the largest finite number.
-  constexpr std::uint32_t max_code() const {
+  PRECAST_HOST_DEVICE_CONSTEXPR std::uint32_t max_code() const {
     const std::uint32_t last = sign_code() - 1;
     if (specials == Specials::infinity_and_nan) return infinity_code() - 1;
     return specials == Specials::nan_only ? last - 1 : last;
   }
   /// The code of +infinity; only formats with `Specials::infinity_and_nan` have one.
-  constexpr std::uint32_t infinity_code() const {
+  PRECAST_HOST_DEVICE_CONSTEXPR std::uint32_t infinity_code() const {
     return ((std::uint32_t{1} << exponent_bits) - 1) << mantissa_bits;
   }
   /// The code that a NaN becomes: quiet where the format has quiet and signalling ones, else the only one;
   /// a format without NaN stores the largest number.
-  constexpr std::uint32_t nan_code() const {
+  PRECAST_HOST_DEVICE_CONSTEXPR std::uint32_t nan_code() const {
     if (specials == Specials::infinity_and_nan)
       return infinity_code() | (std::uint32_t{1} << (mantissa_bits - 1));
     return specials == Specials::nan_only ? sign_code() - 1 : max_code();
@@ -104,7 +106,7 @@ struct FloatFormat {
   /// The code nearest to a number, ties to even, in one rounding. Above the range: infinity where the format
   /// has one, else NaN, else the largest number.
   constexpr std::uint32_t encode(double value) const {
-    const auto word = std::bit_cast<std::uint64_t>(value);
+    const auto word = bit_cast<std::uint64_t>(value);
     const std::uint32_t sign = (word >> 63) ? sign_code() : 0;
     const int field = static_cast<int>(word >> 52) & 0x7ff;
     std::uint64_t significand = word & ((std::uint64_t{1} << 52) - 1);

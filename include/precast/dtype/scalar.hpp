@@ -113,18 +113,18 @@ inline constexpr bool widens_exactly =
 /// The one conversion between scalar dtypes: nearest, ties to even, one rounding; NaN stays NaN. Written on
 /// integers where speed matters, so that g++, clang++ and nvcc agree on every bit.
 template <ScalarDtype To, ScalarDtype From>
-constexpr To convert(From value) {
+PRECAST_HOST_DEVICE_CONSTEXPR To convert(From value) {
   if constexpr (std::same_as<To, From>) {
     return value;
   } else if constexpr (std::same_as<From, bf16> && std::same_as<To, f32>) {
-    return std::bit_cast<f32>(static_cast<std::uint32_t>(value.bits) << 16);
+    return bit_cast<f32>(static_cast<std::uint32_t>(value.bits) << 16);
   } else if constexpr (std::same_as<From, f32> && std::same_as<To, bf16>) {
-    const auto word = std::bit_cast<std::uint32_t>(value);
+    const auto word = bit_cast<std::uint32_t>(value);
     const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;
     const std::uint32_t rounded = (word + 0x7fffu + ((word >> 16) & 1)) >> 16;
     return bf16{static_cast<std::uint16_t>(is_nan ? ((word >> 16) | 0x40u) : rounded)};
   } else if constexpr (std::same_as<From, tf32> && std::same_as<To, f32>) {
-    return std::bit_cast<f32>(value.bits << 13);
+    return bit_cast<f32>(value.bits << 13);
   } else {
     return from_double<To>(to_double(value));
   }

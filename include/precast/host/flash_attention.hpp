@@ -11,6 +11,7 @@
 
 #include <precast/host/attention_tiles.hpp>
 #include <precast/problem/math.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
 
@@ -115,6 +116,10 @@ class FlashTile {
 template <class Types, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, HostView<const Q> q, HostView<const K> k,
                      HostView<const V> v, HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  static_assert(
+      std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
+      "Flash attention sums and keeps its scores in f32.");
   using Tile = detail::tile_type<typename Types::operand, f32>;
   const auto packed = detail::PackedKeysAndValues<Tile>::template of<typename Types::operand>(problem, k, v);
   const std::int64_t tiles = (problem.queries + detail::flash_rows - 1) / detail::flash_rows;

@@ -7,6 +7,7 @@
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
 
@@ -14,6 +15,7 @@ namespace precast::host {
 template <class Types, class From>
 void embedding(HostView<const From> table, std::span<const std::int32_t> ids,
                HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
   for (std::int64_t i = 0; i < out.rows(); ++i)
     convert_row<typename Types::result, Types::saturate>(table.row(ids[static_cast<std::size_t>(i)]),
                                                          out.row(i));
@@ -22,6 +24,7 @@ void embedding(HostView<const From> table, std::span<const std::int32_t> ids,
 /// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out.
 template <class Types, class From>
 void upsample_nearest(HostView<const From> x, std::int64_t factor, HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
   if (out.elements() == 0) return;
   const Shape& from = x.shape();
   const std::int64_t width = from[2] * factor;

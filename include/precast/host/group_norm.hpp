@@ -96,17 +96,17 @@ Moments combined(std::int64_t chunks, ChunkAt&& at) {
 
 }  // namespace detail
 
-/// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale
-/// plus shift, then an activation.
+namespace detail {
+
 template <class Types, class From>
-void group_norm(HostView<const From> x, std::int64_t groups, HostView<const f32> scale,
-                HostView<const f32> shift, f32 eps, Activate activation,
-                HostView<typename Types::result> out) {
+void wide_group_norm(HostView<const From> x, std::int64_t groups, HostView<const f32> scale,
+                     HostView<const f32> shift, f32 eps, Activate activation,
+                     HostView<typename Types::result> out) {
   const std::int64_t batch = x.shape()[0], channels = x.columns(), width = channels / groups;
   const std::int64_t pixels = x.shape()[1] * x.shape()[2];
   const std::int64_t chunk = std::clamp<std::int64_t>(4 * values_per_chunk / channels, 1, 1024);
   const std::int64_t chunks = (pixels + chunk - 1) / chunk;
-  std::vector<detail::ChunkMoments> partial(static_cast<std::size_t>(batch * chunks * groups));
+  std::vector<ChunkMoments> partial(static_cast<std::size_t>(batch * chunks * groups));
   // One chunk of pixels as f32, in place where they are f32 and side by side already.
   const auto load = [&](std::int64_t first, std::int64_t count, f32* scratch) -> const f32* {
     if constexpr (std::is_same_v<From, f32>)
@@ -127,7 +127,7 @@ void group_norm(HostView<const From> x, std::int64_t groups, HostView<const f32>
   };
   for_each_chunk([&](std::int64_t task, std::int64_t, std::int64_t, std::int64_t count, const f32* in,
                      f32* scratch) {
-    detail::chunk_moments(
+    chunk_moments(
         in, count, channels, groups,
         std::span(partial).subspan(static_cast<std::size_t>(task * groups), static_cast<std::size_t>(groups)),
         scratch);
@@ -137,7 +137,7 @@ void group_norm(HostView<const From> x, std::int64_t groups, HostView<const f32>
       factors(Shape{batch, channels});
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t g = 0; g < groups; ++g) {
-      const Moments all = detail::combined(chunks, [&](std::int64_t i) -> const detail::ChunkMoments& {
+      const Moments all = combined(chunks, [&](std::int64_t i) -> const ChunkMoments& {
         return partial[static_cast<std::size_t>((b * chunks + i) * groups + g)];
       });
       const f32 inverse = 1.0f / std::sqrt(std::max(all.variance, 0.0f) + eps);
@@ -162,6 +162,23 @@ void group_norm(HostView<const From> x, std::int64_t groups, HostView<const f32>
           store_row<Types::saturate>(std::span<const f32>(computed), out.row(first + p));
         }
       });
+}
+}  // namespace detail
+
+/// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale
+/// plus shift, then an activation.
+template <class Types, class From, class W>
+void group_norm(HostView<const From> x, std::int64_t groups, HostView<const W> scale, HostView<const W> shift,
+                f32 eps, Activate activation, HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  static_assert(takes_as_given<Types>, "group_norm takes its operand as given, or widened to f32.");
+  if constexpr (is_narrow<Types>)
+    elementwise::visit_activation(activation, [&]<class F>(F) {
+      detail::narrow_group_norm<Types, F>(x, groups, scale, shift, eps, out);
+    });
+  else
+    detail::wide_group_norm<Types>(x, groups, detail::wide_rows(scale).rows, detail::wide_rows(shift).rows,
+                                   eps, activation, out);
 }
 
 }  // namespace precast::host

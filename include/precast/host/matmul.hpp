@@ -15,6 +15,7 @@
 #include <precast/host/tile_registers.hpp>
 #include <precast/host/tiled_operands.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
 
@@ -63,6 +64,7 @@ void few_rows_matmul(HostView<const X> x, const PackedWeight<typename Types::sto
 template <class Types, class X>
 void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
   if (out.elements() == 0) return;
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
     if (out.rows() <= most_few_rows) {

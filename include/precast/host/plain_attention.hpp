@@ -8,6 +8,7 @@
 
 #include <precast/host/attention_tiles.hpp>
 #include <precast/host/softmax.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
 
@@ -23,6 +24,7 @@ static_assert(plain_rows % rows_at_once == 0);
 template <class Types, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, HostView<const Q> q, HostView<const K> k,
                      HostView<const V> v, HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
   using detail::keys_per_block, detail::plain_rows, detail::depth_step;
   using Operand = typename Types::operand;
   using Inside = typename Types::inside;

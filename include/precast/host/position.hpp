@@ -8,7 +8,9 @@
 
 #include <precast/host/convert.hpp>
 #include <precast/host/norm.hpp>
+#include <precast/policy/op_row.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
 
@@ -16,6 +18,8 @@ namespace precast::host {
 template <class Types, class From>
 void rotary(HostView<const From> x, HostView<const f32> cos, HostView<const f32> sin,
             HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   const auto width = static_cast<std::size_t>(cos.columns());
   detail::for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
     const f32* c = cos.row(r % cos.rows()).data();
@@ -35,6 +39,8 @@ void rotary(HostView<const From> x, HostView<const f32> cos, HostView<const f32>
 /// Cosines, then sines, of each time by falling frequencies.
 template <class Types>
 void timestep_embedding(HostView<const f32> times, HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   const std::int64_t half = out.columns() / 2;
   std::vector<f32> row(static_cast<std::size_t>(out.columns()));
   for (std::int64_t t = 0; t < times.elements(); ++t) {

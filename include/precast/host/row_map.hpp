@@ -11,8 +11,10 @@
 #include <precast/host/convert_values.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/problem/broadcast.hpp>
+#include <precast/problem/elementwise.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
 
@@ -91,12 +93,22 @@ void map_pieces(HostView<T> out, std::int64_t rows, std::int64_t columns, const 
 }  // namespace detail
 
 /// As problem/broadcast.hpp has it.
-template <bool Saturates, class T, class F, class... In>
-void map_values(HostView<T> out, const F& function, const In&... in) {
+template <class Types, class F, class... In>
+void map_values(HostView<typename Types::result> out, const F& function, const In&... in) {
+  watch::ran_in<Types>();
   if (out.elements() == 0) return;
   const bool whole = out.contiguous() && (is_one_run(in) && ...);
-  detail::map_pieces<Saturates>(out, whole ? 1 : out.rows(), whole ? out.elements() : out.columns(), function,
-                                std::index_sequence_for<In...>{}, detail::widened_rows(in)...);
+  detail::map_pieces<Types::saturate>(out, whole ? 1 : out.rows(), whole ? out.elements() : out.columns(),
+                                      elementwise::in_steps<typename Types::inside>(function),
+                                      std::index_sequence_for<In...>{}, detail::widened_rows(in)...);
+}
+
+/// The values of x in the same places of `out`, whose shape may be another with as many rows of as many
+/// columns.
+template <class Types, class From>
+void copy_values(HostView<const From> x, HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  convert_values<typename Types::result, Types::saturate>(x, out);
 }
 
 }  // namespace precast::host

@@ -47,9 +47,14 @@ inline void softmax_row(std::span<const f32> in, std::span<f32> out, bool masked
 /// The softmax of each row.
 template <class Types, class From>
 void softmax(HostView<const From> x, HostView<typename Types::result> out) {
-  detail::for_each_row<Types>(x, out, [](std::int64_t, std::span<const f32> in, std::span<f32> computed) {
-    softmax_row(in, computed);
-  });
+  watch::ran_in<Types>();
+  static_assert(takes_as_given<Types>, "softmax takes its operand as given, or widened to f32.");
+  if constexpr (is_narrow<Types>)
+    detail::narrow_softmax<Types>(x, out);
+  else
+    detail::for_each_row<Types>(x, out, [](std::int64_t, std::span<const f32> in, std::span<f32> computed) {
+      softmax_row(in, computed);
+    });
 }
 
 }  // namespace precast::host

@@ -6,11 +6,10 @@
 
 #include <precast/backend/backend.hpp>
 #include <precast/backend/norm.hpp>
-#include <precast/backend/pointwise.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/activate.hpp>
-#include <precast/problem/elementwise.hpp>
+#include <precast/problem/affine.hpp>
 #include <precast/tensor/as_view.hpp>
 
 namespace precast {
@@ -32,11 +31,13 @@ inline void require_one_per_column(std::string_view op, const Shape& x, const Sh
 inline namespace PRECAST_BACKEND {
 
 /// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var +
-/// eps). x [..., C] -> [..., C] in Activation; statistics in f32.
+/// eps). x [..., C] -> [..., C] in Activation; statistics in the op table's dtypes, f32 without
+/// Downcast<Norm>.
 template <PolicyType P, ScalarArray X>
 auto layer_norm(const X& x, double eps) {
   return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
-    backend::layer_norm<decltype(types)>(as_view(x), {}, static_cast<f32>(eps), out);
+    using None = Affine<typename precisions<P, Norm>::result>;
+    backend::layer_norm<decltype(types)>(as_view(x), None{}, static_cast<f32>(eps), out);
   });
 }
 
@@ -45,10 +46,9 @@ template <PolicyType P, ScalarArray X, ScalarArray W>
 auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
   detail::require_one_per_column("layer_norm", x.shape(), weight.shape());
   detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
-  const Tensor<f32> scale = detail::in_f32(weight), shift = detail::in_f32(bias);
+  const Affine<value_type_of<W>> affine{as_view(weight), as_view(bias)};
   return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
-    backend::layer_norm<decltype(types)>(as_view(x), {scale.view(), shift.view(), 0}, static_cast<f32>(eps),
-                                         out);
+    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(eps), out);
   });
 }
 
@@ -60,13 +60,10 @@ auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps)
   const std::int64_t rows_per_picture =
       detail::rows_per_picture("layer_norm_modulate", x.shape(), scale.shape());
   detail::rows_per_picture("layer_norm_modulate", x.shape(), shift.shape());
-  Tensor<f32> factor(scale.shape());
-  backend::map_values<false>(factor.view(), elementwise::OnePlus{}, as_view(scale));
-  const Tensor<f32> offset = detail::in_f32(shift);
+  const Affine<value_type_of<M>> affine{as_view(scale), as_view(shift), rows_per_picture, true};
   return detail::run_op<Norm, precisions<P, Norm>>(
       "layer_norm_modulate", x.shape(), [&](auto types, auto out) {
-        backend::layer_norm<decltype(types)>(as_view(x), {factor.view(), offset.view(), rows_per_picture},
-                                             static_cast<f32>(eps), out);
+        backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(eps), out);
       });
 }
 
@@ -76,9 +73,8 @@ template <PolicyType P, ScalarArray X, ScalarArray W>
 void rms_norm_into(const X& x, const W& weight, double eps, View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("rms_norm", x.shape(), weight.shape());
   detail::require_same_shape("rms_norm", x.shape(), out.shape());
-  const Tensor<f32> scale = detail::in_f32(weight);
   detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm", out, [&](auto types, auto to) {
-    backend::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), to);
+    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(eps), to);
   });
 }
 
@@ -100,9 +96,8 @@ void rms_norm_heads_into(const X& x, const W& weight, double eps,
     detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(), "are not [..., heads * D] and [D]");
   if (out.shape() != shape)
     detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
-  const Tensor<f32> scale = detail::in_f32(weight);
   detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm_heads", out, [&](auto types, auto to) {
-    backend::rms_norm<decltype(types)>(as_view(x), scale.view(), static_cast<f32>(eps), to);
+    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(eps), to);
   });
 }
 
@@ -126,10 +121,9 @@ auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias,
   if (groups < 1 || shape.back() % groups != 0)
     throw ShapeError("group_norm: " + std::to_string(groups) + " groups do not divide the channels of " +
                      to_string(shape));
-  const Tensor<f32> scale = detail::in_f32(weight), shift = detail::in_f32(bias);
   return detail::run_op<Norm, precisions<P, Norm>>("group_norm", shape, [&](auto types, auto out) {
     if (out.elements() == 0) return;
-    backend::group_norm<decltype(types)>(as_view(x), groups, scale.view(), shift.view(),
+    backend::group_norm<decltype(types)>(as_view(x), groups, as_view(weight), as_view(bias),
                                          static_cast<f32>(eps), activation, out);
   });
 }

@@ -1,5 +1,5 @@
 // Pointwise ops: activations, sums, gates, and copies into slices. Each value is computed in f32 and rounded
-// once.
+// once; with Downcast<Pointwise>, after each step of its function.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ template <PolicyType P, class F, class... In>
 auto pointwise(std::string_view name, const F& function, const In&... in) {
   const Shape shape = std::get<0>(std::tie(in...)).shape();
   return run_op<Pointwise, precisions<P, Pointwise>>(name, shape, [&](auto types, auto out) {
-    backend::map_values<decltype(types)::saturate>(out, function, as_view(in)...);
+    backend::map_values<decltype(types)>(out, function, as_view(in)...);
   });
 }
 
@@ -54,8 +54,7 @@ auto add(const A& a, const B& b) {
     detail::shapes_do_not_fit("add", a.shape(), b.shape(),
                               "are neither equal nor is the second the end of the first");
   return detail::run_op<Pointwise, precisions<P, Pointwise>>("add", a.shape(), [&](auto types, auto out) {
-    backend::map_values<decltype(types)::saturate>(out, elementwise::Add{}, as_view(a),
-                                                   RowBroadcast{as_view(b), 1});
+    backend::map_values<decltype(types)>(out, elementwise::Add{}, as_view(a), RowBroadcast{as_view(b), 1});
   });
 }
 
@@ -69,8 +68,8 @@ void gated_add_into(const R& residual, const G& gate, const X& x,
   detail::require_same_shape("gated_add", shape, out.shape());
   const std::int64_t rows_per_picture = detail::rows_per_picture("gated_add", shape, gate.shape());
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>("gated_add", out, [&](auto types, auto to) {
-    backend::map_values<decltype(types)::saturate>(to, elementwise::GatedAdd{}, as_view(residual), as_view(x),
-                                                   RowBroadcast{as_view(gate), rows_per_picture});
+    backend::map_values<decltype(types)>(to, elementwise::GatedAdd{}, as_view(residual), as_view(x),
+                                         RowBroadcast{as_view(gate), rows_per_picture});
   });
 }
 
@@ -107,7 +106,7 @@ auto clamp(const X& x, f32 low, f32 high) {
 /// the sum. Throws ShapeError where the shapes differ.
 inline void euler_step(View<f32> state, View<const f32> velocity, f32 distance) {
   detail::require_same_shape("euler_step", state.shape(), velocity.shape());
-  backend::map_values<false>(state, elementwise::EulerStep{distance}, View<const f32>(state), velocity);
+  backend::map_values<SamplerStep>(state, elementwise::EulerStep{distance}, View<const f32>(state), velocity);
 }
 
 /// Copies x into a slice of another tensor, rounded to Activation where that is narrower. As many rows of as
@@ -116,9 +115,8 @@ template <PolicyType P, ScalarArray X>
 void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) {
   if (x.elements() != out.elements() || x.columns() != out.columns())
     detail::shapes_do_not_fit("copy_into", x.shape(), out.shape(), "have different rows");
-  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("copy_into", out, [&](auto types, auto to) {
-    backend::convert_values<typename decltype(types)::result, decltype(types)::saturate>(as_view(x), to);
-  });
+  detail::run_op_into<Pointwise, precisions<P, Pointwise>>(
+      "copy_into", out, [&](auto types, auto to) { backend::copy_values<decltype(types)>(as_view(x), to); });
 }
 
 }  // namespace PRECAST_BACKEND

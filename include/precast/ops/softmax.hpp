@@ -9,7 +9,8 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// e^x / sum e^x over the last dimension, computed and returned in f32. x [..., C] -> [..., C]. A row that
+/// e^x / sum e^x over the last dimension, returned in f32, and computed in it without Downcast<Softmax>. x
+/// [..., C] -> [..., C]. A row that
 /// holds +inf or NaN, or nothing but -inf, gives NaN.
 template <PolicyType P, ScalarArray X>
 auto softmax(const X& x) {

@@ -116,7 +116,9 @@ constexpr PolicyChoice choice_of() {
   using T = typename P::storage;
   constexpr bool plain = std::is_same_v<T, typename P::compute> &&
                          std::is_same_v<T, typename P::activation> &&
-                         std::is_same_v<typename P::accumulate, f32> && !P::saturate;
+                         std::is_same_v<typename P::accumulate, f32> && !P::saturate &&
+                         !P::template casts_others<Attention, Matmul> && !P::template downcasts<Attention> &&
+                         !P::template downcasts<Matmul>;
   static_assert(plain && PathDtype<T>,
                 "The pipeline is compiled for policies of one precision of PathDtypes, with Flash and "
                 "Upcast<Attention, Matmul>.");

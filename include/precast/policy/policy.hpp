@@ -7,111 +7,15 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/op_class.hpp>
+#include <precast/policy/op_row.hpp>
+#include <precast/policy/options.hpp>
 
 namespace precast {
-
-/// Option: the dtype of parameters at rest, scalar or block. Every policy has one.
-template <class T>
-struct Storage {};
-/// Option: the dtype of the operands of matmul, convolution and attention. Default: Storage's, or bf16 for
-/// blocks.
-template <class T>
-struct Compute {};
-/// Option: the dtype of the sums inside those products. Default: f32.
-template <class T>
-struct Accumulate {};
-/// Option: the dtype of results between ops. Default: Compute's; f32 for tf32 and bf16 for fp8, which are
-/// formats of operands.
-template <class T>
-struct Activation {};
-/// Option: these op classes take f32 operands and keep f32 intermediates, whatever Compute says.
-template <class... Ops>
-struct Upcast {};
-/// Option: attention is tiled with an online softmax (Dao et al. 2022): scores never reach memory, and are
-/// f32.
-struct Flash {};
-/// Option: what a store does with a value above the range of its format.
-template <class Mode>
-struct Overflow {};
-/// Overflow<Saturate>: stores clamp to the largest finite value.
-struct Saturate {};
-/// Overflow<Propagate>, the default: stores become inf (NaN where the format has no infinity).
-struct Propagate {};
-
-namespace detail {
-
-enum class OptionKind : std::uint8_t {
-  storage,
-  compute,
-  accumulate,
-  activation,
-  upcast,
-  flash,
-  overflow,
-  unknown
-};
-
-template <class Option>
-inline constexpr OptionKind option_kind = OptionKind::unknown;
-template <class T>
-inline constexpr OptionKind option_kind<Storage<T>> = OptionKind::storage;
-template <class T>
-inline constexpr OptionKind option_kind<Compute<T>> = OptionKind::compute;
-template <class T>
-inline constexpr OptionKind option_kind<Accumulate<T>> = OptionKind::accumulate;
-template <class T>
-inline constexpr OptionKind option_kind<Activation<T>> = OptionKind::activation;
-template <class... Ops>
-inline constexpr OptionKind option_kind<Upcast<Ops...>> = OptionKind::upcast;
-template <>
-inline constexpr OptionKind option_kind<Flash> = OptionKind::flash;
-template <class Mode>
-inline constexpr OptionKind option_kind<Overflow<Mode>> = OptionKind::overflow;
-
-/// The dtype that an operand format leaves between ops.
-template <class T>
-using activation_for = std::conditional_t<
-    std::is_same_v<T, tf32>, f32,
-    std::conditional_t<std::is_same_v<T, fp8_e4m3> || std::is_same_v<T, fp8_e5m2>, bf16, T>>;
-
-template <class T>
-inline constexpr bool is_resting = Dtype<T> && !std::is_same_v<T, tf32>;
-
-// Overload look-up over inherited options: each pick is one overload resolution, however many options there
-// are.
-template <class... Options>
-struct OptionSet : Options... {};
-template <class Default, class T>
-T pick_storage(const Storage<T>*);
-template <class Default>
-Default pick_storage(...);
-template <class Default, class T>
-T pick_compute(const Compute<T>*);
-template <class Default>
-Default pick_compute(...);
-template <class Default, class T>
-T pick_accumulate(const Accumulate<T>*);
-template <class Default>
-Default pick_accumulate(...);
-template <class Default, class T>
-T pick_activation(const Activation<T>*);
-template <class Default>
-Default pick_activation(...);
-template <class... Ops>
-std::integral_constant<std::uint32_t, (0u | ... | AllOpClasses::bit<Ops>)> pick_upcast(const Upcast<Ops...>*);
-std::integral_constant<std::uint32_t, 0> pick_upcast(...);
-template <class Mode>
-Mode pick_overflow(const Overflow<Mode>*);
-Propagate pick_overflow(...);
-
-struct NoStorage {};
-
-}  // namespace detail
 
 /// The canonical form of a policy: what remains when order and spelling are gone. Do not name it: write
 /// Policy<...>.
 template <class StorageType, class ComputeType, class AccumulateType, class ActivationType,
-          std::uint32_t UpcastMask, bool UsesFlash, bool Saturates>
+          std::uint32_t UpcastMask, std::uint32_t DowncastMask, bool UsesFlash, bool Saturates>
 struct CanonicalPolicy {
   using storage = StorageType;
   using compute = ComputeType;
@@ -122,6 +26,13 @@ struct CanonicalPolicy {
   /// Whether the op class is named in Upcast<...>.
   template <OpClass Op>
   static constexpr bool upcasts = (UpcastMask & AllOpClasses::bit<Op>) != 0;
+  /// Whether an op class besides these is named in either.
+  template <OpClass... Ops>
+  static constexpr bool casts_others = ((UpcastMask | DowncastMask) & ~(0u | ... | AllOpClasses::bit<Ops>)) !=
+                                       0;
+  /// Whether the op class is named in Downcast<...>.
+  template <OpClass Op>
+  static constexpr bool downcasts = (DowncastMask & AllOpClasses::bit<Op>) != 0;
 };
 
 namespace detail {
@@ -134,8 +45,20 @@ consteval bool valid_upcast(const Upcast<Ops...>*) {
       "Pointwise or Position.");
   return (OpClass<Ops> && ...);
 }
+template <class... Ops>
+consteval bool valid_downcast(const Downcast<Ops...>*) {
+  static_assert(
+      (OpClass<Ops> && ...),
+      "Policy: Downcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
+      "Pointwise or Position.");
+  return (OpClass<Ops> && ...);
+}
 template <class Option>
 consteval bool valid_upcast(const Option*) {
+  return true;
+}
+template <class Option>
+consteval bool valid_downcast(const Option*) {
   return true;
 }
 
@@ -150,9 +73,6 @@ consteval bool valid_overflow(const Option*) {
   return true;
 }
 
-template <OptionKind Kind, class... Options>
-inline constexpr int times_given = ((option_kind<Options> == Kind ? 1 : 0) + ... + 0);
-
 // Each rule is checked only where those before it hold, so that one mistake gives one sentence.
 template <class... Options>
 consteval bool known_once() {
@@ -160,7 +80,7 @@ consteval bool known_once() {
   static_assert(
       known,
       "Policy: an option is none of Storage<T>, Compute<T>, Accumulate<T>, Activation<T>, Upcast<Op...>, "
-      "Flash or Overflow<Saturate>.");
+      "Downcast<Op...>, Flash or Overflow<Saturate>.");
   if constexpr (known) {
     constexpr int storages = times_given<OptionKind::storage, Options...>;
     static_assert(storages != 0, "Policy: Storage<T> is missing: say which dtype holds the parameters.");
@@ -175,14 +95,19 @@ consteval bool known_once() {
     static_assert(
         upcast_once,
         "Policy: Upcast<...> is given twice: name all op classes in one, Upcast<Attention, Matmul>.");
+    constexpr bool downcast_once = times_given<OptionKind::downcast, Options...> < 2;
+    static_assert(
+        downcast_once,
+        "Policy: Downcast<...> is given twice: name all op classes in one, Downcast<Attention, Norm>.");
     constexpr bool flash_once = times_given<OptionKind::flash, Options...> < 2;
     static_assert(flash_once, "Policy: Flash is given twice.");
     constexpr bool overflow_once = times_given<OptionKind::overflow, Options...> < 2;
     static_assert(overflow_once, "Policy: Overflow<...> is given twice.");
     constexpr bool once = storages == 1 && compute_once && accumulate_once && activation_once &&
-                          upcast_once && flash_once && overflow_once;
+                          upcast_once && downcast_once && flash_once && overflow_once;
     if constexpr (once)
       return (valid_upcast(static_cast<const Options*>(nullptr)) && ...) &&
+             (valid_downcast(static_cast<const Options*>(nullptr)) && ...) &&
              (valid_overflow(static_cast<const Options*>(nullptr)) && ...);
   }
   return false;
@@ -210,6 +135,40 @@ consteval bool consistent() {
   return false;
 }
 
+/// Whether the casts of a policy, found consistent, say nothing twice or against each other.
+template <std::uint32_t Up, std::uint32_t Down, bool SumsGiven, bool UsesFlash>
+consteval bool casts_agree() {
+  static_assert((Up & Down) == 0,
+                "Policy: Upcast<...> contradicts Downcast<...>: both name the same op class.");
+  constexpr std::uint32_t attention = AllOpClasses::bit<Attention>,
+                          products = attention | AllOpClasses::bit<Matmul> | AllOpClasses::bit<Conv>;
+  static_assert(!SumsGiven || (Down & products) == 0,
+                "Policy: Downcast<...> of Matmul, Conv or Attention contradicts Accumulate<T>: both say what "
+                "their products are summed in.");
+  static_assert(!UsesFlash || (Down & attention) == 0,
+                "Policy: Flash contradicts Downcast<Attention>: an online softmax sums in f32.");
+  return (Up & Down) == 0 && (!SumsGiven || (Down & products) == 0) &&
+         (!UsesFlash || (Down & attention) == 0);
+}
+
+/// Whether an op class that a policy casts has another row than without that cast.
+template <class P, class Uncast, class Op>
+consteval bool cast_changes() {
+  constexpr bool changes = !std::is_same_v<decltype(row_of<P, Op>()), decltype(row_of<Uncast, Op>())>;
+  static_assert(changes || !P::template upcasts<Op>,
+                "Policy: Upcast<...> changes nothing for an op class that it names: operands, sums and "
+                "intermediates of that class are f32, or as given, without it.");
+  static_assert(
+      changes || !P::template downcasts<Op>,
+      "Policy: Downcast<...> changes nothing for an op class that it names: that class keeps neither "
+      "sums nor intermediates in a dtype wider than Compute<T>.");
+  return changes || !(P::template upcasts<Op> || P::template downcasts<Op>);
+}
+template <class P, class Uncast, class... Ops>
+consteval bool casts_change(OpClasses<Ops...>) {
+  return (cast_changes<P, Uncast, Ops>() && ...);
+}
+
 template <class... Options>
 consteval auto canonical() {
   if constexpr (known_once<Options...>()) {
@@ -220,9 +179,20 @@ consteval auto canonical() {
     using A = decltype(pick_accumulate<f32>(set));
     using R = decltype(pick_activation<activation_for<C>>(set));
     constexpr bool flash = times_given<OptionKind::flash, Options...> == 1;
-    if constexpr (consistent<S, C, A, R, flash>())
-      return CanonicalPolicy<S, C, A, R, decltype(pick_upcast(set))::value, flash,
-                             std::is_same_v<decltype(pick_overflow(set)), Saturate>>{};
+    constexpr bool sums_given = times_given<OptionKind::accumulate, Options...> == 1;
+    constexpr std::uint32_t up = decltype(pick_upcast(set))::value,
+                            down = decltype(pick_downcast(set))::value;
+    constexpr bool saturates = std::is_same_v<decltype(pick_overflow(set)), Saturate>;
+    if constexpr (consistent<S, C, A, R, flash>()) {
+      if constexpr (casts_agree<up, down, sums_given, flash>()) {
+        using P = CanonicalPolicy<S, C, A, R, up, down, flash, saturates>;
+        using Uncast = CanonicalPolicy<S, C, A, R, 0, 0, flash, saturates>;
+        if constexpr (up == 0 && down == 0)
+          return P{};
+        else if constexpr (casts_change<P, Uncast>(AllOpClasses{}))
+          return P{};
+      }
+    }
   }
 }
 
@@ -236,8 +206,8 @@ using Policy = decltype(detail::canonical<Options...>());
 namespace detail {
 template <class T>
 inline constexpr bool is_canonical_policy = false;
-template <class S, class C, class A, class R, std::uint32_t U, bool F, bool O>
-inline constexpr bool is_canonical_policy<CanonicalPolicy<S, C, A, R, U, F, O>> = true;
+template <class S, class C, class A, class R, std::uint32_t U, std::uint32_t D, bool F, bool O>
+inline constexpr bool is_canonical_policy<CanonicalPolicy<S, C, A, R, U, D, F, O>> = true;
 }  // namespace detail
 
 /// A type made by Policy<...>.

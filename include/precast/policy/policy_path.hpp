@@ -43,13 +43,15 @@ struct PolicyFor<true, StorageOption, UpcastOption> {
 
 }  // namespace detail
 
-/// A choice as a type, with the policy that it names.
+/// A choice as a type, with the policy that it names: upcasts of f32, which would change nothing, are left
+/// out.
 template <Precision P, bool UsesFlash, bool UpcastAttention, bool UpcastMatmul>
 struct PolicyPath {
   static constexpr PolicyChoice choice{P, UsesFlash, UpcastAttention, UpcastMatmul};
   using policy =
       typename detail::PolicyFor<UsesFlash, Storage<precision_type<P>>,
-                                 typename detail::UpcastFor<UpcastAttention, UpcastMatmul>::type>::type;
+                                 typename detail::UpcastFor<choice.normalised().upcast_attention,
+                                                            choice.normalised().upcast_matmul>::type>::type;
 };
 
 /// Calls `visitor` with each choice that is a path, whether this build holds it or not: every precision, with

@@ -8,18 +8,23 @@
 
 namespace precast {
 
+/// Parameters in the dtype that they have, one row for each batch or one for all; without data where a norm
+/// has none. A kernel widens them, exactly, in registers.
+template <ScalarDtype T, class Space>
+struct AffineIn {
+  ViewIn<const T, Space> scale, shift;
+  std::int64_t rows_per_batch = 0;  ///< 0: one row for all
+  bool one_plus = false;            ///< values are multiplied by 1 + scale (in f32), as adaptive norms have it
+
+  /// The row of parameters for row r of values.
+  std::int64_t row_for(std::int64_t r) const { return rows_per_batch ? r / rows_per_batch : 0; }
+};
+
 inline namespace PRECAST_BACKEND {
 
-/// Parameters as f32, one row for each batch or one for all; without data where a norm has none.
-struct Affine {
-  View<const f32> scale, shift;
-  std::int64_t rows_per_batch = 0;  ///< 0: one row for all
-
-  const f32* row(const View<const f32>& of, std::int64_t r) const {
-    if (!of.data()) return nullptr;
-    return of.data() + (rows_per_batch ? r / rows_per_batch * of.row_stride() : 0);
-  }
-};
+/// Where the ops of this translation unit's backend find them.
+template <ScalarDtype T>
+using Affine = AffineIn<T, BackendSpace>;
 
 }  // namespace PRECAST_BACKEND
 

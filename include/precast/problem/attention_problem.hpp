@@ -21,7 +21,7 @@ struct AttentionProblem {
   /// Whether a row without a single key to see is meant so: it gives zeros, where scores of -inf give NaN.
   bool masks() const { return causal || bias.data() != nullptr || keys == 0; }
   /// How many of the keys query `query` may see.
-  std::int64_t keys_seen_by(std::int64_t query) const { return causal ? std::min(keys, query + 1) : keys; }
+  std::int64_t keys_seen_by(std::int64_t query) const { return causal ? min_of(keys, query + 1) : keys; }
   const f32* bias_row(std::int64_t head, std::int64_t query) const {
     return bias.data() ? bias.data() + (head * queries + query) * bias.row_stride() : nullptr;
   }

@@ -1,7 +1,7 @@
-// What map_values of either backend takes, `map_values<Saturates>(out, function, in...)`: out =
-// function(in...), value by value, rounded once. `function` takes and gives f32 (elementwise.hpp). An input
-// is a View<const T> with out's rows and columns, or a RowBroadcast with its columns; one that is out itself
-// is overwritten.
+// What map_values of either backend takes, `map_values<Types>(out, function, in...)`: out = function(in...),
+// value by value, rounded once, and between its steps where Types::inside is narrower than f32. `function`
+// takes and gives f32 (elementwise.hpp). An input is a View<const T> with out's rows and columns, or a
+// RowBroadcast with its columns; one that is out itself is overwritten.
 #pragma once
 
 #include <cstdint>

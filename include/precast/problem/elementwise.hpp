@@ -1,13 +1,16 @@
 // What pointwise ops compute of each value, in f32: the one definition that the loops of the host and the
-// kernels of a device are made of.
+// kernels of a device are made of. A function of several steps says in `in<Inside>` what it is where each
+// value between two steps is rounded to Inside, as Downcast<Pointwise> wants it.
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
+#include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/activate.hpp>
-#include <precast/problem/host_device.hpp>
 #include <precast/problem/math.hpp>
+#include <precast/problem/rounded_to.hpp>
 
 namespace precast::elementwise {
 
@@ -22,6 +25,12 @@ struct GeluTanh {
     const f32 twice = 1.59576912f * std::fma(x * x, 0.044715f * x, x);
     return x * math::sigmoid(twice);
   }
+  template <class Inside>
+  PRECAST_HOST_DEVICE f32 in(f32 x) const {
+    const f32 square = rounded_to<Inside>(x * x), cube = rounded_to<Inside>(square * x);
+    const f32 sum = rounded_to<Inside>(x + rounded_to<Inside>(0.044715f * cube));
+    return x * rounded_to<Inside>(math::sigmoid(rounded_to<Inside>(1.59576912f * sum)));
+  }
 };
 
 /// x/2 (1 + erf(x / sqrt 2)) = x/2 erfc(-x / sqrt 2).
@@ -30,14 +39,27 @@ struct GeluErf {
     const f32 tail = math::erfc_of_positive(std::fabs(x) * 0.707106781f);
     return 0.5f * x * (x < 0 ? tail : 2.0f - tail);
   }
+  template <class Inside>
+  PRECAST_HOST_DEVICE f32 in(f32 x) const {
+    const f32 tail = math::erfc_of_positive(rounded_to<Inside>(std::fabs(x) * 0.707106781f));
+    return rounded_to<Inside>(0.5f * x) * rounded_to<Inside>(x < 0 ? tail : 2.0f - tail);
+  }
 };
 
 struct QuickGelu {
   PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x * math::sigmoid(1.702f * x); }
+  template <class Inside>
+  PRECAST_HOST_DEVICE f32 in(f32 x) const {
+    return x * rounded_to<Inside>(math::sigmoid(rounded_to<Inside>(1.702f * x)));
+  }
 };
 
 struct Silu {
   PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x * math::sigmoid(x); }
+  template <class Inside>
+  PRECAST_HOST_DEVICE f32 in(f32 x) const {
+    return x * rounded_to<Inside>(math::sigmoid(x));
+  }
 };
 
 struct Relu {
@@ -53,23 +75,52 @@ struct GatedAdd {
   PRECAST_HOST_DEVICE f32 operator()(f32 residual, f32 x, f32 gate) const {
     return std::fma(gate, x, residual);
   }
+  template <class Inside>
+  PRECAST_HOST_DEVICE f32 in(f32 residual, f32 x, f32 gate) const {
+    return residual + rounded_to<Inside>(gate * x);
+  }
 };
+
+/// A function with each value between its steps rounded to Inside.
+template <class Inside, class F>
+struct Stepwise {
+  F function;
+  template <class... Values>
+  PRECAST_HOST_DEVICE f32 operator()(Values... values) const {
+    if constexpr (requires { function.template in<Inside>(values...); })
+      return function.template in<Inside>(values...);
+    else  // of one step
+      return function(values...);
+  }
+};
+
+/// A function as a row of the op table computes it: itself where the row keeps f32 between its steps.
+template <class Inside, class F>
+auto in_steps(const F& function) {
+  if constexpr (std::is_same_v<Inside, f32>)
+    return function;
+  else
+    return Stepwise<Inside, F>{function};
+}
 
 /// activation(a) b.
 template <class Activation>
 struct GatedProduct {
   PRECAST_HOST_DEVICE f32 operator()(f32 a, f32 b) const { return Activation{}(a)*b; }
+  template <class Inside>
+  PRECAST_HOST_DEVICE f32 in(f32 a, f32 b) const {
+    return rounded_to<Inside>(Stepwise<Inside, Activation>{}(a)) * b;
+  }
 };
 
 /// x factor + offset.
 struct ScaleShift {
   f32 factor, offset;
   PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return std::fma(x, factor, offset); }
-};
-
-/// 1 + x, as adaptive norms scale.
-struct OnePlus {
-  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return 1.0f + x; }
+  template <class Inside>
+  PRECAST_HOST_DEVICE f32 in(f32 x) const {
+    return rounded_to<Inside>(x * factor) + offset;
+  }
 };
 
 /// NaN stays.
@@ -86,14 +137,6 @@ struct EulerStep {
   f32 distance;
   PRECAST_HOST_DEVICE f32 operator()(f32 state, f32 velocity) const {
     return state + math::rounded_product(distance, velocity);
-  }
-};
-
-/// sigma noise + (1 - sigma) sample, both products rounded as PyTorch rounds them.
-struct MixNoise {
-  f32 sigma;
-  PRECAST_HOST_DEVICE f32 operator()(f32 sample, f32 noise) const {
-    return math::rounded_product(sigma, noise) + math::rounded_product(1.0f - sigma, sample);
   }
 };
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
-#include <precast/problem/host_device.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast {
@@ -19,12 +19,14 @@ struct Extremes {
   std::int64_t nans = 0, infinities = 0;
   std::int64_t first_non_finite = std::numeric_limits<std::int64_t>::max();  ///< the largest number: none
 
+  static constexpr f32 largest_finite = std::numeric_limits<f32>::max();
+
   bool all_finite() const { return nans + infinities == 0; }
 
   /// Those of one value.
   PRECAST_HOST_DEVICE static Extremes of(f32 value, std::int64_t place) {
     const f32 magnitude = std::fabs(value);
-    if (magnitude <= std::numeric_limits<f32>::max()) return {magnitude, 0, 0};
+    if (magnitude <= largest_finite) return {magnitude, 0, 0};
     const bool is_nan = value != value;
     return {0, is_nan ? 1 : 0, is_nan ? 0 : 1, place};
   }

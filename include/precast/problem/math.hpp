@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
-#include <precast/problem/host_device.hpp>
 
 // Polynomials are minimax fits made for this file (Remez exchange in 200 bits). Every function is within 3
 // ulp of the real one over all of f32, subnormal results included, unless it says otherwise; NaN gives NaN.
@@ -17,7 +17,7 @@ namespace detail {
 
 /// 2^exponent for exponents of normal numbers.
 PRECAST_HOST_DEVICE f32 two_to(std::int32_t exponent) {
-  return std::bit_cast<f32>(static_cast<std::uint32_t>(exponent + 127) << 23);
+  return bit_cast<f32>(static_cast<std::uint32_t>(exponent + 127) << 23);
 }
 
 /// x = exponent ln 2 + r with |r| <= ln 2 / 2, and e^r - 1.
@@ -30,8 +30,7 @@ struct ReducedExp {
 PRECAST_HOST_DEVICE ReducedExp reduce_exp(f32 x) {
   constexpr f32 to_integer = 12582912.0f;  // 1.5 * 2^23: its low bits count ones
   const f32 shifted = std::fma(x, 1.44269504f, to_integer);
-  const std::int32_t exponent =
-      std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(to_integer);
+  const std::int32_t exponent = bit_cast<std::int32_t>(shifted) - bit_cast<std::int32_t>(to_integer);
   const f32 count = shifted - to_integer;
   const f32 r = std::fma(count, -1.42860677e-6f, std::fma(count, -0.693145752f, x));
   f32 p = std::fma(r, 0.0013942161f, 0.008363776f);

@@ -9,10 +9,11 @@
 #include <precast/backend/extremes.hpp>
 #include <precast/backend/memory.hpp>
 #include <precast/dtype/scalar.hpp>
-#include <precast/policy/op_table.hpp>
+#include <precast/policy/op_class.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/observer.hpp>
+#include <precast/watch/ran_in.hpp>
 #include <precast/watch/scope.hpp>
 
 namespace precast::watch {
@@ -20,14 +21,6 @@ namespace precast::watch {
 namespace detail {
 
 inline namespace PRECAST_BACKEND {
-
-template <class T>
-constexpr std::string_view dtype_name() {
-  if constexpr (std::is_same_v<T, NoDtype>)
-    return {};
-  else
-    return dtype_traits<T>::name;
-}
 
 struct NoProbe {
   double operator()() const { return 0; }
@@ -43,21 +36,12 @@ std::remove_const_t<T> value_at(const View<T>& view, std::int64_t index) {
   return value;
 }
 
-template <class Op, class Types, class T, class InF32, class Probe>
+template <class Op, class T, class InF32, class Probe>
 void report_active(std::string_view function, View<const T> result, InF32&& in_f32, Probe&& largest_inside) {
   Observer& told = *detail::observer.load();
-  OpRecord record{current_path(),
-                  function,
-                  Op::name,
-                  dtype_name<typename Types::storage>(),
-                  dtype_name<typename Types::operand>(),
-                  dtype_name<typename Types::accumulate>(),
-                  dtype_name<typename Types::inside>(),
-                  dtype_name<T>(),
-                  result.shape(),
-                  0,
-                  0,
-                  0};
+  const RowNames ran = take_ran();
+  OpRecord record{current_path(), function,   Op::name,       ran.storage, ran.operand, ran.accumulate,
+                  ran.inside,     ran.result, result.shape(), 0,           0,           0};
   const Extremes extremes = backend::extremes_of(result);
   record.max_abs = static_cast<double>(extremes.max_abs);
   record.infinities = extremes.infinities;
@@ -79,14 +63,14 @@ void report_active(std::string_view function, View<const T> result, InF32&& in_f
 
 inline namespace PRECAST_BACKEND {
 
-/// Tells the observer, if any, of an op's result. `Types` are the Precisions that the kernel was instantiated
-/// with. `in_f32` computes the same op from the same inputs with `widened_to_f32<Types>` and returns a
-/// Tensor<f32> of the result's shape; `largest_inside` returns the largest |x| between the op's steps in f32.
+/// Tells the observer, if any, of an op's result, and of the dtypes that its kernel said it was stamped with
+/// (ran_in). `in_f32` computes the same op from the same inputs in f32 and returns a Tensor<f32> of the
+/// result's shape; `largest_inside` returns the largest |x| between the op's steps in f32.
 /// Both are only called for the first result that is not finite.
-template <OpClass Op, class Types, class T, class InF32, class Probe = detail::NoProbe>
+template <OpClass Op, class T, class InF32, class Probe = detail::NoProbe>
 void report(std::string_view function, View<T> result, InF32&& in_f32, Probe&& largest_inside = {}) {
   if (active()) [[unlikely]]
-    detail::report_active<Op, Types, std::remove_const_t<T>>(function, result, in_f32, largest_inside);
+    detail::report_active<Op, std::remove_const_t<T>>(function, result, in_f32, largest_inside);
 }
 
 }  // namespace PRECAST_BACKEND

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <precast/watch/cure.hpp>
 #include <precast/watch/observer.hpp>
 
 namespace precast::watch {
@@ -38,34 +39,6 @@ class Trace final : public Observer {
   std::optional<NonFinite> first_non_finite_;
 };
 
-/// Why a value is not finite.
-enum class Cause : std::uint8_t {
-  result,  ///< f32 has a finite value, but it is above the range of the result's dtype
-  inside,  ///< f32 has a finite value that the result's dtype can hold: the op overflowed on the way to it
-  input,   ///< f32 is not finite either: what goes in is broken, or too large for any dtype here
-};
-
-inline Cause cause_of(const NonFinite& found) {
-  if (!std::isfinite(found.value_in_f32)) return Cause::input;
-  return std::fabs(found.value_in_f32) > found.result_max ? Cause::result : Cause::inside;
-}
-
-/// The option of `precast generate` that cures it, or "" where no precision does.
-inline std::string cure_for(const NonFinite& found) {
-  const std::string wider = found.record.result == "bf16" ? "--precision f32" : "--precision bf16";
-  switch (cause_of(found)) {
-    case Cause::input:
-      return {};
-    case Cause::result:
-      return wider;
-    case Cause::inside:
-      break;
-  }
-  if (found.record.op == "Attention" && found.record.operand != "f32") return "--upcast-attention";
-  if (found.record.op == "Matmul" && found.record.operand != "f32") return "--upcast-matmul";
-  return wider;
-}
-
 namespace detail {
 
 /// Six digits are enough to see how far above a range a value is.
@@ -89,8 +62,9 @@ inline std::string place(const Shape& shape, std::int64_t index) {
 
 }  // namespace detail
 
-/// One line: which op, the value that it would have had in f32, and which option cures it.
-inline std::string diagnosis(const NonFinite& found) {
+/// One line: which op, the value that it would have had in f32, and which option cures it, as `spelled`.
+template <class Spelling = decltype(&in_policy)>
+std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
   const OpRecord& record = found.record;
   std::string text = "first non-finite value: " + detail::digits(found.value) + " at " +
                      detail::place(record.shape, found.index) + " of " +
@@ -98,7 +72,7 @@ inline std::string diagnosis(const NonFinite& found) {
                      ", " + std::string(record.op) + "); f32 has " + detail::digits(found.value_in_f32) +
                      " there: ";
   const std::string result(record.result);
-  const std::string cure = cure_for(found);
+  const std::string cure = spelled(cure_for(found));
   switch (cause_of(found)) {
     case Cause::input:
       return text +
@@ -107,7 +81,7 @@ inline std::string diagnosis(const NonFinite& found) {
     case Cause::result:
       text +=
           "above the largest " + result + ", " + detail::digits(found.result_max) + ": " + cure + " cures it";
-      return record.result == "f16" ? text + ", and so does a policy with Overflow<Saturate> in C++" : text;
+      return record.result == "f16" ? text + ", and so does " + spelled(Cure::saturate) : text;
     case Cause::inside:
       break;
   }
@@ -118,7 +92,8 @@ inline std::string diagnosis(const NonFinite& found) {
     if (inside == result) text += " and " + inside + " ends at " + detail::digits(found.result_max);
   }
   text += ": " + cure + " cures it";
-  return record.op == "Attention" && record.inside != "f32" ? text + ", and so does --flash" : text;
+  return record.op == "Attention" && record.inside != "f32" ? text + ", and so does " + spelled(Cure::flash)
+                                                            : text;
 }
 
 }  // namespace precast::watch

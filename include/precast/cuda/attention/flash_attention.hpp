@@ -6,6 +6,7 @@
 #include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/attention/warpgroup_kernel.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
@@ -68,6 +69,7 @@ template <class Types, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
                      DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream,
                      Architecture architecture) {
+  watch::ran_in<Types>();
   using Operand = typename Types::operand;
   static_assert(
       std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,

@@ -9,6 +9,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/tensor/tensor.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
@@ -35,6 +36,7 @@ template <class Types, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
                      DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream,
                      std::int64_t stored_bytes) {
+  watch::ran_in<Types>();
   using namespace detail;
   using Operand = typename Types::operand;
   using Accumulate = typename Types::accumulate;

@@ -95,7 +95,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   for_each_score<Operand, Accumulate>(given, QueryTile(given.shape, scores.first_tile + tile), first_key,
                                       [&](int row, int key, f32 score, f32 bias) {
                                         // What a bias hides stays hidden where stores saturate.
-                                        const bool hidden = bias == -std::numeric_limits<f32>::infinity();
+                                        const bool hidden = bias == -infinity;
                                         scores.row(tile, row)[key] = Saturates && !hidden
                                                                          ? round_to<Inside, Saturates>(score)
                                                                          : round_to<Inside>(score);
@@ -184,7 +184,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
         most = maximum(most, planted<"sign of a score">(score < 0 ? -score : score, score));
       });
   most = warp_max(most);
-  if (lane_index() == 0) atomic_max(largest, std::bit_cast<std::uint32_t>(most));
+  if (lane_index() == 0) atomic_max(largest, bit_cast<std::uint32_t>(most));
 }
 
 }  // namespace precast::cuda

@@ -127,7 +127,7 @@ class TileLoader {
   }
 
   PRECAST_DEVICE Vector<Element, Tile::chunk> gather(int row, int column) const {
-    constexpr int piece = std::min(Tile::chunk, widest_vector<From>);
+    constexpr int piece = min_of(Tile::chunk, widest_vector<From>);
     Vector<Element, Tile::chunk> chunk;
     PRECAST_UNROLL for (int p = 0; p < Tile::chunk; p += piece) {
       Vector<From, piece> values{};

@@ -16,6 +16,7 @@
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 // A convolution of single pixels is a product; a unit that links to those does not hold them as well.
 #ifndef PRECAST_LINK_PRODUCTS
@@ -29,6 +30,7 @@ namespace precast::cuda {
 template <class Types, class X>
 void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
           const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
   if (out.elements() == 0) return;
   const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
                                   sizes.out_height == sizes.height && sizes.out_width == sizes.width;

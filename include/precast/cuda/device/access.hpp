@@ -42,7 +42,7 @@ struct Run {
 template <int Count, class T>
 PRECAST_DEVICE Run<std::remove_const_t<T>, Count> load_run(GlobalPointer<T> from, int present, bool aligned) {
   using Value = std::remove_const_t<T>;
-  constexpr int at_once = std::min(Count, widest_vector<Value>);
+  constexpr int at_once = min_of(Count, widest_vector<Value>);
   Run<Value, Count> run;
   if (aligned && present >= Count) {
     PRECAST_UNROLL
@@ -61,7 +61,7 @@ PRECAST_DEVICE Run<std::remove_const_t<T>, Count> load_run(GlobalPointer<T> from
 /// Writes the first `present` of Count values.
 template <int Count, class T>
 PRECAST_DEVICE void store_run(GlobalPointer<T> to, const Run<T, Count>& run, int present, bool aligned) {
-  constexpr int at_once = std::min(Count, widest_vector<T>);
+  constexpr int at_once = min_of(Count, widest_vector<T>);
   if (aligned && present >= Count) {
     PRECAST_UNROLL
     for (int first = 0; first < Count; first += at_once) {

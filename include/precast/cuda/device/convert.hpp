@@ -85,7 +85,7 @@ PRECAST_DEVICE std::uint32_t round_pair(f32 low, f32 high) {
 /// The word of a tf32 fragment: an f32 rounded to tf32, in an f32's place. The same bits as convert<tf32>;
 /// both have the same exponents, so that rounding is one addition for normal and subnormal numbers alike.
 PRECAST_DEVICE std::uint32_t tf32_word(f32 value) {
-  const auto word = std::bit_cast<std::uint32_t>(value);
+  const auto word = bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (word + 0xfffu + ((word >> 13) & 1)) & 0xffffe000u;
   const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;
   return is_nan ? (word & 0x80000000u) | 0x7fc00000u : rounded;

@@ -9,6 +9,8 @@
 
 namespace precast::cuda {
 
+inline constexpr f32 infinity = std::numeric_limits<f32>::infinity();
+
 PRECAST_DEVICE f32 maximum(f32 a, f32 b) { return fmaxf(a, b); }  ///< a NaN loses
 PRECAST_DEVICE f32 minimum(f32 a, f32 b) { return fminf(a, b); }
 PRECAST_DEVICE f32 multiply_then_add(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }

@@ -115,7 +115,7 @@ PRECAST_DEVICE Fragment<Count> load_matrix(SharedPointer<T> row, Site site = Sit
   return to;
 }
 PRECAST_DEVICE std::uint32_t load_word(SharedPointer<const f32> from) {
-  return std::bit_cast<std::uint32_t>(*from);
+  return bit_cast<std::uint32_t>(*from);
 }
 template <ScalarDtype T>
 PRECAST_DEVICE void multiply_add(Sums& sums, const Fragment<4>& a, const Fragment<2>& b,

@@ -34,7 +34,7 @@ PRECAST_DEVICE Held operand_value(From value) {
   else if constexpr (widens_exactly<Operand, From>)
     return round_to<Held>(to_f32(value));
   else if constexpr (std::is_same_v<Operand, tf32> && !Saturates)
-    return std::bit_cast<f32>(tf32_word(to_f32(value)));
+    return bit_cast<f32>(tf32_word(to_f32(value)));
   else if constexpr (std::is_same_v<Operand, Held>)
     return round_to<Operand, Saturates>(to_f32(value));
   else

@@ -2,7 +2,7 @@
 // compiler. Only the headers of this folder ask; kernels are the same text on both sides.
 #pragma once
 
-#include <precast/problem/host_device.hpp>
+#include <precast/dtype/host_device.hpp>
 
 #if defined(__CUDACC__)
 #define PRECAST_ON_DEVICE 1

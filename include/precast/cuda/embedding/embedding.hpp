@@ -10,6 +10,7 @@
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
@@ -46,6 +47,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void embedding_kernel(
 template <class Types, class From>
 void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
                DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>;
   if (out.elements() == 0) return;

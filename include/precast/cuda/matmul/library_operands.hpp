@@ -38,7 +38,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(round_values_threads, 1)
     const f32 value = to_f32(values.from[row * values.from_stride + column]);
     auto& to = values.to[row * values.to_stride + column];
     if constexpr (std::is_same_v<Operand, tf32>)
-      to = std::bit_cast<f32>(tf32_word(value));
+      to = bit_cast<f32>(tf32_word(value));
     else
       to = round_to<Operand>(value);
   }

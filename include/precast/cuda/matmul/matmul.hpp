@@ -15,6 +15,7 @@
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
@@ -56,6 +57,7 @@ template <class Types, class X>
 void matmul_transposed(DeviceView<const X> x, DeviceView<const typename Types::storage> weight,
                        const Epilogue& epilogue, DeviceView<typename Types::result> out,
                        Stream stream = current_stream()) {
+  watch::ran_in<Types>();
   matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
 }
 /// The same with a weight as layers hold it.

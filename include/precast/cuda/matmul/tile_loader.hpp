@@ -79,7 +79,7 @@ class TileLoader {
   static constexpr int chunks_per_thread = Rows * chunks_per_row / Threads;
   static_assert(Rows * chunks_per_row % Threads == 0, "TileLoader: every thread loads as many chunks.");
   /// What one load of a thread reads: a chunk's values, or 16 bytes of them.
-  static constexpr int values_per_piece = std::min(values_per_chunk, widest_vector<From>);
+  static constexpr int values_per_piece = min_of(values_per_chunk, widest_vector<From>);
   static constexpr int pieces = values_per_chunk / values_per_piece;
   using Piece = Vector<From, values_per_piece>;
 

@@ -33,10 +33,10 @@ struct GroupPlan {
                                 std::int64_t width, int values_of_run) {
     GroupPlan plan{batch, pixels, groups, width};
     plan.runs = (width + values_of_run - 1) / values_of_run;
-    const std::int64_t most = std::min<std::int64_t>(groups, 4);
+    const std::int64_t most = min_of<std::int64_t>(groups, 4);
     const int groups_of_warp = most == 3 ? 2 : static_cast<int>(most);
     plan.lanes = threads_per_warp / groups_of_warp;
-    plan.chunk = std::max<std::int64_t>(1, runs_of_lane * plan.lanes / plan.runs);
+    plan.chunk = max_of<std::int64_t>(1, runs_of_lane * plan.lanes / plan.runs);
     plan.chunks = (pixels + plan.chunk - 1) / plan.chunk;
     plan.spans = (groups + groups_of_warp - 1) / groups_of_warp;
     return plan;
@@ -70,7 +70,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
   const std::int64_t first_pixel = chunk * plan.chunk;
   const std::int64_t left_pixels =
       planted<"chunk past the picture's end">(plan.pixels - first_pixel, plan.chunk);
-  const std::int64_t pixels = exists ? std::min(plan.chunk, left_pixels) : 0;
+  const std::int64_t pixels = exists ? min_of(plan.chunk, left_pixels) : 0;
   const std::int64_t items = pixels * plan.runs;
   const GlobalPointer<const From> from =
       x + (picture * plan.pixels + first_pixel) * stride + group * plan.width;

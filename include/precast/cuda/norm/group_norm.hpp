@@ -8,31 +8,33 @@
 #include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/norm/group_moments.hpp>
+#include <precast/cuda/norm/narrow_norm.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
 namespace detail {
 
-template <class From>
+template <class From, class W>
 struct GroupNormInput {
   MapInput<From> x;
   GlobalPointer<const f32> results;  ///< of group_moments_kernel
-  GlobalPointer<const f32> scale, shift;
+  GlobalPointer<const W> scale, shift;
   std::int64_t pixels, groups, width;
 };
 
 // Bytes moved: each value read once more and written once, so that a group norm moves 3/2 of the minimum,
 // which no kernel reaches whose images are larger than the caches. Statistics and parameters come from the
 // caches.
-template <int Count, bool Saturates, class Activation, class From, class To>
+template <int Count, bool Saturates, class Activation, class From, class To, class W>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel(MapOutput<To> out,
-                                                                                 GroupNormInput<From> in) {
+                                                                                 GroupNormInput<From, W> in) {
   const MapPlace<Count> place = map_place<Count>(out);
   const std::int64_t picture = divide_index(place.row, in.pixels).quotient;
   const std::int64_t first_group =
@@ -43,8 +45,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel
     const std::int64_t column = place.column(run);
     if (present == 0) continue;
     const auto x = load_f32<Count>(in.x.data + in.x.row_offset(place.row) + column, present, place.aligned);
-    const auto scale = load_run<Count>(in.scale + column, present, place.aligned);
-    const auto shift = load_run<Count>(in.shift + column, present, place.aligned);
+    const auto scale = load_f32<Count>(in.scale + column, present, place.aligned);
+    const auto shift = load_f32<Count>(in.shift + column, present, place.aligned);
     Run<f32, Count> y = x;
     const auto normalise = [&](int i, const Vector<f32, 4>& moments) {
       const f32 deviation = (x[i] - moments[0]) - moments[1];
@@ -66,9 +68,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel
   }
 }
 
-template <int Count, class Types, class From>
-void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const f32> scale,
-                DeviceView<const f32> shift, f32 eps, Activate activation,
+template <int Count, class Types, class From, class W>
+void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const W> scale,
+                DeviceView<const W> shift, f32 eps, Activate activation,
                 DeviceView<typename Types::result> out, Stream stream) {
   using To = typename Types::result;
   const std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], width = x.columns() / groups;
@@ -83,7 +85,7 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
   launch("group_moments", group_moments_kernel<GroupPlan::threads>,
          {{static_cast<int>(batch * groups), 1, 1}, GroupPlan::threads}, stream,
          pointer_to(std::as_const(partial).view()), plan.chunks, eps, pointer_to(results.view()));
-  constexpr int of_parameters = std::min(Count, 4);
+  constexpr int of_parameters = min_of(Count, widest_vector<W>);
   const bool aligned = groups_align && rows_are_aligned<Count>(x) && rows_are_aligned<Count>(out) &&
                        rows_are_aligned<of_parameters>(scale) && rows_are_aligned<of_parameters>(shift);
   const MapOutput<To> output{pointer_to(out),
@@ -92,15 +94,15 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
                              out.columns(),
                              plan_map(out.rows(), out.columns(), Count),
                              aligned};
-  const GroupNormInput<From> input{map_input(x),
-                                   pointer_to(std::as_const(results).view()),
-                                   pointer_to(scale),
-                                   pointer_to(shift),
-                                   pixels,
-                                   groups,
-                                   width};
+  const GroupNormInput<From, W> input{map_input(x),
+                                      pointer_to(std::as_const(results).view()),
+                                      pointer_to(scale),
+                                      pointer_to(shift),
+                                      pixels,
+                                      groups,
+                                      width};
   elementwise::visit_activation(activation, [&](auto function) {
-    launch("group_norm", group_norm_kernel<Count, Types::saturate, decltype(function), From, To>,
+    launch("group_norm", group_norm_kernel<Count, Types::saturate, decltype(function), From, To, W>,
            {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input);
   });
 }
@@ -109,17 +111,26 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
 
 /// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale
 /// plus shift, then an activation.
-template <class Types, class From>
-void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const f32> scale,
-                DeviceView<const f32> shift, f32 eps, Activate activation,
+template <class Types, class From, class W>
+void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const W> scale,
+                DeviceView<const W> shift, f32 eps, Activate activation,
                 DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
+  static_assert(takes_as_given<Types>, "group_norm takes its operand as given, or widened to f32.");
   constexpr int count = values_at_once<From, typename Types::result>;
   if (x.elements() == 0) return;
-  // Groups of half as many channels as 16 bytes hold are what the largest images of a VAE in 16 bits have.
-  if (x.columns() / groups % count == 0)
-    detail::group_norm<count, Types>(x, groups, scale, shift, eps, activation, out, stream);
-  else
-    detail::group_norm<count / 2, Types>(x, groups, scale, shift, eps, activation, out, stream);
+  if constexpr (is_narrow<Types>) {
+    elementwise::visit_activation(activation, [&]<class F>(F) {
+      detail::narrow_norm<Types, true, F>("narrow_group_norm", x, AffineIn<W, DeviceSpace>{scale, shift},
+                                          groups, x.shape()[1] * x.shape()[2], true, eps, out, stream);
+    });
+  } else {
+    // Groups of half as many channels as 16 bytes hold are what the largest images of a VAE in 16 bits have.
+    if (x.columns() / groups % count == 0)
+      detail::group_norm<count, Types>(x, groups, scale, shift, eps, activation, out, stream);
+    else
+      detail::group_norm<count / 2, Types>(x, groups, scale, shift, eps, activation, out, stream);
+  }
 }
 
 }  // namespace precast::cuda

@@ -8,21 +8,23 @@
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/norm/narrow_norm.hpp>
 #include <precast/cuda/norm/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
 namespace detail {
 
-template <class From, class To>
+template <class From, class To, class W>
 struct LayerNormArguments {
   GlobalPointer<const From> x;
   GlobalPointer<To> out;
-  GlobalPointer<const f32> scale, shift;
-  bool scales, shifts;
+  GlobalPointer<const W> scale, shift;
+  bool scales, shifts, one_plus;
   bool aligned;
   std::int64_t x_stride, out_stride, scale_stride, shift_stride;
   std::int64_t rows, columns, rows_per_batch;
@@ -33,9 +35,9 @@ struct LayerNormArguments {
 // 16 bits); longer rows are read four times, from the second-level cache while it holds them. Scale and shift
 // come from memory once and from the nearest cache after that, since a multiprocessor's blocks all want the
 // same.
-template <int Tile, int Count, bool Saturates, class From, class To>
+template <int Tile, int Count, bool Saturates, class From, class To, class W>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
-                                     1) void layer_norm_kernel(LayerNormArguments<From, To> a) {
+                                     1) void layer_norm_kernel(LayerNormArguments<From, To, W> a) {
   const RowPlace place = row_place<row_tiles[Tile]>();
   const std::int64_t r = place.row;
   const bool exists = r < a.rows;
@@ -60,9 +62,13 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) y[i] = ((x[i] - mean) - rest) * inverse;
     if (a.scales) {
-      const auto scale = load_run<Count>(a.scale + parameters * a.scale_stride + first, present, a.aligned);
+      auto scale = load_f32<Count>(a.scale + parameters * a.scale_stride + first, present, a.aligned);
+      if (a.one_plus) {
+        PRECAST_UNROLL
+        for (int i = 0; i < Count; ++i) scale[i] = 1.0f + scale[i];
+      }
       if (a.shifts) {
-        const auto shift = load_run<Count>(a.shift + parameters * a.shift_stride + first, present, a.aligned);
+        const auto shift = load_f32<Count>(a.shift + parameters * a.shift_stride + first, present, a.aligned);
         PRECAST_UNROLL
         for (int i = 0; i < Count; ++i) y[i] = multiply_then_add(y[i], scale[i], shift[i]);
       } else {
@@ -77,34 +83,42 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
 }  // namespace detail
 
 /// Layer normalisation of each row (Ba et al. 2016): (x - mean) / sqrt(variance + eps) * scale + shift.
-template <class Types, class From>
-void layer_norm(DeviceView<const From> x, const Affine& affine, f32 eps,
+template <class Types, class From, class W>
+void layer_norm(DeviceView<const From> x, const AffineIn<W, DeviceSpace>& affine, f32 eps,
                 DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
+  static_assert(takes_as_given<Types>, "layer_norm takes its operand as given, or widened to f32.");
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>;
   if (x.elements() == 0) return;
-  const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
-                       rows_are_aligned<std::min(count, 4)>(affine.scale) &&
-                       rows_are_aligned<std::min(count, 4)>(affine.shift);
-  const detail::LayerNormArguments<From, To> arguments{pointer_to(x),
-                                                       pointer_to(out),
-                                                       pointer_to(affine.scale),
-                                                       pointer_to(affine.shift),
-                                                       affine.scale.data() != nullptr,
-                                                       affine.shift.data() != nullptr,
-                                                       aligned,
-                                                       x.row_stride(),
-                                                       out.row_stride(),
-                                                       affine.scale.row_stride(),
-                                                       affine.shift.row_stride(),
-                                                       x.rows(),
-                                                       x.columns(),
-                                                       affine.rows_per_batch,
-                                                       eps};
-  visit_row_tile(x.columns(), count, [&](auto tile) {
-    launch("layer_norm", detail::layer_norm_kernel<tile, count, Types::saturate, From, To>,
-           {blocks_of_rows(row_tiles[tile], x.rows()), row_tiles[tile].threads}, stream, arguments);
-  });
+  if constexpr (is_narrow<Types>) {
+    detail::narrow_norm<Types, true, elementwise::Identity>("narrow_layer_norm", x, affine, 1, 1, true, eps,
+                                                            out, stream);
+  } else {
+    const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
+                         rows_are_aligned<min_of(count, widest_vector<W>)>(affine.scale) &&
+                         rows_are_aligned<min_of(count, widest_vector<W>)>(affine.shift);
+    const detail::LayerNormArguments<From, To, W> arguments{pointer_to(x),
+                                                            pointer_to(out),
+                                                            pointer_to(affine.scale),
+                                                            pointer_to(affine.shift),
+                                                            affine.scale.data() != nullptr,
+                                                            affine.shift.data() != nullptr,
+                                                            affine.one_plus,
+                                                            aligned,
+                                                            x.row_stride(),
+                                                            out.row_stride(),
+                                                            affine.scale.row_stride(),
+                                                            affine.shift.row_stride(),
+                                                            x.rows(),
+                                                            x.columns(),
+                                                            affine.rows_per_batch,
+                                                            eps};
+    visit_row_tile(x.columns(), count, [&](auto tile) {
+      launch("layer_norm", detail::layer_norm_kernel<tile, count, Types::saturate, From, To, W>,
+             {blocks_of_rows(row_tiles[tile], x.rows()), row_tiles[tile].threads}, stream, arguments);
+    });
+  }
 }
 
 }  // namespace precast::cuda

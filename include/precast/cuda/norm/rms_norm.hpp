@@ -9,20 +9,22 @@
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/norm/narrow_norm.hpp>
 #include <precast/cuda/norm/row.hpp>
 #include <precast/cuda/position/rotate.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
 namespace detail {
 
-template <class From, class To>
+template <class From, class To, class W>
 struct RmsNormArguments {
   GlobalPointer<const From> x;
   GlobalPointer<To> out;
-  GlobalPointer<const f32> scale;
+  GlobalPointer<const W> scale;
   GlobalPointer<const f32> cos, sin;  ///< of rotations
   bool aligned;
   std::int64_t x_stride, out_stride, cos_stride, sin_stride;
@@ -33,9 +35,9 @@ struct RmsNormArguments {
 // Bytes moved: each value read once and written once, which is the minimum, up to heads of 8192 values (f32;
 // 16384 of 16 bits); longer ones are read twice. Weights, cosines and sines come from the nearest cache,
 // which they are small enough to stay in while a token's heads are normalised.
-template <int Tile, int Count, bool Rotates, bool Saturates, class From, class To>
+template <int Tile, int Count, bool Rotates, bool Saturates, class From, class To, class W>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
-                                     1) void rms_norm_kernel(RmsNormArguments<From, To> a) {
+                                     1) void rms_norm_kernel(RmsNormArguments<From, To, W> a) {
   const RowPlace place = row_place<row_tiles[Tile]>();  // a row here is a head
   const bool exists = place.row < a.rows * a.heads;
   const DividedIndex head = divide_index(place.row, a.heads);
@@ -48,7 +50,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
   const std::int64_t token =
       Rotates ? planted<"position of another token">(divide_index(r, a.tokens).rest, std::int64_t{0}) : 0;
   row.for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
-    const auto scale = load_run<Count>(a.scale + first, present, a.aligned);
+    const auto scale = load_f32<Count>(a.scale + first, present, a.aligned);
     Run<f32, Count> y;
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) y[i] = x[i] * inverse * scale[i];
@@ -59,34 +61,35 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
   });
 }
 
-template <class Types, bool Rotates, class From>
-void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const f32> scale, f32 eps,
+template <class Types, bool Rotates, class From, class W>
+void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const W> scale, f32 eps,
               DeviceView<const f32> cos, DeviceView<const f32> sin, DeviceView<typename Types::result> out,
               Stream stream) {
   using To = typename Types::result;
-  constexpr int count = values_at_once<From, To>, of_scale = std::min(count, 4);
+  constexpr int count = values_at_once<From, To>, of_scale = min_of(count, widest_vector<W>),
+                of_table = min_of(count, 4);
   if (x.elements() == 0) return;
   const std::int64_t width = scale.columns(), heads = x.columns() / width;
   const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
                        (heads == 1 || width % count == 0) && rows_are_aligned<of_scale>(scale) &&
-                       rows_are_aligned<of_scale>(cos) && rows_are_aligned<of_scale>(sin);
-  const RmsNormArguments<From, To> arguments{pointer_to(x),
-                                             pointer_to(out),
-                                             pointer_to(scale),
-                                             pointer_to(cos),
-                                             pointer_to(sin),
-                                             aligned,
-                                             x.row_stride(),
-                                             out.row_stride(),
-                                             cos.row_stride(),
-                                             sin.row_stride(),
-                                             x.rows(),
-                                             heads,
-                                             width,
-                                             cos.rows(),
-                                             eps};
+                       rows_are_aligned<of_table>(cos) && rows_are_aligned<of_table>(sin);
+  const RmsNormArguments<From, To, W> arguments{pointer_to(x),
+                                                pointer_to(out),
+                                                pointer_to(scale),
+                                                pointer_to(cos),
+                                                pointer_to(sin),
+                                                aligned,
+                                                x.row_stride(),
+                                                out.row_stride(),
+                                                cos.row_stride(),
+                                                sin.row_stride(),
+                                                x.rows(),
+                                                heads,
+                                                width,
+                                                cos.rows(),
+                                                eps};
   visit_row_tile(width, count, [&](auto tile) {
-    launch(name, rms_norm_kernel<tile, count, Rotates, Types::saturate, From, To>,
+    launch(name, rms_norm_kernel<tile, count, Rotates, Types::saturate, From, To, W>,
            {blocks_of_rows(row_tiles[tile], x.rows() * heads), row_tiles[tile].threads}, stream, arguments);
   });
 }
@@ -95,10 +98,19 @@ void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const f32> 
 
 /// Root-mean-square normalisation (Zhang and Sennrich 2019) of each run of `scale.columns()` values of a row:
 /// x / sqrt(mean x^2 + eps) * scale.
-template <class Types, class From>
-void rms_norm(DeviceView<const From> x, DeviceView<const f32> scale, f32 eps,
+template <class Types, class From, class W>
+void rms_norm(DeviceView<const From> x, DeviceView<const W> scale, f32 eps,
               DeviceView<typename Types::result> out, Stream stream) {
-  detail::rms_norm<Types, false>("rms_norm", x, scale, eps, {}, {}, out, stream);
+  watch::ran_in<Types>();
+  static_assert(takes_as_given<Types>, "rms_norm takes its operand as given, or widened to f32.");
+  if constexpr (is_narrow<Types>) {
+    if (x.elements() == 0) return;
+    detail::narrow_norm<Types, false, elementwise::Identity>(
+        "narrow_rms_norm", x, AffineIn<W, DeviceSpace>{scale, {}}, x.columns() / scale.columns(), 1, false,
+        eps, out, stream);
+  } else {
+    detail::rms_norm<Types, false>("rms_norm", x, scale, eps, {}, {}, out, stream);
+  }
 }
 
 /// The same of heads of `scale.columns()` values, an even number, which are then turned as rotary() does.
@@ -106,10 +118,11 @@ void rms_norm(DeviceView<const From> x, DeviceView<const f32> scale, f32 eps,
 /// and again. For kernels of one's own: models call the two ops, because the op table rounds a norm's result
 /// to Activation and the watch hook reports it, and this has neither. What it would save them is a write and
 /// a read of q and k, some 25 KB of a FLUX block's token, next to 230 MFLOP.
-template <class Types, class From>
-void rms_norm_rotary(DeviceView<const From> x, DeviceView<const f32> scale, f32 eps,
-                     DeviceView<const f32> cos, DeviceView<const f32> sin,
-                     DeviceView<typename Types::result> out, Stream stream = current_stream()) {
+template <class Types, class From, class W>
+void rms_norm_rotary(DeviceView<const From> x, DeviceView<const W> scale, f32 eps, DeviceView<const f32> cos,
+                     DeviceView<const f32> sin, DeviceView<typename Types::result> out,
+                     Stream stream = current_stream()) {
+  static_assert(!is_narrow<Types>, "rms_norm_rotary keeps f32 between its steps.");
   detail::rms_norm<Types, true>("rms_norm_rotary", x, scale, eps, cos, sin, out, stream);
 }
 

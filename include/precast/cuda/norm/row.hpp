@@ -87,7 +87,7 @@ class Row {
   /// The largest value, NaN passed over; -inf where there is none.
   template <class Use>
   PRECAST_DEVICE f32 largest(Site site = Site::here()) const {
-    f32 largest = -std::numeric_limits<f32>::infinity();
+    f32 largest = -infinity;
     for_each_run([&](std::int64_t, int present, const Run<f32, Count>& x) {
       PRECAST_UNROLL
       for (int i = 0; i < Count; ++i)

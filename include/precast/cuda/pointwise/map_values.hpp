@@ -3,7 +3,11 @@
 
 #include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/problem/elementwise.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
@@ -19,12 +23,42 @@ struct InF32 {
   }
 };
 
+/// The same where each value between two steps of the function is rounded to Types::inside.
+template <class Types, class F>
+struct InSteps {
+  F function;
+  template <class... From>
+  PRECAST_DEVICE typename Types::result operator()(From... values) const {
+    return round_to<typename Types::result, Types::saturate>(planted<"inside ignored">(
+        elementwise::Stepwise<typename Types::inside, F>{function}(to_f32(values)...),
+        function(to_f32(values)...)));
+  }
+};
+
+/// What map_values' kernel calls with values in the inputs' own dtypes.
+template <class Types, class F>
+auto map_function(const F& function) {
+  if constexpr (std::is_same_v<typename Types::inside, f32>)
+    return InF32<typename Types::result, Types::saturate, F>{function};
+  else
+    return InSteps<Types, F>{function};
+}
+
 }  // namespace detail
 
 /// As problem/broadcast.hpp has it. `function` is copied to the device. Runs on the current stream.
-template <bool Saturates, class T, class F, class... In>
-void map_values(DeviceView<T> out, const F& function, const In&... in) {
-  detail::map_arrays("map_values", detail::InF32<T, Saturates, F>{function}, out, current_stream(), in...);
+template <class Types, class F, class... In>
+void map_values(DeviceView<typename Types::result> out, const F& function, const In&... in) {
+  watch::ran_in<Types>();
+  detail::map_arrays("map_values", detail::map_function<Types>(function), out, current_stream(), in...);
+}
+
+/// The values of x in the same places of `out`, whose shape may be another with as many rows of as many
+/// columns.
+template <class Types, class From>
+void copy_values(DeviceView<const From> x, DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
+  convert_values<typename Types::result, Types::saturate>(x, out, stream);
 }
 
 }  // namespace precast::cuda

@@ -7,8 +7,9 @@
 #include <precast/backend/declarations.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/position/rotate.hpp>
-#include <precast/policy/op_table.hpp>
+#include <precast/policy/op_row.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
@@ -36,7 +37,10 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void rotary_kernel(Map
     const int present = place.present(run);
     const std::int64_t column = place.column(run), in_row = head * in.width + column;
     if (present == 0) continue;
-    const auto x = load_f32<Count>(in.x.data + in.x.row_offset(row) + in_row, present, place.aligned);
+    auto x = load_f32<Count>(in.x.data + in.x.row_offset(row) + in_row, present, place.aligned);
+    PRECAST_UNROLL
+    for (int i = 0; i < Count; ++i)
+      x[i] = planted<"operand rounded to the result">(x[i], rounded<To, Saturates>(x[i]));
     const auto cos = load_run<Count>(in.cos + token * in.cos_stride + column, present, place.aligned);
     const auto sin = load_run<Count>(in.sin + token * in.sin_stride + column, present, place.aligned);
     store_rounded<Saturates>(out.data + row * out.row_stride + in_row, rotated(x, cos, sin), present,
@@ -50,8 +54,10 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void rotary_kernel(Map
 template <class Types, class From>
 void rotary(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<const f32> sin,
             DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
+  static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   using To = typename Types::result;
-  constexpr int count = values_at_once<From, To>, of_table = std::min(count, 4);
+  constexpr int count = values_at_once<From, To>, of_table = min_of(count, 4);
   if (x.elements() == 0) return;
   const std::int64_t width = cos.columns(), heads = x.columns() / width;
   const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&

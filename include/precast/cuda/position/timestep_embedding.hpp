@@ -8,8 +8,9 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
-#include <precast/policy/op_table.hpp>
+#include <precast/policy/op_row.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
@@ -42,6 +43,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(Glob
 /// can be replayed with others.
 template <class Types>
 void timestep_embedding(DeviceView<const f32> times, DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
+  static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   if (out.elements() == 0) return;
   launch("timestep_embedding", detail::timestep_embedding_kernel<Types::saturate, typename Types::result>,
          {{static_cast<int>(times.elements()), 1, 1}, 128}, stream, pointer_to(times), pointer_to(out),

@@ -7,8 +7,10 @@
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/norm/row.hpp>
+#include <precast/cuda/softmax/narrow_softmax.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
 
@@ -47,17 +49,23 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
 /// The softmax of each row. A row that holds +inf or NaN, or nothing but -inf, gives NaN.
 template <class Types, class From>
 void softmax(DeviceView<const From> x, DeviceView<typename Types::result> out, Stream stream) {
-  using To = typename Types::result;
-  constexpr int count = values_at_once<From, To>;
+  watch::ran_in<Types>();
+  static_assert(takes_as_given<Types>, "softmax takes its operand as given, or widened to f32.");
   if (x.elements() == 0) return;
-  const detail::SoftmaxArguments<From, To> arguments{
-      pointer_to(x),  pointer_to(out),  rows_are_aligned<count>(x) && rows_are_aligned<count>(out),
-      x.row_stride(), out.row_stride(), x.rows(),
-      x.columns()};
-  visit_row_tile(x.columns(), count, [&](auto tile) {
-    launch("softmax", detail::softmax_kernel<tile, count, Types::saturate, From, To>,
-           {blocks_of_rows(row_tiles[tile], x.rows()), row_tiles[tile].threads}, stream, arguments);
-  });
+  if constexpr (is_narrow<Types>) {
+    detail::narrow_softmax<Types>(x, out, stream);
+  } else {
+    using To = typename Types::result;
+    constexpr int count = values_at_once<From, To>;
+    const detail::SoftmaxArguments<From, To> arguments{
+        pointer_to(x),  pointer_to(out),  rows_are_aligned<count>(x) && rows_are_aligned<count>(out),
+        x.row_stride(), out.row_stride(), x.rows(),
+        x.columns()};
+    visit_row_tile(x.columns(), count, [&](auto tile) {
+      launch("softmax", detail::softmax_kernel<tile, count, Types::saturate, From, To>,
+             {blocks_of_rows(row_tiles[tile], x.rows()), row_tiles[tile].threads}, stream, arguments);
+    });
+  }
 }
 
 }  // namespace precast::cuda

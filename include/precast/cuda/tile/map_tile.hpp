@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 
+#include <precast/dtype/host_device.hpp>
+
 namespace precast::cuda {
 
 /// Threads of a block, and runs of values that each takes. Two runs of 16 bytes for each of the 1536 to 2048
@@ -21,7 +23,7 @@ struct MapPlan {
   std::int64_t blocks_per_row = 1;
   std::int64_t blocks = 0;
 
-  constexpr int rows_per_block() const { return map_tile.threads / lanes; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int rows_per_block() const { return map_tile.threads / lanes; }
 };
 
 constexpr MapPlan plan_map(std::int64_t rows, std::int64_t columns, int values_of_run) {

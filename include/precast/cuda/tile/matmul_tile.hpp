@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <precast/cuda/tile/architecture.hpp>
+#include <precast/dtype/host_device.hpp>
 
 namespace precast::cuda {
 
@@ -19,11 +20,13 @@ struct MatmulTile {
   static constexpr int features_per_warp = 32;
   static constexpr int bytes_per_row = 128;
 
-  constexpr int warps_along_rows() const { return rows / rows_per_warp; }
-  constexpr int warps() const { return warps_along_rows() * (features / features_per_warp); }
-  constexpr int threads() const { return 32 * warps(); }
-  constexpr int stage_bytes() const { return (rows + features) * bytes_per_row; }
-  constexpr int shared_bytes() const { return stages * stage_bytes(); }
+  PRECAST_HOST_DEVICE_CONSTEXPR int warps_along_rows() const { return rows / rows_per_warp; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int warps() const {
+    return warps_along_rows() * (features / features_per_warp);
+  }
+  PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return 32 * warps(); }
+  PRECAST_HOST_DEVICE_CONSTEXPR int stage_bytes() const { return (rows + features) * bytes_per_row; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int shared_bytes() const { return stages * stage_bytes(); }
   friend constexpr bool operator==(const MatmulTile&, const MatmulTile&) = default;
 };
 
@@ -77,7 +80,7 @@ struct FewRowsTile {
 /// The most rows that are few.
 inline constexpr int most_few_rows = 8;
 
-constexpr FewRowsTile select_few_rows_tile(int rows) {
+PRECAST_HOST_DEVICE_CONSTEXPR FewRowsTile select_few_rows_tile(int rows) {
   if (rows == 1) return {.rows = 1, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
   if (rows == 2) return {.rows = 2, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
   return {.rows = rows <= 4 ? 4 : most_few_rows, .features_per_warp = 4, .loads_in_flight = 2, .warps = 4};

@@ -1,9 +1,9 @@
 // RowTile: how many threads work on a row of a norm or a softmax, and whether they keep it in registers.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include <precast/cuda/device/thread.hpp>
@@ -17,8 +17,8 @@ struct RowTile {
   int lanes = 0;
   int runs = 0;
 
-  constexpr int rows() const { return threads / lanes; }
-  constexpr bool resident() const { return runs > 0; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int rows() const { return threads / lanes; }
+  PRECAST_HOST_DEVICE_CONSTEXPR bool resident() const { return runs > 0; }
   /// Whether a row of so many runs fits.
   constexpr bool holds(std::int64_t runs_of_row) const {
     return !resident() || runs_of_row <= static_cast<std::int64_t>(lanes) * runs;
@@ -30,8 +30,7 @@ struct RowTile {
 /// tiles: a row is read once, by as few threads as hold it in 32 registers each, and blocks are small, so
 /// that several share a multiprocessor and one loads while another waits at its barrier. Eight lanes take a
 /// 16-bit head of 128, a warp a CLIP row, a block of 128 a FLUX or T5 row.
-inline constexpr std::array row_tiles{RowTile{128, 8, 2}, RowTile{128, 32, 4}, RowTile{128, 128, 4},
-                                      RowTile{512, 512, 4}, RowTile{512, 512, 0}};
+inline constexpr RowTile row_tiles[]{{128, 8, 2}, {128, 32, 4}, {128, 128, 4}, {512, 512, 4}, {512, 512, 0}};
 
 /// The narrowest tile that holds a row of `columns` values in runs of `run`.
 constexpr std::size_t select_row_tile(std::int64_t columns, int run) {
@@ -49,7 +48,7 @@ void visit_row_tile(std::int64_t columns, int run, F&& function) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     ((I == chosen ? function(std::integral_constant<int, static_cast<int>(I)>{}) : void()), ...);
   }
-  (std::make_index_sequence<row_tiles.size()>{});
+  (std::make_index_sequence<std::size(row_tiles)>{});
 }
 
 }  // namespace precast::cuda

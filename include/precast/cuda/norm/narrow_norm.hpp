@@ -1,0 +1,121 @@
+// Norms with sums and intermediates narrower than f32 (problem/narrow_steps.hpp says what is rounded where).
+// A block to a set of values, in one order of additions; read again for each pass. Slow, as no model wants
+// them.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/index.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/thread.hpp>
+#include <precast/problem/affine.hpp>
+#include <precast/problem/elementwise.hpp>
+#include <precast/problem/narrow_steps.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::cuda::detail {
+
+/// The sum of `term(i)` for i in [0, count) in Types::accumulate, in each thread of a block of
+/// narrow_partial_sums. A block comes to a `Use` once.
+template <class Types, class Use, class Term>
+PRECAST_DEVICE f32 narrow_block_sum(std::int64_t count, Term&& term, Site site = Site::here()) {
+  const auto partial = static_shared<f32, narrow_partial_sums, Use>();
+  const auto add = [](f32 sum, f32 value) {
+    return planted<"accumulate ignored">(narrow_add<Types>(sum, value), sum + value);
+  };
+  f32 sum = 0;
+  for (std::int64_t i = thread_index(); i < count; i += narrow_partial_sums) sum = add(sum, term(i));
+  partial[thread_index()] = sum;
+  sync_block(site.part(1));
+  f32 total = 0;
+  for (int i = 0; i < narrow_partial_sums; ++i) total = add(total, partial[i]);
+  return total;
+}
+
+/// Sets of values that are normalised together: `pixels` runs of `width` columns, `across` of them side by
+/// side: a row, a head of a row, or a group of a picture.
+template <class From, class To, class W>
+struct NarrowNormArguments {
+  GlobalPointer<const From> x;
+  GlobalPointer<To> out;
+  GlobalPointer<const W> scale, shift;
+  bool scales, shifts, one_plus;
+  bool columns_have_parameters;  ///< rather than the columns of a set
+  std::int64_t x_stride, out_stride, scale_stride, shift_stride;
+  std::int64_t across, pixels, width, rows_per_batch;
+  f32 eps;
+};
+
+// Bytes moved: each value read two or three times and written once.
+template <class Types, bool Centred, class Activation, class From, class W>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_norm_kernel(
+    NarrowNormArguments<From, typename Types::result, W> a) {
+  using Steps = NarrowNorm<Types>;
+  const auto [down, set] = divide_index(block_index().x, a.across);
+  const std::int64_t first_row = down * a.pixels, first_column = set * a.width;
+  const std::int64_t count = a.pixels * a.width;
+  const auto n = static_cast<f32>(count);
+  const auto value = [&](std::int64_t i) {
+    const auto [pixel, column] = divide_index(i, a.width);
+    return to_f32(a.x[(first_row + pixel) * a.x_stride + first_column + column]);
+  };
+  f32 mean = 0;
+  if constexpr (Centred) {
+    const f32 sum = narrow_block_sum<Types, struct NarrowMean>(count, value);
+    mean = planted<"inside ignored">(Steps::mean(sum, n), sum / n);
+  }
+  const auto deviation = [&](std::int64_t i) {
+    return Centred ? Steps::deviation(value(i), mean) : value(i);
+  };
+  const f32 squares = narrow_block_sum<Types, struct NarrowSquares>(
+      count, [&](std::int64_t i) { return Steps::square(deviation(i)); });
+  const f32 inverse =
+      planted<"inside ignored">(Steps::inverse(squares, n, a.eps), 1.0f / square_root(squares / n + a.eps));
+  const std::int64_t batch = a.rows_per_batch ? divide_index(down, a.rows_per_batch).quotient : 0;
+  for (std::int64_t i = thread_index(); i < count; i += narrow_partial_sums) {
+    const auto [pixel, column] = divide_index(i, a.width);
+    const std::int64_t parameter = a.columns_have_parameters ? first_column + column : column;
+    f32 y = Steps::normalised(deviation(i), inverse);
+    if (a.scales) {
+      const f32 scale = to_f32(a.scale[batch * a.scale_stride + parameter]);
+      y = math::rounded_product(y, a.one_plus ? 1.0f + scale : scale);
+    }
+    if (a.shifts) y += to_f32(a.shift[batch * a.shift_stride + parameter]);
+    a.out[(first_row + pixel) * a.out_stride + first_column + column] =
+        round_to<typename Types::result, Types::saturate>(narrow_activation<Types, Activation>(y));
+  }
+}
+
+/// Starts one for `across` sets side by side in each `pixels` rows.
+template <class Types, bool Centred, class Activation, class From, class W>
+void narrow_norm(const char* name, DeviceView<const From> x, const AffineIn<W, DeviceSpace>& affine,
+                 std::int64_t across, std::int64_t pixels, bool columns_have_parameters, f32 eps,
+                 DeviceView<typename Types::result> out, Stream stream) {
+  if (x.elements() == 0) return;
+  const NarrowNormArguments<From, typename Types::result, W> arguments{pointer_to(x),
+                                                                       pointer_to(out),
+                                                                       pointer_to(affine.scale),
+                                                                       pointer_to(affine.shift),
+                                                                       affine.scale.data() != nullptr,
+                                                                       affine.shift.data() != nullptr,
+                                                                       affine.one_plus,
+                                                                       columns_have_parameters,
+                                                                       x.row_stride(),
+                                                                       out.row_stride(),
+                                                                       affine.scale.row_stride(),
+                                                                       affine.shift.row_stride(),
+                                                                       across,
+                                                                       pixels,
+                                                                       x.columns() / across,
+                                                                       affine.rows_per_batch,
+                                                                       eps};
+  launch(name, narrow_norm_kernel<Types, Centred, Activation, From, W>,
+         {{static_cast<int>(x.rows() / pixels * across), 1, 1}, narrow_partial_sums}, stream, arguments);
+}
+
+}  // namespace precast::cuda::detail

@@ -1,0 +1,37 @@
+// What functions of both sides of a CUDA program are declared with, and the three of the standard library's
+// that its device code cannot call: users compile these headers without nvcc's experimental flags.
+#pragma once
+
+#if defined(__CUDACC__)
+/// A small function that both backends call, inlined wherever it stands.
+#define PRECAST_HOST_DEVICE __host__ __device__ __forceinline__
+/// The same for what constants are computed with too.
+#define PRECAST_HOST_DEVICE_CONSTEXPR __host__ __device__ constexpr
+#else
+// On the host, since a call that the compiler keeps in a large file costs its loop the vectors, 20 times the
+// time.
+#define PRECAST_HOST_DEVICE inline __attribute__((always_inline))
+#define PRECAST_HOST_DEVICE_CONSTEXPR constexpr
+#endif
+
+namespace precast {
+
+/// The value of type To with the bits of another of its size.
+template <class To, class From>
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR To bit_cast(const From& from) noexcept {
+  static_assert(sizeof(To) == sizeof(From), "bit_cast: both types have one size.");
+  return __builtin_bit_cast(To, from);
+}
+
+/// The lesser of two values.
+template <class T>
+PRECAST_HOST_DEVICE_CONSTEXPR T min_of(T a, T b) {
+  return b < a ? b : a;
+}
+/// The greater of two values.
+template <class T>
+PRECAST_HOST_DEVICE_CONSTEXPR T max_of(T a, T b) {
+  return a < b ? b : a;
+}
+
+}  // namespace precast

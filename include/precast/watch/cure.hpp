@@ -1,0 +1,78 @@
+// Why a value is not finite, and which option of a policy would have kept it so.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <precast/watch/observer.hpp>
+
+namespace precast::watch {
+
+/// Why a value is not finite.
+enum class Cause : std::uint8_t {
+  result,  ///< f32 has a finite value, but it is above the range of the result's dtype
+  inside,  ///< f32 has a finite value that the result's dtype can hold: the op overflowed on the way to it
+  input,   ///< f32 is not finite either: what goes in is broken, or too large for any dtype here
+};
+
+inline Cause cause_of(const NonFinite& found) {
+  if (!std::isfinite(found.value_in_f32)) return Cause::input;
+  return std::fabs(found.value_in_f32) > found.result_max ? Cause::result : Cause::inside;
+}
+
+/// What a policy can do about a value that is not finite.
+enum class Cure : std::uint8_t {
+  none,
+  store_f32,         ///< Storage<f32>
+  store_bf16,        ///< Storage<bf16>
+  upcast_attention,  ///< Upcast<Attention>
+  upcast_matmul,     ///< Upcast<Matmul>
+  flash,             ///< Flash
+  saturate,          ///< Overflow<Saturate>
+  no_downcast,       ///< Downcast<...> without the op class
+};
+
+inline Cure cure_for(const NonFinite& found) {
+  const OpRecord& record = found.record;
+  const Cure wider = record.result == "bf16" ? Cure::store_f32 : Cure::store_bf16;
+  const auto narrow = [](std::string_view dtype) { return !dtype.empty() && dtype != "f32"; };
+  switch (cause_of(found)) {
+    case Cause::input:
+      return Cure::none;
+    case Cause::result:
+      return wider;
+    case Cause::inside:
+      break;
+  }
+  if (record.op == "Attention" && record.operand != "f32") return Cure::upcast_attention;
+  if (record.op == "Matmul" && record.operand != "f32") return Cure::upcast_matmul;
+  if (record.op != "Conv" && (narrow(record.accumulate) || narrow(record.inside))) return Cure::no_downcast;
+  return wider;
+}
+
+/// The option as a policy spells it. A program with options of its own has a function of its own.
+inline std::string in_policy(Cure cure) {
+  switch (cure) {
+    case Cure::store_f32:
+      return "Storage<f32>";
+    case Cure::store_bf16:
+      return "Storage<bf16>";
+    case Cure::upcast_attention:
+      return "Upcast<Attention>";
+    case Cure::upcast_matmul:
+      return "Upcast<Matmul>";
+    case Cure::flash:
+      return "Flash";
+    case Cure::saturate:
+      return "Overflow<Saturate>";
+    case Cure::no_downcast:
+      return "a policy that does not downcast this op class";
+    case Cure::none:
+      break;
+  }
+  return {};
+}
+
+}  // namespace precast::watch

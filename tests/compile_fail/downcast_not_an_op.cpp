@@ -1,0 +1,11 @@
+// expect: Policy: Downcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction,
+// Loss,
+#include <precast/policy/policy.hpp>
+
+using namespace precast;
+
+#ifdef MISTAKE
+using P = Policy<Storage<bf16>, Downcast<Norm, f32>>;
+#else
+using P = Policy<Storage<bf16>, Downcast<Norm>>;
+#endif
