@@ -12,15 +12,21 @@ namespace precast {
 /// inside a single product.
 struct NoDtype {};
 
+/// How the vectors of a model (norm scales and shifts, biases) are stored where its matrices are stored as
+/// StorageType: the same way where that is scalar, in f32 where it is blocks.
+template <class StorageType>
+using vector_storage_for = std::conditional_t<BlockDtype<StorageType>, f32, StorageType>;
+
 /// The five dtypes of an op, and what its stores do above the range. Kernels take this and nothing else.
 template <class StorageType, class OperandType, class AccumulateType, class InsideType, class ResultType,
           bool Saturates = false>
 struct Precisions {
-  using storage = StorageType;        ///< parameters at rest
+  using storage = StorageType;        ///< parameters at rest: the matrix, or a norm's vectors
   using operand = OperandType;        ///< what is multiplied
   using accumulate = AccumulateType;  ///< what products are summed in
   using inside = InsideType;          ///< what a composite op keeps between its steps
   using result = ResultType;          ///< what is stored
+  using vector_storage = vector_storage_for<StorageType>;  ///< the bias beside the matrix, at rest
   static constexpr bool saturate = Saturates;
 };
 
@@ -41,7 +47,7 @@ consteval auto resolve() {
     using Inside = std::conditional_t<Policy::flash || upcast, f32, activation_for<typename Policy::compute>>;
     return Precisions<S, Operand, Sum, Inside, R, saturate>{};
   } else if constexpr (std::is_same_v<Op, Norm>) {
-    return Precisions<S, Given, f32, f32, R, saturate>{};
+    return Precisions<vector_storage_for<S>, Given, f32, f32, R, saturate>{};
   } else if constexpr (std::is_same_v<Op, Softmax> || std::is_same_v<Op, Reduction> ||
                        std::is_same_v<Op, Loss>) {
     return Precisions<S, Given, f32, f32, f32, saturate>{};
