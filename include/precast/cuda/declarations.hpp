@@ -17,6 +17,7 @@
 #include <precast/problem/epilogue.hpp>
 #include <precast/problem/extremes.hpp>
 #include <precast/tensor/as_view.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
@@ -70,6 +71,9 @@ template <bool Saturates, class T, class F, class... In>
 void map_values(DeviceView<T> out, const F& function, const In&... in);
 template <class Types, class From>
 void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
+               DeviceView<typename Types::result> out, Stream stream = current_stream());
+template <class Types, BlockDtype From>
+void embedding(BlockViewIn<const From, DeviceSpace> table, std::span<const std::int32_t> ids,
                DeviceView<typename Types::result> out, Stream stream = current_stream());
 template <class Types, class From>
 void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<typename Types::result> out,

@@ -25,6 +25,10 @@ namespace precast::host {
 /// Features of a panel.
 inline constexpr std::int64_t widest_panel = 64;
 
+/// Whether products with these dtypes want a bias in the result's dtype beside the one in f32: none here.
+template <class Types>
+inline constexpr bool holds_narrow_bias = false;
+
 /// How products with these dtypes take the columns of a weight on this CPU: one by one, or in pairs where
 /// bf16 is multiplied as bf16.
 template <class Types>
@@ -69,16 +73,6 @@ class PackedWeight {
   template <class Types>
   static PackedWeight for_one_product(HostView<const Storage> weight) {
     return copy_of(weight, columns_at_once_for<Types>());
-  }
-  /// The same weight turned over, [columns, features], as products y W take it: what carries a gradient back
-  /// through a layer.
-  template <class Types>
-  PackedWeight turned() const {
-    return filled<Types>(Shape{columns_, features_}, [&](std::int64_t first, HostView<Storage> rows) {
-      for (std::int64_t r = 0; r < rows.rows(); ++r)
-        for (std::int64_t f = 0; f < features_; ++f)
-          rows.row(r)[static_cast<std::size_t>(f)] = at(f, first + r);
-    });
   }
 
   std::int64_t features() const { return features_; }

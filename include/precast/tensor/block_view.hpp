@@ -1,6 +1,8 @@
 // BlockView: a matrix of blocks that lives elsewhere, and StoredView: a matrix as parameters are stored.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -76,6 +78,22 @@ using HostStoredView = StoredViewIn<T, HostSpace>;
 /// One in the memory of a CUDA device.
 template <class T>
 using DeviceStoredView = StoredViewIn<T, DeviceSpace>;
+
+/// A callable `fill(first_row, rows)` that writes rows of a matrix, from the number given on.
+template <class F, class T>
+concept RowFill = std::is_invocable_v<F&, std::int64_t, HostStoredView<T>>;
+
+/// A fill that copies the rows of another matrix.
+template <class T>
+auto rows_of_matrix(HostStoredView<const T> from) {
+  return [from](std::int64_t first, HostStoredView<T> rows) {
+    for (std::int64_t r = 0; r < rows.rows(); ++r)
+      if constexpr (BlockDtype<T>)
+        std::copy_n(from.row(first + r), from.blocks_per_row(), rows.row(r));
+      else
+        std::ranges::copy(from.row(first + r), rows.row(r).begin());
+  };
+}
 
 inline namespace PRECAST_BACKEND {
 

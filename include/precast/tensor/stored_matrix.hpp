@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include <precast/tensor/as_view.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/memory.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -65,5 +66,31 @@ using StoredMatrix = typename detail::StoredMatrixOf<T, Memory>::type;
 /// One that the host can read, whatever the backend.
 template <Dtype T>
 using HostStoredMatrix = StoredMatrix<T, HostMemory>;
+
+inline namespace PRECAST_BACKEND {
+
+/// What an op reads of a matrix as it is stored: a view of scalars, or of blocks, in its backend's memory.
+template <ScalarArray A>
+auto as_stored_view(const A& array) {
+  return as_view(array);
+}
+template <class T, class Space>
+BlockViewIn<const std::remove_const_t<T>, BackendSpace> as_stored_view(const BlockViewIn<T, Space>& view) {
+  static_assert(std::is_same_v<Space, BackendSpace>,
+                "Precast: this op works in the other memory: give it matrices or views of its own backend.");
+  return view;
+}
+template <BlockDtype T, class Memory>
+BlockViewIn<const T, BackendSpace> as_stored_view(const BlockMatrix<T, Memory>& matrix) {
+  return as_stored_view(matrix.view());
+}
+
+}  // namespace PRECAST_BACKEND
+
+/// What ops take as a stored matrix: a ScalarArray, a BlockMatrix or a view of one.
+template <class A>
+concept StoredArray = requires(const A& array) {
+  as_stored_view(array);
+};
 
 }  // namespace precast
