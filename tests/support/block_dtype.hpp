@@ -2,12 +2,8 @@
 // header of a user's would define it.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <span>
 #include <string_view>
-#include <vector>
 
 #include <precast/dtype/decode_run.hpp>
 #include <precast/dtype/scalar.hpp>
