@@ -57,9 +57,10 @@ TEMPLATE_LIST_TEST_CASE("linear multiplies with a weight in blocks", "[linear][b
       CHECK(expected.outside(run(), activate) == "");
       CHECK(repeats(run));
     }
-    // A scale of another block is noticed.
+    // A scale of another block is noticed, where sums are not themselves as far off as it is.
     const LinearWeight<TestType> wrong(with_scales_of_others(stored).view(), bias.values());
-    if (c.features * c.columns > 32) CHECK(expected.outside(linear<TestType>(sent(x), wrong)) != "");
+    if (std::is_same_v<typename Types::accumulate, f32> && c.features * c.columns > 32)
+      CHECK(expected.outside(linear<TestType>(sent(x), wrong)) != "");
   }
 }
 

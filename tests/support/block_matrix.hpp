@@ -29,6 +29,19 @@ inline BlockMatrix<Blocks32, HostMemory> random_blocks(const Shape& shape, std::
   return matrix;
 }
 
+/// The same of small integers and scales of 1, 2 and 4: products of them with integers are exact.
+inline BlockMatrix<Blocks32, HostMemory> random_integer_blocks(const Shape& shape, std::uint32_t seed) {
+  BlockMatrix<Blocks32, HostMemory> matrix(shape);
+  std::mt19937 engine(seed);
+  const std::int64_t blocks = matrix.rows() * matrix.view().blocks_per_row();
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    matrix.data()[b].scale = from_double<f16>(1 << b % 3).bits;
+    for (auto& value : matrix.data()[b].integers)
+      value = static_cast<std::int8_t>(static_cast<int>(engine() % 9) - 4);
+  }
+  return matrix;
+}
+
 /// Its values, exactly.
 inline HostTensor<f32> values_of(const BlockMatrix<Blocks32, HostMemory>& matrix) {
   HostTensor<f32> values(matrix.shape());

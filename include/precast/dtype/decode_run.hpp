@@ -31,8 +31,8 @@ consteval bool decodes() {
   if constexpr (!ScalarDtype<T>) {
     static_assert(
         sizeof(T) == dtype_traits<T>::bytes_per_block && std::is_trivially_copyable_v<T>,
-        "A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can "
-        "be copied as bytes.");
+        "A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can be "
+        "copied as bytes.");
     static_assert(
         detail::has_decode<T>,
         "A block dtype that is multiplied needs static constexpr void decode(const T& block, int first, int "

@@ -19,7 +19,8 @@ namespace precast {
 template <class T, class MemorySpace>
   requires BlockDtype<std::remove_const_t<T>>
 class BlockViewIn {
-  static_assert(decodes<std::remove_const_t<T>>());
+  static_assert((static_cast<void>(decodes<std::remove_const_t<T>>()),
+                 true));  // its sentence says what is missing
 
  public:
   using value_type = std::remove_const_t<T>;

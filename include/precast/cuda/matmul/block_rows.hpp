@@ -25,7 +25,9 @@ struct BlockRows {
   int columns;
   static constexpr bool wide = false;
 
-  PRECAST_DEVICE Row row(std::int64_t index) const { return {index * row_stride, index < rows}; }
+  PRECAST_DEVICE Row row(std::int64_t index) const {
+    return {index * row_stride, planted<"row past the end">(index < rows, index <= rows)};
+  }
   /// The `count` values from `column` on; zeros after the end of the row.
   PRECAST_DEVICE void decode(const Row& row, int column, int count, f32* values) const {
     const int left = row.there ? columns - column : 0;
