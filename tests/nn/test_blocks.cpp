@@ -50,7 +50,7 @@ std::string message_of(const auto& body) {
 TEST_CASE("a linear layer reads blocks as a file has them, and its bias in f32", "[blocks]") {
   const auto stored = random_blocks({70, 50}, 1);
   MemorySource source;
-  source.add<Blocks32>("layer.weight", stored.view());
+  source.add<Blocks32>("layer.weight", {70, 50}, stored.view());
   source.add<f32>("layer.bias", {70}, thirds(70));
   const nn::Linear<P> layer(nn::Parameters(source) / "layer", 50, 70);
   CHECK(source.bytes_taken() == source.total_bytes());
@@ -67,9 +67,11 @@ TEST_CASE("a convolution reads rows of blocks as pixels lie", "[blocks]") {
   // One pixel of 40 channels: the order of values is the same in a file.
   MemorySource source;
   source.add<f32>("bias", {9}, thirds(9));
-  source.add<Blocks32>("weight", stored.view());
-  CHECK_THROWS_AS(nn::Conv2d<P>(nn::Parameters(source), 40, 9, 1),
-                  InputError);  // [9, 40] is no [9, 40, 1, 1]
+  source.add<Blocks32>("weight", {9, 40, 1, 1}, stored.view());
+  const nn::Conv2d<P> conv(nn::Parameters(source), 40, 9, 1);
+  const auto x = random_tensor<f32>({1, 3, 4, 40}, 2);
+  const HostTensor<f32> bias(Shape{9}, thirds(9));
+  CHECK(expected_products<precisions<P, Conv>>(x, values_of(stored), bias).outside(conv(x)) == "");
 }
 
 TEST_CASE("norms keep their parameters in f32 where matrices are blocks", "[blocks]") {
@@ -84,7 +86,7 @@ TEST_CASE("norms keep their parameters in f32 where matrices are blocks", "[bloc
 TEST_CASE("a table in blocks is loaded whole", "[blocks]") {
   const auto stored = random_blocks({7, 33}, 1);
   MemorySource source;
-  source.add<Blocks32>("table", stored.view());
+  source.add<Blocks32>("table", {7, 33}, stored.view());
   const auto table = nn::load_matrix<Blocks32>(nn::Parameters(source) / "table", {7, 33});
   const auto found = embedding<P>(table, std::vector<std::int32_t>{6});
   const auto values = values_of(stored);
@@ -100,7 +102,7 @@ TEST_CASE("a file that holds something else than the blocks that are asked for i
   CHECK_THAT(message, Catch::Contains("'weight'") && Catch::Contains("f16") && Catch::Contains("blocks32"));
   // Nor do scalars come out of blocks that the library does not know.
   const auto stored = random_blocks({2, 32}, 1);
-  source.add<Blocks32>("blocks", stored.view());
+  source.add<Blocks32>("blocks", {2, 32}, stored.view());
   CHECK_THAT(message_of([&] {
                nn::load_tensor<f32>(place / "blocks", {2, 32});
              }),
