@@ -85,8 +85,8 @@ TEMPLATE_TEST_CASE("cuda: a layer's weight and bias lie as the library takes the
   using S = typename Types::storage;
   HostLibrary host;
   const cuda::LibraryScope scope(host.library());
-  const auto x = random_tensor<cuda::HeldDtype<typename Types::operand>>({20, 60}, 1);
-  const auto weight = random_tensor<S>({40, 60}, 2, 0.2), bias = random_tensor<S>({40}, 3);
+  const auto x = random_tensor<cuda::HeldDtype<typename Types::operand>>({20, 64}, 1);
+  const auto weight = random_tensor<S>({40, 64}, 2, 0.2), bias = random_tensor<S>({40}, 3);
   const LinearWeight<TestType> held(weight, bias.values());
   const Tensor<cuda::HeldDtype<typename Types::operand>> there(x.shape(), x.values());
   // tf32's x is rounded for each product, as results of other ops are.

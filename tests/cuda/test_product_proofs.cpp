@@ -112,8 +112,8 @@ TEST_CASE("proof of products with a weight in blocks", "[matmul][blocks][proof]"
   std::vector<Check> checks;
   // Few rows and many; columns that end within a block.
   for (const std::int64_t rows : {1, 3, 30}) {
-    auto x = random_integers<bf16>({rows, 170}, 1);
-    auto weight = random_integer_blocks({66, 170}, 2);
+    auto x = random_integers<bf16>({rows, 336}, 1);
+    auto weight = random_integer_blocks({66, 336}, 2);
     auto bias = random_integers<f32>({66}, 3);
     auto sums = expected_products<Types>(x, values_of(weight), bias);
     checks.push_back({std::move(x), std::move(weight), std::move(bias), std::move(sums)});

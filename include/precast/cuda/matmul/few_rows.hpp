@@ -92,8 +92,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile
     }
   }
   // What is left of the rows, or all where they do not lie on multiples of 16 bytes, or are decoded.
-  for (int column = planted<"columns added twice">(in_vectors, 0) + lane_index(); column < weight.columns;
-       column += threads_per_warp) {
+  const int first_left = Weights::decoded ? 0 : planted<"columns added twice">(in_vectors, 0);
+  for (int column = first_left + lane_index(); column < weight.columns; column += threads_per_warp) {
     PRECAST_UNROLL
     for (int f = 0; f < features; ++f) {
       const f32 weight_value = operand_in_f32<Operand, Types::saturate>(weight.value(weight_rows[f], column));
