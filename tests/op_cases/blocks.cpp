@@ -15,7 +15,7 @@
 #include <precast/ops/linear.hpp>
 #include <precast/ops/matmul.hpp>
 
-#if !defined(PRECAST_EMULATE_CUDA) && !defined(PRECAST_USE_CUDA)
+#if !PRECAST_BACKEND_IS_CUDA
 #include <precast/ops/linear_gradient.hpp>
 #endif
 
@@ -157,7 +157,7 @@ TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products decode the same blocks", 
   }
 }
 
-#if !defined(PRECAST_EMULATE_CUDA) && !defined(PRECAST_USE_CUDA)
+#if !PRECAST_BACKEND_IS_CUDA
 TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by a weight in blocks that is turned over",
                         "[linear][blocks]", BlockPolicies) {
   using Types = precisions<TestType, Matmul>;

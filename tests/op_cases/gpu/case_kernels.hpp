@@ -106,7 +106,6 @@ using each = typename Each<Kernels, joined<Lists...>>::type;
 }  // namespace detail
 
 using ProductCases = detail::each<ProductKernels, ProductPolicies, NarrowSumPolicies,
-                                  BlockPolicies,
                                   std::tuple<F16Saturate, E4m3OfBf16InF32, E4m3OfBf16InF32Saturate>>;
 using AttentionCases = detail::joined<
     detail::each<AttentionKernels, AttentionPolicies, std::tuple<F16Saturate>>,
