@@ -20,8 +20,12 @@ PackedWeight<typename Types::storage> turned(const PackedWeight<Storage>& weight
       Shape{weight.columns(), weight.features()}, [&](std::int64_t first, HostView<To> rows) {
         for (std::int64_t r = 0; r < rows.rows(); ++r)
           for (std::int64_t f = 0; f < weight.features(); ++f)
-            rows.row(r)[static_cast<std::size_t>(f)] =
-                convert_value<To, Types::saturate>(weight.at(f, first + r));
+            rows.row(r)[static_cast<std::size_t>(f)] = [&] {
+              if constexpr (std::is_same_v<To, Storage>)
+                return weight.at(f, first + r);
+              else
+                return convert_value<To, Types::saturate>(weight.at(f, first + r));
+            }();
       });
 }
 
