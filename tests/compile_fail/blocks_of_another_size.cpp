@@ -15,7 +15,7 @@ struct precast::dtype_traits<FourInBlock> {
 #else
   static constexpr int bytes_per_block = 4;
 #endif
-  static constexpr void decode(const FourInBlock& block, int first, int count, f32* values) {
+  static void decode(const FourInBlock& block, int first, int count, f32* values) {
     for (int i = 0; i < count; ++i) values[i] = static_cast<f32>(block.values[first + i]);
   }
 };

@@ -1,4 +1,4 @@
-// expect: A block dtype that is multiplied needs static constexpr void decode(const T& block, int first, int count, f32* values) in its dtype_traits.
+// expect: A block dtype that is multiplied needs static void decode(const T& block, int first, int count, f32* values) in its dtype_traits.
 #include <precast/tensor/block_view.hpp>
 
 using namespace precast;
@@ -12,7 +12,7 @@ struct precast::dtype_traits<FourInBlock> {
   static constexpr int values_per_block = 4;
   static constexpr int bytes_per_block = 4;
 #ifndef MISTAKE
-  static constexpr void decode(const FourInBlock& block, int first, int count, f32* values) {
+  static void decode(const FourInBlock& block, int first, int count, f32* values) {
     for (int i = 0; i < count; ++i) values[i] = static_cast<f32>(block.values[first + i]);
   }
 #endif

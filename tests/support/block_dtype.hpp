@@ -23,7 +23,8 @@ struct precast::dtype_traits<precast::testing::Blocks32> {
   static constexpr std::string_view name = "blocks32";
   static constexpr int values_per_block = 32;
   static constexpr int bytes_per_block = 34;
-  static constexpr void decode(const precast::testing::Blocks32& block, int first, int count, f32* values) {
+  PRECAST_HOST_DEVICE static void decode(const precast::testing::Blocks32& block, int first, int count,
+                                         f32* values) {
     const f32 scale = precast::convert_value<f32>(f16{block.scale});
     for (int i = 0; i < count; ++i) values[i] = scale * static_cast<f32>(block.integers[first + i]);
   }
