@@ -31,31 +31,30 @@ class BlockViewIn {
     if (shape.rank() != 2) throw ShapeError("a matrix of blocks has two dimensions, not " + to_string(shape));
   }
   /// A view that can write converts to one that cannot.
-  template <class Written>
-    requires std::is_same_v<const Written, T> BlockViewIn(
-        const BlockViewIn<Written, MemorySpace>& other)  // NOLINT(google-explicit-constructor)
-        : blocks_(other.data()), shape_(other.shape()) {}
+  template <class Written, class = std::enable_if_t<std::is_same_v<const Written, T>>>
+  BlockViewIn(const BlockViewIn<Written, MemorySpace>& other)  // NOLINT(google-explicit-constructor)
+      : blocks_(other.data()), shape_(other.shape()) {}
 
-    T* data() const { return blocks_; }
-    const Shape& shape() const { return shape_; }
-    std::int64_t rows() const { return shape_[0]; }
-    std::int64_t columns() const { return shape_[1]; }
-    std::int64_t elements() const { return shape_.elements(); }
-    std::int64_t blocks_per_row() const { return blocks_for<value_type>(columns()); }
-    std::int64_t bytes() const { return rows() * bytes_for<value_type>(columns()); }
-    /// The first block of a row.
-    T* row(std::int64_t index) const { return blocks_ + index * blocks_per_row(); }
-    /// Rows [first, first + count).
-    BlockViewIn rows_between(std::int64_t first, std::int64_t count) const {
-      if (first < 0 || count < 0 || first + count > rows())
-        throw ShapeError("rows " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
-                         to_string(shape_));
-      return {row(first), Shape{count, columns()}};
-    }
+  T* data() const { return blocks_; }
+  const Shape& shape() const { return shape_; }
+  std::int64_t rows() const { return shape_[0]; }
+  std::int64_t columns() const { return shape_[1]; }
+  std::int64_t elements() const { return shape_.elements(); }
+  std::int64_t blocks_per_row() const { return blocks_for<value_type>(columns()); }
+  std::int64_t bytes() const { return rows() * bytes_for<value_type>(columns()); }
+  /// The first block of a row.
+  T* row(std::int64_t index) const { return blocks_ + index * blocks_per_row(); }
+  /// Rows [first, first + count).
+  BlockViewIn rows_between(std::int64_t first, std::int64_t count) const {
+    if (first < 0 || count < 0 || first + count > rows())
+      throw ShapeError("rows " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
+                       to_string(shape_));
+    return {row(first), Shape{count, columns()}};
+  }
 
-   private:
-    T* blocks_ = nullptr;
-    Shape shape_ = {0, 0};
+ private:
+  T* blocks_ = nullptr;
+  Shape shape_ = {0, 0};
 };
 
 namespace detail {
