@@ -1,10 +1,9 @@
 // Weights turned over, for gradients, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend/matmul.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/kernels.hpp>
 #include <precast/cuda/matmul/turned_weight.hpp>
 #else
 #include <precast/host/turned_weight.hpp>
