@@ -5,7 +5,8 @@
 #include <utility>
 
 #include <precast/backend/backend.hpp>
-#include <precast/ops/run_op.hpp>
+#include <precast/backend/convert.hpp>
+#include <precast/tensor/as_view.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -13,20 +14,22 @@ namespace precast::nn {
 
 inline namespace PRECAST_BACKEND {
 
+/// The same values in f32, copied out of a view.
+template <class T>
+Tensor<f32> widened(const View<T>& view) {
+  Tensor<f32> wide(view.shape());
+  backend::convert_values(as_view(view), wide.view());
+  return wide;
+}
+
 /// The same values in f32. An f32 tensor moves through.
 template <ScalarDtype T>
 Tensor<f32> widened(Tensor<T> tensor) {
   if constexpr (std::is_same_v<T, f32>) {
     return tensor;
   } else {
-    return precast::detail::in_f32(tensor);
+    return widened(tensor.view());
   }
-}
-
-/// The same values in f32, copied out of a view.
-template <class T>
-Tensor<f32> widened(const View<T>& view) {
-  return precast::detail::in_f32(view);
 }
 
 }  // namespace PRECAST_BACKEND

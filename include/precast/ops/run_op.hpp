@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include <precast/backend/backend.hpp>
-#include <precast/backend/convert.hpp>
 #include <precast/error.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/as_view.hpp>
@@ -48,14 +47,6 @@ Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape,
 [[noreturn]] inline void shapes_do_not_fit(std::string_view op, const Shape& a, const Shape& b,
                                            std::string_view why) {
   throw ShapeError(std::string(op) + ": " + to_string(a) + " and " + to_string(b) + " " + std::string(why));
-}
-
-/// Parameters, gates and addends as f32, exactly.
-template <ScalarArray W>
-Tensor<f32> in_f32(const W& values) {
-  Tensor<f32> wide(values.shape());
-  backend::convert_values(as_view(values), wide.view());
-  return wide;
 }
 
 /// How many rows of x belong to each of the pictures that [B, C] parameters stand for: x is [B, S, C], or [S,
