@@ -93,17 +93,39 @@ class QueryKeyValue {
   nn::RmsNorm<P> query_norm_, key_norm_;
 };
 
+/// Queries and keys of all tokens in one tensor, [2, tokens, inner], so that one launch rotates both.
+template <PolicyType P>
+class QueriesAndKeys {
+ public:
+  using Activation = typename P::activation;
+
+  explicit QueriesAndKeys(const Shape& tokens) : values_(Shape{2, tokens[0], tokens[1]}) {}
+
+  View<Activation> queries() { return half(0); }
+  View<Activation> keys() { return half(1); }
+  void rotate(std::int64_t heads, const RotaryTable& table) {
+    values_ = precast::rotary<P>(values_, heads, table);
+  }
+
+ private:
+  View<Activation> half(std::int64_t index) {
+    const Shape& shape = values_.shape();
+    return values_.view().rows_between(index * shape[1], shape[1]);
+  }
+
+  Tensor<Activation> values_;
+};
+
 /// Rotates queries and keys, then attends; the result goes to `out`, [tokens, inner].
 template <PolicyType P>
-void rotary_attention(Tensor<typename P::activation> query, Tensor<typename P::activation> key,
-                      const Tensor<typename P::activation>& value, std::int64_t heads,
-                      const RotaryTable& rotary, View<typename P::activation> out) {
-  const Shape batched{1, query.rows(), query.columns()};
-  query = precast::rotary<P>(query.view().reshaped(batched), heads, rotary);
-  key = precast::rotary<P>(key.view().reshaped(batched), heads, rotary);
+void rotary_attention(QueriesAndKeys<P> queries_and_keys, const Tensor<typename P::activation>& value,
+                      std::int64_t heads, const RotaryTable& rotary, View<typename P::activation> out) {
+  const Shape batched{1, value.rows(), value.columns()};
+  queries_and_keys.rotate(heads, rotary);
   AttentionOptions options;
   options.heads = heads;
-  attention_into<P>(query, key, value.view().reshaped(batched), options, out.reshaped(batched));
+  attention_into<P>(queries_and_keys.queries().reshaped(batched), queries_and_keys.keys().reshaped(batched),
+                    value.view().reshaped(batched), options, out.reshaped(batched));
 }
 
 /// A double block: text and image tokens have weights of their own and meet in attention.
@@ -126,14 +148,15 @@ class DoubleBlock {
     const auto text_modulation = text_.modulation(context.conditioning);
     const auto image_modulation = image_.modulation(context.conditioning);
     {
-      Tensor<Activation> query(x.shape()), key(x.shape()), value(x.shape());
-      text_.project(x.view().rows_between(0, text), text_modulation, query.view().rows_between(0, text),
-                    key.view().rows_between(0, text), value.view().rows_between(0, text));
+      QueriesAndKeys<P> both(x.shape());
+      Tensor<Activation> value(x.shape());
+      text_.project(x.view().rows_between(0, text), text_modulation, both.queries().rows_between(0, text),
+                    both.keys().rows_between(0, text), value.view().rows_between(0, text));
       image_.project(x.view().rows_between(text, image), image_modulation,
-                     query.view().rows_between(text, image), key.view().rows_between(text, image),
+                     both.queries().rows_between(text, image), both.keys().rows_between(text, image),
                      value.view().rows_between(text, image));
       const watch::Scope scope("attn");
-      rotary_attention<P>(std::move(query), std::move(key), value, heads_, context.rotary, attended);
+      rotary_attention<P>(std::move(both), value, heads_, context.rotary, attended);
     }
     text_.finish(x.view().rows_between(0, text), attended.view().rows_between(0, text), text_modulation);
     image_.finish(x.view().rows_between(text, image), attended.view().rows_between(text, image),
@@ -225,10 +248,11 @@ class SingleBlock {
     }();
     Tensor<Activation> joined(Shape{x.rows(), 5 * inner_});
     {
-      Tensor<Activation> query(x.shape()), key(x.shape()), value(x.shape());
+      QueriesAndKeys<P> both(x.shape());
+      Tensor<Activation> value(x.shape());
       const watch::Scope scope("attn");
-      projections_.into(normed, query, key, value);
-      rotary_attention<P>(std::move(query), std::move(key), value, heads_, context.rotary,
+      projections_.into(normed, both.queries(), both.keys(), value);
+      rotary_attention<P>(std::move(both), value, heads_, context.rotary,
                           joined.view().columns_between(0, inner_));
     }
     {

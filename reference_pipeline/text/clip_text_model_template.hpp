@@ -70,13 +70,14 @@ class ClipTextModelTemplate final : public ClipTextModel {
  public:
   using Activation = typename P::activation;
   using Storage = typename precisions<P, Pointwise>::storage;
+  using VectorStorage = typename precisions<P, Pointwise>::vector_storage;
 
   ClipTextModelTemplate(const ClipConfig& config, const nn::Parameters& place)
       : config_(config),
-        tokens_(nn::load_tensor<Storage>(place / "embeddings.token_embedding.weight",
+        tokens_(nn::load_matrix<Storage>(place / "embeddings.token_embedding.weight",
                                          {config.vocab_size, config.hidden_size})),
-        positions_(nn::load_tensor<Storage>(place / "embeddings.position_embedding.weight",
-                                            {config.max_position_embeddings, config.hidden_size})),
+        positions_(nn::load_tensor<VectorStorage>(place / "embeddings.position_embedding.weight",
+                                                  {config.max_position_embeddings, config.hidden_size})),
         final_norm_(place / "final_layer_norm", config.hidden_size, config.layer_norm_eps) {
     layers_.reserve(static_cast<std::size_t>(config.num_hidden_layers));
     for (std::int64_t i = 0; i < config.num_hidden_layers; ++i)
@@ -106,7 +107,8 @@ class ClipTextModelTemplate final : public ClipTextModel {
 
  private:
   ClipConfig config_;
-  Tensor<Storage> tokens_, positions_;
+  StoredMatrix<Storage> tokens_;
+  Tensor<VectorStorage> positions_;
   std::vector<ClipLayer<P>> layers_;
   nn::LayerNorm<P> final_norm_;
 };

@@ -83,13 +83,14 @@ class T5EncoderTemplate final : public T5Encoder {
  public:
   using Activation = typename P::activation;
   using Storage = typename precisions<P, Pointwise>::storage;
+  using VectorStorage = typename precisions<P, Pointwise>::vector_storage;
 
   T5EncoderTemplate(const T5Config& config, const nn::Parameters& root)
       : config_(config),
-        tokens_(nn::load_tensor<Storage>(
+        tokens_(nn::load_matrix<Storage>(
             root / (root.contains("shared.weight") ? "shared" : "encoder.embed_tokens") / "weight",
             {config.vocab_size, config.d_model})),
-        relative_bias_(nn::load_host_tensor<Storage>(
+        relative_bias_(nn::load_host_tensor<VectorStorage>(
             root / "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
             {config.relative_attention_num_buckets, config.num_heads})),
         final_norm_(root / "encoder.final_layer_norm", config.d_model, config.layer_norm_epsilon) {
@@ -136,8 +137,8 @@ class T5EncoderTemplate final : public T5Encoder {
   }
 
   T5Config config_;
-  Tensor<Storage> tokens_;
-  HostTensor<Storage> relative_bias_;
+  StoredMatrix<Storage> tokens_;
+  HostTensor<VectorStorage> relative_bias_;
   std::vector<T5Layer<P>> layers_;
   nn::RmsNorm<P> final_norm_;
 };

@@ -7,8 +7,10 @@
 #include <catch2/catch.hpp>
 #include <cuda/host_library.hpp>
 #include <cuda/product_runs.hpp>
+#include <simt/session.hpp>
 
 #include <precast/cuda/runtime/shared_library.hpp>
+#include <precast/ops/linear.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -74,6 +76,32 @@ TEMPLATE_TEST_CASE("cuda: x is rounded for the library", "[library]", Policy<Sto
                                       cuda::Stream{});
   REQUIRE(host.multiplied.size() == 1);
   REQUIRE(expected_products<Types>(x, narrow, HostTensor<typename Types::storage>()).outside(out) == "");
+}
+
+TEMPLATE_TEST_CASE("cuda: a layer's weight and bias lie as the library takes them", "[library]",
+                   Policy<Storage<f32>>, Policy<Storage<bf16>>, Policy<Storage<f16>>,
+                   (Policy<Storage<f32>, Compute<tf32>>), (Policy<Storage<bf16>, Activation<f32>>)) {
+  using Types = precisions<TestType, Matmul>;
+  using S = typename Types::storage;
+  HostLibrary host;
+  const cuda::LibraryScope scope(host.library());
+  const auto x = random_tensor<cuda::HeldDtype<typename Types::operand>>({20, 64}, 1);
+  const auto weight = random_tensor<S>({40, 64}, 2, 0.2), bias = random_tensor<S>({40}, 3);
+  const LinearWeight<TestType> held(weight, bias.values());
+  const Tensor<cuda::HeldDtype<typename Types::operand>> there(x.shape(), x.values());
+  // tf32's x is rounded for each product, as results of other ops are.
+  const std::size_t launches = std::is_same_v<typename Types::operand, tf32> ? 1 : 0;
+  const simt::Session session;
+  const auto result = to_host(linear<TestType>(there, held));
+  CHECK(expected_products<Types>(x, weight, bias).outside(result) == "");
+  CHECK(host.multiplied.size() == 1);
+  CHECK(session.launches().size() == launches);
+  // The weight itself is there too, for products in f32.
+  const auto in_f32 = expected_products<widened_to_f32<Types>>(x, weight, bias);
+  Tensor<f32> wide_result({20, 40});
+  cuda::matmul_transposed<widened_to_f32<Types>>(as_view(there), held.weight(), held.epilogue(Activate::none),
+                                                 wide_result.view());
+  CHECK(in_f32.outside(to_host(wide_result)) == "");
 }
 
 TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply as the op table says",

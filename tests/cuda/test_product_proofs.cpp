@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 #include <cuda/conv_runs.hpp>
 #include <simt/proof.hpp>
+#include <support/block_matrix.hpp>
 
 #include <precast/cuda/matmul/transpose.hpp>
 
@@ -97,6 +98,37 @@ TEST_CASE("proof of products of few rows", "[matmul][proof]") {
   using P = Policy<Storage<bf16>>;
   const Products<P, bf16> one(1, 530, 9, 16), eight(8, 300, 7, 0), narrow(3, 45, 6, 1);
   check_proof("few rows, bf16", [&] { return one.are_exact() && eight.are_exact() && narrow.are_exact(); });
+}
+
+TEST_CASE("proof of products with a weight in blocks", "[matmul][blocks][proof]") {
+  using P = Policy<Storage<Blocks32>>;
+  using Types = precisions<P, Matmul>;
+  struct Check {
+    HostTensor<bf16> x;
+    BlockMatrix<Blocks32, HostMemory> weight;
+    HostTensor<f32> bias;
+    ExpectedSums<Types> sums;
+  };
+  std::vector<Check> checks;
+  // Few rows and many; columns that end within a block.
+  for (const std::int64_t rows : {1, 3, 30}) {
+    auto x = random_integers<bf16>({rows, 336}, 1);
+    auto weight = random_integer_blocks({66, 336}, 2);
+    auto bias = random_integers<f32>({66}, 3);
+    auto sums = expected_products<Types>(x, values_of(weight), bias);
+    checks.push_back({std::move(x), std::move(weight), std::move(bias), std::move(sums)});
+  }
+  check_proof("matmul, bf16 by blocks", [&] {
+    for (const Check& check : checks) {
+      auto out = not_written<bf16>({check.x.rows(), 66});
+      cuda::matmul_transposed<Types, bf16>(
+          on_device(check.x),
+          BlockViewIn<const Blocks32, DeviceSpace>(check.weight.data(), check.weight.shape()),
+          Epilogue{on_device(check.bias), Activate::none}, on_device(out));
+      if (!check.sums.inexact(out).empty()) return false;
+    }
+    return true;
+  });
 }
 
 TEST_CASE("proof of convolution", "[conv][proof]") {

@@ -35,7 +35,7 @@ void check(std::int64_t features, std::int64_t columns, std::int64_t at_once) {
   CAPTURE(features, columns, at_once);
   const auto wide = numbered<T>(features, columns + 3);
   const View<const T> weight = wide.view().columns_between(2, columns);
-  const host::PackedWeight<T> packed(weight, at_once);
+  const auto packed = host::PackedWeight<T>::copy_of(weight, at_once);
   const std::int64_t width = packed.panel_width();
   REQUIRE(packed.bytes() <= static_cast<std::int64_t>(sizeof(T)) * (features + (features < 64 ? 15 : 63)) *
                                 (columns + 16 * at_once - 1));
@@ -65,7 +65,8 @@ TEST_CASE("panels become operands in columns and in pairs, whichever way they ar
   for (const std::int64_t features : {5, 70})
     for (const std::int64_t columns : {1, 17, 37}) {
       const auto weight = random_tensor<bf16>({features, columns}, 1);
-      const host::PackedWeight<bf16> single(weight.view(), 1), pairs(weight.view(), 2);
+      const auto single = host::PackedWeight<bf16>::copy_of(weight.view(), 1),
+                 pairs = host::PackedWeight<bf16>::copy_of(weight.view(), 2);
       const std::int64_t width = pairs.panel_width(), padded = pairs.padded_columns();
       for (std::int64_t panel = 0; panel < pairs.panels(); ++panel) {
         CAPTURE(features, columns, panel);

@@ -12,6 +12,7 @@
 #include <support/products.hpp>
 
 #include <precast/ops/linear.hpp>
+#include <precast/ops/linear_gradient.hpp>
 #include <precast/ops/matmul.hpp>
 
 using namespace precast;
@@ -193,6 +194,29 @@ TEST_CASE("linear takes any number of dimensions, and no rows", "[linear]") {
   const auto result = linear<Bf16>(sent(random_integers<bf16>({2, 3, 2, 4}, 1)), weight);
   REQUIRE(result.shape() == Shape{2, 3, 2, 5});
   REQUIRE(linear<Bf16>(sent(random_integers<bf16>({4}, 1)), weight).shape() == Shape{5});
+}
+
+TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by the weight itself", "[linear]", PlainPolicies) {
+  using Types = precisions<TestType, Matmul>;
+  using T = typename Types::result;
+  for (const std::int64_t rows : {1, 6, 30})
+    for (const std::int64_t features : {1, 67}) {
+      constexpr std::int64_t columns = 90;
+      CAPTURE(rows, features);
+      const auto y = random_tensor<T>({2, rows, features}, 1),
+                 weight = random_tensor<T>({features, columns}, 2);
+      HostTensor<T> turned({columns, features});
+      for (std::int64_t f = 0; f < features; ++f)
+        for (std::int64_t k = 0; k < columns; ++k)
+          turned.data()[k * features + f] = weight.data()[f * columns + k];
+      const TurnedWeight<TestType> packed{LinearWeight<TestType>(weight)};
+      REQUIRE(packed.in_features() == columns);
+      const auto result = linear_gradient<TestType>(sent(y), packed);
+      REQUIRE(result.shape() == Shape{2, rows, columns});
+      CHECK(expected_products<Types>(y, turned, HostTensor<T>()).outside(result) == "");
+      // The same bits as a layer of the weight turned over.
+      CHECK(same_bits(result, linear<TestType>(sent(y), LinearWeight<TestType>(turned))));
+    }
 }
 
 TEMPLATE_LIST_TEST_CASE("matmul of two tensors follows its definition", "[matmul]", ProductPolicies) {

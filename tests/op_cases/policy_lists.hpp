@@ -3,9 +3,14 @@
 
 #include <tuple>
 
+#include <support/block_dtype.hpp>
 #include <support/policies.hpp>
 
 namespace precast::testing {
+
+using BlocksInBf16 = Policy<Storage<Blocks32>>;
+using BlocksInF32 = Policy<Storage<Blocks32>, Compute<f32>>;
+using BlocksInF16Sums = Policy<Storage<Blocks32>, Compute<f16>, Accumulate<f16>>;
 
 #if defined(PRECAST_FEW_POLICIES)
 
@@ -21,6 +26,7 @@ using NormPolicies = std::tuple<Bf16>;
 using PointwisePolicies = std::tuple<Bf16OfE4m3>;
 using PlainPolicies = std::tuple<Bf16>;
 using PytorchPolicies = std::tuple<F32>;
+using BlockPolicies = std::tuple<BlocksInBf16>;
 
 #else
 
@@ -63,6 +69,9 @@ using PlainPolicies = std::tuple<F32, Bf16, F16>;
 /// What PyTorch's ops compute in. Its attention keeps scores in f32, as flash attention does and plain
 /// attention in a half precision does not: there the policies have Flash or Upcast<Attention>.
 using PytorchPolicies = std::tuple<F32, F32Flash, Bf16Flash, F16Flash, F16UpcastAttention>;
+
+/// For weights in blocks: operands that are multiplied in 16 bits and as f32, and sums of 16 bits.
+using BlockPolicies = std::tuple<BlocksInBf16, BlocksInF32, BlocksInF16Sums>;
 
 #endif
 

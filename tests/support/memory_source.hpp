@@ -13,6 +13,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/nn/parameter_source.hpp>
+#include <precast/tensor/block_view.hpp>
 
 namespace precast::testing {
 
@@ -26,6 +27,13 @@ class MemorySource final : public nn::ParameterSource {
       const T value = convert<T>(values[i]);
       std::memcpy(entry.bytes.data() + 1 + i * sizeof(T), &value, sizeof(T));
     }
+    entries_[name] = std::move(entry);
+  }
+  /// Adds a parameter in blocks, whose rows are the matrix's.
+  template <BlockDtype T>
+  void add(const std::string& name, const Shape& shape, HostStoredView<const T> blocks) {
+    Entry entry{dtype_info<T>, shape, std::vector<std::byte>(static_cast<std::size_t>(blocks.bytes()) + 1)};
+    std::memcpy(entry.bytes.data() + 1, blocks.data(), entry.bytes.size() - 1);
     entries_[name] = std::move(entry);
   }
   /// Adds a tensor whose dtype holds no weights.

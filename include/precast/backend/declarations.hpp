@@ -15,6 +15,7 @@
 #include <precast/problem/epilogue.hpp>
 #include <precast/problem/extremes.hpp>
 #include <precast/tensor/as_view.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
@@ -26,7 +27,7 @@
 
 namespace precast::PRECAST_KERNELS {
 
-template <ScalarDtype Storage>
+template <Dtype Storage>
 class PackedWeight;
 
 template <class Types, class X>
@@ -73,6 +74,9 @@ template <class Types, class From>
 void copy_values(View<const From> x, View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class From>
 void embedding(View<const From> table, std::span<const std::int32_t> ids,
+               View<typename Types::result> out PRECAST_ON_STREAM);
+template <class Types, BlockDtype From>
+void embedding(BlockViewIn<const From, BackendSpace> table, std::span<const std::int32_t> ids,
                View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class From>
 void upsample_nearest(View<const From> x, std::int64_t factor,

@@ -14,7 +14,9 @@ namespace precast {
 ///  - `values_per_block` and `bytes_per_block`: storage is blocks of n values in m bytes (1 and sizeof for
 ///  scalars);
 ///  - for a scalar: `format`, its FloatFormat. A scalar type other than float keeps its code in a member
-///  `bits`.
+///  `bits`;
+///  - for a block dtype that ops read: `decode(block, first, count, values)` (dtype/decode_run.hpp). The type
+///  itself is one block as it lies in memory.
 template <class T>
 struct dtype_traits {};
 

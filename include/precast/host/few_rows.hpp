@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/block_weight.hpp>
 #include <precast/host/lanes.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
@@ -55,7 +56,7 @@ inline constexpr bool few_rows_in_pairs = has_bf16_products&& std::is_same_v<typ
 
 /// sums[row][feature] = x[row] . weight[feature] for every row of x, of operands, and the features of a
 /// panel. x is f32, or bf16 where few_rows_in_pairs().
-template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype Storage>
+template <class Operand, bool Saturates, OneDnnOperand Multiplied, Dtype Storage>
 void few_rows_product(HostView<const Multiplied> x, const PackedWeight<Storage>& weight, std::int64_t panel,
                       f32* sums) {
   // Columns whose weights, in f32, stay in the nearest cache. Their sums are added to those before: that errs

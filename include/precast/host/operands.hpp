@@ -17,7 +17,10 @@ namespace precast::host {
 
 /// Whether values of From are operands as they lie in memory, where products multiply Multiplied.
 template <class Operand, class Multiplied, class From>
-inline constexpr bool are_operands = std::is_same_v<From, Multiplied>&& widens_exactly<Operand, From>;
+inline constexpr bool are_operands = [] {
+  if constexpr (std::is_same_v<From, Multiplied>) return widens_exactly<Operand, From>;
+  return false;
+}();
 
 /// Rounds values to Operand, and holds them as Multiplied, exactly. Saturating policies clamp here as they do
 /// at every other rounding.

@@ -1,4 +1,5 @@
-// PackedWeight: a weight in the order in which products read it.
+// PackedWeight: a weight in the order in which products read it. Of scalars it is packed into panels; blocks
+// stay as they are stored (host/block_weight.hpp).
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <precast/host/transpose.hpp>
 #include <precast/tensor/memory.hpp>
 #include <precast/tensor/rounded_up.hpp>
+#include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {
@@ -23,49 +25,54 @@ namespace precast::host {
 /// Features of a panel.
 inline constexpr std::int64_t widest_panel = 64;
 
-/// A weight [features, columns] in panels of 64 features, one after another, each of them [columns,
-/// features]; where bf16 is multiplied as bf16, [columns / 2, features, 2], as the instruction takes pairs.
-/// oneDNN calls that BA16a64b and BA16a64b2a, and multiplies any number of features from the start of a
-/// panel. A weight of fewer features is one panel, as wide as the next multiple of 16. Zeros stand where
-/// features or columns end early: at most 63 features and 31 columns.
-template <ScalarDtype Storage>
+/// Whether products with these dtypes want a bias in the result's dtype beside the one in f32: none here.
+template <class Types>
+inline constexpr bool holds_narrow_bias = false;
+
+/// How products with these dtypes take the columns of a weight on this CPU: one by one, or in pairs where
+/// bf16 is multiplied as bf16.
+template <class Types>
+std::int64_t columns_at_once_for() {
+  return in_multiplied_dtype<Types>([](auto multiplied) {
+    constexpr bool pairs =
+        std::is_same_v<decltype(multiplied), bf16> && std::is_same_v<typename Types::storage, bf16>;
+    return std::int64_t{pairs ? 2 : 1};
+  });
+}
+
+/// A weight of scalars [features, columns] in panels of 64 features, one after another, each of them
+/// [columns, features]; where bf16 is multiplied as bf16, [columns / 2, features, 2], as the instruction
+/// takes pairs. oneDNN calls that BA16a64b and BA16a64b2a, and multiplies any number of features from the
+/// start of a panel. A weight of fewer features is one panel, as wide as the next multiple of 16. Zeros stand
+/// where features or columns end early: at most 63 features and 31 columns.
+template <Dtype Storage>
 class PackedWeight {
  public:
-  /// Memory for a weight whose columns are multiplied `columns_at_once`: 1, or 2 for bf16 alone. `pack` fills
-  /// it.
-  PackedWeight(std::int64_t features, std::int64_t columns, std::int64_t columns_at_once)
-      : features_(features),
-        columns_(columns),
-        columns_at_once_(columns_at_once),
-        buffer_(static_cast<std::size_t>(bytes_for<Storage>(panels() * panel_values()))) {}
-  /// Packs rows that lie elsewhere.
-  PackedWeight(HostView<const Storage> weight, std::int64_t columns_at_once)
-      : PackedWeight(weight.rows(), weight.columns(), columns_at_once) {
-    for (std::int64_t first = 0; first < features_; first += widest_panel)
-      pack(first, weight.rows_between(first, std::min(widest_panel, features_ - first)));
+  /// Packs a weight [features, columns] for products with `Types`: calls `fill(first_feature,
+  /// HostView<Storage> rows)` for one group of rows after another, which writes them. Each is packed before
+  /// the next, so that a weight that is being loaded is never in memory twice.
+  template <class Types, class Fill>
+  static PackedWeight filled(const Shape& shape, Fill&& fill) {
+    PackedWeight packed(shape[0], shape[1], columns_at_once_for<Types>());
+    HostTensor<Storage> rows(Shape{std::min(widest_panel, shape[0]), shape[1]});
+    for (std::int64_t first = 0; first < shape[0]; first += widest_panel) {
+      const HostView<Storage> group = rows.view().rows_between(0, std::min(widest_panel, shape[0] - first));
+      fill(first, group);
+      packed.pack(first, group);
+    }
+    return packed;
   }
-
-  /// How products with these dtypes take columns on this CPU.
+  /// Packs a copy of rows that lie elsewhere.
+  static PackedWeight copy_of(HostView<const Storage> weight, std::int64_t columns_at_once) {
+    PackedWeight packed(weight.rows(), weight.columns(), columns_at_once);
+    for (std::int64_t first = 0; first < packed.features_; first += widest_panel)
+      packed.pack(first, weight.rows_between(first, std::min(widest_panel, packed.features_ - first)));
+    return packed;
+  }
+  /// A matrix for one product with `Types`, in whatever way costs least: here a packed copy.
   template <class Types>
-  static std::int64_t columns_at_once_for() {
-    return in_multiplied_dtype<Types>([](auto multiplied) {
-      constexpr bool pairs = std::is_same_v<decltype(multiplied), bf16> && std::is_same_v<Storage, bf16>;
-      return std::int64_t{pairs ? 2 : 1};
-    });
-  }
-
-  /// Fills the panel that starts with this feature, from its rows [features of the panel, columns].
-  void pack(std::int64_t first_feature, HostView<const Storage> rows) {
-    Storage* const to = data() + first_feature / widest_panel * panel_values();
-    constexpr std::int64_t columns_per_task = 512;
-    parallel_for((padded_columns() + columns_per_task - 1) / columns_per_task, [&](std::int64_t task) {
-      const std::int64_t first = task * columns_per_task;
-      const std::int64_t end = std::min(padded_columns(), first + columns_per_task);
-      if (columns_at_once_ == 2)
-        transpose_columns<2>(rows, first, end, panel_width(), to);
-      else
-        transpose_columns<1>(rows, first, end, panel_width(), to);
-    });
+  static PackedWeight for_one_product(HostView<const Storage> weight) {
+    return copy_of(weight, columns_at_once_for<Types>());
   }
 
   std::int64_t features() const { return features_; }
@@ -89,6 +96,28 @@ class PackedWeight {
   }
 
  private:
+  /// Memory for a weight whose columns are multiplied `columns_at_once`: 1, or 2 for bf16 alone. `pack` fills
+  /// it.
+  PackedWeight(std::int64_t features, std::int64_t columns, std::int64_t columns_at_once)
+      : features_(features),
+        columns_(columns),
+        columns_at_once_(columns_at_once),
+        buffer_(static_cast<std::size_t>(bytes_for<Storage>(panels() * panel_values()))) {}
+
+  /// Fills the panel that starts with this feature, from its rows [features of the panel, columns].
+  void pack(std::int64_t first_feature, HostView<const Storage> rows) {
+    Storage* const to = data() + first_feature / widest_panel * panel_values();
+    constexpr std::int64_t columns_per_task = 512;
+    parallel_for((padded_columns() + columns_per_task - 1) / columns_per_task, [&](std::int64_t task) {
+      const std::int64_t first = task * columns_per_task;
+      const std::int64_t end = std::min(padded_columns(), first + columns_per_task);
+      if (columns_at_once_ == 2)
+        transpose_columns<2>(rows, first, end, panel_width(), to);
+      else
+        transpose_columns<1>(rows, first, end, panel_width(), to);
+    });
+  }
+
   Storage* data() const { return reinterpret_cast<Storage*>(buffer_.data()); }
 
   std::int64_t features_, columns_, columns_at_once_;

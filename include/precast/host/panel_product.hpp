@@ -13,6 +13,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/activate_row.hpp>
+#include <precast/host/block_weight.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>

@@ -15,7 +15,8 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P>
 class Conv2d {
  public:
-  using Storage = typename precisions<P, Conv>::storage;
+  using Storage = typename ConvWeight<P>::Storage;
+  using BiasStorage = typename ConvWeight<P>::BiasStorage;
   using Result = typename precisions<P, Conv>::result;
 
   /// Loads "weight" [out_channels, in_channels, kernel, kernel] and "bias" [out_channels].
@@ -41,13 +42,9 @@ class Conv2d {
                               std::int64_t kernel) {
     const Parameters weight = place / "weight";
     const Parameter parameter = weight.find({out_channels, in_channels, kernel, kernel});
-    const HostTensor<Storage> bias = load_host_tensor<Storage>(place / "bias", {out_channels});
-    return ConvWeight<P>(
-        out_channels, in_channels, kernel, kernel,
-        [&](std::int64_t first, HostView<Storage> rows) {
-          read_values<Storage>(weight, parameter, first * rows.columns(), rows.values());
-        },
-        bias.values());
+    const HostTensor<BiasStorage> bias = load_host_tensor<BiasStorage>(place / "bias", {out_channels});
+    return ConvWeight<P>(out_channels, in_channels, kernel, kernel,
+                         rows_of_parameter<Storage>(weight, parameter), bias.values());
   }
 
   ConvWeight<P> weight_;

@@ -15,7 +15,8 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P>
 class Linear {
  public:
-  using Storage = typename precisions<P, Matmul>::storage;
+  using Storage = typename LinearWeight<P>::Storage;
+  using BiasStorage = typename LinearWeight<P>::BiasStorage;
   using Result = typename precisions<P, Matmul>::result;
 
   enum class Bias : bool { absent, present };
@@ -40,14 +41,10 @@ class Linear {
                                 Bias with_bias) {
     const Parameters weight = place / "weight";
     const Parameter parameter = weight.find({out_features, in_features});
-    HostTensor<Storage> bias;
-    if (with_bias == Bias::present) bias = load_host_tensor<Storage>(place / "bias", {out_features});
-    return LinearWeight<P>(
-        out_features, in_features,
-        [&](std::int64_t first, HostView<Storage> rows) {
-          read_values<Storage>(weight, parameter, first * in_features, rows.values());
-        },
-        bias.values());
+    HostTensor<BiasStorage> bias;
+    if (with_bias == Bias::present) bias = load_host_tensor<BiasStorage>(place / "bias", {out_features});
+    return LinearWeight<P>(out_features, in_features, rows_of_parameter<Storage>(weight, parameter),
+                           bias.values());
   }
 
   LinearWeight<P> weight_;

@@ -12,7 +12,8 @@ namespace precast::nn {
 
 inline namespace PRECAST_BACKEND {
 
-/// What the three norms share: "weight" and perhaps "bias" over `size` values, in the policy's storage.
+/// What the three norms share: "weight" and perhaps "bias" over `size` values, in the policy's storage of
+/// vectors.
 template <PolicyType P>
 class NormParameters {
  public:

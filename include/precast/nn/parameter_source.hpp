@@ -11,11 +11,13 @@
 
 namespace precast::nn {
 
-/// A named tensor as it lies in its file: bytes of a known dtype, row-major.
+/// A parameter of a model as it lies in its file: bytes of a known dtype, row-major; of a block dtype each
+/// row of a matrix begins with a block. Modules make of it the forms that kernels read.
 struct Parameter {
   DtypeInfo dtype;
   Shape shape;
   std::span<const std::byte> bytes;
+  std::string name{};  ///< its place in the source, where Parameters::find found it
 };
 
 /// Finds parameters by name. Implementations check that `bytes` is exactly what dtype and shape need.

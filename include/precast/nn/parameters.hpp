@@ -17,6 +17,8 @@
 #include <precast/host/convert.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/tensor/arrived.hpp>
+#include <precast/tensor/block_view.hpp>
+#include <precast/tensor/stored_matrix.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::nn {
@@ -41,6 +43,7 @@ class Parameters {
   /// The parameter at this place, which must have the shape. Throws InputError that names file and tensor.
   Parameter find(const Shape& shape) const {
     Parameter found = source_->find(path_);
+    found.name = path_;
     if (!(found.shape == shape))
       throw InputError(source_->description() + ": tensor '" + path_ + "' has shape " +
                        to_string(found.shape) + " where the config asks for " + to_string(shape) +
@@ -97,6 +100,46 @@ void read_values(const Parameters& place, const Parameter& parameter, std::int64
   });
   place.source().taken(out.size() * parameter.bytes.size() /
                        static_cast<std::size_t>(std::max<std::int64_t>(parameter.shape.elements(), 1)));
+}
+
+/// Writes rows of a matrix, from `first_row` on, as T: scalars rounded to it once; blocks as the file has
+/// them. Throws InputError where a file holds something else than the blocks that are asked for.
+template <Dtype T>
+void read_rows(const Parameters& place, const Parameter& parameter, std::int64_t first_row,
+               HostStoredView<T> rows) {
+  if constexpr (ScalarDtype<T>) {
+    read_values<T>(place, parameter, first_row * rows.columns(), rows.values());
+  } else {
+    if (parameter.dtype != dtype_info<T>)
+      throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
+                       std::string(parameter.dtype.name) + ", and " + std::string(dtype_traits<T>::name) +
+                       " is asked for: blocks are read as a file has them");
+    const std::int64_t bytes = rows.bytes(), first = first_row * bytes_for<T>(rows.columns());
+    std::memcpy(rows.data(), parameter.bytes.data() + first, static_cast<std::size_t>(bytes));
+    place.source().taken(static_cast<std::size_t>(bytes));
+  }
+}
+
+/// A fill of weights (ops/linear.hpp) that reads a parameter's rows as T.
+template <Dtype T>
+auto rows_of_parameter(const Parameters& place, const Parameter& parameter) {
+  return [&place, &parameter](std::int64_t first, HostStoredView<T> rows) {
+    read_rows<T>(place, parameter, first, rows);
+  };
+}
+
+/// Loads a matrix stored as T, for ops to read rows of.
+template <Dtype T>
+StoredMatrix<T> load_matrix(const Parameters& place, const Shape& shape) {
+  const Parameter parameter = place.find(shape);
+  HostStoredMatrix<T> matrix(shape);
+  read_rows<T>(place, parameter, 0, matrix.view());
+  if constexpr (ScalarDtype<T>)
+    return arrived(std::move(matrix));
+  else if constexpr (backend::Memory::on_host)
+    return matrix;
+  else
+    return BlockMatrix<T>(HostStoredView<const T>(matrix));
 }
 
 /// Loads a whole parameter of the given shape as T, for the host to read.

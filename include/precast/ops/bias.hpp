@@ -1,15 +1,19 @@
-// bias_in_f32: the bias of a linear layer or a convolution, stored in the policy's storage and held in f32,
-// exactly.
+// Bias: the bias of a linear layer or a convolution in the forms that kernels take, made once, as it is
+// loaded.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/matmul.hpp>
+#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
-#include <precast/host/convert.hpp>
+#include <precast/problem/epilogue.hpp>
 #include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
 
@@ -17,18 +21,45 @@ namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Widens a bias, which is empty or has one value for each of `features`. Throws ShapeError for any other
-/// number.
-template <ScalarDtype Storage>
-Tensor<f32> bias_in_f32(std::span<const Storage> bias, std::int64_t features) {
-  const auto count = static_cast<std::int64_t>(bias.size());
-  if (count != 0 && count != features)
-    throw ShapeError("a bias of " + std::to_string(count) + " does not fit a weight of " +
-                     std::to_string(features) + " output features");
-  HostTensor<f32> wide(Shape{count});
-  host::convert_row<f32>(bias, wide.values());
-  return arrived(std::move(wide));
+/// Values of the host's in another dtype, in the memory that ops read.
+template <ScalarDtype To, ScalarDtype From>
+Tensor<To> arrived_as(std::span<const From> values) {
+  HostTensor<To> converted(Shape{static_cast<std::int64_t>(values.size())});
+  for (std::size_t i = 0; i < values.size(); ++i) converted.data()[i] = convert_value<To>(values[i]);
+  return arrived(std::move(converted));
 }
+
+/// A bias for products of these dtypes: in f32, exactly, and, where the backend has a library that wants it
+/// so, in the result's dtype.
+template <class Types>
+class Bias {
+ public:
+  using Storage = typename Types::vector_storage;
+  using Result = typename Types::result;
+
+  /// Takes a bias that is empty or has one value for each of `features`. Throws ShapeError for any other
+  /// number.
+  Bias(std::span<const Storage> bias, std::int64_t features) : in_f32_(arrived_as<f32>(bias)) {
+    const auto count = static_cast<std::int64_t>(bias.size());
+    if (count != 0 && count != features)
+      throw ShapeError("a bias of " + std::to_string(count) + " does not fit a weight of " +
+                       std::to_string(features) + " output features");
+    if constexpr (backend::holds_narrow_bias<Types>) narrow_ = arrived_as<Result>(bias);
+  }
+
+  /// In f32; empty where the layer has none.
+  View<const f32> in_f32() const { return in_f32_; }
+  Epilogue epilogue(Activate activate) const {
+    return {in_f32_, activate, NarrowBias(View<const Result>(narrow_))};
+  }
+  std::int64_t bytes() const {
+    return bytes_for<f32>(in_f32_.elements()) + bytes_for<Result>(narrow_.elements());
+  }
+
+ private:
+  Tensor<f32> in_f32_;
+  Tensor<Result> narrow_;
+};
 
 }  // namespace PRECAST_BACKEND
 

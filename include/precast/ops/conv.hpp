@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <type_traits>
 
 #include <precast/backend/backend.hpp>
 #include <precast/backend/conv.hpp>
@@ -14,6 +13,7 @@
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/tensor/as_view.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
@@ -29,79 +29,89 @@ struct ConvShape {
   std::int64_t pad_right = 0;
 };
 
-/// The weight and bias of a convolution, in the policy's storage. Files have each output channel's values as
-/// [in_channels, height, width]; here they lie as [height, width, in_channels], as pixels do.
+/// The weight of a convolution as the policy stores it, and its bias. Files have each output channel's values
+/// as [in_channels, height, width]; here they lie as [height, width, in_channels], as pixels do.
 template <PolicyType P>
 class ConvWeight {
  public:
-  using Storage = typename precisions<P, Conv>::storage;
-  static_assert(ScalarDtype<Storage>, "ConvWeight: Storage<T> needs a scalar dtype on the host backend.");
+  using Types = precisions<P, Conv>;
+  using Storage = typename Types::storage;
+  using BiasStorage = typename Types::vector_storage;
 
-  /// How many rows `fill` is asked for at a time.
-  static constexpr std::int64_t rows_per_fill = backend::widest_panel;
+  /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of output channels after another. A
+  /// row of scalars is [in_channels, kernel_height, kernel_width]; one of blocks, whose values cannot change
+  /// places, is [kernel_height, kernel_width, in_channels]. `bias` may be empty. Throws ShapeError for sizes
+  /// below 1, or a bias of another size.
+  template <RowFill<Storage> Fill>
+  ConvWeight(std::int64_t out_channels, std::int64_t in_channels, std::int64_t kernel_height,
+             std::int64_t kernel_width, Fill&& fill, std::span<const BiasStorage> bias = {})
+      : in_channels_(in_channels),
+        kernel_height_(kernel_height),
+        kernel_width_(kernel_width),
+        weight_(
+            Packed::template filled<Types>(checked({out_channels, kernel_height, kernel_width, in_channels}),
+                                           [&](std::int64_t first, HostStoredView<Storage> rows) {
+                                             if constexpr (BlockDtype<Storage>)
+                                               fill(first, rows);
+                                             else
+                                               fill_pixels(fill, first, rows);
+                                           })),
+        bias_(bias, out_channels) {}
+  /// Copies a weight [out_channels, in_channels, kernel_height, kernel_width].
+  explicit ConvWeight(HostStoredView<const Storage> weight,
+                      std::span<const BiasStorage> bias = {}) requires ScalarDtype<Storage>
+      : ConvWeight(
+            four(weight.shape())[0], weight.shape()[1], weight.shape()[2], weight.shape()[3],
+            [&](std::int64_t first, HostView<Storage> rows) {
+              const auto from = weight.values().subspan(static_cast<std::size_t>(first * rows.columns()),
+                                                        static_cast<std::size_t>(rows.elements()));
+              std::ranges::copy(from, rows.data());
+            },
+            bias) {}
 
-  /// Calls `fill(first_row, HostView<Storage> rows)` for one group of output channels after another: each row
-  /// is [in_channels, kernel_height, kernel_width]. `bias` may be empty. Throws ShapeError for sizes below 1,
-  /// or a bias of another size.
-  template <class Fill>
-    requires std::is_invocable_v<Fill&, std::int64_t, HostView<Storage>> ConvWeight(
-        std::int64_t out_channels, std::int64_t in_channels, std::int64_t kernel_height,
-        std::int64_t kernel_width, Fill&& fill, std::span<const Storage> bias = {})
-        : in_channels_(in_channels),
-          kernel_height_(kernel_height),
-          kernel_width_(kernel_width),
-          weight_(memory_for({out_channels, kernel_height, kernel_width, in_channels})),
-          bias_(detail::bias_in_f32(bias, out_channels)) {
-      const std::int64_t taps = kernel_height * kernel_width, columns = taps * in_channels;
-      HostTensor<Storage> rows(Shape{std::min(rows_per_fill, out_channels), columns}), pixels(rows.shape());
-      for (std::int64_t first = 0; first < out_channels; first += rows_per_fill) {
-        const std::int64_t count = std::min(rows_per_fill, out_channels - first);
-        fill(first, rows.view().rows_between(0, count));
-        for (std::int64_t r = 0; r < count; ++r)
-          for (std::int64_t tap = 0; tap < taps; ++tap)
-            for (std::int64_t c = 0; c < in_channels; ++c)
-              pixels.data()[r * columns + tap * in_channels + c] = rows.data()[r * columns + c * taps + tap];
-        weight_.pack(first, pixels.view().rows_between(0, count));
-      }
-    }
-    /// Copies a weight [out_channels, in_channels, kernel_height, kernel_width].
-    explicit ConvWeight(HostView<const Storage> weight, std::span<const Storage> bias = {})
-        : ConvWeight(
-              four(weight.shape())[0], weight.shape()[1], weight.shape()[2], weight.shape()[3],
-              [&](std::int64_t first, HostView<Storage> rows) {
-                const auto from = weight.values().subspan(static_cast<std::size_t>(first * rows.columns()),
-                                                          static_cast<std::size_t>(rows.elements()));
-                std::ranges::copy(from, rows.data());
-              },
-              bias) {}
+  std::int64_t out_channels() const { return weight_.features(); }
+  std::int64_t in_channels() const { return in_channels_; }
+  std::int64_t kernel_height() const { return kernel_height_; }
+  std::int64_t kernel_width() const { return kernel_width_; }
+  /// [out_channels, kernel_height * kernel_width * in_channels].
+  const backend::PackedWeight<Storage>& weight() const { return weight_; }
+  /// In f32, exactly, in the backend's memory; empty where the layer has none.
+  View<const f32> bias() const { return bias_.in_f32(); }
+  /// What follows the sums: the bias in every form that is held, and an activation.
+  Epilogue epilogue(Activate activate) const { return bias_.epilogue(activate); }
+  std::int64_t bytes() const { return weight_.bytes() + bias_.bytes(); }
 
-    std::int64_t out_channels() const { return weight_.features(); }
-    std::int64_t in_channels() const { return in_channels_; }
-    std::int64_t kernel_height() const { return kernel_height_; }
-    std::int64_t kernel_width() const { return kernel_width_; }
-    /// [out_channels, kernel_height * kernel_width * in_channels].
-    const backend::PackedWeight<Storage>& weight() const { return weight_; }
-    /// In f32, exactly, in the backend's memory; empty where the layer has none.
-    View<const f32> bias() const { return bias_; }
-    std::int64_t bytes() const { return weight_.bytes() + bytes_for<f32>(bias_.elements()); }
+ private:
+  using Packed = backend::PackedWeight<Storage>;
 
-   private:
-    static const Shape& four(const Shape& shape) {
-      if (shape.rank() != 4)
-        throw ShapeError("a convolution's weight has four dimensions, not " + to_string(shape));
-      return shape;
-    }
-    static backend::PackedWeight<Storage> memory_for(const Shape& shape) {
-      if (shape.elements() == 0)
-        throw ShapeError("a convolution's weight of shape " + to_string(shape) + " is empty");
-      using Packed = backend::PackedWeight<Storage>;
-      return Packed(shape[0], shape[1] * shape[2] * shape[3],
-                    Packed::template columns_at_once_for<precisions<P, Conv>>());
-    }
+  static const Shape& four(const Shape& shape) {
+    if (shape.rank() != 4)
+      throw ShapeError("a convolution's weight has four dimensions, not " + to_string(shape));
+    return shape;
+  }
+  static Shape checked(const Shape& shape) {
+    if (shape.elements() == 0)
+      throw ShapeError("a convolution's weight of shape " + to_string(shape) + " is empty");
+    return {shape[0], shape[1] * shape[2] * shape[3]};
+  }
+  /// Fills rows of a file's order, and writes them as pixels lie.
+  template <class Fill, class T>
+  void fill_pixels(Fill& fill, std::int64_t first, ViewIn<T, HostSpace> pixels) const {
+    const HostTensor<T> rows = [&] {
+      HostTensor<T> filled(pixels.shape());
+      fill(first, filled.view());
+      return filled;
+    }();
+    const std::int64_t taps = kernel_height_ * kernel_width_, columns = pixels.columns();
+    for (std::int64_t r = 0; r < pixels.rows(); ++r)
+      for (std::int64_t tap = 0; tap < taps; ++tap)
+        for (std::int64_t c = 0; c < in_channels_; ++c)
+          pixels.data()[r * columns + tap * in_channels_ + c] = rows.data()[r * columns + c * taps + tap];
+  }
 
-    std::int64_t in_channels_, kernel_height_, kernel_width_;
-    backend::PackedWeight<Storage> weight_;
-    Tensor<f32> bias_;
+  std::int64_t in_channels_, kernel_height_, kernel_width_;
+  Packed weight_;
+  detail::Bias<Types> bias_;
 };
 
 }  // namespace PRECAST_BACKEND
@@ -156,7 +166,7 @@ Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight
   return detail::run_op<Conv, precisions<P, Conv>>(
       "conv2d", Shape{sizes.batch, sizes.out_height, sizes.out_width, weight.out_channels()},
       [&]<class Types>(Types, auto out) {
-        backend::conv<Types>(in, weight.weight(), sizes, Epilogue{weight.bias(), activate}, out);
+        backend::conv<Types>(in, weight.weight(), sizes, weight.epilogue(activate), out);
       });
 }
 

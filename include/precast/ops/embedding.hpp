@@ -9,14 +9,15 @@
 #include <precast/backend/gather.hpp>
 #include <precast/error.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/tensor/stored_matrix.hpp>
 
 namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The rows of a table that ids name: table [V, C], n ids -> [n, C] in Activation. Throws ShapeError where
-/// the table is no matrix, and InputError for an id outside of [0, V).
-template <PolicyType P, ScalarArray T>
+/// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation.
+/// Throws ShapeError where the table is no matrix, and InputError for an id outside of [0, V).
+template <PolicyType P, StoredArray T>
 auto embedding(const T& table, std::span<const std::int32_t> ids) {
   if (table.shape().rank() != 2)
     throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
@@ -28,7 +29,7 @@ auto embedding(const T& table, std::span<const std::int32_t> ids) {
                        " rows: the tokenizer does not belong to this model");
   const Shape shape{static_cast<std::int64_t>(ids.size()), columns};
   return detail::run_op<Pointwise, precisions<P, Pointwise>>("embedding", shape, [&](auto types, auto out) {
-    backend::embedding<decltype(types)>(as_view(table), ids, out);
+    backend::embedding<decltype(types)>(as_stored_view(table), ids, out);
   });
 }
 

@@ -1,10 +1,9 @@
 // linear: x W^T + b and an activation, in one pass. LinearWeight holds W and b as the policy stores them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
-#include <type_traits>
+#include <string>
 
 #include <precast/backend/backend.hpp>
 #include <precast/backend/matmul.hpp>
@@ -13,64 +12,53 @@
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/tensor/as_view.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The weight [out_features, in_features] and bias [out_features] of a linear layer, in the policy's storage.
+/// The weight [out_features, in_features] of a linear layer as the policy stores it, scalars or blocks, in
+/// the form that products of this backend read; and its bias [out_features].
 template <PolicyType P>
 class LinearWeight {
  public:
-  using Storage = typename precisions<P, Matmul>::storage;
-  static_assert(ScalarDtype<Storage>, "LinearWeight: Storage<T> needs a scalar dtype on the host backend.");
+  using Types = precisions<P, Matmul>;
+  using Storage = typename Types::storage;
+  using BiasStorage = typename Types::vector_storage;
 
-  /// How many rows `fill` is asked for at a time.
-  static constexpr std::int64_t rows_per_fill = backend::widest_panel;
+  /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of rows after another, which writes
+  /// them; the backend says how many it wants at a time, and a weight that is being loaded is never in memory
+  /// twice. `bias` may be empty. Throws ShapeError for sizes below 1, or a bias of another size.
+  template <RowFill<Storage> Fill>
+  LinearWeight(std::int64_t out_features, std::int64_t in_features, Fill&& fill,
+               std::span<const BiasStorage> bias = {})
+      : weight_(Packed::template filled<Types>(checked({out_features, in_features}), fill)),
+        bias_(bias, out_features) {}
+  /// Copies a weight [out_features, in_features].
+  explicit LinearWeight(HostStoredView<const Storage> weight, std::span<const BiasStorage> bias = {})
+      : LinearWeight(weight.rows(), weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
 
-  /// Calls `fill(first_row, HostView<Storage> rows)` for one group of rows after another, which writes them;
-  /// each is packed before the next, so that a weight that is being loaded is never in memory twice. `bias`
-  /// may be empty. Throws ShapeError for sizes below 1, or a bias of another size.
-  template <class Fill>
-    requires std::is_invocable_v<Fill&, std::int64_t, HostView<Storage>> LinearWeight(
-        std::int64_t out_features, std::int64_t in_features, Fill&& fill, std::span<const Storage> bias = {})
-        : weight_(memory_for({out_features, in_features})), bias_(detail::bias_in_f32(bias, out_features)) {
-      HostTensor<Storage> rows(Shape{std::min(rows_per_fill, out_features), in_features});
-      for (std::int64_t first = 0; first < out_features; first += rows_per_fill) {
-        const HostView<Storage> group =
-            rows.view().rows_between(0, std::min(rows_per_fill, out_features - first));
-        fill(first, group);
-        weight_.pack(first, group);
-      }
-    }
-    /// Copies a weight [out_features, in_features].
-    explicit LinearWeight(HostView<const Storage> weight, std::span<const Storage> bias = {})
-        : LinearWeight(
-              weight.rows(), weight.columns(),
-              [&](std::int64_t first, HostView<Storage> rows) {
-                for (std::int64_t r = 0; r < rows.rows(); ++r)
-                  std::ranges::copy(weight.row(first + r), rows.row(r).begin());
-              },
-              bias) {}
+  std::int64_t out_features() const { return weight_.features(); }
+  std::int64_t in_features() const { return weight_.columns(); }
+  const backend::PackedWeight<Storage>& weight() const { return weight_; }
+  /// In f32, exactly, in the backend's memory; empty where the layer has none.
+  View<const f32> bias() const { return bias_.in_f32(); }
+  /// What follows the sums: the bias in every form that is held, and an activation.
+  Epilogue epilogue(Activate activate) const { return bias_.epilogue(activate); }
+  std::int64_t bytes() const { return weight_.bytes() + bias_.bytes(); }
 
-    std::int64_t out_features() const { return weight_.features(); }
-    std::int64_t in_features() const { return weight_.columns(); }
-    const backend::PackedWeight<Storage>& weight() const { return weight_; }
-    /// In f32, exactly, in the backend's memory; empty where the layer has none.
-    View<const f32> bias() const { return bias_; }
-    std::int64_t bytes() const { return weight_.bytes() + bytes_for<f32>(bias_.elements()); }
+ private:
+  using Packed = backend::PackedWeight<Storage>;
 
-   private:
-    static backend::PackedWeight<Storage> memory_for(const Shape& shape) {
-      if (shape.elements() == 0)
-        throw ShapeError("a linear weight of shape " + to_string(shape) + " is empty");
-      using Packed = backend::PackedWeight<Storage>;
-      return Packed(shape[0], shape[1], Packed::template columns_at_once_for<precisions<P, Matmul>>());
-    }
+  static const Shape& checked(const Shape& shape) {
+    if (shape.elements() == 0) throw ShapeError("a linear weight of shape " + to_string(shape) + " is empty");
+    return shape;
+  }
 
-    backend::PackedWeight<Storage> weight_;
-    Tensor<f32> bias_;
+  Packed weight_;
+  detail::Bias<Types> bias_;
 };
 
 /// out = activate(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
@@ -88,7 +76,7 @@ void linear_into(const X& x, const LinearWeight<P>& weight, View<typename precis
     detail::shapes_do_not_fit("linear", in.shape().with_back(weight.out_features()), out.shape(),
                               "are the result and where it should go");
   detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", out, [&]<class Types>(Types, auto to) {
-    backend::matmul_transposed<Types>(in, weight.weight(), Epilogue{weight.bias(), activate}, to);
+    backend::matmul_transposed<Types>(in, weight.weight(), weight.epilogue(activate), to);
   });
 }
 

@@ -39,9 +39,8 @@ Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, con
     detail::shapes_do_not_fit("matmul_transposed", left.shape(), right.shape(),
                               "are not [..., M, K] and [N, K]");
   using Right = value_type_of<B>;
-  using Packed = backend::PackedWeight<Right>;
-  const Packed packed(
-      right, Packed::template columns_at_once_for<detail::with_storage<precisions<P, Matmul>, Right>>());
+  const auto packed = backend::PackedWeight<Right>::template for_one_product<
+      detail::with_storage<precisions<P, Matmul>, Right>>(right);
   return detail::run_op<Matmul, precisions<P, Matmul>>(
       "matmul", left.shape().with_back(right.rows()), [&]<class Types>(Types, auto out) {
         backend::matmul_transposed<detail::with_storage<Types, Right>>(left, packed, Epilogue{}, out);

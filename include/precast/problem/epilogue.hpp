@@ -1,6 +1,8 @@
 // Epilogue: what a product does to its sums before it stores them.
 #pragma once
 
+#include <string_view>
+
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/tensor/view.hpp>
@@ -9,11 +11,31 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
+/// A bias once more, in a dtype other than f32: libraries of products take it in the result's alone. None by
+/// default.
+class NarrowBias {
+ public:
+  NarrowBias() = default;
+  template <ScalarDtype T>
+  explicit NarrowBias(View<const T> values) : data_(values.data()), dtype_(dtype_traits<T>::name) {}
+
+  /// Its values, where they are of T; else null.
+  template <ScalarDtype T>
+  const T* as() const {
+    return dtype_ == dtype_traits<T>::name ? static_cast<const T*>(data_) : nullptr;
+  }
+
+ private:
+  const void* data_ = nullptr;
+  std::string_view dtype_;
+};
+
 /// What happens to a sum of products before it is stored: a bias in f32, exactly as the weight's storage has
 /// it (empty: none), then an activation.
 struct Epilogue {
   View<const f32> bias;
   Activate activate = Activate::none;
+  NarrowBias narrow_bias{};  ///< the same values, where the backend holds them in another dtype too
 };
 
 }  // namespace PRECAST_BACKEND

@@ -15,6 +15,7 @@
 #include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -37,7 +38,7 @@ void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& we
   if (patches_are_pixels) return matmul_transposed<Types, X>(x, weight, epilogue, out, stream);
   if (convolve_by_library<Types, X>(x, weight.view(), sizes, epilogue, out, stream)) return;
   const auto rows = patches(x, sizes);
-  const auto features = matrix_rows(weight.view());
+  const auto features = stored_rows(weight.view());
   const auto store = sums_store<Types::saturate>(epilogue, DeviceView<const typename Types::result>{}, out);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
     start_tiled_product<ProductTypes<Types>>("conv", rows, features, store, stream);
@@ -47,10 +48,10 @@ void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& we
 
 /// The same with a weight that lies in the memory of the device already.
 template <class Types, class X>
-void conv(DeviceView<const X> x, DeviceView<const typename Types::storage> weight, const ConvSizes& sizes,
-          const Epilogue& epilogue, DeviceView<typename Types::result> out,
+void conv(DeviceView<const X> x, DeviceStoredView<const typename Types::storage> weight,
+          const ConvSizes& sizes, const Epilogue& epilogue, DeviceView<typename Types::result> out,
           Stream stream = current_stream()) {
-  conv<Types, X>(x, PackedWeight<typename Types::storage>(weight), sizes, epilogue, out, stream);
+  conv<Types, X>(x, PackedWeight<typename Types::storage>::borrowed(weight), sizes, epilogue, out, stream);
 }
 
 }  // namespace precast::cuda

@@ -1,6 +1,7 @@
 // Which convolutions the library computes, and how it is asked.
 #pragma once
 
+#include <optional>
 #include <type_traits>
 
 #include <precast/cuda/conv/conv_library.hpp>
@@ -9,6 +10,7 @@
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
@@ -33,9 +35,9 @@ constexpr bool padded_alike(const ConvSizes& s) {
 /// Starts the convolution and returns true, or returns false where it is ours.
 template <class Types, class X>
 bool convolve_by_library(const DeviceView<const X>& x,
-                         const DeviceView<const typename Types::storage>& weight, const ConvSizes& sizes,
-                         const Epilogue& epilogue, const DeviceView<typename Types::result>& out,
-                         Stream stream) {
+                         const DeviceStoredView<const typename Types::storage>& weight,
+                         const ConvSizes& sizes, const Epilogue& epilogue,
+                         const DeviceView<typename Types::result>& out, Stream stream) {
   if constexpr (conv_library_has_dtypes<Types> && std::is_same_v<X, typename Types::operand>) {
     const auto& library = library_in_use<ConvLibrary>();
     if (!library.has_code || epilogue.bias.elements() == 0 || epilogue.activate != Activate::none ||
@@ -51,8 +53,10 @@ bool convolve_by_library(const DeviceView<const X>& x,
                      .weight = weight.data(),
                      .out = out.data()};
     if (!library.has_code(conv)) return false;
-    const LibraryOperands<X, f32> bias(epilogue.bias, stream);  // exact: it has the weight's dtype
-    conv.bias = bias.view().data();
+    const X* const held_bias = epilogue.narrow_bias.template as<X>();
+    std::optional<LibraryOperands<X, f32>> bias;  // exact: it has the weight's dtype
+    if (!held_bias) bias.emplace(epilogue.bias, stream);
+    conv.bias = bias ? bias->view().data() : held_bias;
     library.convolve(conv, stream);
     return true;
   } else {

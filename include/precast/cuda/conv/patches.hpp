@@ -18,6 +18,7 @@ namespace precast::cuda {
 template <ScalarDtype T>
 struct Patches {
   using value_type = T;
+  static constexpr bool decoded = false;
 
   /// Where a patch begins: the picture's first value, and the place in it, which may lie outside.
   struct Row {

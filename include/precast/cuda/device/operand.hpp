@@ -11,19 +11,26 @@
 
 namespace precast::cuda {
 
-/// The dtype that our kernels multiply: fp8 widens to f16, exactly, which every architecture from sm_80 on
-/// multiplies, and sums as f32 without the shorter accumulator that fp8 instructions have. The rest is
-/// multiplied as it is, f32 by fused multiply-add.
+/// The dtype that our kernels multiply: the first of f16, bf16, tf32 and f32 that holds all of an operand's
+/// values. Every architecture from sm_80 on multiplies these, f32 by fused multiply-add. fp8 widens to f16
+/// so, which sums as f32 without the shorter accumulator that fp8 instructions have.
 template <ScalarDtype Operand>
-using MultipliedDtype = std::conditional_t<sizeof(Operand) == 1, f16, Operand>;
+using MultipliedDtype =
+    std::conditional_t<widens_exactly<f16, Operand>, f16,
+                       std::conditional_t<widens_exactly<bf16, Operand>, bf16,
+                                          std::conditional_t<widens_exactly<tf32, Operand>, tf32, f32>>>;
 
 /// How a multiplied value lies in memory: tf32 in an f32's place.
 template <ScalarDtype Operand>
-using HeldDtype = std::conditional_t<std::is_same_v<Operand, tf32>, f32, MultipliedDtype<Operand>>;
+using HeldDtype =
+    std::conditional_t<std::is_same_v<MultipliedDtype<Operand>, tf32>, f32, MultipliedDtype<Operand>>;
 
 /// Whether values of From are operands as they lie in memory.
-template <ScalarDtype Operand, ScalarDtype From>
-inline constexpr bool are_operands = std::is_same_v<From, HeldDtype<Operand>>&& widens_exactly<Operand, From>;
+template <ScalarDtype Operand, Dtype From>
+inline constexpr bool are_operands = [] {
+  if constexpr (std::is_same_v<From, HeldDtype<Operand>>) return widens_exactly<Operand, From>;
+  return false;
+}();
 
 /// A value rounded to Operand, in a dtype that holds all of Operand's values; saturating policies clamp here
 /// as they do at every other rounding.

@@ -6,6 +6,9 @@
 #include <span>
 
 #include <precast/backend/declarations.hpp>
+#include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/matmul/block_rows.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/policy/op_table.hpp>
@@ -41,6 +44,17 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void embedding_kernel(
   map_and_store<Count>(Cast<To, Saturates>{}, out, place, map_loads(in, place));
 }
 
+/// A table in blocks: a thread decodes a value, rounds it and stores it. Right, and simple.
+template <bool Saturates, BlockDtype From, class To>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(256, 1) void embedding_of_blocks(GlobalPointer<To> out,
+                                                                      std::int64_t row_stride,
+                                                                      BlockRows<From> table, Ids ids) {
+  const int row = block_index().y;
+  const int column = block_index().x * 256 + thread_index();
+  if (column < table.columns)
+    out[row * row_stride + column] = round_to<To, Saturates>(table.value(table.row(ids.values[row]), column));
+}
+
 }  // namespace detail
 
 /// Row i of `out` becomes row ids[i] of the table, [V, C]; the ids are the host's and lie in [0, V).
@@ -66,6 +80,25 @@ void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
     launch("embedding", detail::embedding_kernel<count, Types::saturate, From, To>,
            {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output,
            detail::map_input(table), part);
+  }
+}
+
+/// The same of a table in blocks.
+template <class Types, BlockDtype From>
+void embedding(BlockViewIn<const From, DeviceSpace> table, std::span<const std::int32_t> ids,
+               DeviceView<typename Types::result> out, Stream stream) {
+  using To = typename Types::result;
+  if (out.elements() == 0) return;
+  const auto rows_of_table = stored_rows(table);
+  for (std::size_t first = 0; first < ids.size(); first += detail::Ids::most) {
+    const auto some = ids.subspan(first, std::min<std::size_t>(ids.size() - first, detail::Ids::most));
+    detail::Ids part{};
+    std::copy(some.begin(), some.end(), part.values);
+    const auto rows =
+        out.rows_between(static_cast<std::int64_t>(first), static_cast<std::int64_t>(some.size()));
+    launch("embedding_of_blocks", detail::embedding_of_blocks<Types::saturate, From, To>,
+           {{(rows_of_table.columns + 255) / 256, static_cast<int>(some.size()), 1}, 256}, stream,
+           pointer_to(rows), rows.row_stride(), rows_of_table, part);
   }
 }
 

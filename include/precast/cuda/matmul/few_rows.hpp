@@ -10,6 +10,7 @@
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/matmul/block_rows.hpp>
 #include <precast/cuda/matmul/finish_sums.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
@@ -19,7 +20,7 @@ namespace precast::cuda {
 template <class Types, class X>
 struct FewRowsProduct {
   MatrixRows<X> x;
-  MatrixRows<typename Types::storage> weight;
+  StoredRows<typename Types::storage> weight;
   SumsStore<typename Types::result, Types::saturate> store;
 };
 
@@ -31,8 +32,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile
     few_rows_product(FewRowsProduct<Types, X> product) {
   constexpr FewRowsTile tile = select_few_rows_tile(Rows);
   using Operand = typename Types::operand;
-  using Storage = typename Types::storage;
-  constexpr int width = widest_vector<Storage>;
+  using Weights = StoredRows<typename Types::storage>;
+  using Stored = typename Weights::value_type;
+  constexpr int width = widest_vector<Stored>;
   // A row's values for one vector of weights take as many loads as their dtype is wider.
   constexpr int x_width = width < widest_vector<X> ? width : widest_vector<X>;
   constexpr int features = tile.features_per_warp;
@@ -40,7 +42,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile
   const int first_feature = (block_index().x * tile.warps + warp_index()) * features;
 
   typename MatrixRows<X>::Row x_rows[tile.rows];
-  typename MatrixRows<Storage>::Row weight_rows[features];
+  typename Weights::Row weight_rows[features];
   PRECAST_UNROLL
   for (int r = 0; r < tile.rows; ++r) x_rows[r] = x.row(r);
   PRECAST_UNROLL
@@ -48,48 +50,50 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile
 
   f32 sums[features][tile.rows] = {};
   const int in_vectors = x.wide && weight.wide ? weight.columns / width * width : 0;
-  for (int first = 0; first < in_vectors; first += threads_per_warp * width * tile.loads_in_flight) {
-    Vector<Storage, width> weights[tile.loads_in_flight][features];
-    PRECAST_UNROLL
-    for (int load = 0; load < tile.loads_in_flight; ++load) {
-      const int column = first + (load * threads_per_warp + lane_index()) * width;
+  if constexpr (!Weights::decoded) {
+    for (int first = 0; first < in_vectors; first += threads_per_warp * width * tile.loads_in_flight) {
+      Vector<Stored, width> weights[tile.loads_in_flight][features];
       PRECAST_UNROLL
-      for (int f = 0; f < features; ++f)
-        weights[load][f] = column < in_vectors && weight_rows[f].there
-                               ? load_vector<width>(weight.data + (weight_rows[f].offset + column))
-                               : Vector<Storage, width>{};
-    }
-    PRECAST_UNROLL
-    for (int load = 0; load < tile.loads_in_flight; ++load) {
-      const int column = first + (load * threads_per_warp + lane_index()) * width;
-      if (column >= in_vectors) break;
+      for (int load = 0; load < tile.loads_in_flight; ++load) {
+        const int column = first + (load * threads_per_warp + lane_index()) * width;
+        PRECAST_UNROLL
+        for (int f = 0; f < features; ++f)
+          weights[load][f] = column < in_vectors && weight_rows[f].there
+                                 ? load_vector<width>(weight.data + (weight_rows[f].offset + column))
+                                 : Vector<Stored, width>{};
+      }
       PRECAST_UNROLL
-      for (int part = 0; part < width; part += x_width) {
-        f32 wide_weights[features][x_width];
+      for (int load = 0; load < tile.loads_in_flight; ++load) {
+        const int column = first + (load * threads_per_warp + lane_index()) * width;
+        if (column >= in_vectors) break;
         PRECAST_UNROLL
-        for (int f = 0; f < features; ++f) {
+        for (int part = 0; part < width; part += x_width) {
+          f32 wide_weights[features][x_width];
           PRECAST_UNROLL
-          for (int i = 0; i < x_width; ++i)
-            wide_weights[f][i] = operand_in_f32<Operand, Types::saturate>(weights[load][f][part + i]);
-        }
-        PRECAST_UNROLL
-        for (int r = 0; r < tile.rows; ++r) {
-          if (!x_rows[r].there) break;
-          const auto values = load_vector<x_width>(x.data + (x_rows[r].offset + column + part));
-          PRECAST_UNROLL
-          for (int i = 0; i < x_width; ++i) {
-            const f32 value = operand_in_f32<Operand, Types::saturate>(values[i]);
+          for (int f = 0; f < features; ++f) {
             PRECAST_UNROLL
-            for (int f = 0; f < features; ++f)
-              sums[f][r] = multiply_then_add(value, wide_weights[f][i], sums[f][r]);
+            for (int i = 0; i < x_width; ++i)
+              wide_weights[f][i] = operand_in_f32<Operand, Types::saturate>(weights[load][f][part + i]);
+          }
+          PRECAST_UNROLL
+          for (int r = 0; r < tile.rows; ++r) {
+            if (!x_rows[r].there) break;
+            const auto values = load_vector<x_width>(x.data + (x_rows[r].offset + column + part));
+            PRECAST_UNROLL
+            for (int i = 0; i < x_width; ++i) {
+              const f32 value = operand_in_f32<Operand, Types::saturate>(values[i]);
+              PRECAST_UNROLL
+              for (int f = 0; f < features; ++f)
+                sums[f][r] = multiply_then_add(value, wide_weights[f][i], sums[f][r]);
+            }
           }
         }
       }
     }
   }
-  // What is left of the rows, or all where they do not lie on multiples of 16 bytes.
-  for (int column = planted<"columns added twice">(in_vectors, 0) + lane_index(); column < weight.columns;
-       column += threads_per_warp) {
+  // What is left of the rows, or all where they do not lie on multiples of 16 bytes, or are decoded.
+  const int first_left = Weights::decoded ? 0 : planted<"columns added twice">(in_vectors, 0);
+  for (int column = first_left + lane_index(); column < weight.columns; column += threads_per_warp) {
     PRECAST_UNROLL
     for (int f = 0; f < features; ++f) {
       const f32 weight_value = operand_in_f32<Operand, Types::saturate>(weight.value(weight_rows[f], column));
@@ -119,7 +123,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile
 
 /// Starts the product of at most `most_few_rows` rows.
 template <class Types, class X>
-void start_few_rows_product(const MatrixRows<X>& x, const MatrixRows<typename Types::storage>& weight,
+void start_few_rows_product(const MatrixRows<X>& x, const StoredRows<typename Types::storage>& weight,
                             const SumsStore<typename Types::result, Types::saturate>& store, Stream stream) {
   const auto start = [&]<int Rows>(std::integral_constant<int, Rows>) {
     constexpr FewRowsTile tile = select_few_rows_tile(Rows);

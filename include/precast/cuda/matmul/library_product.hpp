@@ -4,35 +4,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <type_traits>
 
+#include <precast/cuda/matmul/library_dtypes.hpp>
 #include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::cuda {
-
-/// The scalar dtypes as a library is told of them.
-enum class LibraryDtype : std::uint8_t { f32, tf32, bf16, f16, fp8_e4m3 };
-
-/// Whether a dtype is among them.
-template <class T>
-inline constexpr bool is_library_dtype =
-    std::is_same_v<T, f32> || std::is_same_v<T, tf32> || std::is_same_v<T, bf16> || std::is_same_v<T, f16> ||
-    std::is_same_v<T, fp8_e4m3>;
-template <class T>
-  requires is_library_dtype<T>
-consteval LibraryDtype library_dtype() {
-  if constexpr (std::is_same_v<T, f32>) return LibraryDtype::f32;
-  if constexpr (std::is_same_v<T, tf32>) return LibraryDtype::tf32;
-  if constexpr (std::is_same_v<T, bf16>) return LibraryDtype::bf16;
-  if constexpr (std::is_same_v<T, f16>) return LibraryDtype::f16;
-  return LibraryDtype::fp8_e4m3;
-}
-
-/// How an operand lies in memory for a library: tf32 in an f32's place, the rest as it is.
-template <ScalarDtype Operand>
-using LibraryOperand = std::conditional_t<std::is_same_v<Operand, tf32>, f32, Operand>;
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
 /// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.

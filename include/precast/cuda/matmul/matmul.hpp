@@ -14,6 +14,7 @@
 #include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/epilogue.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -30,13 +31,13 @@ struct ProductAdditions {
 /// out = activate(scales * x weight^T + bias) + residual, rounded once: `matmul_transposed`, with additions.
 template <class Types, class X>
 void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, DeviceView<const X> x,
-                            DeviceView<const typename Types::storage> weight, const Epilogue& epilogue,
+                            const PackedWeight<typename Types::storage>& weight, const Epilogue& epilogue,
                             DeviceView<typename Types::result> out, Stream stream = current_stream()) {
   if (out.elements() == 0) return;
   checked_columns(out.columns());
   const auto& [residual, scales] = additions;
   const auto rows = matrix_rows(x);
-  const auto features = matrix_rows(weight);
+  const auto features = stored_rows(weight.view());
   const auto store = sums_store<Types::saturate>(epilogue, residual, out, scales);
   if constexpr (!std::is_same_v<typename Types::accumulate, f32>) {
     start_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
@@ -48,23 +49,33 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
   }
 }
 
+/// The same with a weight that lies in the memory of the device already.
+template <class Types, class X>
+void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, DeviceView<const X> x,
+                            DeviceStoredView<const typename Types::storage> weight, const Epilogue& epilogue,
+                            DeviceView<typename Types::result> out, Stream stream = current_stream()) {
+  matmul_transposed_with<Types, X>(additions, x, PackedWeight<typename Types::storage>::borrowed(weight),
+                                   epilogue, out, stream);
+}
+
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
 /// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
 /// Types::result once. Up to `most_few_rows` rows are as fast as the weight is read; more are the library's
 /// where it has the dtypes (`library_has_dtypes`) and rows begin on multiples of 16 bytes, else a tiled
-/// kernel's. Shapes must fit; ops check them.
+/// kernel's. Weights in blocks are decoded by our kernels as they are loaded. Shapes must fit; ops check
+/// them.
 template <class Types, class X>
-void matmul_transposed(DeviceView<const X> x, DeviceView<const typename Types::storage> weight,
+void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                       const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
+  matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
+}
+/// The same with a weight that lies in the memory of the device already.
+template <class Types, class X>
+void matmul_transposed(DeviceView<const X> x, DeviceStoredView<const typename Types::storage> weight,
                        const Epilogue& epilogue, DeviceView<typename Types::result> out,
                        Stream stream = current_stream()) {
   watch::ran_in<Types>();
   matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
-}
-/// The same with a weight as layers hold it.
-template <class Types, class X>
-void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight,
-                       const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
-  matmul_transposed_with<Types, X>({}, x, weight.view(), epilogue, out, stream);
 }
 
 }  // namespace precast::cuda

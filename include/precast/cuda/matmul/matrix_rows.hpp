@@ -18,6 +18,8 @@ namespace precast::cuda {
 template <ScalarDtype T>
 struct MatrixRows {
   using value_type = T;
+  /// Whether values are decoded as they are read; else they lie in memory one after another.
+  static constexpr bool decoded = false;
 
   /// Where a row begins.
   struct Row {

@@ -1,69 +1,150 @@
 // PackedWeight: a weight in the memory of the device. The host's class of this name packs panels; here rows
-// lie as files have them, which is how tensor cores, cuBLASLt and our kernels read them.
+// lie as files have them, which is how tensor cores, cuBLASLt and our kernels read them, and blocks too.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 
+#include <precast/cuda/matmul/library_dtypes.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
-#include <precast/dtype/scalar.hpp>
+#include <precast/dtype/convert_value.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/rounded_up.hpp>
+#include <precast/tensor/stored_matrix.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
 
 /// Rows that one upload brings, as they are loaded.
-inline constexpr std::int64_t widest_panel = 64;
+inline constexpr std::int64_t rows_per_upload = 64;
 
-/// A weight [features, columns]. Rows begin on multiples of 16 bytes.
-template <ScalarDtype Storage>
+namespace detail {
+
+/// Calls `fill` for one group of a matrix's rows after another, in memory of the host, and `take(first_row,
+/// rows)` with each.
+template <Dtype Storage, class Fill, class Take>
+void fill_by_groups(const Shape& shape, Fill&& fill, Take&& take) {
+  HostStoredMatrix<Storage> rows(Shape{std::min(rows_per_upload, shape[0]), shape[1]});
+  for (std::int64_t first = 0; first < shape[0]; first += rows_per_upload) {
+    const HostStoredView<Storage> group =
+        rows.view().rows_between(0, std::min(rows_per_upload, shape[0] - first));
+    fill(first, group);
+    take(first, group);
+  }
+}
+
+}  // namespace detail
+
+/// A weight of scalars [features, columns]. Rows begin on multiples of 16 bytes.
+template <Dtype Storage>
 class PackedWeight {
  public:
-  /// Memory for a weight; `pack` fills it. The last argument is the host's: all products read one layout
-  /// here.
-  PackedWeight(std::int64_t features, std::int64_t columns, std::int64_t /*columns_at_once*/ = 1)
-      : memory_(Shape{features, rounded_up(columns, 16 / sizeof(Storage))}) {
-    view_ = std::as_const(memory_).view().columns_between(0, columns);
+  /// Uploads a weight [features, columns] for products with `Types`: calls `fill(first_feature,
+  /// HostView<Storage> rows)` for one group of rows after another, which writes them.
+  template <class Types, class Fill>
+  static PackedWeight filled(const Shape& shape, Fill&& fill) {
+    PackedWeight packed(shape);
+    if constexpr (holds_weight_in_tf32<Types>) packed.in_tf32_ = memory_for(shape);
+    detail::fill_by_groups<Storage>(shape, fill, [&](std::int64_t first, HostView<Storage> rows) {
+      upload(rows, first, packed.memory_);
+      if constexpr (holds_weight_in_tf32<Types>) {
+        for (f32& value : rows.values()) value = convert_value<f32>(convert_value<tf32>(value));
+        upload(rows, first, packed.in_tf32_);
+      }
+    });
+    return packed;
   }
-  /// Rows in the memory of the device as they lie there; they must outlive this.
-  PackedWeight(DeviceView<const Storage> weight, std::int64_t /*columns_at_once*/ = 1)
-      : view_(weight.data(), Shape{weight.rows(), weight.columns()}, weight.row_stride()) {}
-
+  /// Rows in the memory of the device as they lie there, without a copy; they must outlive this.
+  static PackedWeight borrowed(DeviceView<const Storage> weight) {
+    PackedWeight packed;
+    packed.view_ = {weight.data(), Shape{weight.rows(), weight.columns()}, weight.row_stride()};
+    return packed;
+  }
+  /// Memory of the device for a weight, which `write(DeviceView<Storage>)` fills there.
+  template <class Write>
+  static PackedWeight written(const Shape& shape, Write&& write) {
+    PackedWeight packed(shape);
+    write(packed.memory_.view().columns_between(0, shape[1]));
+    return packed;
+  }
+  /// A matrix for one product with `Types`, in whatever way costs least: here it is borrowed.
   template <class Types>
-  static constexpr std::int64_t columns_at_once_for() {
-    return 1;
-  }
-
-  /// Uploads rows [count, columns] of the host, from this feature on.
-  void pack(std::int64_t first_feature, HostView<const Storage> rows) {
-    if (rows.contiguous() && rows.columns() == memory_.columns()) {
-      upload(first_feature, rows);
-      return;
-    }
-    HostTensor<Storage> padded_rows(Shape{rows.rows(), memory_.columns()});
-    for (std::int64_t r = 0; r < rows.rows(); ++r) {
-      const auto to = padded_rows.view().row(r);
-      const auto end = std::copy(rows.row(r).begin(), rows.row(r).end(), to.begin());
-      std::fill(end, to.end(), Storage{});
-    }
-    upload(first_feature, padded_rows);
+  static PackedWeight for_one_product(DeviceView<const Storage> weight) {
+    return borrowed(weight);
   }
 
   std::int64_t features() const { return view_.rows(); }
   std::int64_t columns() const { return view_.columns(); }
-  std::int64_t bytes() const { return bytes_for<Storage>(memory_.elements()); }
+  std::int64_t bytes() const { return bytes_for<Storage>(memory_.elements() + in_tf32_.elements()); }
   DeviceView<const Storage> view() const { return view_; }
-
- private:
-  void upload(std::int64_t first_feature, HostView<const Storage> padded_rows) {
-    DeviceMemory::copy_from_host(memory_.data() + first_feature * memory_.columns(), padded_rows.data(),
-                                 padded_rows.values().size_bytes());
+  /// The same rows rounded to tf32, in an f32's place, where `filled` made them; else no rows.
+  DeviceView<const Storage> in_tf32() const {
+    return in_tf32_.elements() == 0 ? DeviceView<const Storage>()
+                                    : in_tf32_.view().columns_between(0, columns());
   }
 
-  Tensor<Storage, DeviceMemory> memory_;
+ private:
+  using Memory = Tensor<Storage, DeviceMemory>;
+
+  PackedWeight() = default;
+  explicit PackedWeight(const Shape& shape) : memory_(memory_for(shape)) {
+    view_ = std::as_const(memory_).view().columns_between(0, shape[1]);
+  }
+  static Memory memory_for(const Shape& shape) {
+    return Memory(Shape{shape[0], rounded_up(shape[1], 16 / sizeof(Storage))});
+  }
+  static void upload(HostView<const Storage> rows, std::int64_t first_feature, Memory& to) {
+    const auto copy = [&](HostView<const Storage> padded_rows) {
+      DeviceMemory::copy_from_host(to.data() + first_feature * to.columns(), padded_rows.data(),
+                                   padded_rows.values().size_bytes());
+    };
+    if (rows.contiguous() && rows.columns() == to.columns()) return copy(rows);
+    HostTensor<Storage> padded_rows(Shape{rows.rows(), to.columns()});
+    for (std::int64_t r = 0; r < rows.rows(); ++r) {
+      const auto padded = padded_rows.view().row(r);
+      const auto end = std::copy(rows.row(r).begin(), rows.row(r).end(), padded.begin());
+      std::fill(end, padded.end(), Storage{});
+    }
+    copy(padded_rows);
+  }
+
+  Memory memory_, in_tf32_;
   DeviceView<const Storage> view_;
+};
+
+/// A weight in blocks [features, columns], each row of which begins with one.
+template <BlockDtype Storage>
+class PackedWeight<Storage> {
+ public:
+  template <class Types, class Fill>
+  static PackedWeight filled(const Shape& shape, Fill&& fill) {
+    PackedWeight packed;
+    packed.memory_ = BlockMatrix<Storage, DeviceMemory>(shape);
+    packed.view_ = std::as_const(packed.memory_).view();
+    detail::fill_by_groups<Storage>(shape, fill, [&](std::int64_t first, HostStoredView<Storage> rows) {
+      DeviceMemory::copy_from_host(packed.memory_.view().row(first), rows.data(),
+                                   static_cast<std::size_t>(rows.bytes()));
+    });
+    return packed;
+  }
+  static PackedWeight borrowed(DeviceStoredView<const Storage> weight) {
+    PackedWeight packed;
+    packed.view_ = weight;
+    return packed;
+  }
+
+  std::int64_t features() const { return view_.rows(); }
+  std::int64_t columns() const { return view_.columns(); }
+  std::int64_t bytes() const { return memory_.bytes(); }
+  DeviceStoredView<const Storage> view() const { return view_; }
+
+ private:
+  PackedWeight() = default;
+
+  BlockMatrix<Storage, DeviceMemory> memory_;
+  DeviceStoredView<const Storage> view_;
 };
 
 }  // namespace precast::cuda

@@ -6,6 +6,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/matmul/block_rows.hpp>
 #include <precast/cuda/matmul/finish_sums.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/dtype/add_rounded.hpp>
@@ -15,7 +16,7 @@ namespace precast::cuda {
 template <class Types, class Source>
 struct RoundedProduct {
   Source x;
-  MatrixRows<typename Types::storage> weight;
+  StoredRows<typename Types::storage> weight;
   SumsStore<typename Types::result, Types::saturate> store;
 };
 
@@ -43,7 +44,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(rounded_product_threads, 1)
 }
 
 template <class Types, class Source>
-void start_rounded_product(const Source& x, const MatrixRows<typename Types::storage>& weight,
+void start_rounded_product(const Source& x, const StoredRows<typename Types::storage>& weight,
                            const SumsStore<typename Types::result, Types::saturate>& store, Stream stream) {
   const std::int64_t blocks =
       (store.rows * store.features + rounded_product_threads - 1) / rounded_product_threads;

@@ -22,9 +22,9 @@ PRECAST_DEVICE int chunk_place(int row, int chunk) {
   return row * chunks_per_row + (chunk ^ ((row ^ (row >> 3)) % chunks_per_row));
 }
 
-/// Loads Rows rows of a source (MatrixRows or Patches) for a block of Threads threads. Values that are
-/// operands as they lie in memory are copied while the threads go on; others pass through registers, where
-/// they are rounded.
+/// Loads Rows rows of a source (MatrixRows, BlockRows or Patches) for a block of Threads threads. Values that
+/// are operands as they lie in memory are copied while the threads go on; others pass through registers,
+/// where they are decoded and rounded.
 template <ScalarDtype Operand, bool Saturates, class Source, int Rows, int Threads>
 class TileLoader {
  public:
@@ -32,7 +32,7 @@ class TileLoader {
   static constexpr int values_per_chunk = 16 / static_cast<int>(sizeof(Held));
   static constexpr int columns_per_stage = chunks_per_row * values_per_chunk;
   /// Whether values are operands as they lie in memory, so that they may be copied while the threads go on.
-  static constexpr bool in_place = are_operands<Operand, typename Source::value_type>;
+  static constexpr bool in_place = !Source::decoded && are_operands<Operand, typename Source::value_type>;
 
   PRECAST_DEVICE TileLoader(const Source& source, std::int64_t first_row) : source_(source) {
     PRECAST_UNROLL
@@ -92,15 +92,20 @@ class TileLoader {
   }
 
   PRECAST_DEVICE Piece piece(const typename Source::Row& row, int column) const {
-    if (source_.wide) {
-      const auto run = source_.run(row, column, values_per_piece);
-      if (run.values == values_per_piece) return load_vector<values_per_piece>(source_.data + run.offset);
-      if (run.values == 0) return Piece{};
-    }
     Piece values;
-    PRECAST_UNROLL
-    for (int v = 0; v < values_per_piece; ++v) values[v] = source_.value(row, column + v);
-    return values;
+    if constexpr (Source::decoded) {
+      source_.decode(row, column, values_per_piece, values.values);
+      return values;
+    } else {
+      if (source_.wide) {
+        const auto run = source_.run(row, column, values_per_piece);
+        if (run.values == values_per_piece) return load_vector<values_per_piece>(source_.data + run.offset);
+        if (run.values == 0) return Piece{};
+      }
+      PRECAST_UNROLL
+      for (int v = 0; v < values_per_piece; ++v) values[v] = source_.value(row, column + v);
+      return values;
+    }
   }
 
   const Source& source_;

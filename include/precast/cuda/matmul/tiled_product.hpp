@@ -13,6 +13,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/matmul/block_rows.hpp>
 #include <precast/cuda/matmul/finish_sums.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/tile_loader.hpp>
@@ -24,7 +25,7 @@ namespace precast::cuda {
 template <class Types, class Source>
 struct TiledProduct {
   Source x;
-  MatrixRows<typename Types::storage> weight;
+  StoredRows<typename Types::storage> weight;
   SumsStore<typename Types::result, Types::saturate> store;
   int row_tiles, feature_tiles;
 };
@@ -52,7 +53,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
   using Operand = typename Types::operand;
   using Held = HeldDtype<Operand>;
   using RowLoader = TileLoader<Operand, Types::saturate, Source, tile.rows, tile.threads()>;
-  using FeatureLoader = TileLoader<Operand, Types::saturate, MatrixRows<typename Types::storage>,
+  using FeatureLoader = TileLoader<Operand, Types::saturate, StoredRows<typename Types::storage>,
                                    tile.features, tile.threads()>;
   constexpr bool copies = RowLoader::in_place || FeatureLoader::in_place;
   constexpr int columns_per_stage = RowLoader::columns_per_stage;
@@ -86,7 +87,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
     if constexpr (copies) commit_copies();
   }
 
-  WarpProduct<Operand, tile.rows_per_warp> sums;
+  WarpProduct<MultipliedDtype<Operand>, tile.rows_per_warp> sums;
   const int warp_row = warp_index() % tile.warps_along_rows() * tile.rows_per_warp;
   const int warp_feature = warp_index() / tile.warps_along_rows() * tile.features_per_warp;
   for (int turn = 0; turn < turns; ++turn) {
@@ -114,7 +115,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
 /// f32.
 template <class Types, MatmulTile tile, class Source>
 void start_product_of_tiles(const char* name, const Source& x,
-                            const MatrixRows<typename Types::storage>& weight,
+                            const StoredRows<typename Types::storage>& weight,
                             const SumsStore<typename Types::result, Types::saturate>& store, Stream stream) {
   const std::int64_t row_tiles = (store.rows + tile.rows - 1) / tile.rows;
   const std::int64_t feature_tiles = (store.features + tile.features - 1) / tile.features;
@@ -132,7 +133,7 @@ void start_product_of_tiles(const char* name, const Source& x,
 
 /// The same with the tile that suits the sizes and the device.
 template <class Types, class Source>
-void start_tiled_product(const char* name, const Source& x, const MatrixRows<typename Types::storage>& weight,
+void start_tiled_product(const char* name, const Source& x, const StoredRows<typename Types::storage>& weight,
                          const SumsStore<typename Types::result, Types::saturate>& store, Stream stream,
                          Architecture architecture = current_architecture()) {
   visit_architecture(architecture, [&](auto known) {

@@ -1,0 +1,10 @@
+// Weights turned over, for gradients, on this translation unit's backend.
+#pragma once
+
+#include <precast/backend/matmul.hpp>
+
+#if PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/matmul/turned_weight.hpp>
+#else
+#include <precast/host/turned_weight.hpp>
+#endif

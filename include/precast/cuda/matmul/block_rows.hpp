@@ -1,0 +1,74 @@
+// BlockRows: a weight in blocks as the kernels of products read it, and StoredRows: a weight as it is stored.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/dtype/decode_run.hpp>
+#include <precast/tensor/block_view.hpp>
+
+namespace precast::cuda {
+
+/// Rows of a matrix of blocks. What lies outside is zero. The interface is MatrixRows', of values in f32 that
+/// no memory holds: they are decoded as they are read.
+template <BlockDtype T>
+struct BlockRows {
+  using value_type = f32;
+  static constexpr bool decoded = true;
+  using Row = typename MatrixRows<f32>::Row;
+
+  GlobalPointer<const T> data;
+  std::int64_t rows, row_stride;  ///< in blocks
+  int columns;
+  static constexpr bool wide = false;
+
+  PRECAST_DEVICE Row row(std::int64_t index) const {
+    return {index * row_stride, planted<"row past the end">(index < rows, index <= rows)};
+  }
+  /// The `count` values from `column` on; zeros after the end of the row.
+  PRECAST_DEVICE void decode(const Row& row, int column, int count, f32* values) const {
+    const int left = row.there ? columns - column : 0;
+    const int present = left < 0 ? 0 : left < count ? left : count;
+    const std::int64_t first = row.offset + planted<"another block of the row">(
+                                                0, column / dtype_traits<T>::values_per_block > 0 ? -1 : 0);
+    if (present > 0) decode_run<T>(data + first, column, present, values);
+    for (int i = present; i < count; ++i) values[i] = 0;
+  }
+  PRECAST_DEVICE f32 value(const Row& row, int column) const {
+    f32 values[1];
+    decode(row, column, 1, values);
+    return values[0];
+  }
+};
+
+namespace detail {
+template <class T>
+struct StoredRowsOf {
+  using type = MatrixRows<T>;
+};
+template <BlockDtype T>
+struct StoredRowsOf<T> {
+  using type = BlockRows<T>;
+};
+}  // namespace detail
+
+/// The rows of a weight that is stored as T.
+template <Dtype T>
+using StoredRows = typename detail::StoredRowsOf<T>::type;
+
+template <ScalarDtype T>
+MatrixRows<T> stored_rows(const DeviceView<const T>& view) {
+  return matrix_rows(view);
+}
+template <BlockDtype T>
+BlockRows<T> stored_rows(const BlockViewIn<const T, DeviceSpace>& view) {
+  return {.data = global_pointer(view.data(), view.rows() * view.blocks_per_row()),
+          .rows = view.rows(),
+          .row_stride = view.blocks_per_row(),
+          .columns = checked_columns(view.columns())};
+}
+
+}  // namespace precast::cuda

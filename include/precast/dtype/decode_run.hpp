@@ -1,0 +1,69 @@
+// decode_run: how a run of stored values becomes f32, for scalars and for blocks: what every loader of a
+// weight reads through.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/host_device.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast {
+
+namespace detail {
+
+template <class T>
+inline constexpr bool has_decode = requires(const T& block, int first, int count, f32* values) {
+  { dtype_traits<T>::decode(block, first, count, values) } -> std::same_as<void>;
+};
+
+}  // namespace detail
+
+/// A dtype whose values ops can read: every scalar, and a block dtype T that
+///  - is one block as it lies in memory: sizeof(T) is its bytes_per_block, and it copies as bytes do;
+///  - has `static void dtype_traits<T>::decode(const T& block, int first, int count, f32* values)`, which
+///  writes values [first, first + count) of a block as f32. Kernels call it too, for any run in a block:
+///  write PRECAST_HOST_DEVICE before it.
+/// Anything else is one sentence.
+template <Dtype T>
+consteval bool decodes() {
+  if constexpr (!ScalarDtype<T>) {
+    static_assert(
+        sizeof(T) == dtype_traits<T>::bytes_per_block && std::is_trivially_copyable_v<T>,
+        "A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can be "
+        "copied as bytes.");
+    static_assert(detail::has_decode<T>,
+                  "A block dtype that is multiplied needs static void decode(const T& block, int first, int "
+                  "count, f32* values) in its dtype_traits.");
+    return sizeof(T) == dtype_traits<T>::bytes_per_block && detail::has_decode<T>;
+  }
+  return true;
+}
+
+/// Blocks that `count` values take: each row of a matrix begins with a block of its own.
+template <Dtype T>
+PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for(std::int64_t count) {
+  return (count + dtype_traits<T>::values_per_block - 1) / dtype_traits<T>::values_per_block;
+}
+
+/// Values [first, first + count) of a row as f32. `row` points to its first block (scalar): a pointer, or one
+/// of the emulator's.
+template <Dtype T, class Pointer>
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR void decode_run(const Pointer& row, std::int64_t first,
+                                                                     std::int64_t count, f32* values) {
+  if constexpr (ScalarDtype<T>) {
+    for (std::int64_t i = 0; i < count; ++i) values[i] = convert_value<f32>(row[first + i]);
+  } else {
+    constexpr int in_block = dtype_traits<T>::values_per_block;
+    while (count > 0) {
+      const auto from = static_cast<int>(first % in_block);
+      const int some = count < in_block - from ? static_cast<int>(count) : in_block - from;
+      dtype_traits<T>::decode(row[first / in_block], from, some, values);
+      first += some, count -= some, values += some;
+    }
+  }
+}
+
+}  // namespace precast

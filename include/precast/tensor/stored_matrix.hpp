@@ -1,0 +1,96 @@
+// StoredMatrix: owns a matrix as parameters are stored, of scalars or of blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <precast/tensor/as_view.hpp>
+#include <precast/tensor/block_view.hpp>
+#include <precast/tensor/memory.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast {
+
+/// An owning matrix [rows, columns] of blocks, uninitialised when made. Move only. It lies in the memory of
+/// the backend that the translation unit is compiled for, unless another Memory is named.
+template <BlockDtype T, class Memory = backend::Memory>
+class BlockMatrix {
+ public:
+  using value_type = T;
+  using memory_type = Memory;
+  using space = typename Memory::space;
+
+  BlockMatrix() = default;
+  explicit BlockMatrix(const Shape& shape)
+      : shape_(shape), buffer_(static_cast<std::size_t>(view_of(nullptr).bytes())) {}
+  /// A matrix that holds these blocks of the host's.
+  explicit BlockMatrix(HostStoredView<const T> from) : BlockMatrix(from.shape()) {
+    Memory::copy_from_host(data(), from.data(), static_cast<std::size_t>(from.bytes()));
+  }
+
+  T* data() { return reinterpret_cast<T*>(buffer_.data()); }
+  const T* data() const { return reinterpret_cast<const T*>(buffer_.data()); }
+  const Shape& shape() const { return shape_; }
+  std::int64_t rows() const { return shape_[0]; }
+  std::int64_t columns() const { return shape_[1]; }
+  std::int64_t elements() const { return shape_.elements(); }
+  std::int64_t bytes() const { return view().bytes(); }
+
+  BlockViewIn<T, space> view() { return {data(), shape_}; }
+  BlockViewIn<const T, space> view() const { return {data(), shape_}; }
+  operator BlockViewIn<T, space>() { return view(); }              // NOLINT(google-explicit-constructor)
+  operator BlockViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
+
+ private:
+  BlockViewIn<const T, space> view_of(const T* data) const { return {data, shape_}; }
+
+  Shape shape_ = {0, 0};
+  BufferIn<Memory> buffer_;
+};
+
+namespace detail {
+template <class T, class Memory>
+struct StoredMatrixOf {
+  using type = Tensor<T, Memory>;
+};
+template <BlockDtype T, class Memory>
+struct StoredMatrixOf<T, Memory> {
+  using type = BlockMatrix<T, Memory>;
+};
+}  // namespace detail
+
+/// A matrix that owns its values, stored as T: a Tensor of scalars, or a BlockMatrix.
+template <Dtype T, class Memory = backend::Memory>
+using StoredMatrix = typename detail::StoredMatrixOf<T, Memory>::type;
+/// One that the host can read, whatever the backend.
+template <Dtype T>
+using HostStoredMatrix = StoredMatrix<T, HostMemory>;
+
+inline namespace PRECAST_BACKEND {
+
+/// What an op reads of a matrix as it is stored: a view of scalars, or of blocks, in its backend's memory.
+template <ScalarArray A>
+auto as_stored_view(const A& array) {
+  return as_view(array);
+}
+template <class T, class Space>
+BlockViewIn<const std::remove_const_t<T>, BackendSpace> as_stored_view(const BlockViewIn<T, Space>& view) {
+  static_assert(std::is_same_v<Space, BackendSpace>,
+                "Precast: this op works in the other memory: give it matrices or views of its own backend.");
+  return view;
+}
+template <BlockDtype T, class Memory>
+BlockViewIn<const T, BackendSpace> as_stored_view(const BlockMatrix<T, Memory>& matrix) {
+  return as_stored_view(matrix.view());
+}
+
+}  // namespace PRECAST_BACKEND
+
+/// What ops take as a stored matrix: a ScalarArray, a BlockMatrix or a view of one.
+template <class A>
+concept StoredArray = requires(const A& array) {
+  as_stored_view(array);
+};
+
+}  // namespace precast

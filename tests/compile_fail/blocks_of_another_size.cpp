@@ -1,0 +1,24 @@
+// expect: A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can be copied as bytes.
+#include <precast/tensor/block_view.hpp>
+
+using namespace precast;
+
+struct FourInBlock {
+  signed char values[4];
+};
+template <>
+struct precast::dtype_traits<FourInBlock> {
+  static constexpr std::string_view name = "four";
+  static constexpr int values_per_block = 4;
+#ifdef MISTAKE
+  static constexpr int bytes_per_block = 6;
+#else
+  static constexpr int bytes_per_block = 4;
+#endif
+  static void decode(const FourInBlock& block, int first, int count, f32* values) {
+    for (int i = 0; i < count; ++i) values[i] = static_cast<f32>(block.values[first + i]);
+  }
+};
+
+using Rows = HostStoredView<const FourInBlock>;
+std::int64_t columns(const Rows& rows) { return rows.columns(); }

@@ -1,0 +1,53 @@
+// In which dtype our kernels multiply operands: by what a format holds, not by its size.
+#include <type_traits>
+
+#include <catch2/catch.hpp>
+#include <cuda/product_runs.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+/// An 8-bit float whose exponents f16 does not have.
+struct Wide8 {
+  std::uint8_t bits = 0;
+};
+/// More bits of mantissa than tf32 has.
+struct Fine24 {
+  std::uint32_t bits = 0;
+};
+
+}  // namespace
+
+template <>
+struct precast::dtype_traits<Wide8> : precast::detail::scalar_traits<Wide8> {
+  static constexpr std::string_view name = "wide8";
+  static constexpr FloatFormat format{7, 0};
+};
+template <>
+struct precast::dtype_traits<Fine24> : precast::detail::scalar_traits<Fine24> {
+  static constexpr std::string_view name = "fine24";
+  static constexpr FloatFormat format{8, 15};
+};
+
+static_assert(std::is_same_v<cuda::MultipliedDtype<fp8_e4m3>, f16>);
+static_assert(std::is_same_v<cuda::MultipliedDtype<fp8_e5m2>, f16>);
+static_assert(std::is_same_v<cuda::MultipliedDtype<f16>, f16>);
+static_assert(std::is_same_v<cuda::MultipliedDtype<bf16>, bf16>);
+static_assert(std::is_same_v<cuda::MultipliedDtype<tf32>, tf32>);
+static_assert(std::is_same_v<cuda::MultipliedDtype<f32>, f32>);
+static_assert(std::is_same_v<cuda::MultipliedDtype<Wide8>, bf16>);
+static_assert(std::is_same_v<cuda::MultipliedDtype<Fine24>, f32>);
+
+TEMPLATE_TEST_CASE("cuda: operands of formats of one's own keep their range and their bits", "[matmul]",
+                   Wide8, Fine24) {
+  using P = Policy<Storage<f32>, Compute<TestType>, Activation<f32>>;
+  using Types = precisions<P, Matmul>;
+  for (const std::int64_t rows : {2, 40}) {
+    // Factors far above f16's range and below its smallest number, whose products are near 1.
+    const auto x = random_tensor<f32>({rows, 65}, 1, 1e12), weight = random_tensor<f32>({33, 65}, 2, 1e-12);
+    const auto result = product<Types>(x, weight);
+    CHECK(expected_products<Types>(x, weight, HostTensor<f32>()).outside(result) == "");
+  }
+}
