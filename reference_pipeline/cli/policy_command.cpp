@@ -46,9 +46,9 @@ void add_policy_command(CLI::App& app) {
   add_policy_options(*command, options->policy);
   command->add_flag("--json", options->json, "JSON on stdout");
   command->footer(
-      "storage: parameters at rest. operand: what is multiplied. accumulate: what products are summed in.\n"
-      "inside: what an op keeps between its steps (attention scores, a norm's variance). result: what is "
-      "stored.\n"
+      "storage: parameters at rest. operand: what is computed with (as given: in the dtype it comes in).\n"
+      "accumulate: what sums are kept in. inside: what an op keeps between its steps (attention scores, a\n"
+      "norm's variance). result: what is stored.\n"
       "\n"
       "Examples:\n"
       "  precast policy                                        all presets\n"

@@ -168,8 +168,7 @@ Values expected_softmax_in(const NormInputs& in) {
 template <class... Types, class Run, class Expected>
 void each_its_own(double tolerance, Run&& run, Expected&& expected) {
   const NormInputs in;
-  const std::vector<Values> got{run.template operator()<Types>(in)...},
-      wanted{expected.template operator()<Types>(in)...};
+  const std::vector<Values> got{run(Types{}, in)...}, wanted{expected(Types{}, in)...};
   const Values allowed{(tolerance > 0 ? tolerance : roundings<Types>)...};
   for (std::size_t i = 0; i < got.size(); ++i)
     for (std::size_t j = 0; j < got.size(); ++j) {
@@ -197,8 +196,8 @@ void function_feels_inside(const F& function, Reference&& reference, const In&..
     Values values;
     const std::vector<Values> inputs{wide(in)...};
     for (std::size_t i = 0; i < inputs[0].size(); ++i)
-      values.push_back(reference.template operator()<Kept>(inputs[0][i], inputs.size() > 1 ? inputs[1][i] : 0,
-                                                           inputs.size() > 2 ? inputs[2][i] : 0));
+      values.push_back(reference(Kept{}, inputs[0][i], inputs.size() > 1 ? inputs[1][i] : 0,
+                                 inputs.size() > 2 ? inputs[2][i] : 0));
     return values;
   };
   const Values of_f32 = run(InF32{}), of_f16 = run(InF16{});
@@ -213,14 +212,14 @@ void function_feels_inside(const F& function, Reference&& reference, const In&..
 
 TEST_CASE("sums, intermediates and results of norms are those of their row", "[fields][norm]") {
   each_its_own<Wide, Sums, Inside, Both, Rounded>(
-      0, []<class Types>(const NormInputs& in) { return layer_norm_in<Types>(in); },
-      []<class Types>(const NormInputs& in) { return expected_layer_norm_in<Types>(in); });
+      0, [](auto row, const NormInputs& in) { return layer_norm_in<decltype(row)>(in); },
+      [](auto row, const NormInputs& in) { return expected_layer_norm_in<decltype(row)>(in); });
   each_its_own<Wide, Sums, Inside, Both, Rounded>(
-      0, []<class Types>(const NormInputs& in) { return rms_norm_in<Types>(in); },
-      []<class Types>(const NormInputs& in) { return expected_rms_norm_in<Types>(in); });
+      0, [](auto row, const NormInputs& in) { return rms_norm_in<decltype(row)>(in); },
+      [](auto row, const NormInputs& in) { return expected_rms_norm_in<decltype(row)>(in); });
   each_its_own<Wide, Sums, Inside, Both, Rounded>(
-      0, []<class Types>(const NormInputs& in) { return group_norm_in<Types>(in); },
-      []<class Types>(const NormInputs& in) { return expected_group_norm_in<Types>(in); });
+      0, [](auto row, const NormInputs& in) { return group_norm_in<decltype(row)>(in); },
+      [](auto row, const NormInputs& in) { return expected_group_norm_in<decltype(row)>(in); });
 }
 
 TEST_CASE("sums and intermediates of softmax are those of its row", "[fields][softmax]") {
@@ -229,8 +228,9 @@ TEST_CASE("sums and intermediates of softmax are those of its row", "[fields][so
     return values;
   };
   each_its_own<Wide, Sums, Inside>(
-      norm_roundings, [&]<class Types>(const NormInputs& in) { return of_size_one(softmax_in<Types>(in)); },
-      [&]<class Types>(const NormInputs& in) { return of_size_one(expected_softmax_in<Types>(in)); });
+      norm_roundings,
+      [&](auto row, const NormInputs& in) { return of_size_one(softmax_in<decltype(row)>(in)); },
+      [&](auto row, const NormInputs& in) { return of_size_one(expected_softmax_in<decltype(row)>(in)); });
 }
 
 TEST_CASE("functions of several steps keep what is between them in their row's inside",
@@ -239,16 +239,23 @@ TEST_CASE("functions of several steps keep what is between them in their row's i
              c = random_tensor<f32>({5, 41}, 3, 2);
   const Tensor<f32> x = sent(a), y = sent(b), z = sent(c);
   function_feels_inside(
-      elementwise::Silu{}, []<class T>(double v, double, double) { return v * sigmoid_of<T>(v); }, x);
+      elementwise::Silu{},
+      [](auto kept, double v, double, double) {
+        using T = decltype(kept);
+        return v * sigmoid_of<T>(v);
+      },
+      x);
   function_feels_inside(
       elementwise::QuickGelu{},
-      []<class T>(double v, double, double) {
+      [](auto kept, double v, double, double) {
+        using T = decltype(kept);
         return v * sigmoid_of<T>(step<T>(static_cast<f32>(1.702) * v));
       },
       x);
   function_feels_inside(
       elementwise::GeluTanh{},
-      []<class T>(double v, double, double) {
+      [](auto kept, double v, double, double) {
+        using T = decltype(kept);
         const double cube = step<T>(step<T>(v * v) * v);
         const double sum = step<T>(v + step<T>(static_cast<f32>(0.044715) * cube));
         return v * sigmoid_of<T>(step<T>(static_cast<f32>(1.59576912) * sum));
@@ -256,23 +263,30 @@ TEST_CASE("functions of several steps keep what is between them in their row's i
       x);
   function_feels_inside(
       elementwise::GeluErf{},
-      []<class T>(double v, double, double) {
+      [](auto kept, double v, double, double) {
+        using T = decltype(kept);
         const double at = step<T>(std::abs(v) * static_cast<f32>(0.707106781));
         return step<T>(0.5 * v) * step<T>(v < 0 ? std::erfc(at) : 2 - std::erfc(at));
       },
       x);
   function_feels_inside(
       elementwise::GatedProduct<elementwise::Silu>{},
-      []<class T>(double v, double w, double) { return step<T>(v * sigmoid_of<T>(v)) * w; }, x, y);
+      [](auto kept, double v, double w, double) {
+        using T = decltype(kept);
+        return step<T>(v * sigmoid_of<T>(v)) * w;
+      },
+      x, y);
   function_feels_inside(
       elementwise::GatedAdd{},
-      []<class T>(double r, double v, double g) {
+      [](auto kept, double r, double v, double g) {
+        using T = decltype(kept);
         return std::is_same_v<T, f32> ? r + g * v : r + step<T>(g * v);
       },
       x, y, z);
   function_feels_inside(
       elementwise::ScaleShift{1.2345f, 0.75f},
-      []<class T>(double v, double, double) {
+      [](auto kept, double v, double, double) {
+        using T = decltype(kept);
         const double product = static_cast<f32>(1.2345) * v;
         return (std::is_same_v<T, f32> ? product : step<T>(product)) + 0.75;
       },

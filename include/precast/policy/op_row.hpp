@@ -38,8 +38,8 @@ template <class StorageType, class OperandType, class AccumulateType, class Insi
 struct Precisions {
   using storage = StorageType;  ///< parameters at rest: the matrix, or a norm's vectors
   using vector_storage = vector_storage_for<StorageType>;  ///< the bias beside the matrix, at rest
-  using operand = OperandType;                             ///< what is multiplied
-  using accumulate = AccumulateType;                       ///< what products are summed in
+  using operand = OperandType;                             ///< what is multiplied, or computed with
+  using accumulate = AccumulateType;                       ///< what sums are kept in
   using inside = InsideType;                               ///< what a composite op keeps between its steps
   using result = ResultType;                               ///< what is stored
   static constexpr bool saturate = Saturates;
