@@ -6,6 +6,7 @@
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/matmul/packed_weight.hpp>
 #else
+#include <precast/host/block_weight.hpp>
 #include <precast/host/packed_weight.hpp>
 #endif
 

@@ -29,6 +29,7 @@ void embedding(HostView<const From> table, std::span<const std::int32_t> ids,
 template <class Types, BlockDtype From>
 void embedding(BlockViewIn<const From, HostSpace> table, std::span<const std::int32_t> ids,
                HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
   std::array<f32, static_cast<std::size_t>(values_per_chunk)> values;
   for (std::int64_t i = 0; i < out.rows(); ++i)
     for (std::int64_t k = 0; k < out.columns(); k += values_per_chunk) {

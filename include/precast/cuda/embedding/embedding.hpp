@@ -87,6 +87,7 @@ void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
 template <class Types, BlockDtype From>
 void embedding(BlockViewIn<const From, DeviceSpace> table, std::span<const std::int32_t> ids,
                DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
   using To = typename Types::result;
   if (out.elements() == 0) return;
   const auto rows_of_table = stored_rows(table);

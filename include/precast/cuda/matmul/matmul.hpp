@@ -67,6 +67,7 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
 template <class Types, class X>
 void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
   matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
 }
 /// The same with a weight that lies in the memory of the device already.
