@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <cuda/conv_runs.hpp>
-#include <simt/device_memory.hpp>
+#include <simt/stream.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -20,17 +20,19 @@ struct HostConvLibrary {
   cuda::ConvLibrary library() {
     return {.has_code = [this](const cuda::LibraryConv&) { return has_code; },
             .convolve =
-                [this](const cuda::LibraryConv& conv, cuda::Stream) {
+                [this](const cuda::LibraryConv& conv, cuda::Stream stream) {
                   convolved.push_back(conv);
-                  if (conv.dtype == cuda::LibraryDtype::f32) convolve<f32>(conv);
-                  if (conv.dtype == cuda::LibraryDtype::bf16) convolve<bf16>(conv);
+                  if (conv.dtype == cuda::LibraryDtype::f32) convolve<f32>(conv, stream);
+                  if (conv.dtype == cuda::LibraryDtype::bf16) convolve<bf16>(conv, stream);
                 }};
   }
 
  private:
   template <class T>
-  static void convolve(const cuda::LibraryConv& conv) {
-    const simt::DeviceAccess access;
+  static void convolve(const cuda::LibraryConv& conv, cuda::Stream stream) {
+    const simt::StreamWork work("the library's convolution", stream);
+    for (const void* operand : {conv.x, conv.weight, conv.bias}) work.reads(operand, 1);
+    work.writes(conv.out, 1);
     const ConvSizes& s = conv.sizes;
     const auto at = [](const void* data, std::int64_t i) {
       return to_double(static_cast<const T*>(data)[i]);

@@ -36,7 +36,8 @@ struct Options {
   Copies copies = Copies::late;
   std::optional<KernelSite> silenced{};  ///< a site that is skipped
   std::optional<KernelFault> planted{};  ///< a fault that is switched on
-  bool waits_for_uploads = true;         ///< false: the host's waits for uploads are skipped
+  bool host_waits = true;                ///< false: the host's waits for the device are skipped
+  bool streams_wait = true;              ///< false: streams' waits for events are skipped
 };
 
 /// What one launch did.

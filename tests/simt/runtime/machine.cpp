@@ -156,6 +156,8 @@ void Machine::run_threads() {
     } catch (const Cancelled&) {
     } catch (const Error&) {
       failure_ = std::current_exception();
+    } catch (const Unordered&) {
+      failure_ = std::current_exception();
     } catch (const std::exception& error) {
       failure_ = std::make_exception_ptr(ThrownInKernel(place(), error.what()));
     } catch (...) {

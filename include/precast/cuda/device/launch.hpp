@@ -12,7 +12,7 @@
 #if PRECAST_ON_DEVICE
 #include <precast/cuda/runtime/check.hpp>
 #else
-#include <simt/device_memory.hpp>
+#include <simt/stream.hpp>
 #endif
 
 namespace precast::cuda {
@@ -49,11 +49,11 @@ void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& 
 }
 #else
 template <class... Parameters, class... Arguments>
-void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream,
+void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
             const Arguments&... arguments) {
   if (shape.empty()) return;
   const simt::Grid grid{{shape.blocks.x, shape.blocks.y, shape.blocks.z}, shape.threads, shape.shared_bytes};
-  const simt::DeviceAccess access;
+  const simt::StreamWork work(name, stream);
   simt::launch(name, grid, [&] { kernel(Parameters(arguments)...); });
 }
 #endif

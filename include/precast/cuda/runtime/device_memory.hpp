@@ -64,7 +64,7 @@ struct DeviceMemory {
     check(cudaMallocAsync(&block, bytes, current_stream()),
           "get " + std::to_string(bytes >> 20) + " MiB of device memory");
 #else
-    block = simt::allocate_device(bytes);
+    block = simt::allocate_device(bytes, current_stream());
 #endif
     detail::DeviceUse::instance().add(static_cast<std::int64_t>(bytes));
     return block;
@@ -75,7 +75,7 @@ struct DeviceMemory {
     (void)cudaFreeAsync(block,
                         current_stream());  // fails only where an earlier error has been thrown already
 #else
-    simt::free_device(block, bytes);
+    simt::free_device(block, bytes, current_stream());
 #endif
     detail::DeviceUse::instance().add(-static_cast<std::int64_t>(bytes));
   }
@@ -83,7 +83,9 @@ struct DeviceMemory {
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes == 0) return;
 #if PRECAST_CUDA_IS_EMULATED
-    const simt::DeviceAccess access;
+    const simt::StreamWork work("a copy", current_stream());
+    work.reads(from, bytes);
+    work.writes(to, bytes);
     std::memcpy(to, from, bytes);
 #else
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, current_stream()), "copy memory");
@@ -97,13 +99,11 @@ struct DeviceMemory {
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
     if (bytes == 0) return;
 #if PRECAST_CUDA_IS_EMULATED
-    simt::wait_for_device();
-    const simt::DeviceAccess access;
-    std::memcpy(to, from, bytes);
+    simt::download_async(to, from, bytes, current_stream());
 #else
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, current_stream()), "copy memory");
-    check(cudaStreamSynchronize(current_stream()), "finish its work");
 #endif
+    wait_for(current_stream());
   }
 };
 

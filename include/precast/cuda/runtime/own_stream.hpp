@@ -18,11 +18,15 @@ class OwnStream {
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;
   ~OwnStream() {
-#if !PRECAST_CUDA_IS_EMULATED
+#if PRECAST_CUDA_IS_EMULATED
+    simt::finish_stream(stream_);
+#else
     (void)cudaStreamSynchronize(stream_);
 #endif
     detail::StreamResources::instance().end(stream_);
-#if !PRECAST_CUDA_IS_EMULATED
+#if PRECAST_CUDA_IS_EMULATED
+    simt::end_stream(stream_);
+#else
     (void)cudaStreamDestroy(stream_);
 #endif
   }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <type_traits>
 
-#include <precast/cuda/runtime/pinned_memory.hpp>
+#include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 
 #if !PRECAST_CUDA_IS_EMULATED

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/pinned_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 

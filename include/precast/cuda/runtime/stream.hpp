@@ -4,9 +4,11 @@
 #if defined(__CUDACC__) || defined(PRECAST_USE_CUDA)
 #define PRECAST_CUDA_IS_EMULATED 0
 #include <cuda_runtime_api.h>
+
+#include <precast/cuda/runtime/check.hpp>
 #else
 #define PRECAST_CUDA_IS_EMULATED 1
-#include <simt/launch.hpp>
+#include <simt/stream.hpp>
 #endif
 
 namespace precast::cuda {
@@ -17,6 +19,15 @@ using Stream = simt::Stream;
 #else
 using Stream = cudaStream_t;
 #endif
+
+/// Waits until the device has done all that the stream was given.
+inline void wait_for(Stream stream) {
+#if PRECAST_CUDA_IS_EMULATED
+  simt::wait_for_stream(stream);
+#else
+  check(cudaStreamSynchronize(stream), "finish its work");
+#endif
+}
 
 namespace detail {
 inline Stream& stream_of_thread() {
