@@ -72,6 +72,8 @@ class Session {
   /// How often the host started a copy to the device, and how often it waited for the device.
   std::int64_t uploads() const { return uploads_; }
   std::int64_t waits() const { return waits_; }
+  /// How often a stream was told to wait for an event.
+  std::int64_t stream_waits() const { return stream_waits_; }
 
  private:
   friend struct Recorder;
@@ -79,7 +81,7 @@ class Session {
   std::vector<KernelSite> sites_;
   std::vector<KernelFault> faults_;
   std::vector<LaunchRecord> launches_;
-  std::int64_t uploads_ = 0, waits_ = 0;
+  std::int64_t uploads_ = 0, waits_ = 0, stream_waits_ = 0;
   Session* outer_;
 };
 

@@ -177,6 +177,7 @@ void download_async(void* to, const void* from, std::size_t bytes, Stream stream
 
 Clock record_event(Stream stream) { return Order::instance().event(stream); }
 void wait_for_event(Stream stream, const Clock& event) {
+  Recorder::count_stream_wait();
   if (options().streams_wait) Order::instance().wait(stream, event);
 }
 void wait_for_event(const Clock& event) { host_waited(event); }

@@ -1,7 +1,7 @@
 // Event: a point in the work of a stream, which the host or another stream can wait for.
 #pragma once
 
-#include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
 
 #if !PRECAST_CUDA_IS_EMULATED
 #include <precast/cuda/runtime/check.hpp>

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
 #include <simt/transfer.hpp>
