@@ -16,14 +16,16 @@ namespace precast::testing {
 /// Computes products in float64. Must outlive its use.
 struct HostLibrary {
   std::vector<cuda::LibraryProduct> multiplied;
-  bool has_code = true;  ///< false: it refuses everything
+  bool has_code = true;    ///< false: it says that it has code for nothing
+  bool multiplies = true;  ///< false: it says otherwise, and refuses when it is called
 
   cuda::ProductLibrary library() {
     return {.has_code = [this](const cuda::LibraryProduct&) { return has_code; },
             .multiply =
                 [this](const cuda::LibraryProduct& product, cuda::Stream stream) {
                   multiplied.push_back(product);
-                  multiply(product, stream);
+                  if (multiplies) multiply(product, stream);
+                  return multiplies;
                 }};
   }
 

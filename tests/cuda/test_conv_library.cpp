@@ -15,6 +15,7 @@ namespace {
 /// A library on the host, in cuDNN's place: f32 or bf16 as it lies, sums in float64. Must outlive its use.
 struct HostConvLibrary {
   std::vector<cuda::LibraryConv> convolved;
+  bool convolves = true;  ///< false: it refuses when it is called
   bool has_code = true;
 
   cuda::ConvLibrary library() {
@@ -22,8 +23,10 @@ struct HostConvLibrary {
             .convolve =
                 [this](const cuda::LibraryConv& conv, cuda::Stream stream) {
                   convolved.push_back(conv);
+                  if (!convolves) return false;
                   if (conv.dtype == cuda::LibraryDtype::f32) convolve<f32>(conv, stream);
                   if (conv.dtype == cuda::LibraryDtype::bf16) convolve<bf16>(conv, stream);
+                  return true;
                 }};
   }
 
@@ -118,5 +121,12 @@ TEST_CASE("what a library cannot do as the op table says is ours") {
   CHECK(host.convolved.empty());
   host.has_code = true;
   CHECK(wrong_with<P>(library, square) == "");
+  CHECK(host.convolved.size() == 1);
+}
+
+TEST_CASE("a convolution that a library refuses only when it is called is ours") {
+  HostConvLibrary host;
+  host.convolves = false;
+  CHECK(wrong_with<Policy<Storage<bf16>>>(host.library(), square) == "");
   CHECK(host.convolved.size() == 1);
 }
