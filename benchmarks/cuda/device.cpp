@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <precast/cuda/runtime/check.hpp>
+#include <precast/cuda/runtime/code_probe.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
 #include <precast/cuda/runtime/device.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
@@ -32,7 +33,7 @@ std::string cublaslt_text() {
 }
 
 cuda::Device found_device() {
-  const cuda::FoundDevice found = cuda::find_device();
+  const cuda::FoundDevice found = cuda::find_device(0, &cuda::probe_code<cuda::LibraryKernels>);
   if (!found.device) throw Error(found.reason);
   cuda::use_device(*found.device);
   return *found.device;

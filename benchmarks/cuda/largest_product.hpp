@@ -42,7 +42,10 @@ class LargestProduct {
                   std::string(dtype_traits<Operand>::name) + ": name its folder in LD_LIBRARY_PATH");
   }
 
-  void operator()() const { library_.multiply(product_, cuda::current_stream()); }
+  void operator()() const {
+    if (!library_.multiply(product_, cuda::current_stream()))
+      throw Error("cuBLASLt has no code for its largest product after all");
+  }
   double flops() const { return flops_; }
   static double bytes(const LinearShape& shape) {
     return static_cast<double>(sizeof(Value)) *

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <simt/device_memory.hpp>
+#include <simt/stream.hpp>
 
 #include <precast/cuda/matmul/product_library.hpp>
 #include <precast/dtype/scalar.hpp>
@@ -16,14 +16,16 @@ namespace precast::testing {
 /// Computes products in float64. Must outlive its use.
 struct HostLibrary {
   std::vector<cuda::LibraryProduct> multiplied;
-  bool has_code = true;  ///< false: it refuses everything
+  bool has_code = true;    ///< false: it says that it has code for nothing
+  bool multiplies = true;  ///< false: it says otherwise, and refuses when it is called
 
   cuda::ProductLibrary library() {
     return {.has_code = [this](const cuda::LibraryProduct&) { return has_code; },
             .multiply =
-                [this](const cuda::LibraryProduct& product, cuda::Stream) {
+                [this](const cuda::LibraryProduct& product, cuda::Stream stream) {
                   multiplied.push_back(product);
-                  multiply(product);
+                  if (multiplies) multiply(product, stream);
+                  return multiplies;
                 }};
   }
 
@@ -48,8 +50,11 @@ struct HostLibrary {
     if (dtype == cuda::LibraryDtype::f16) static_cast<f16*>(data)[index] = from_double<f16>(value);
   }
 
-  static void multiply(const cuda::LibraryProduct& p) {
-    const simt::DeviceAccess access;
+  static void multiply(const cuda::LibraryProduct& p, cuda::Stream stream) {
+    const simt::StreamWork work("the library's product", stream);
+    for (const void* operand : {p.x, p.weight, p.bias, p.residual})
+      if (operand) work.reads(operand, 1);
+    work.writes(p.out, 1);
     for (std::int64_t r = 0; r < p.rows; ++r)
       for (std::int64_t f = 0; f < p.features; ++f) {
         double sum = 0;

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <cuda/conv_runs.hpp>
-#include <simt/device_memory.hpp>
+#include <simt/stream.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -15,22 +15,27 @@ namespace {
 /// A library on the host, in cuDNN's place: f32 or bf16 as it lies, sums in float64. Must outlive its use.
 struct HostConvLibrary {
   std::vector<cuda::LibraryConv> convolved;
+  bool convolves = true;  ///< false: it refuses when it is called
   bool has_code = true;
 
   cuda::ConvLibrary library() {
     return {.has_code = [this](const cuda::LibraryConv&) { return has_code; },
             .convolve =
-                [this](const cuda::LibraryConv& conv, cuda::Stream) {
+                [this](const cuda::LibraryConv& conv, cuda::Stream stream) {
                   convolved.push_back(conv);
-                  if (conv.dtype == cuda::LibraryDtype::f32) convolve<f32>(conv);
-                  if (conv.dtype == cuda::LibraryDtype::bf16) convolve<bf16>(conv);
+                  if (!convolves) return false;
+                  if (conv.dtype == cuda::LibraryDtype::f32) convolve<f32>(conv, stream);
+                  if (conv.dtype == cuda::LibraryDtype::bf16) convolve<bf16>(conv, stream);
+                  return true;
                 }};
   }
 
  private:
   template <class T>
-  static void convolve(const cuda::LibraryConv& conv) {
-    const simt::DeviceAccess access;
+  static void convolve(const cuda::LibraryConv& conv, cuda::Stream stream) {
+    const simt::StreamWork work("the library's convolution", stream);
+    for (const void* operand : {conv.x, conv.weight, conv.bias}) work.reads(operand, 1);
+    work.writes(conv.out, 1);
     const ConvSizes& s = conv.sizes;
     const auto at = [](const void* data, std::int64_t i) {
       return to_double(static_cast<const T*>(data)[i]);
@@ -116,5 +121,12 @@ TEST_CASE("what a library cannot do as the op table says is ours") {
   CHECK(host.convolved.empty());
   host.has_code = true;
   CHECK(wrong_with<P>(library, square) == "");
+  CHECK(host.convolved.size() == 1);
+}
+
+TEST_CASE("a convolution that a library refuses only when it is called is ours") {
+  HostConvLibrary host;
+  host.convolves = false;
+  CHECK(wrong_with<Policy<Storage<bf16>>>(host.library(), square) == "");
   CHECK(host.convolved.size() == 1);
 }

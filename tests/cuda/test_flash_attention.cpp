@@ -39,3 +39,14 @@ TEMPLATE_TEST_CASE("flash attention loads matrices without bank conflicts", "[at
     CHECK(session.launches()[0].bank_conflicts == 0);
   }
 }
+
+TEMPLATE_TEST_CASE("flash attention waits for every copy that it starts", "[attention]", Bf16Flash,
+                   F32Flash) {
+  for (const std::int64_t keys : {0, 1, 40, 150}) {
+    const AttentionCase c{1, 1, 20, keys, 64};
+    const simt::Session session({.copies = simt::Copies::late});
+    attention_of<TestType>(c, AttentionInputs<typename TestType::activation>(c));
+    REQUIRE(session.launches().size() == 1);
+    CHECK(session.launches()[0].unawaited_copies == 0);
+  }
+}

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <simt/session.hpp>
+#include <simt/stream.hpp>
 
 #include <precast/host/plain_attention.hpp>
 
@@ -73,4 +74,17 @@ TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN passed over"
   in.k.data()[3] = from_double<TestType>(HUGE_VAL);
   CHECK(cuda::largest_score<TestType, TestType>(problem_of(c, in.bias), on_device(in.q), on_device(in.k),
                                                 {}) == HUGE_VALF);
+}
+
+TEST_CASE("plain attention's scores belong to the stream that it is given", "[stream]") {
+  const cuda::Stream stream = simt::make_stream();
+  const AttentionCase c{1, 1, 5, 6, 8};
+  const AttentionInputs<bf16> in(c);
+  HostTensor<bf16> out(in.q.shape());
+  const auto problem = problem_of(c, in.bias);
+  cuda::plain_attention<precisions<Bf16, Attention>>(problem, on_device(in.q), on_device(in.k),
+                                                     on_device(in.v), on_device(out), stream);
+  CHECK_NOTHROW(simt::wait_for_device());
+  (void)cuda::largest_score(problem, on_device(in.q), on_device(in.k), stream);
+  CHECK_NOTHROW(simt::wait_for_device());
 }

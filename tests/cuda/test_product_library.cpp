@@ -59,6 +59,17 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   REQUIRE(host.multiplied.size() == (std::is_same_v<typename Types::operand, tf32> ? 4 : 3));
 }
 
+TEST_CASE("cuda: a product that the library refuses only when it is called is ours", "[library]") {
+  using Types = precisions<Policy<Storage<bf16>>, Matmul>;
+  HostLibrary host;
+  host.multiplies = false;
+  const cuda::LibraryScope scope(host.library());
+  const auto x = random_tensor<bf16>({20, 64}, 1), weight = random_tensor<bf16>({40, 64}, 2, 0.2),
+             bias = random_tensor<bf16>({40}, 3);
+  CHECK(expected_products<Types>(x, weight, bias).outside(product<Types>(x, weight, bias)) == "");
+  CHECK(host.multiplied.size() == 1);
+}
+
 TEMPLATE_TEST_CASE("cuda: x is rounded for the library", "[library]", Policy<Storage<bf16>>,
                    (Policy<Storage<f32>, Compute<tf32>>), Policy<Storage<fp8_e4m3>>) {
   using Types = precisions<TestType, Matmul>;

@@ -1,6 +1,8 @@
 // Flash attention on warpgroups in the emulator: sizes around its tiles, and who takes it.
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -57,4 +59,28 @@ TEST_CASE("what takes warpgroups", "[attention][warpgroups]") {
   const simt::Session session;
   CHECK(wrong_in<Bf16Flash>({1, 1, 20, 20, 64}, Architecture::sm_100) == "");
   CHECK(session.launches().at(0).kernel == "flash_attention");  // sm_100 has no wgmma
+}
+
+TEST_CASE("heads whose rows the copy engine cannot step over take the other kernel",
+          "[attention][warpgroups]") {
+  // Strides of a map are multiples of the one before: rows, of heads.
+  const auto kernel_with = [](std::int64_t heads, std::int64_t more_columns) {
+    const AttentionCase c{1, heads, 20, 20, 64};
+    const AttentionInputs<bf16> in(c);
+    const std::int64_t columns = heads * 64;
+    HostTensor<bf16> wider({1, 20, columns + more_columns});
+    for (std::int64_t r = 0; r < 20; ++r)
+      std::copy(in.q.view().row(r).begin(), in.q.view().row(r).end(), wider.view().row(r).begin());
+    HostTensor<bf16> out(in.q.shape());
+    const simt::Session session;
+    run_attention<Bf16Flash>(problem_of(c, in.bias),
+                             on_device(std::as_const(wider).view().columns_between(0, columns)),
+                             on_device(in.k), on_device(in.v), on_device(out), Architecture::sm_90);
+    const AttentionReference<precisions<Bf16Flash, Attention>> reference(c, in, true);
+    CHECK(outside(out, reference.values, reference.bound()) == "");
+    return session.launches().at(0).kernel;
+  };
+  CHECK(kernel_with(2, 64) == "warpgroup_attention");
+  CHECK(kernel_with(2, 8) == "flash_attention");
+  CHECK(kernel_with(1, 8) == "warpgroup_attention");
 }

@@ -3,14 +3,20 @@
 
 #include <cstddef>
 
+#include <simt/stream.hpp>
+
 namespace simt {
 
-/// Memory of the device, filled with NaN, 256-byte aligned. Throws precast::OutOfMemory.
-void* allocate_device(std::size_t bytes);
-void free_device(void* block, std::size_t bytes) noexcept;
+/// Memory of the device in the order of a stream (cudaMallocAsync), filled with NaN, 256-byte aligned: work
+/// of another stream may touch it where it is ordered behind the allocation and before the end, and where
+/// those who write are ordered against all others. A block is one thing: its parts are not told apart. Throws
+/// precast::OutOfMemory, Unordered.
+void* allocate_device(std::size_t bytes, Stream stream);
+void free_device(void* block, std::size_t bytes, Stream stream) noexcept;
 
-/// While one lives, device memory can be reached: kernels and copies hold one, before which all uploads land.
-/// Anybody else who touches it is stopped by the system, as a program that reads a device's pointer would be.
+/// While one lives, the test can look at the device's memory, where all uploads have landed; it says nothing
+/// about streams. Kernels, copies and what stands in for them are a StreamWork. Anybody else who touches the
+/// memory is stopped by the system, as a program that reads a device's pointer would be.
 class DeviceAccess {
  public:
   DeviceAccess();

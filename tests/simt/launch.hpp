@@ -2,19 +2,12 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <functional>
 
-namespace simt {
+#include <simt/stream.hpp>
 
-/// Launches run at once, in order: streams have nothing to say but who they are. 0 is the default stream.
-struct Stream {
-  int number = 0;
-  friend constexpr auto operator<=>(const Stream&, const Stream&) = default;
-};
-/// A stream that is no other.
-Stream make_stream();
+namespace simt {
 
 /// How many blocks of how many threads, and their dynamic shared memory.
 struct Grid {
@@ -24,7 +17,8 @@ struct Grid {
 };
 
 /// Runs `thread` once for each thread of the grid, by the options of the session, if there is one. Throws an
-/// Error (errors.hpp) as soon as a thread makes a mistake; the block's other threads are unwound then.
+/// Error (errors.hpp) as soon as a thread makes a mistake; the block's other threads are unwound then. What
+/// the kernel touches of the device's memory is the StreamWork's of this thread, where there is one.
 void launch(const char* kernel, const Grid& grid, const std::function<void()>& thread);
 
 }  // namespace simt

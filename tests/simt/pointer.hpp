@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 
 namespace simt {
@@ -28,6 +29,20 @@ namespace detail {
 /// fence.
 extern thread_local constinit bool notes_writes;
 void note_write(const void* address, std::size_t bytes);
+
+/// What this thread's running kernel has touched of the device's memory, by lines of 256 bytes: the last one
+/// of each remainder, with a 1 below it where it was written. A block of memory begins with a line.
+inline constexpr int line_bits = 8;
+extern thread_local constinit std::uintptr_t touched_lines[1024];
+void note_touch(const void* address, std::size_t bytes, bool writes);
+/// The kernel's threads share it, and it is none of their memory: ThreadSanitizer is not to look.
+__attribute__((no_sanitize("thread"))) inline void touch(const void* address, std::size_t bytes,
+                                                         bool writes) {
+  const std::uintptr_t line = reinterpret_cast<std::uintptr_t>(address) >> line_bits;
+  const std::uintptr_t known = touched_lines[line % std::size(touched_lines)];
+  if (known != (line << 1 | 1) && (writes || known != line << 1)) [[unlikely]]
+    note_touch(address, bytes, writes);
+}
 }  // namespace detail
 
 [[noreturn]] void fail_out_of_bounds(const Access& access);
@@ -112,7 +127,9 @@ class Pointer {
   }
   /// Through a pointer to what is not const, every access may be a write.
   static void note(const void* at, std::size_t bytes) {
-    if constexpr (S == Space::shared && !std::is_const_v<T>)
+    if constexpr (S == Space::global)
+      detail::touch(at, bytes, !std::is_const_v<T>);
+    else if constexpr (!std::is_const_v<T>)
       if (detail::notes_writes) [[unlikely]]
         detail::note_write(at, bytes);
   }

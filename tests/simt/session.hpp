@@ -36,7 +36,8 @@ struct Options {
   Copies copies = Copies::late;
   std::optional<KernelSite> silenced{};  ///< a site that is skipped
   std::optional<KernelFault> planted{};  ///< a fault that is switched on
-  bool waits_for_uploads = true;         ///< false: the host's waits for uploads are skipped
+  bool host_waits = true;                ///< false: the host's waits for the device are skipped
+  bool streams_wait = true;              ///< false: streams' waits for events are skipped
 };
 
 /// What one launch did.
@@ -47,6 +48,7 @@ struct LaunchRecord {
   std::int64_t matrix_loads = 0;    ///< 8 x 8 matrices that load_matrix read
   std::int64_t bank_conflicts = 0;  ///< how many more times its banks were read than they need be
   std::int64_t static_shared_bytes = 0;
+  std::int64_t unawaited_copies = 0;  ///< copies of copy_async on their way when their thread left, where late
 };
 
 /// Whether ThreadSanitizer watches this program: it stops a run that silences a barrier.
@@ -71,6 +73,8 @@ class Session {
   /// How often the host started a copy to the device, and how often it waited for the device.
   std::int64_t uploads() const { return uploads_; }
   std::int64_t waits() const { return waits_; }
+  /// How often a stream was told to wait for an event.
+  std::int64_t stream_waits() const { return stream_waits_; }
 
  private:
   friend struct Recorder;
@@ -78,7 +82,7 @@ class Session {
   std::vector<KernelSite> sites_;
   std::vector<KernelFault> faults_;
   std::vector<LaunchRecord> launches_;
-  std::int64_t uploads_ = 0, waits_ = 0;
+  std::int64_t uploads_ = 0, waits_ = 0, stream_waits_ = 0;
   Session* outer_;
 };
 

@@ -191,6 +191,8 @@ TEST_CASE("bulk copies: what the copy engine does not take has no map") {
   CHECK_THROWS_AS(map(source.pointer() + 4, {{68, 11, 3, 1}, strides, {64, 8, 1, 1}, Swizzle::none}), Error);
   CHECK_THROWS_AS(
       map(source.pointer(), {{72, 11, 3, 1}, {71, 71 * 11, 71 * 33}, {64, 8, 1, 1}, Swizzle::none}), Error);
+  const std::array<std::int64_t, 3> closer{72, 80, 80 * 3};  // no multiple of the one before
+  CHECK_THROWS_AS(map(source.pointer(), {{72, 2, 3, 1}, closer, {64, 1, 8, 1}, Swizzle::none}), Error);
   CHECK_THROWS_AS(map(source.pointer(), {{72, 11, 3, 1}, strides, {64, 257, 1, 1}, Swizzle::none}), Error);
   CHECK_THROWS_AS(map(source.pointer(), {{72, 11, 3, 1}, strides, {128, 8, 1, 1}, Swizzle::of_128_bytes}),
                   Error);

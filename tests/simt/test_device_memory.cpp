@@ -31,7 +31,8 @@ void add_one(cuda::GlobalPointer<f32> values) { values[cuda::thread_index()] += 
 
 TEST_CASE("device memory takes values, gives them back, and is reached by kernels alone", "[simt]") {
   const std::size_t bytes = 4 * sizeof(f32);
-  auto* const block = static_cast<f32*>(cuda::DeviceMemory::allocate(bytes, MemoryPurpose::tensor));
+  cuda::DeviceMemory::Origin origin;
+  auto* const block = static_cast<f32*>(cuda::DeviceMemory::allocate(bytes, MemoryPurpose::tensor, origin));
   f32 values[4];
   cuda::DeviceMemory::copy_to_host(values, block, bytes);
   CHECK(std::isnan(values[0]));
@@ -45,9 +46,9 @@ TEST_CASE("device memory takes values, gives them back, and is reached by kernel
 #if !defined(__SANITIZE_ADDRESS__)
   CHECK(is_out_of_reach(reinterpret_cast<const char*>(block)));
 #endif
-  cuda::DeviceMemory::deallocate(block, bytes, MemoryPurpose::tensor);
-  auto* const again = static_cast<f32*>(cuda::DeviceMemory::allocate(bytes, MemoryPurpose::tensor));
+  cuda::DeviceMemory::deallocate(block, bytes, MemoryPurpose::tensor, origin);
+  auto* const again = static_cast<f32*>(cuda::DeviceMemory::allocate(bytes, MemoryPurpose::tensor, origin));
   cuda::DeviceMemory::copy_to_host(values, again, bytes);
   CHECK(std::isnan(values[0]));
-  cuda::DeviceMemory::deallocate(again, bytes, MemoryPurpose::tensor);
+  cuda::DeviceMemory::deallocate(again, bytes, MemoryPurpose::tensor, origin);
 }

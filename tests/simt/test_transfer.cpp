@@ -110,7 +110,7 @@ TEST_CASE("staging uploads values of any size, and waits before it writes to a b
     CHECK(staging_is_right());
   }
   simt::Options hasty = when(simt::Copies::late);
-  hasty.waits_for_uploads = false;
+  hasty.host_waits = false;
   const simt::Session session(hasty);
   CHECK_THROWS_AS(staging_is_right(), simt::HostMemoryChanged);
 }

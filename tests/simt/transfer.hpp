@@ -1,9 +1,10 @@
-// Copies to the device that go on while the host does other things, and the host's waits for them.
+// Copies to and from the device that go on while the host does other things.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <stdexcept>
+
+#include <simt/stream.hpp>
 
 namespace simt {
 
@@ -17,15 +18,13 @@ struct HostMemoryChanged : std::runtime_error {
 };
 
 /// Starts a copy to device memory. From pinned memory it lands at once, or as late as it may, as the session
-/// says: when the host waits for it, or before whatever the device does next. From other memory it has landed
-/// when this returns. HostMemoryChanged is thrown where a copy lands, or by the next thing that may throw.
-void start_upload(void* to, const void* from, std::size_t bytes);
+/// says: when the host waits for it, or before work that is ordered behind it. From other memory it has
+/// landed when this returns. HostMemoryChanged is thrown where a copy lands, or by the next thing that may
+/// throw.
+void upload_async(void* to, const void* from, std::size_t bytes, Stream stream);
 
-/// A place in the order of uploads: those that have been started so far.
-std::uint64_t mark_uploads();
-/// Waits until these have landed.
-void wait_for_uploads(std::uint64_t mark);
-/// Waits until the device has nothing left to do.
-void wait_for_device();
+/// Starts a copy to memory of the host, which holds NaN until the host has waited for it, or lands at once,
+/// as the session says.
+void download_async(void* to, const void* from, std::size_t bytes, Stream stream);
 
 }  // namespace simt

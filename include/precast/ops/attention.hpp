@@ -7,6 +7,7 @@
 
 #include <precast/backend/attention.hpp>
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/ops/run_op.hpp>
 
 namespace precast {
@@ -69,6 +70,17 @@ auto attention(const Q& q, const K& k, const V& v, const AttentionOptions& optio
   Tensor<typename precisions<P, Attention>::result> out(q.shape());
   attention_into<P>(q, k, v, options, out.view());
   return out;
+}
+
+/// Both in a context.
+template <PolicyType P, ScalarArray Q, ScalarArray K, ScalarArray V>
+void attention_into(const Context& context, const Q& q, const K& k, const V& v,
+                    const AttentionOptions& options, View<typename precisions<P, Attention>::result> out) {
+  with_context(context, [&] { attention_into<P>(q, k, v, options, out); });
+}
+template <PolicyType P, ScalarArray Q, ScalarArray K, ScalarArray V>
+auto attention(const Context& context, const Q& q, const K& k, const V& v, const AttentionOptions& options) {
+  return with_context(context, [&] { return attention<P>(q, k, v, options); });
 }
 
 }  // namespace PRECAST_BACKEND

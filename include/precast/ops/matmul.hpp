@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
@@ -58,6 +59,16 @@ Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
   Tensor<value_type_of<B>> turned(Shape{right.columns(), right.rows()});
   backend::transpose(right, turned.view());
   return matmul_transposed<P>(left, turned);
+}
+
+/// Both in a context.
+template <PolicyType P, ScalarArray A, ScalarArray B>
+auto matmul_transposed(const Context& context, const A& a, const B& b) {
+  return with_context(context, [&] { return matmul_transposed<P>(a, b); });
+}
+template <PolicyType P, ScalarArray A, ScalarArray B>
+auto matmul(const Context& context, const A& a, const B& b) {
+  return with_context(context, [&] { return matmul<P>(a, b); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -131,17 +131,23 @@ inline void release_cached_memory() { detail::MemoryPool::instance().release_cac
 
 /// Memory of the host, as tensors and scratch use it. Every Memory has these members.
 struct HostMemory {
+  /// What a block has to remember of how it was got, to be given back: nothing here.
+  struct Origin {};
   using space = HostSpace;
   /// Whether the host may read and write it.
   static constexpr bool on_host = true;
   static constexpr std::size_t rounded(std::size_t bytes) { return detail::MemoryPool::rounded(bytes); }
   /// Throws OutOfMemory.
-  static void* allocate(std::size_t bytes, MemoryPurpose purpose) {
+  static void* allocate(std::size_t bytes, MemoryPurpose purpose, Origin&) {
     return detail::MemoryPool::instance().allocate(bytes, purpose);
   }
-  static void deallocate(void* block, std::size_t bytes, MemoryPurpose purpose) noexcept {
+  static void deallocate(void* block, std::size_t bytes, MemoryPurpose purpose, const Origin&) noexcept {
     detail::MemoryPool::instance().deallocate(block, bytes, purpose);
   }
+  /// Notes that a block was written by what has been started so far, and waits for that in the order of the
+  /// current work: nothing here, where work is done when it returns.
+  static void note_written(Origin&) {}
+  static void wait_for_values(const Origin&) {}
   /// Copies within the memory, from the host's into it, and out of it.
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes) std::memcpy(to, from, bytes);
@@ -154,7 +160,8 @@ namespace host {
 using Memory = HostMemory;
 }
 
-/// Owns uninitialised bytes of a Memory, aligned to 64. Move only.
+/// Owns uninitialised bytes of a Memory, aligned to 64. Move only. They go back to where they came from, in
+/// the order of the stream that took them where there are streams.
 template <class Memory>
 class BufferIn {
  public:
@@ -162,27 +169,45 @@ class BufferIn {
   /// Throws OutOfMemory.
   explicit BufferIn(std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::tensor)
       : bytes_(bytes ? Memory::rounded(bytes) : 0),
-        data_(bytes_ ? static_cast<std::byte*>(Memory::allocate(bytes_, purpose)) : nullptr),
+        data_(bytes_ ? static_cast<std::byte*>(Memory::allocate(bytes_, purpose, origin_)) : nullptr),
         purpose_(purpose) {}
   BufferIn(BufferIn&& other) noexcept
-      : bytes_(std::exchange(other.bytes_, 0)),
+      : origin_(std::move(other.origin_)),
+        bytes_(std::exchange(other.bytes_, 0)),
         data_(std::exchange(other.data_, nullptr)),
         purpose_(other.purpose_) {}
   BufferIn& operator=(BufferIn&& other) noexcept {
+    std::swap(origin_, other.origin_);
     std::swap(bytes_, other.bytes_);
     std::swap(data_, other.data_);
     std::swap(purpose_, other.purpose_);
     return *this;
   }
   ~BufferIn() {
-    if (data_) Memory::deallocate(data_, bytes_, purpose_);
+    if (data_) Memory::deallocate(data_, bytes_, purpose_, origin_);
   }
 
-  std::byte* data() const { return data_; }
+  /// Where the bytes are, for work of the current stream: it comes after what was uploaded to them.
+  std::byte* data() const {
+    Memory::wait_for_values(origin_);
+    return data_;
+  }
   /// The bytes held, which may be a little more than asked for.
   std::size_t capacity() const { return bytes_; }
 
+  /// Copies values of the host to byte `first` and on. They have been read when this returns, and are there
+  /// for whatever takes data() later, on any stream.
+  void upload(std::size_t first, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    Memory::copy_from_host(data() + first, from, bytes);
+    note_written();
+  }
+  /// What the current stream has been given so far writes values that other streams are going to read: they
+  /// wait for it when they take data().
+  void note_written() { Memory::note_written(origin_); }
+
  private:
+  [[no_unique_address]] typename Memory::Origin origin_;
   std::size_t bytes_ = 0;
   std::byte* data_ = nullptr;
   MemoryPurpose purpose_ = MemoryPurpose::tensor;

@@ -25,8 +25,13 @@ class BlockMatrix {
   explicit BlockMatrix(const Shape& shape)
       : shape_(shape), buffer_(static_cast<std::size_t>(view_of(nullptr).bytes())) {}
   /// A matrix that holds these blocks of the host's.
-  explicit BlockMatrix(HostStoredView<const T> from) : BlockMatrix(from.shape()) {
-    Memory::copy_from_host(data(), from.data(), static_cast<std::size_t>(from.bytes()));
+  explicit BlockMatrix(HostStoredView<const T> from) : BlockMatrix(from.shape()) { upload(0, from); }
+
+  /// Copies rows of the host to row `first` and on, as Tensor::upload.
+  void upload(std::int64_t first, HostStoredView<const T> rows) {
+    const auto* const to = reinterpret_cast<const std::byte*>(view().row(first));
+    buffer_.upload(static_cast<std::size_t>(to - buffer_.data()), rows.data(),
+                   static_cast<std::size_t>(rows.bytes()));
   }
 
   T* data() { return reinterpret_cast<T*>(buffer_.data()); }

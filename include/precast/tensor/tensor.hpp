@@ -29,8 +29,21 @@ class Tensor {
   Tensor(const Shape& shape, std::span<const T> values) : Tensor(shape) {
     if (static_cast<std::int64_t>(values.size()) != shape.elements())
       throw ShapeError(std::to_string(values.size()) + " values do not fill " + to_string(shape));
-    Memory::copy_from_host(data(), values.data(), values.size_bytes());
+    upload(0, values);
   }
+
+  /// Copies values of the host to element `first` and on: they have been read when this returns. Ops wait for
+  /// them on whichever stream they run. Throws ShapeError where there are too many.
+  void upload(std::int64_t first, std::span<const T> values) {
+    if (first < 0 || first + static_cast<std::int64_t>(values.size()) > elements())
+      throw ShapeError(std::to_string(values.size()) + " values from " + std::to_string(first) +
+                       " on leave " + to_string(shape_));
+    buffer_.upload(static_cast<std::size_t>(first) * sizeof(T), values.data(), values.size_bytes());
+  }
+
+  /// What the current stream has been given so far writes values that other streams are going to read: ops
+  /// wait for it on whichever stream they run.
+  void note_written() { buffer_.note_written(); }
 
   T* data() { return reinterpret_cast<T*>(buffer_.data()); }
   const T* data() const { return reinterpret_cast<const T*>(buffer_.data()); }

@@ -5,6 +5,7 @@
 #include <flux/compiled_components.hpp>
 #include <flux/cuda_components.hpp>
 
+#include <precast/cuda/runtime/code_probe.hpp>
 #include <precast/cuda/runtime/device.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
@@ -43,7 +44,7 @@ class CudaComponents final : public CompiledComponents {
 ChosenDevice find_cuda_components(int number) {
   static std::mutex mutex;
   static std::map<int, CudaComponents> known;
-  const cuda::FoundDevice found = cuda::find_device(number);
+  const cuda::FoundDevice found = cuda::find_device(number, &cuda::probe_code<cuda::LibraryKernels>);
   if (!found.device) return {nullptr, {}, found.reason, false};
   const std::lock_guard lock(mutex);
   const CudaComponents& components = known.try_emplace(number, *found.device).first->second;

@@ -7,6 +7,7 @@
 
 #include <precast/cuda/conv/conv_library.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/runtime/code_probe.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
 #include <precast/cuda/runtime/device.hpp>
 
@@ -20,7 +21,7 @@ int main(int argc, char** argv) {
   const Catch::ConfigData& asked = session.configData();
   if (asked.showHelp || asked.listTests || asked.listTags || asked.listTestNamesOnly) return session.run();
 
-  const cuda::FoundDevice found = cuda::find_device();
+  const cuda::FoundDevice found = cuda::find_device(0, &cuda::probe_code<cuda::LibraryKernels>);
   if (!found.device) {
     std::printf("skipped: %s\n", found.reason.c_str());
     return 0;

@@ -122,6 +122,7 @@ void BulkCopies::start(const TensorMap& from, const std::array<int, 4>& at, cons
     throw BadArgument(machine_.place(),
                       "starts a copy for a barrier that copies do not see: fence_async_proxy() is "
                       "missing in the thread that made it");
+  detail::touch(from.data, 1, false);
   const Copy copy{from, at, machine_.shared().offset(to), machine_.shared().offset(barrier_at)};
   if (machine_.options().copies == Copies::early) {
     land(copy);

@@ -1,5 +1,4 @@
 // What kernels call, as far as it is no template.
-#include <atomic>
 #include <cstdlib>
 #include <memory>
 
@@ -19,11 +18,6 @@ using runtime::machine;
 void launch(const char* kernel, const Grid& grid, const std::function<void()>& thread) {
   thread_local runtime::Machine machine;  // keeps its stacks
   machine.launch(kernel, grid, thread);
-}
-
-Stream make_stream() {
-  static std::atomic<int> made{0};
-  return {++made};
 }
 
 int thread_index() { return machine().thread().index; }

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <simt/device_memory.hpp>
+#include <simt/runtime/order.hpp>
 #include <simt/runtime/transfer.hpp>
 #include <sys/mman.h>
 
@@ -100,20 +101,28 @@ std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 
 }  // namespace
 
-void* allocate_device(std::size_t bytes) { return DeviceHeap::instance().allocate(rounded(bytes)); }
-void free_device(void* block, std::size_t bytes) noexcept {
+void* allocate_device(std::size_t bytes, Stream stream) {
+  runtime::Order::instance().throw_pending();
+  std::byte* const block = DeviceHeap::instance().allocate(rounded(bytes));
+  runtime::Order::instance().allocated(block, rounded(bytes), stream);
+  return block;
+}
+void free_device(void* block, std::size_t bytes, Stream stream) noexcept {
   runtime::land_uploads();  // what was on its way into it
+  runtime::Order::instance().freed(block, stream);
   DeviceHeap::instance().free(static_cast<std::byte*>(block), rounded(bytes));
 }
 
-runtime::OpenDevice::OpenDevice() { DeviceHeap::instance().open_for_kernel(); }
-runtime::OpenDevice::~OpenDevice() { DeviceHeap::instance().close_for_kernel(); }
+void runtime::open_device() { DeviceHeap::instance().open_for_kernel(); }
+void runtime::close_device() { DeviceHeap::instance().close_for_kernel(); }
+runtime::OpenDevice::OpenDevice() { open_device(); }
+runtime::OpenDevice::~OpenDevice() { close_device(); }
 
 DeviceAccess::DeviceAccess() {
   runtime::land_uploads();
   runtime::check_uploads();
-  DeviceHeap::instance().open_for_kernel();
+  runtime::open_device();
 }
-DeviceAccess::~DeviceAccess() { DeviceHeap::instance().close_for_kernel(); }
+DeviceAccess::~DeviceAccess() { runtime::close_device(); }
 
 }  // namespace simt

@@ -156,6 +156,8 @@ void Machine::run_threads() {
     } catch (const Cancelled&) {
     } catch (const Error&) {
       failure_ = std::current_exception();
+    } catch (const Unordered&) {
+      failure_ = std::current_exception();
     } catch (const std::exception& error) {
       failure_ = std::make_exception_ptr(ThrownInKernel(place(), error.what()));
     } catch (...) {
@@ -189,6 +191,7 @@ void Machine::leave(Thread& self) {
   if (barriers_[0].arrived > 0)
     diverge("has left the kernel, and other threads of its block wait for it: " +
             describe(Kind::sync_block, barriers_[0].wait.site));
+  record_.unawaited_copies += static_cast<std::int64_t>(self.copies.size());
   warp.finished |= mine;
   warp.ready &= ~mine;
   if (!warp.ready) ready_warps_ &= ~bit(self.index / warp_size);

@@ -14,6 +14,7 @@ struct Recorder {
                   const std::vector<KernelFault>& faults);
   static void count_upload();
   static void count_wait();
+  static void count_stream_wait();
 };
 
 }  // namespace simt

@@ -40,6 +40,9 @@ void Recorder::count_upload() {
 void Recorder::count_wait() {
   for (Session* session = current; session; session = session->outer_) ++session->waits_;
 }
+void Recorder::count_stream_wait() {
+  for (Session* session = current; session; session = session->outer_) ++session->stream_waits_;
+}
 
 const char* name_of(Kind kind) {
   switch (kind) {

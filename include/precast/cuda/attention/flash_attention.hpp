@@ -27,13 +27,14 @@ void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, St
          stream, arguments);
 }
 
-/// The same by warpgroups, where they take it; false where rows are not aligned as the copy engine needs
-/// them.
+/// The same by warpgroups, where they take it; false where rows do not lie as the copy engine needs them.
 template <class Operand, int Width, bool Biased, bool Saturates, class Q, class K, class V, class Result>
 bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments, Stream stream) {
   constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
   const AttentionShape& shape = arguments.shape;
-  if (!arguments.q.aligned || !arguments.k.aligned || !arguments.v.aligned || shape.keys == 0) return false;
+  if (!can_be_mapped(arguments.q, shape.heads) || !can_be_mapped(arguments.k, shape.heads) ||
+      !can_be_mapped(arguments.v, shape.heads) || shape.keys == 0)
+    return false;
   const WarpgroupArguments<Result> mapped{map_of<tile.queries()>(arguments.q, shape.heads, shape.batch),
                                           map_of<tile.keys>(arguments.k, shape.heads, shape.batch),
                                           map_of<tile.keys>(arguments.v, shape.heads, shape.batch),

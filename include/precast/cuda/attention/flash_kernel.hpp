@@ -106,7 +106,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 
     return buffer(step);
   };
 
-  load_queries.start(queries, first);
+  if (steps > 0) load_queries.start(queries, first);  // without keys nobody would wait for them
   for (int step = 0; step < ahead; ++step) start(step);
 
   const int first_row = warp_index() * planted<"rows of a warp">(Products::rows, 0);

@@ -24,7 +24,7 @@ struct PanelTile {
                             SharedPointer<Mbarrier> barrier) const {
     PRECAST_UNROLL for (int panel = 0; panel < panels; ++panel) copy_box(
         dynamic_shared<Element>(start + static_cast<std::size_t>(panel * panel_bytes), Rows * panel_columns),
-        from, {planted<"panel of a head">(panel, 0) * panel_columns, row, head, batch}, barrier);
+        from, {planted<"panel of a head">(panel, 0) * panel_columns, head, row, batch}, barrier);
   }
 
   /// Rows from first_row on, and 16 columns of them as depth.
@@ -43,13 +43,20 @@ struct PanelTile {
   }
 };
 
+/// Whether a map can be made of heads: each stride of a tensor is to be a multiple of the one before, and
+/// heads lie closer than rows do.
+template <class T>
+bool can_be_mapped(const Heads<T>& heads, int number_of_heads) {
+  return heads.aligned && (number_of_heads == 1 || heads.stride % heads.width == 0);
+}
+
 /// The map of all heads, from which tiles of Rows rows are brought.
 template <int Rows, class T>
 TensorMap map_of(const Heads<const T>& heads, int number_of_heads, int batch) {
-  const std::int64_t width = heads.width, picture = heads.sequence * heads.stride;
-  return make_tensor_map<T>(heads.data, {{width, heads.sequence, number_of_heads, batch},
-                                         {heads.stride, width, picture},
-                                         {64, Rows, 1, 1},
+  const std::int64_t width = heads.width, head = number_of_heads == 1 ? heads.stride : width;
+  return make_tensor_map<T>(heads.data, {{width, number_of_heads, heads.sequence, batch},
+                                         {head, heads.stride, heads.sequence * heads.stride},
+                                         {64, 1, Rows, 1},
                                          Swizzle::of_128_bytes});
 }
 

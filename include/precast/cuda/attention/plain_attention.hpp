@@ -53,6 +53,7 @@ void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, Dev
   const std::int64_t tile_bytes =
       std::max<std::int64_t>(1, tile_values * static_cast<std::int64_t>(sizeof(Inside)));
   const std::int64_t at_once = std::clamp<std::int64_t>(stored_bytes / tile_bytes, 1, tiles);
+  const StreamScope scope(stream);  // of the scratch memory
   Tensor<Inside, DeviceMemory> scratch(Shape{at_once * tile_values});
   for (std::int64_t first = 0; first < tiles; first += at_once) {
     const std::int64_t count = std::min(at_once, tiles - first);
@@ -89,9 +90,10 @@ f32 largest_score(const AttentionProblem& problem, DeviceView<const Q> q, Device
   using namespace detail;
   const ScoresArguments<Q, K> given{heads_of(q, problem.queries, problem.width),
                                     heads_of(k, problem.keys, problem.width), shape_of(problem)};
+  const StreamScope scope(stream);  // of the memory and its copies
   const f32 none = 0;
   BufferIn<DeviceMemory> largest(sizeof(f32));
-  DeviceMemory::copy_from_host(largest.data(), &none, sizeof none);
+  largest.upload(0, &none, sizeof none);
   const std::int64_t tiles = query_tiles(given.shape) * tiles_over(problem.keys, plain_columns);
   launch("largest_score", &largest_score_kernel<Q, K>,
          {{checked_int(tiles, "tiles")}, plain_threads, PlainProduct<f32, f32, false>::shared_bytes}, stream,

@@ -62,33 +62,38 @@ class CudnnPlan {
     activation_ = made(call.create_activation, call.destroy_activation);
     library.check(
         call.set_activation(activation_.get(), cudnn::activation_identity, cudnn::propagate_nan, 0.0), doing);
-    const cudnn::Status status =
-        call.workspace_bytes(handle, x_.get(), weight_.get(), convolution_.get(), out_.get(),
-                             cudnn::implicit_precomputed_gemm, &workspace_bytes_);
-    if (status >= cudnn::first_not_supported && status <= cudnn::last_not_supported) return;
-    library.check(status, doing);
-    exists_ = true;
+    exists_ = accepted(call.workspace_bytes(handle, x_.get(), weight_.get(), convolution_.get(), out_.get(),
+                                            cudnn::implicit_precomputed_gemm, &workspace_bytes_),
+                       doing);
   }
 
-  /// Whether cuDNN has code for the convolution.
+  /// Whether nothing is known against the convolution: cuDNN has no way to ask for the call that is made,
+  /// with its bias and its activation, other than making it.
   bool exists() const { return exists_; }
 
-  /// Starts the convolution on the stream that the handle has.
-  void start(cudnn::Handle handle, const LibraryConv& conv, Stream stream) const {
+  /// Starts the convolution on the stream that the handle has; false where cuDNN has no code for it.
+  bool start(cudnn::Handle handle, const LibraryConv& conv, Stream stream) {
     const StreamScope scope(stream);
     const BufferIn<DeviceMemory> workspace(workspace_bytes_);
     const f32 one = 1, zero = 0;
-    const auto& library = CudnnLibrary::instance();
-    library.check(library.functions().convolve(
-                      handle, &one, x_.get(), conv.x, weight_.get(), conv.weight, convolution_.get(),
+    const auto& call = CudnnLibrary::instance().functions();
+    exists_ = accepted(
+        call.convolve(handle, &one, x_.get(), conv.x, weight_.get(), conv.weight, convolution_.get(),
                       cudnn::implicit_precomputed_gemm, workspace.data(), workspace_bytes_, &zero, out_.get(),
                       conv.out, bias_.get(), conv.bias, activation_.get(), out_.get(), conv.out),
-                  "convolve");
+        "convolve");
+    return exists_;
   }
 
  private:
   using Descriptor = std::unique_ptr<void, cudnn::Status (*)(cudnn::Descriptor)>;
 
+  /// False where cuDNN has no code for what it was asked; throws Error where a call failed otherwise.
+  static bool accepted(cudnn::Status status, const std::string& doing) {
+    if (status >= cudnn::first_not_supported && status <= cudnn::last_not_supported) return false;
+    CudnnLibrary::instance().check(status, doing);
+    return true;
+  }
   static bool fits(std::int64_t size) { return size <= std::numeric_limits<int>::max(); }
   static int narrow(std::int64_t size) { return static_cast<int>(size); }
   static Descriptor made(cudnn::Status (*create)(cudnn::Descriptor*),
@@ -117,7 +122,7 @@ inline auto shape_of(const LibraryConv& conv) {
 /// it.
 class Cudnn {
  public:
-  /// Whether cuDNN has code for a convolution on the current device: none where it does not start there.
+  /// Whether nothing is known against a convolution on the current device: none where cuDNN does not start.
   /// Throws Error where a call fails later.
   bool has_code(const LibraryConv& conv) {
     const std::lock_guard lock(mutex_);
@@ -131,13 +136,13 @@ class Cudnn {
     return current_device().problem;
   }
 
-  /// Starts a convolution that it has code for.
-  void convolve(const LibraryConv& conv, Stream stream) {
+  /// Starts a convolution; false where it has no code for it, which later has_code knows.
+  bool convolve(const LibraryConv& conv, Stream stream) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();
     const auto& library = CudnnLibrary::instance();
     library.check(library.functions().set_stream(device.handle, stream), "use a stream");
-    plan_for(conv, device).start(device.handle, conv, stream);
+    return plan_for(conv, device).start(device.handle, conv, stream);
   }
 
   static Cudnn& instance() {
@@ -166,7 +171,7 @@ class Cudnn {
     }
     return device;
   }
-  static const CudnnPlan& plan_for(const LibraryConv& conv, OfDevice& device) {
+  static CudnnPlan& plan_for(const LibraryConv& conv, OfDevice& device) {
     return device.plans.try_emplace(shape_of(conv), device.handle, conv).first->second;
   }
 
@@ -184,9 +189,9 @@ inline std::string convolutions_described() {
 /// cuDNN, or nothing where it was not found (CudnnLibrary::described says why).
 inline ConvLibrary cudnn_convolutions() {
   if (!CudnnLibrary::instance().found()) return {};
-  return {
-      .has_code = [](const LibraryConv& conv) { return Cudnn::instance().has_code(conv); },
-      .convolve = [](const LibraryConv& conv, Stream stream) { Cudnn::instance().convolve(conv, stream); }};
+  return {.has_code = [](const LibraryConv& conv) { return Cudnn::instance().has_code(conv); },
+          .convolve = [](const LibraryConv& conv,
+                         Stream stream) { return Cudnn::instance().convolve(conv, stream); }};
 }
 
 }  // namespace precast::cuda

@@ -27,10 +27,12 @@ struct LibraryConv {
 
 /// A library of convolutions: a value, cheap to copy. Without functions it has no code for anything.
 struct ConvLibrary {
-  /// Whether it has code for a convolution of these sizes, strides and dtype, whose pointers are not set yet.
+  /// Whether nothing is known against a convolution of these sizes, strides and dtype, whose pointers are not
+  /// set yet.
   std::function<bool(const LibraryConv&)> has_code;
-  /// Starts a convolution that it has code for on a stream.
-  std::function<void(const LibraryConv&, Stream)> convolve;
+  /// Starts the convolution on a stream; false, and nothing has happened, where it turns out to have no code
+  /// for it.
+  std::function<bool(const LibraryConv&, Stream)> convolve;
 };
 
 }  // namespace precast::cuda

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
+#include <utility>
 
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
@@ -12,7 +14,7 @@
 #if PRECAST_ON_DEVICE
 #include <precast/cuda/runtime/check.hpp>
 #else
-#include <simt/device_memory.hpp>
+#include <simt/stream.hpp>
 #endif
 
 namespace precast::cuda {
@@ -28,32 +30,51 @@ struct LaunchShape {
 };
 
 #if PRECAST_ON_DEVICE
+namespace detail {
+
+/// Lets a kernel of the current device have more shared memory than it has without asking; once each.
+inline cudaError_t allow_shared_memory(const void* kernel, std::size_t bytes) {
+  constexpr std::size_t without_asking = 48 << 10;
+  if (bytes <= without_asking) return cudaSuccess;
+  thread_local std::map<std::pair<const void*, int>, std::size_t> allowed;
+  int device = 0;
+  if (const cudaError_t status = cudaGetDevice(&device); status != cudaSuccess) return status;
+  std::size_t& most = allowed[{kernel, device}];
+  if (bytes <= most) return cudaSuccess;
+  const cudaError_t status =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  if (status == cudaSuccess) most = bytes;
+  return status;
+}
+
+inline void check_launch(cudaError_t status, const char* name) {
+  if (status != cudaSuccess) check(status, std::string("start the kernel ") + name);
+}
+
+}  // namespace detail
+
 /// Starts `kernel` on a stream and returns at once. `name` is what errors call it.
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
             const Arguments&... arguments) {
   if (shape.empty()) return;
-  constexpr std::size_t without_asking = 48 << 10;
-  const std::string doing = std::string("start the kernel ") + name;
-  if (shape.shared_bytes > without_asking)
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shape.shared_bytes)),
-          doing);
+  detail::check_launch(detail::allow_shared_memory(reinterpret_cast<const void*>(kernel), shape.shared_bytes),
+                       name);
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(shape.blocks.x), static_cast<unsigned>(shape.blocks.y),
                         static_cast<unsigned>(shape.blocks.z));
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
-  check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), doing);
+  detail::check_launch(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), name);
 }
 #else
 template <class... Parameters, class... Arguments>
-void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream,
+void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
             const Arguments&... arguments) {
   if (shape.empty()) return;
   const simt::Grid grid{{shape.blocks.x, shape.blocks.y, shape.blocks.z}, shape.threads, shape.shared_bytes};
-  const simt::DeviceAccess access;
+  const simt::StreamWork work(name, stream);
   simt::launch(name, grid, [&] { kernel(Parameters(arguments)...); });
 }
 #endif

@@ -33,24 +33,33 @@ inline void check_boxes(const void* data, const BoxedTensor& of) {
   for (const std::int64_t size : of.sizes) fits &= size >= 1 && size <= std::int64_t{1} << 32;
   for (const std::int64_t stride : of.strides)
     fits &= stride * 2 % 16 == 0 && stride * 2 < std::int64_t{1} << 40;
+  for (std::size_t d = 1; d < of.strides.size(); ++d)
+    fits &= of.strides[d - 1] > 0 && of.strides[d] % of.strides[d - 1] == 0;
   for (const int side : of.box) fits &= side >= 1 && side <= 256;
   const int row = of.box[0] * 2;
   fits &= row % 16 == 0 && (of.swizzle == Swizzle::none || row == swizzle_bytes(of.swizzle));
   if (!fits)
     throw Error(
         "make_tensor_map: the copy engine takes tensors whose address and strides are multiples of 16 bytes, "
-        "and "
-        "boxes of at most 256 values along each side whose rows fill their swizzle");
+        "each "
+        "stride a multiple of the one before, and boxes of at most 256 values along each side whose rows "
+        "fill "
+        "their swizzle");
 }
 
 #if PRECAST_ON_DEVICE
 inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder() {
-  constexpr unsigned since = 12000;
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  check(
-      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, since, cudaEnableDefault, &found),
-      "find cuTensorMapEncodeTiled in its driver");
+#if CUDART_VERSION >= 12050
+  constexpr unsigned since = 12000;
+  const cudaError_t status =
+      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, since, cudaEnableDefault, &found);
+#else
+  const cudaError_t status =
+      cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found);
+#endif
+  check(status, "find cuTensorMapEncodeTiled in its driver");
   if (found != cudaDriverEntryPointSuccess)
     throw Error("the NVIDIA driver has no cuTensorMapEncodeTiled: it needs to be one for CUDA 12 or newer");
   return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);

@@ -38,7 +38,7 @@ class CublasLtWorkspace {
 /// heuristics: a stream is captured into a graph only after it has run once.
 class CublasLt {
  public:
-  /// Whether cuBLASLt has code for a product on the current device. Throws Error where a call fails.
+  /// Whether nothing is known against a product on the current device. Throws Error where a call fails.
   bool has_code(const LibraryProduct& product) {
     // fp8 takes sizes in multiples of 16, and a bias of 16 bits.
     if (product.operand == LibraryDtype::fp8_e4m3 &&
@@ -49,12 +49,12 @@ class CublasLt {
     return plan_for(product, current_device()).exists();
   }
 
-  /// Starts a product that it has code for.
-  void multiply(const LibraryProduct& product, cudaStream_t stream) {
+  /// Starts a product; false where it has no code for it, which later has_code knows.
+  bool multiply(const LibraryProduct& product, cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();
     void* const workspace = resource_of<CublasLtWorkspace>(stream).data();
-    plan_for(product, device).start(device.handle, product, workspace, stream);
+    return plan_for(product, device).start(device.handle, product, workspace, stream);
   }
 
   static CublasLt& instance() {
@@ -92,7 +92,7 @@ inline ProductLibrary cublaslt_products() {
   if (!CublasLtLibrary::instance().found()) return {};
   return {.has_code = [](const LibraryProduct& product) { return CublasLt::instance().has_code(product); },
           .multiply = [](const LibraryProduct& product,
-                         Stream stream) { CublasLt::instance().multiply(product, stream); }};
+                         Stream stream) { return CublasLt::instance().multiply(product, stream); }};
 }
 
 }  // namespace precast::cuda

@@ -114,28 +114,27 @@ class CublasLtPlan {
     const cublasStatus_t status =
         call.choose_algorithm(handle, operation_.get(), weight_.get(), x_.get(), residual_.get(), out_.get(),
                               preference, 1, &result, &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return;
-    library.check(status, doing);
-    exists_ = found > 0 && result.state == CUBLAS_STATUS_SUCCESS;
+    exists_ = accepted(status, doing) && found > 0 && result.state == CUBLAS_STATUS_SUCCESS;
     algorithm_ = result.algo;
   }
 
   /// Whether cuBLASLt has code for the product.
   bool exists() const { return exists_; }
 
-  /// Starts the product on a stream.
-  void start(cublasLtHandle_t handle, const LibraryProduct& product, void* workspace, cudaStream_t stream) {
+  /// Starts the product on a stream; false where cuBLASLt has no code for it after all.
+  bool start(cublasLtHandle_t handle, const LibraryProduct& product, void* workspace, cudaStream_t stream) {
     const auto& library = CublasLtLibrary::instance();
     if (product.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
     if (product.scales.weight) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, product.scales.weight);
     if (product.scales.x) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, product.scales.x);
     const f32 one = 1, of_residual = product.has_residual ? 1.0f : 0.0f;
     const void* const residual = product.has_residual ? product.residual : product.out;
-    library.check(
+    exists_ = accepted(
         library.functions().multiply(handle, operation_.get(), &one, product.weight, weight_.get(), product.x,
                                      x_.get(), &of_residual, residual, residual_.get(), product.out,
                                      out_.get(), &algorithm_, workspace, cublaslt_workspace_bytes, stream),
         "multiply");
+    return exists_;
   }
 
  private:
@@ -149,6 +148,13 @@ class CublasLtPlan {
   };
   using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroyer>;
 
+  /// False where cuBLASLt, or this device, has no code for what it was asked; throws Error where a call
+  /// failed otherwise.
+  static bool accepted(cublasStatus_t status, const std::string& doing) {
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) return false;
+    CublasLtLibrary::instance().check(status, doing);
+    return true;
+  }
   template <class T>
   void set(cublasLtMatmulDescAttributes_t which, const T& value) {
     const auto& library = CublasLtLibrary::instance();

@@ -34,10 +34,12 @@ struct LibraryProduct {
 
 /// A library of products: a value, cheap to copy. Without functions it has no code for anything.
 struct ProductLibrary {
-  /// Whether it has code for a product of these sizes, strides and dtypes, whose pointers are not set yet.
+  /// Whether nothing is known against a product of these sizes, strides and dtypes, whose pointers are not
+  /// set yet.
   std::function<bool(const LibraryProduct&)> has_code;
-  /// Starts a product that it has code for on a stream.
-  std::function<void(const LibraryProduct&, Stream)> multiply;
+  /// Starts the product on a stream; false, and nothing has happened, where it turns out to have no code for
+  /// it.
+  std::function<bool(const LibraryProduct&, Stream)> multiply;
 };
 
 }  // namespace precast::cuda

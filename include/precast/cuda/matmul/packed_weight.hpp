@@ -67,6 +67,7 @@ class PackedWeight {
   static PackedWeight written(const Shape& shape, Write&& write) {
     PackedWeight packed(shape);
     write(packed.memory_.view().columns_between(0, shape[1]));
+    packed.memory_.note_written();
     return packed;
   }
   /// A matrix for one product with `Types`, in whatever way costs least: here it is borrowed.
@@ -78,7 +79,11 @@ class PackedWeight {
   std::int64_t features() const { return view_.rows(); }
   std::int64_t columns() const { return view_.columns(); }
   std::int64_t bytes() const { return bytes_for<Storage>(memory_.elements() + in_tf32_.elements()); }
-  DeviceView<const Storage> view() const { return view_; }
+  /// For work of the current stream: it comes after the upload.
+  DeviceView<const Storage> view() const {
+    (void)memory_.data();
+    return view_;
+  }
   /// The same rows rounded to tf32, in an f32's place, where `filled` made them; else no rows.
   DeviceView<const Storage> in_tf32() const {
     return in_tf32_.elements() == 0 ? DeviceView<const Storage>()
@@ -97,8 +102,7 @@ class PackedWeight {
   }
   static void upload(HostView<const Storage> rows, std::int64_t first_feature, Memory& to) {
     const auto copy = [&](HostView<const Storage> padded_rows) {
-      DeviceMemory::copy_from_host(to.data() + first_feature * to.columns(), padded_rows.data(),
-                                   padded_rows.values().size_bytes());
+      to.upload(first_feature * to.columns(), padded_rows.values());
     };
     if (rows.contiguous() && rows.columns() == to.columns()) return copy(rows);
     HostTensor<Storage> padded_rows(Shape{rows.rows(), to.columns()});
@@ -124,8 +128,7 @@ class PackedWeight<Storage> {
     packed.memory_ = BlockMatrix<Storage, DeviceMemory>(shape);
     packed.view_ = std::as_const(packed.memory_).view();
     detail::fill_by_groups<Storage>(shape, fill, [&](std::int64_t first, HostStoredView<Storage> rows) {
-      DeviceMemory::copy_from_host(packed.memory_.view().row(first), rows.data(),
-                                   static_cast<std::size_t>(rows.bytes()));
+      packed.memory_.upload(first, rows);
     });
     return packed;
   }
@@ -138,7 +141,11 @@ class PackedWeight<Storage> {
   std::int64_t features() const { return view_.rows(); }
   std::int64_t columns() const { return view_.columns(); }
   std::int64_t bytes() const { return memory_.bytes(); }
-  DeviceStoredView<const Storage> view() const { return view_; }
+  /// For work of the current stream: it comes after the upload.
+  DeviceStoredView<const Storage> view() const {
+    (void)memory_.data();
+    return view_;
+  }
 
  private:
   PackedWeight() = default;

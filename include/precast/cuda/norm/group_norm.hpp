@@ -76,6 +76,7 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
   const std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], width = x.columns() / groups;
   const bool groups_align = width % Count == 0;
   const auto plan = GroupPlan::of(batch, pixels, groups, width, Count);
+  const StreamScope scope(stream);  // of the moments
   Tensor<f32, Memory> partial(Shape{batch * groups * plan.chunks, 4}), results(Shape{batch * groups, 4});
   constexpr int warps = GroupPlan::threads / threads_per_warp;
   launch("chunk_moments", chunk_moments_kernel<Count, From>,

@@ -6,7 +6,7 @@
 #include <precast/cuda/runtime/stream.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
-#include <simt/device_memory.hpp>
+#include <simt/stream.hpp>
 
 namespace precast::cuda {
 
@@ -15,8 +15,9 @@ namespace precast::cuda {
 /// where it is called. CUB does not compile under a host compiler: the emulator's device has a plain loop
 /// instead.
 template <ScalarDtype T>
-Extremes extremes_of(DeviceView<const T> x, Stream) {
-  const simt::DeviceAccess access;
+Extremes extremes_of(DeviceView<const T> x, Stream stream) {
+  const simt::StreamWork work("extremes_of", stream);
+  work.reads(x.data(), 1);
   return extremes_in(x);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <cuda_runtime_api.h>
 
@@ -10,13 +11,14 @@
 namespace precast::cuda {
 
 /// Throws what a CUDA status stands for. `doing` completes "CUDA could not ...".
-inline void check(cudaError_t status, const std::string& doing) {
+inline void check(cudaError_t status, std::string_view doing) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();  // an error that is not sticky must not surface in a later call
+  const std::string what(doing);
   const std::string reason = std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation)
-    throw OutOfMemory("CUDA could not " + doing + " (" + reason + "): try a smaller size or another preset");
-  throw Error("CUDA could not " + doing + " (" + reason + ")");
+    throw OutOfMemory("CUDA could not " + what + " (" + reason + "): try a smaller size or another preset");
+  throw Error("CUDA could not " + what + " (" + reason + ")");
 }
 
 }  // namespace precast::cuda

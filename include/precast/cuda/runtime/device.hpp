@@ -28,6 +28,10 @@ struct FoundDevice {
   std::string reason;
 };
 
+/// Asks whether this program's kernels run on the current device: cudaSuccess, or what is against it
+/// (probe_code of code_probe.hpp).
+using CodeProbe = cudaError_t (*)();
+
 /// The least compute capability that the kernels are written for.
 inline constexpr int least_capability = 80;
 
@@ -44,24 +48,32 @@ inline std::uint64_t kept_by_pool(int number) {
   return reserved - used;
 }
 
-/// Bytes that this process can have, 0 where the device does not answer. CUDA says it of a thread's current
-/// device only; a thread of its own leaves the caller's as it is, and no context on a device that nobody
-/// asked for.
-inline std::int64_t free_memory_of(int number) {
-  std::uint64_t bytes = 0;
+/// What CUDA says of a thread's current device only.
+struct AnswersOfDevice {
+  cudaError_t code = cudaSuccess;  ///< what is against running this program's kernels there
+  std::uint64_t free_memory = 0;   ///< bytes that this process can have, 0 where the device does not answer
+};
+
+/// Asked by a thread of its own, which leaves the caller's device as it is.
+inline AnswersOfDevice ask_device(int number, CodeProbe probe) {
+  AnswersOfDevice answers;
   std::thread([&] {
+    if (cudaSetDevice(number) != cudaSuccess) return;
+    if (probe) answers.code = probe();
+    (void)cudaDeviceGraphMemTrim(number);  // what graphs keep and none of them uses is the system's again
     std::size_t free_bytes = 0, all_bytes = 0;
-    if (cudaSetDevice(number) == cudaSuccess && cudaMemGetInfo(&free_bytes, &all_bytes) == cudaSuccess)
-      bytes = free_bytes + kept_by_pool(number);
+    if (cudaMemGetInfo(&free_bytes, &all_bytes) == cudaSuccess)
+      answers.free_memory = free_bytes + kept_by_pool(number);
+    (void)cudaGetLastError();
   }).join();
-  return static_cast<std::int64_t>(bytes);
+  return answers;
 }
 
 }  // namespace detail
 
-/// Looks for a device, without one being needed: no driver, no device, a number that no device has and a
-/// device that is too old are reasons, not errors.
-inline FoundDevice find_device(int number = 0) {
+/// Looks for a device, without one being needed: no driver, no device, a number that no device has, a device
+/// that is too old and one that this program was not compiled for, as `probe` says, are reasons, not errors.
+inline FoundDevice find_device(int number = 0, CodeProbe probe = nullptr) {
   int count = 0;
   // Where there is no driver, the count is left at anything: only the status can be trusted.
   if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
@@ -87,7 +99,13 @@ inline FoundDevice find_device(int number = 0) {
     return {std::nullopt, "CUDA device " + std::to_string(number) + " (" + device.name +
                               ") has compute capability " + std::to_string(properties.major) + "." +
                               std::to_string(properties.minor) + ": Precast's kernels need 8.0 or newer"};
-  device.free_memory = detail::free_memory_of(number);
+  const detail::AnswersOfDevice answers = detail::ask_device(number, probe);
+  if (answers.code != cudaSuccess)
+    return {std::nullopt,
+            "CUDA device " + std::to_string(number) + " (" + device.name +
+                ") does not run the kernels of this program (" + cudaGetErrorString(answers.code) +
+                "): build it with -DPRECAST_CUDA_ARCHITECTURES=" + std::to_string(device.capability)};
+  device.free_memory = static_cast<std::int64_t>(answers.free_memory);
   return {device, {}};
 }
 

@@ -1,20 +1,21 @@
-// Memory of the device, from CUDA's stream-ordered pool: what is freed on a stream is there again for what
-// the stream does next, without waiting for anything.
+// Memory of the device, from the current context's resource, in the order of its stream.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
+#include <memory>
 
+#include <precast/cuda/runtime/arrival.hpp>
+#include <precast/cuda/runtime/context.hpp>
+#include <precast/cuda/runtime/current_device.hpp>
 #include <precast/cuda/runtime/staging.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/tensor/memory.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
-#include <simt/device_memory.hpp>
 #include <simt/transfer.hpp>
 #else
 #include <precast/cuda/runtime/check.hpp>
@@ -50,40 +51,44 @@ inline void reset_peak_memory() {
   use.peak = use.in_use.load();
 }
 
-/// The Memory of device tensors. Everything is ordered by the thread's current stream; only copies to the
-/// host wait for it.
+/// The Memory of device tensors. Everything is ordered by the thread's current stream, and memory goes back
+/// in the order of the stream that took it; only copies to the host wait.
 struct DeviceMemory {
   using space = DeviceSpace;
   static constexpr bool on_host = false;
 
   static constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-  static void* allocate(std::size_t bytes, MemoryPurpose) {
-    void* block = nullptr;
-#if !PRECAST_CUDA_IS_EMULATED
-    check(cudaMallocAsync(&block, bytes, current_stream()),
-          "get " + std::to_string(bytes >> 20) + " MiB of device memory");
-#else
-    block = simt::allocate_device(bytes);
-#endif
+  /// The context that a block was taken in, and what was sent to it.
+  struct Origin {
+    Context context;
+    int device = 0;
+    std::unique_ptr<Arrival> arrival;
+  };
+
+  static void* allocate(std::size_t bytes, MemoryPurpose, Origin& origin) {
+    origin.context = current_context();
+    origin.device = detail::current_device();
+    void* const block = origin.context.memory->allocate(bytes, origin.context.stream);
     detail::DeviceUse::instance().add(static_cast<std::int64_t>(bytes));
     return block;
   }
-
-  static void deallocate(void* block, [[maybe_unused]] std::size_t bytes, MemoryPurpose) noexcept {
-#if !PRECAST_CUDA_IS_EMULATED
-    (void)cudaFreeAsync(block,
-                        current_stream());  // fails only where an earlier error has been thrown already
-#else
-    simt::free_device(block, bytes);
-#endif
+  static void deallocate(void* block, std::size_t bytes, MemoryPurpose, const Origin& origin) noexcept {
+    const detail::DeviceScope device(origin.device);  // the default stream is the current device's
+    origin.context.memory->deallocate(block, bytes, origin.context.stream);
     detail::DeviceUse::instance().add(-static_cast<std::int64_t>(bytes));
+  }
+  static void note_written(Origin& origin) { origin.arrival = std::make_unique<Arrival>(current_stream()); }
+  static void wait_for_values(const Origin& origin) {
+    if (origin.arrival) origin.arrival->order_before(current_stream());
   }
 
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes == 0) return;
 #if PRECAST_CUDA_IS_EMULATED
-    const simt::DeviceAccess access;
+    const simt::StreamWork work("a copy", current_stream());
+    work.reads(from, bytes);
+    work.writes(to, bytes);
     std::memcpy(to, from, bytes);
 #else
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, current_stream()), "copy memory");
@@ -97,13 +102,11 @@ struct DeviceMemory {
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
     if (bytes == 0) return;
 #if PRECAST_CUDA_IS_EMULATED
-    simt::wait_for_device();
-    const simt::DeviceAccess access;
-    std::memcpy(to, from, bytes);
+    simt::download_async(to, from, bytes, current_stream());
 #else
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, current_stream()), "copy memory");
-    check(cudaStreamSynchronize(current_stream()), "finish its work");
 #endif
+    wait_for(current_stream());
   }
 };
 

@@ -1,33 +1,48 @@
 // OwnStream: a stream that ends, with all that belongs to it.
 #pragma once
 
+#include <memory>
+
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 
-#if !PRECAST_CUDA_IS_EMULATED
-#include <precast/cuda/runtime/check.hpp>
-#endif
-
 namespace precast::cuda {
 
-/// A stream of its own, which graphs need, for as long as it lives: the current one of the thread meanwhile.
-/// Its end waits for its work and gives its resources back (resource_of).
+/// A stream of its own, which graphs need: the current one of the thread for as long as this lives. Its end
+/// waits for its work and gives its resources back (resource_of). The stream itself is there until the last
+/// memory that it took has been given back to it, which may be later.
 class OwnStream {
  public:
-  OwnStream() : stream_(made()), scope_(stream_) {}
+  OwnStream() : OwnStream(std::make_shared<const Owned>()) {}
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;
   ~OwnStream() {
-#if !PRECAST_CUDA_IS_EMULATED
-    (void)cudaStreamSynchronize(stream_);
+#if PRECAST_CUDA_IS_EMULATED
+    simt::finish_stream(context_.stream);
+#else
+    (void)cudaStreamSynchronize(context_.stream);
 #endif
-    detail::StreamResources::instance().end(stream_);
-#if !PRECAST_CUDA_IS_EMULATED
-    (void)cudaStreamDestroy(stream_);
-#endif
+    detail::StreamResources::instance().end(context_.stream);
   }
 
+  /// For ops that are given their context, in other threads too. It keeps the stream alive.
+  const Context& context() const { return context_; }
+
  private:
+  struct Owned {
+    Stream stream = made();
+    Owned() = default;
+    Owned(const Owned&) = delete;
+    Owned& operator=(const Owned&) = delete;
+    ~Owned() {
+      detail::StreamResources::instance().end(stream);
+#if PRECAST_CUDA_IS_EMULATED
+      simt::end_stream(stream);
+#else
+      (void)cudaStreamDestroy(stream);
+#endif
+    }
+  };
   static Stream made() {
 #if PRECAST_CUDA_IS_EMULATED
     return simt::make_stream();
@@ -38,8 +53,11 @@ class OwnStream {
 #endif
   }
 
-  Stream stream_;
-  StreamScope scope_;
+  explicit OwnStream(std::shared_ptr<const Owned> owned)
+      : context_{owned->stream, current_context().memory, owned}, scope_(context_) {}
+
+  Context context_;
+  ContextScope scope_;
 };
 
 }  // namespace precast::cuda

@@ -6,12 +6,9 @@
 #include <memory>
 #include <type_traits>
 
-#include <precast/cuda/runtime/pinned_memory.hpp>
+#include <precast/cuda/runtime/current_device.hpp>
+#include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/stream.hpp>
-
-#if !PRECAST_CUDA_IS_EMULATED
-#include <precast/cuda/runtime/check.hpp>
-#endif
 
 namespace precast::cuda {
 
@@ -19,10 +16,25 @@ namespace precast::cuda {
 /// products, workspaces) is made; the second time it is recorded; from then on the device replays it, which
 /// spares the host the launches. The body must use the same memory each time, give back what it takes,
 /// bring no values from the host and not wait for the device. The emulator runs the body every time.
-/// The host is two runs ahead of the device at most, so that whoever counts runs, or wants to stop, is near
-/// the truth, and the device never waits.
+/// A graph takes what the body allocates from a pool of its own: what the first run has left in the device's
+/// pool is given back to the system when the graph is made, and what graphs hold when this ends. The host is
+/// two runs ahead of the device at most, so that whoever counts runs, or wants to stop, is near the truth,
+/// and the device never waits.
 class Replay {
  public:
+  Replay() = default;
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+#if !PRECAST_CUDA_IS_EMULATED
+  ~Replay() {
+    if (!graph_) return;
+    (void)cudaStreamSynchronize(stream_);
+    graph_.reset();
+    int device = 0;
+    if (cudaGetDevice(&device) == cudaSuccess) (void)cudaDeviceGraphMemTrim(device);
+  }
+#endif
+
   template <class Body>
   void operator()(Body&& body) {
     Event& run_before_last = done_[runs_++ % done_.size()];
@@ -34,20 +46,29 @@ class Replay {
  private:
   template <class Body>
   void run(Body&& body) {
-#if PRECAST_CUDA_IS_EMULATED
-    body();
-#else
     if (!ran_once_) {
       body();
       ran_once_ = true;
       return;
     }
+#if PRECAST_CUDA_IS_EMULATED
+    const Recording recording(current_stream());
+    body();
+#else
     if (!graph_) record(body);
     check(cudaGraphLaunch(graph_.get(), current_stream()), "replay a graph");
 #endif
   }
 
-#if !PRECAST_CUDA_IS_EMULATED
+#if PRECAST_CUDA_IS_EMULATED
+  struct Recording {
+    explicit Recording(Stream on) : stream(on) { simt::begin_recording(stream); }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    ~Recording() { simt::end_recording(stream); }
+    Stream stream;
+  };
+#else
   template <class Body>
   void record(Body&& body) {
     const Stream stream = current_stream();
@@ -66,12 +87,20 @@ class Replay {
     cudaGraphExec_t executable = nullptr;
     check(cudaGraphInstantiate(&executable, graph.get(), 0), "prepare a graph");
     graph_.reset(executable);
+    stream_ = stream;
+    // The first run's memory is of no use any more, and is only free once that run is over.
+    wait_for(stream);
+    cudaMemPool_t pool{};
+    const int device = detail::current_device();
+    check(cudaDeviceGetDefaultMemPool(&pool, device), "find its pool of memory");
+    check(cudaMemPoolTrimTo(pool, 0), "give memory back");
   }
 
-  bool ran_once_ = false;
+  Stream stream_{};
   std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)> graph_{
       nullptr, &cudaGraphExecDestroy};
 #endif
+  bool ran_once_ = false;
   std::array<Event, 2> done_;
   std::size_t runs_ = 0;
 };

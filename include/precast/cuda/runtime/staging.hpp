@@ -7,8 +7,10 @@
 #include <cstring>
 #include <mutex>
 
+#include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/pinned_memory.hpp>
-#include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
+#include <precast/error.hpp>
 
 namespace precast::cuda {
 
@@ -22,8 +24,11 @@ class Staging {
 
   explicit Staging(Stream stream) : stream_(stream) {}
 
-  /// Starts copying `bytes` bytes of the host to the device. They have been read when this returns.
+  /// Starts copying `bytes` bytes of the host to the device. They have been read when this returns. Throws
+  /// Error where the stream records a graph, which would copy later what a buffer holds then.
   void upload(void* to, const void* from, std::size_t bytes) {
+    if (records_graph(stream_))
+      throw Error("values of the host cannot be brought to the device as part of a graph: bring them before");
     const std::lock_guard lock(mutex_);
     for (std::size_t done = 0; done < bytes;) {
       if (buffers_[filling_].used == buffer_bytes) turn();
@@ -31,7 +36,7 @@ class Staging {
       const std::size_t count = std::min(bytes - done, buffer_bytes - buffer.used);
       std::byte* const place = buffer.memory.data() + buffer.used;
       std::memcpy(place, static_cast<const std::byte*>(from) + done, count);
-      start_upload(static_cast<std::byte*>(to) + done, place, count, stream_);
+      cuda::start_upload(static_cast<std::byte*>(to) + done, place, count, stream_);
       buffer.used = std::min(buffer_bytes, aligned(buffer.used + count));
       done += count;
     }

@@ -1,45 +1,29 @@
-// Streams, and the one that this thread's CUDA ops run on.
+// The stream that this thread's CUDA ops run on.
 #pragma once
 
-#if defined(__CUDACC__) || defined(PRECAST_USE_CUDA)
-#define PRECAST_CUDA_IS_EMULATED 0
-#include <cuda_runtime_api.h>
-#else
-#define PRECAST_CUDA_IS_EMULATED 1
-#include <simt/launch.hpp>
-#endif
+#include <precast/cuda/runtime/context.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
 
 namespace precast::cuda {
 
-/// An order of work on the device: what is given to one stream runs one after another.
-#if PRECAST_CUDA_IS_EMULATED
-using Stream = simt::Stream;
-#else
-using Stream = cudaStream_t;
-#endif
+/// The stream of the current context: the device's default stream until a scope says otherwise.
+inline Stream current_stream() { return current_context().stream; }
 
-namespace detail {
-inline Stream& stream_of_thread() {
-  thread_local Stream stream{};
-  return stream;
-}
-}  // namespace detail
-
-/// The stream that ops of this thread run on: the device's default stream until a StreamScope says otherwise.
-inline Stream current_stream() { return detail::stream_of_thread(); }
-
-/// Ops of this thread run on another stream for as long as it lives.
+/// Ops of this thread run on another stream for as long as it lives, with the memory of the current context.
+/// The stream must outlive what is made here.
 class StreamScope {
  public:
-  explicit StreamScope(Stream stream) : before_(detail::stream_of_thread()) {
-    detail::stream_of_thread() = stream;
-  }
-  ~StreamScope() { detail::stream_of_thread() = before_; }
-  StreamScope(const StreamScope&) = delete;
-  StreamScope& operator=(const StreamScope&) = delete;
+  explicit StreamScope(Stream stream) : scope_(on(stream)) {}
 
  private:
-  Stream before_;
+  static Context on(Stream stream) {
+    Context context = current_context();
+    if (stream != context.stream) context.owner.reset();
+    context.stream = stream;
+    return context;
+  }
+
+  ContextScope scope_;
 };
 
 }  // namespace precast::cuda

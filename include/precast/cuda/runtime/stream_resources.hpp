@@ -1,6 +1,7 @@
 // What belongs to a stream and ends with it: workspaces and staging, made when they are first asked for.
 #pragma once
 
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -8,11 +9,8 @@
 #include <typeindex>
 #include <utility>
 
-#include <precast/cuda/runtime/stream.hpp>
-
-#if !PRECAST_CUDA_IS_EMULATED
-#include <precast/cuda/runtime/check.hpp>
-#endif
+#include <precast/cuda/runtime/current_device.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
 
 namespace precast::cuda {
 
@@ -35,21 +33,23 @@ class StreamResources {
   }
 
   void end(Stream stream) noexcept {
+    std::map<Key, std::shared_ptr<void>>
+        ended;  // destroyed without the lock: they may hold memory of streams
     const std::lock_guard lock(mutex_);
-    std::erase_if(resources_, [&](const auto& entry) { return std::get<0>(entry.first) == stream; });
+    for (auto at = resources_.begin(); at != resources_.end();)
+      if (auto next = std::next(at); std::get<0>(at->first) == stream) {
+        ended.insert(resources_.extract(at));
+        at = next;
+      } else {
+        at = next;
+      }
   }
 
  private:
-  static int current_device() {
-    int device = 0;
-#if !PRECAST_CUDA_IS_EMULATED
-    check(cudaGetDevice(&device), "find the current device");
-#endif
-    return device;
-  }
+  using Key = std::tuple<Stream, int, std::type_index>;
 
   std::mutex mutex_;
-  std::map<std::tuple<Stream, int, std::type_index>, std::shared_ptr<void>> resources_;
+  std::map<Key, std::shared_ptr<void>> resources_;
 };
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <type_traits>
 #include <utility>
 
@@ -60,14 +61,22 @@ constexpr Architecture closest_architecture(int major, int minor) {
   return closest;
 }
 
-/// The architecture of the device that the calling thread works with; sm_80 in the emulator.
+/// The architecture of the device that the calling thread works with, of which CUDA is asked once; sm_80 in
+/// the emulator.
 inline Architecture current_architecture() {
 #if PRECAST_ON_DEVICE
+  static std::array<std::atomic<int>, 64> known{};  // by number of the device; 0 where nobody has asked yet
   int device = 0, major = 0, minor = 0;
   check(cudaGetDevice(&device), "find the current device");
+  const auto place = static_cast<std::size_t>(device) % known.size();
+  const bool remembered = static_cast<std::size_t>(device) < known.size();
+  if (const int found = known[place].load(std::memory_order_relaxed); remembered && found != 0)
+    return static_cast<Architecture>(found);
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "ask for its capability");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "ask for its capability");
-  return closest_architecture(major, minor);
+  const Architecture architecture = closest_architecture(major, minor);
+  if (remembered) known[place].store(static_cast<int>(architecture), std::memory_order_relaxed);
+  return architecture;
 #else
   return Architecture::sm_80;
 #endif

@@ -1,0 +1,46 @@
+// Arrival: when values that the host sent are there, for streams other than the one that brings them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include <precast/cuda/runtime/event.hpp>
+
+namespace precast::cuda {
+
+/// A point in the work of a stream that other streams wait for, each of them once. Any thread may ask.
+class Arrival {
+ public:
+  explicit Arrival(Stream stream) : by_(stream) { event_.record(stream); }
+
+  /// What the stream is given from now on comes after the arrival. It costs the first time of each stream.
+  void order_before(Stream stream) {
+    if (stream == by_) return;
+    const auto who = number_of(stream);
+    const std::lock_guard lock(mutex_);
+    if (std::find(waited_.begin(), waited_.end(), who) != waited_.end()) return;
+    event_.order_before(stream);
+    waited_.push_back(who);
+  }
+
+ private:
+  /// A handle may come again for a later stream, a number does not.
+  static std::uint64_t number_of(Stream stream) {
+#if PRECAST_CUDA_IS_EMULATED
+    return static_cast<std::uint64_t>(stream.number);
+#else
+    unsigned long long number = 0;
+    check(cudaStreamGetId(stream, &number), "ask who a stream is");
+    return number;
+#endif
+  }
+
+  Stream by_;
+  Event event_;
+  std::mutex mutex_;
+  std::vector<std::uint64_t> waited_;
+};
+
+}  // namespace precast::cuda

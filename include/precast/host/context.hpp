@@ -1,0 +1,20 @@
+// Context: the host's twin of cuda/runtime/context.hpp, so that a program's text is the same for both
+// backends.
+#pragma once
+
+#include <utility>
+
+namespace precast::host {
+
+/// Where ops run: on the threads of this process, in its memory. There is nothing to choose.
+struct Context {};
+
+inline Context current_context() { return {}; }
+
+/// What `ops()` gives.
+template <class Ops>
+decltype(auto) with_context(const Context&, Ops&& ops) {
+  return std::forward<Ops>(ops)();
+}
+
+}  // namespace precast::host

@@ -1,0 +1,91 @@
+// Ops in a Context: on a stream that is not the thread's, with an allocator that is not the pool.
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <simt/stream.hpp>
+#include <support/arrays.hpp>
+#include <support/policies.hpp>
+
+#include <precast/cuda/runtime/event.hpp>
+#include <precast/cuda/runtime/memory_resource.hpp>
+#include <precast/ops/attention.hpp>
+#include <precast/ops/matmul.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+/// A program's allocator, here of the pool's memory.
+class Counting : public cuda::MemoryResource {
+ public:
+  void* allocate(std::size_t bytes, cuda::Stream stream) override {
+    ++blocks;
+    most = std::max(most, blocks);
+    streams.push_back(stream);
+    return cuda::device_pool().allocate(bytes, stream);
+  }
+  void deallocate(void* block, std::size_t bytes, cuda::Stream stream) noexcept override {
+    --blocks;
+    streams.push_back(stream);
+    cuda::device_pool().deallocate(block, bytes, stream);
+  }
+  bool only_on(cuda::Stream stream) const {
+    return std::all_of(streams.begin(), streams.end(), [&](cuda::Stream s) { return s == stream; });
+  }
+  int blocks = 0, most = 0;
+  std::vector<cuda::Stream> streams;
+};
+
+/// `op(context)` on a stream of its own gives the bits of `op()`, takes all of its memory from the context,
+/// on its stream, and gives it back there.
+template <class Op>
+void check_in_context(Op&& op, int least_blocks) {
+  const auto expected = to_host(op());
+  Counting memory;
+  const Context context{simt::make_stream(), &memory};
+  {
+    const auto result = op(context);
+    CHECK(memory.blocks == 1);
+    CHECK(memory.most >= least_blocks);
+    CHECK(same_bits(with_context(context, [&] { return to_host(result); }), expected));
+  }
+  CHECK(memory.blocks == 0);
+  CHECK(memory.only_on(context.stream));
+  CHECK_NOTHROW(simt::wait_for_device());
+}
+
+template <class T>
+Tensor<T> there(const HostTensor<T>& tensor) {
+  return Tensor<T>(tensor.shape(), tensor.values());
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("attention runs in the context that it is given", "[context]", Bf16, Bf16Flash) {
+  const auto q = there(random_tensor<bf16>({1, 5, 16}, 1)), k = there(random_tensor<bf16>({1, 7, 16}, 2)),
+             v = there(random_tensor<bf16>({1, 7, 16}, 3));
+  check_in_context(
+      [&](const auto&... context) { return attention<TestType>(context..., q, k, v, {.heads = 2}); },
+      TestType::flash ? 1 : 2);
+}
+
+TEST_CASE("products run in the context that they are given", "[context]") {
+  const auto a = there(random_tensor<bf16>({3, 16}, 1)), b = there(random_tensor<bf16>({16, 8}, 2)),
+             turned = there(random_tensor<bf16>({8, 16}, 3));
+  check_in_context([&](const auto&... context) { return matmul<Bf16>(context..., a, b); }, 2);
+  check_in_context([&](const auto&... context) { return matmul_transposed<Bf16>(context..., a, turned); }, 1);
+}
+
+TEST_CASE("an op on a stream that is not ordered behind its input is found", "[context]") {
+  const Context first{simt::make_stream()}, second{simt::make_stream()};
+  const auto a = there(random_tensor<bf16>({3, 16}, 1)), b = there(random_tensor<bf16>({8, 16}, 2));
+  const auto next = there(random_tensor<bf16>({4, 8}, 3));
+  const auto product = matmul_transposed<Bf16>(first, a, b);
+  CHECK_THROWS_AS(matmul_transposed<Bf16>(second, product, next), simt::Unordered);
+  cuda::Event done;
+  done.record(first.stream);
+  done.order_before(second.stream);
+  CHECK_NOTHROW(matmul_transposed<Bf16>(second, product, next));
+  CHECK_NOTHROW(simt::wait_for_device());  // before the inputs end
+}

@@ -1,0 +1,184 @@
+// Memory of device tensors goes back in the order of the stream that took it, wherever its owner dies, and
+// what the host sent is there for every stream.
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <simt/session.hpp>
+#include <simt/stream.hpp>
+
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/event.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
+#include <precast/tensor/tensor.hpp>
+
+using namespace precast;
+
+namespace {
+
+using DeviceTensor = Tensor<f32, cuda::DeviceMemory>;
+
+void fill_kernel(cuda::GlobalPointer<f32> to, f32 value) { to[cuda::thread_index()] = value; }
+void copy_kernel(cuda::GlobalPointer<const f32> from, cuda::GlobalPointer<f32> to) {
+  to[cuda::thread_index()] = from[cuda::thread_index()];
+}
+
+void fill(DeviceTensor& tensor, f32 value) {
+  cuda::launch("fill", fill_kernel, {{1, 1, 1}, static_cast<int>(tensor.elements()), 0},
+               cuda::current_stream(), cuda::pointer_to(tensor.view()), value);
+}
+DeviceTensor copy_of(DeviceView<const f32> from) {
+  DeviceTensor to(from.shape());
+  cuda::launch("copy", copy_kernel, {{1, 1, 1}, static_cast<int>(from.elements()), 0}, cuda::current_stream(),
+               cuda::pointer_to(from), cuda::pointer_to(to.view()));
+  return to;
+}
+std::vector<f32> values_of(const DeviceTensor& tensor) {
+  const HostTensor<f32> there = to_host(tensor);
+  return {there.values().begin(), there.values().end()};
+}
+
+/// What races that could not be thrown where they happened would throw.
+void tell_pending() { simt::wait_for_device(); }
+
+/// A program's allocator: it hands the pool's memory on, and keeps account of who asks on which stream.
+class Counting : public cuda::MemoryResource {
+ public:
+  void* allocate(std::size_t bytes, cuda::Stream stream) override {
+    taken.push_back(stream);
+    in_use += bytes;
+    return cuda::device_pool().allocate(bytes, stream);
+  }
+  void deallocate(void* block, std::size_t bytes, cuda::Stream stream) noexcept override {
+    given_back.push_back(stream);
+    in_use -= bytes;
+    cuda::device_pool().deallocate(block, bytes, stream);
+  }
+  std::vector<cuda::Stream> taken, given_back;
+  std::size_t in_use = 0;
+};
+
+const std::vector<f32> three_values{1, 2, 3};
+
+}  // namespace
+
+TEST_CASE("a tensor that dies after its stream's scope goes back to that stream", "[memory]") {
+  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  Counting memory;
+  std::optional<DeviceTensor> tensor;
+  {
+    const cuda::ContextScope scope({a, &memory});
+    tensor.emplace(Shape{4});
+    fill(*tensor, 1);
+  }
+  SECTION("outside of every scope") { tensor.reset(); }
+  SECTION("in another stream's") {
+    const cuda::StreamScope scope(b);
+    tensor.reset();
+  }
+  SECTION("on another thread") {
+    std::thread([&] { tensor.reset(); }).join();
+  }
+  SECTION("moved from") {
+    const cuda::StreamScope scope(b);
+    DeviceTensor other({8});
+    other = std::move(*tensor);
+    tensor.reset();
+  }
+  CHECK(memory.taken == std::vector{a});
+  CHECK(memory.given_back == std::vector{a});
+  CHECK(memory.in_use == 0);
+  CHECK_NOTHROW(tell_pending());
+}
+
+TEST_CASE("a stream is there until its last memory has been given back", "[memory]") {
+  std::optional<DeviceTensor> tensor;
+  {
+    const cuda::OwnStream stream;
+    tensor.emplace(Shape{3}, three_values);
+    fill(*tensor, 7);
+  }
+  CHECK(values_of(*tensor) == std::vector<f32>{7, 7, 7});
+  tensor.reset();
+  CHECK_NOTHROW(tell_pending());
+}
+
+TEST_CASE("a context keeps the stream that an OwnStream made", "[memory]") {
+  std::optional<cuda::Context> context;
+  {
+    const cuda::OwnStream stream;
+    context = stream.context();
+  }
+  const auto values = cuda::with_context(*context, [] { return values_of(DeviceTensor({3}, three_values)); });
+  CHECK(values == three_values);
+  const cuda::Stream handle = context->stream;
+  context.reset();
+  CHECK_THROWS_AS(cuda::device_pool().allocate(1, handle), simt::Unordered);
+}
+
+TEST_CASE("a context is the thread's own, and scopes nest", "[memory]") {
+  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  Counting memory;
+  const cuda::ContextScope outer({a, &memory});
+  cuda::with_context({b}, [&] {
+    CHECK(cuda::current_stream() == b);
+    CHECK(cuda::current_context().memory == &cuda::device_pool());
+    const cuda::StreamScope inner(a);
+    CHECK(cuda::current_stream() == a);
+  });
+  CHECK(cuda::current_stream() == a);
+  CHECK(cuda::current_context().memory == &memory);
+  std::thread([] { CHECK(cuda::current_stream() == cuda::Stream{}); }).join();
+}
+
+TEST_CASE("a weight that one stream brings is there for every other, which waits for it once", "[memory]") {
+  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const auto used_by = [](const DeviceTensor& weight, cuda::Stream stream) {
+    return cuda::with_context({stream}, [&] { return values_of(copy_of(weight.view())); });
+  };
+  const auto run = [&] {
+    const auto weight = cuda::with_context({a}, [] { return DeviceTensor({3}, three_values); });
+    bool right = true;
+    for (const cuda::Stream stream : {b, a, b}) right &= used_by(weight, stream) == three_values;
+    return right;
+  };
+  {
+    const simt::Session session(simt::Options{.copies = simt::Copies::late});
+    CHECK(run());
+    tell_pending();
+    CHECK(session.stream_waits() == 1);
+  }
+  // The test would fail without the wait.
+  simt::Options hasty;
+  hasty.streams_wait = false;
+  const simt::Session session(hasty);
+  CHECK_THROWS_AS(run(), simt::Unordered);
+  tell_pending();
+}
+
+TEST_CASE("a packed weight is there for a second stream too", "[memory]") {
+  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  cuda::PackedWeight<f32> weight = cuda::with_context({a}, [] { return cuda::PackedWeight<f32>(2, 3); });
+  const HostTensor<f32> rows({2, 3}, std::vector<f32>{1, 2, 3, 4, 5, 6});
+  cuda::with_context({a}, [&] {
+    weight.pack(0, rows.view().rows_between(0, 1));
+    weight.pack(1, rows.view().rows_between(1, 1));
+  });
+  const auto second =
+      cuda::with_context({b}, [&] { return values_of(copy_of(weight.view().rows_between(1, 1))); });
+  CHECK(second == std::vector<f32>{4, 5, 6});
+  tell_pending();
+}
+
+TEST_CASE("values cannot be brought to the device as part of a graph", "[memory]") {
+  const cuda::OwnStream stream;
+  simt::begin_recording(cuda::current_stream());
+  CHECK_THROWS_WITH(DeviceTensor({3}, three_values), Catch::Matchers::Contains("as part of a graph"));
+  simt::end_recording(cuda::current_stream());
+  CHECK_NOTHROW(DeviceTensor({3}, three_values));
+}
