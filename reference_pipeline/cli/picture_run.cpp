@@ -27,7 +27,7 @@ std::string PictureRun::advice() const {
          "(in f16 most often --upcast-attention or --precision bf16)";
 }
 
-PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request& request, bool watched) {
+PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request, bool watched) {
   PictureRun run;
   run.estimated_bytes = pipeline.estimate(request).peak();
   if (watched) run.trace = std::make_unique<watch::Trace>();
@@ -35,7 +35,7 @@ PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request&
   if (watched) watching.emplace(*run.trace);
   ProgressReporter reporter;
   const auto start = std::chrono::steady_clock::now();
-  run.result = pipeline.generate(request, [&](const flux::Progress& at) {
+  run.result = pipeline.generate(request, [&](const families::Progress& at) {
     throw_if_interrupted();
     reporter.update(at.stage, at.done, at.total);
   });

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <flux/pipeline.hpp>
+#include <families/pipeline.hpp>
 
 #include <precast/watch/trace.hpp>
 
@@ -16,7 +16,7 @@ namespace precast::cli {
 
 /// What a run made, and what is wrong with it.
 struct PictureRun {
-  flux::Result result;
+  families::Result result;
   double seconds = 0;
   std::int64_t estimated_bytes = 0;
   std::int64_t non_finite_latents = 0;
@@ -31,7 +31,7 @@ struct PictureRun {
 };
 
 /// Generates, with progress on stderr. Throws what the pipeline throws, and Interrupted.
-PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request& request, bool watched);
+PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request, bool watched);
 
 /// "out-1.png" … "out-3.png" for three pictures, "out.png" for one.
 std::vector<std::filesystem::path> numbered(const std::filesystem::path& file, std::size_t count);

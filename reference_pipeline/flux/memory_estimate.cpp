@@ -200,12 +200,6 @@ std::string gib(std::int64_t bytes) {
 
 }  // namespace
 
-std::int64_t MemoryEstimate::peak() const {
-  std::int64_t most = 0;
-  for (const ComponentMemory& part : components) most = std::max(most, part.weights + part.activations);
-  return most;
-}
-
 MemoryEstimate estimate_memory(const ModelFolder& model, const ComponentChoices& choices,
                                const RunSize& size) {
   MemoryEstimate estimate;

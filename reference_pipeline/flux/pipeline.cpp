@@ -5,10 +5,12 @@
 #include <string>
 #include <utility>
 
-#include <flux/components.hpp>
+#include <families/backend.hpp>
+#include <flux/family.hpp>
 #include <flux/latents.hpp>
 #include <flux/memory_estimate.hpp>
 #include <flux/model_folder.hpp>
+#include <flux/models.hpp>
 #include <flux/pipeline.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
@@ -71,7 +73,7 @@ struct Prompt {
 struct FluxPipeline::Parts {
   ModelFolder model;
   ComponentChoices choices;
-  const Components& backend;
+  const families::Backend& backend;
   text::ClipTokenizer clip_tokenizer;
   text::T5Tokenizer t5_tokenizer;
 
@@ -168,13 +170,13 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
   };
   encode_all(
       "text_encoder", "load CLIP", "encode with CLIP",
-      [&](const auto& source) { return backend.clip(choices.text_encoder, model.clip, source); },
+      [&](const auto& source) { return models_of(backend, choices.text_encoder).clip(model.clip, source); },
       [&](const text::ClipTextModel& encoder, const Tokens& ids, Prompt& prompt) {
         prompt.pooled = encoder.encode(ids.clip).pooled;
       });
   encode_all(
       "text_encoder_2", "load T5", "encode with T5",
-      [&](const auto& source) { return backend.t5(choices.text_encoder, model.t5, source); },
+      [&](const auto& source) { return models_of(backend, choices.text_encoder).t5(model.t5, source); },
       [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {
         prompt.embeddings = encoder.encode(ids.t5);
       });
@@ -195,7 +197,7 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::sp
   // Image to image: the autoencoder's own sample is drawn first, then the noise, from one stream.
   const auto start = std::chrono::steady_clock::now();
   const auto encoder = with_weights("vae", "load VAE encoder", progress, [&](const auto& source) {
-    return backend.encoder(choices.vae, model.vae, source);
+    return models_of(backend, choices.vae).encoder(model.vae, source);
   });
   result.load_seconds += seconds_since(start);
   if (progress) progress({"encode image", 0, 1});
@@ -231,7 +233,7 @@ void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt
                                   const ProgressCallback& progress, Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   const auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
-    return backend.transformer(choices.transformer, model.transformer, source);
+    return models_of(backend, choices.transformer).transformer(model.transformer, source);
   });
   result.load_seconds += seconds_since(start);
   const auto loaded = std::chrono::steady_clock::now();
@@ -265,7 +267,7 @@ void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback&
                                  Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   const auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
-    return backend.decoder(choices.vae, model.vae, source);
+    return models_of(backend, choices.vae).decoder(model.vae, source);
   });
   result.load_seconds += seconds_since(start);
   const auto loaded = std::chrono::steady_clock::now();
@@ -287,10 +289,10 @@ void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback&
 }
 
 FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices)
-    : FluxPipeline(folder, choices, host_components()) {}
+    : FluxPipeline(folder, choices, families::cpu_backend()) {}
 
 FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices,
-                           const Components& backend) {
+                           const families::Backend& backend) {
   require_path(choices.transformer);
   require_path(choices.text_encoder);
   require_path(choices.vae);
@@ -304,6 +306,11 @@ FluxPipeline& FluxPipeline::operator=(FluxPipeline&&) noexcept = default;
 FluxPipeline::~FluxPipeline() = default;
 
 const ComponentChoices& FluxPipeline::choices() const { return parts_->choices; }
+const families::Family& FluxPipeline::family() const { return flux::family(); }
+
+std::vector<families::NamedTokens> FluxPipeline::tokens(const std::string& text) const {
+  return {{"clip", clip_tokens(text)}, {"t5", t5_tokens(text)}};
+}
 
 std::vector<std::int32_t> FluxPipeline::clip_tokens(const std::string& text) const {
   return parts_->clip_tokenizer.encode(text, parts_->clip_length());
@@ -365,8 +372,8 @@ void FluxPipeline::check(const Request& request) const {
   const Request full = with_defaults(request);
   parts_->check_latents(full, request.latents);
   for (const std::string& prompt : full.prompts) parts_->tokenized(prompt, *full.max_sequence_length);
-  for (const char* component : {"text_encoder", "text_encoder_2", "transformer", "vae"})
-    io::ComponentSource{parts_->model.component(component)};
+  for (const families::ComponentInfo& component : family().components())
+    io::ComponentSource{parts_->model.component(component.name)};
   require_memory(parts_->model, estimate(request), parts_->choices, parts_->backend.free_memory());
   sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
 }
@@ -382,6 +389,7 @@ Result FluxPipeline::generate(const Request& request, const ProgressCallback& pr
       sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
 
   Result result;
+  result.sampler = "Euler";
   const auto session = parts_->backend.start();
   release_cached_memory();
   parts_->backend.reset_peak_memory();

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <flux/components.hpp>
 #include <flux/memory_estimate.hpp>
+#include <flux/models.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 #include <support/random_model.hpp>
@@ -80,30 +80,33 @@ void check_components(const flux::ModelFolder& model, const PolicyChoice& choice
       transformer_weights(tensors_of(model.transformer)), vae_weights(tensors_of(model.vae));
   const std::vector<std::int32_t> clip_ids(static_cast<std::size_t>(size.clip_tokens), 3),
       t5_ids(static_cast<std::size_t>(size.t5_tokens), 5);
-  check_estimate(estimate, "text_encoder", peak_of([&] {
-                   flux::host_components().clip(choice, model.clip, clip_weights)->encode(clip_ids);
+  check_estimate(
+      estimate, "text_encoder", peak_of([&] {
+        flux::models_of(families::cpu_backend(), choice).clip(model.clip, clip_weights)->encode(clip_ids);
+      }));
+  check_estimate(estimate, "text_encoder_2", peak_of([&] {
+                   flux::models_of(families::cpu_backend(), choice).t5(model.t5, t5_weights)->encode(t5_ids);
                  }));
-  check_estimate(estimate, "text_encoder_2",
-                 peak_of([&] { flux::host_components().t5(choice, model.t5, t5_weights)->encode(t5_ids); }));
   check_estimate(
       estimate, "transformer", peak_of([&] {
         const Tensor<f32> latents = zeros({size.image_tokens, model.transformer.in_channels});
         const Tensor<f32> prompt = zeros({size.t5_tokens, model.transformer.joint_attention_dim});
         const Tensor<f32> pooled = zeros({1, model.transformer.pooled_projection_dim});
-        flux::host_components()
-            .transformer(choice, model.transformer, transformer_weights)
+        flux::models_of(families::cpu_backend(), choice)
+            .transformer(model.transformer, transformer_weights)
             ->velocity({latents, prompt, pooled, 0.5f, 3.5f, size.latent_height / 2, size.latent_width / 2});
       }));
-  check_estimate(estimate, "vae", peak_of([&] {
-                   const Tensor<f32> latents =
-                       zeros({1, size.latent_height, size.latent_width, model.vae.latent_channels});
-                   flux::host_components().decoder(choice, model.vae, vae_weights)->decode(latents);
-                 }));
+  check_estimate(
+      estimate, "vae", peak_of([&] {
+        const Tensor<f32> latents =
+            zeros({1, size.latent_height, size.latent_width, model.vae.latent_channels});
+        flux::models_of(families::cpu_backend(), choice).decoder(model.vae, vae_weights)->decode(latents);
+      }));
   check_estimate(
       estimate, "vae encoder", peak_of([&] {
         const std::int64_t factor = model.vae.factor();
         const Tensor<f32> pixels = zeros({1, size.latent_height * factor, size.latent_width * factor, 3});
-        flux::host_components().encoder(choice, model.vae, vae_weights)->encode(pixels);
+        flux::models_of(families::cpu_backend(), choice).encoder(model.vae, vae_weights)->encode(pixels);
       }));
 }
 

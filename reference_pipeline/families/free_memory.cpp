@@ -3,11 +3,11 @@
 #include <fstream>
 #include <string>
 
-#include <flux/free_memory.hpp>
+#include <families/free_memory.hpp>
 #include <sys/resource.h>
 #include <unistd.h>
 
-namespace precast::flux {
+namespace precast::families {
 
 namespace {
 
@@ -52,4 +52,4 @@ std::optional<std::int64_t> free_memory() {
   return least;
 }
 
-}  // namespace precast::flux
+}  // namespace precast::families

@@ -1,15 +1,15 @@
-// Components on a CUDA device: the models of kernels/'s CUDA instances, compiled with PRECAST_USE_CUDA.
+// A CUDA device as a backend: the models of kernels/'s CUDA instances, compiled with PRECAST_USE_CUDA.
 #include <map>
 #include <mutex>
 
-#include <flux/compiled_components.hpp>
-#include <flux/cuda_components.hpp>
+#include <families/compiled_backend.hpp>
+#include <families/cuda_backend.hpp>
 
 #include <precast/cuda/runtime/device.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 
-namespace precast::flux {
+namespace precast::families {
 
 namespace {
 
@@ -17,9 +17,9 @@ class CudaSession final : public DeviceSession {
   cuda::OwnStream stream_;
 };
 
-class CudaComponents final : public CompiledComponents {
+class CudaBackend final : public CompiledBackend {
  public:
-  explicit CudaComponents(const cuda::Device& device) : device_(device) {}
+  explicit CudaBackend(const cuda::Device& device) : device_(device) {}
 
   std::unique_ptr<DeviceSession> start() const override {
     cuda::use_device(device_);
@@ -40,14 +40,14 @@ class CudaComponents final : public CompiledComponents {
 
 }  // namespace
 
-ChosenDevice find_cuda_components(int number) {
+ChosenDevice find_cuda_backend(int number) {
   static std::mutex mutex;
-  static std::map<int, CudaComponents> known;
+  static std::map<int, CudaBackend> known;
   const cuda::FoundDevice found = cuda::find_device(number);
   if (!found.device) return {nullptr, {}, found.reason, false};
   const std::lock_guard lock(mutex);
-  const CudaComponents& components = known.try_emplace(number, *found.device).first->second;
-  return {&components, components.name(), "it is the fastest here", true};
+  const CudaBackend& backend = known.try_emplace(number, *found.device).first->second;
+  return {&backend, backend.name(), "it is the fastest here", true};
 }
 
-}  // namespace precast::flux
+}  // namespace precast::families
