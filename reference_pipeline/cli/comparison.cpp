@@ -44,7 +44,7 @@ Compared run_policy(const std::filesystem::path& model, const families::Request&
   row.choice = choice;
   std::cerr << row.name << "\n";
   const auto pipeline = families::open(model, families::ComponentChoices::all(choice), backend);
-  PictureRun run = run_pipeline(*pipeline, request, false);
+  PictureRun run = run_pipeline(*pipeline, request);
   row.picture = std::move(run.result.images.front());
   row.seconds = run.seconds;
   row.peak_bytes = run.result.peak_bytes;
@@ -52,7 +52,7 @@ Compared run_policy(const std::filesystem::path& model, const families::Request&
   row.advice = run.advice();
   if (watch::compiled && !row.advice.empty()) {
     std::cerr << row.name << ": not finite, again with the watch on\n";
-    row.advice = run_pipeline(*pipeline, request, true).advice();
+    row.advice = run_pipeline(*pipeline, request, std::make_unique<TraceFile>()).advice();
   }
   return row;
 }

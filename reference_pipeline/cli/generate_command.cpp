@@ -16,6 +16,7 @@
 #include <cli/picture_run.hpp>
 #include <cli/run_options.hpp>
 #include <cli/trace_file.hpp>
+#include <families/free_memory.hpp>
 #include <families/registry.hpp>
 #include <image/png.hpp>
 
@@ -160,6 +161,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
             {"total", run.seconds}}},
           {"peak_bytes", result.peak_bytes},
           {"estimated_peak_bytes", run.estimated_bytes},
+          {"peak_resident_bytes", families::peak_resident_memory()},
           {"non_finite",
            {{"latents", run.non_finite_latents},
             {"pixels", result.nan_values},
@@ -230,10 +232,11 @@ void generate(const GenerateOptions& options) {
   options.run.tell_device(device);
   if (chosen) std::cerr << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
   tell(name, pipeline->with_defaults(request), pipeline->estimate(request), choices, device, files.size());
-  const PictureRun run = run_pipeline(*pipeline, request, !options.trace.empty());
+  const PictureRun run = run_pipeline(
+      *pipeline, request, options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace));
   write_pictures(options, run, choices, name, files);
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
-  if (!options.trace.empty()) write_trace(options.trace, *run.trace);
+  if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())
     std::cerr << "precast: warning: " << advice << "\n";
   if (options.json) return print(result_json(options, run, pipeline->family(), choices, device, name, files));

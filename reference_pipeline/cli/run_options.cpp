@@ -81,15 +81,9 @@ void add_run_options(CLI::App& command, RunOptions& options) {
 AutoChoice chosen_by_auto(const std::filesystem::path& model, const families::Request& request,
                           const families::ChosenDevice& device) {
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
-    families::Request alone;  // without image and latents, which cannot be copied and weigh little
-    alone.prompts = request.prompts;
-    alone.width = request.width;
-    alone.height = request.height;
-    alone.max_sequence_length = request.max_sequence_length;
-    alone.batch = request.batch;
     return families::open(model, families::ComponentChoices::all(choice), *device.backend)
-        ->estimate(alone)
-        .peak();
+        ->estimate(request)
+        .needed();
   });
   return choose_preset(machine_of(device), candidates);
 }

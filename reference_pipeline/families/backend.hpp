@@ -9,6 +9,7 @@
 
 #include <precast/error.hpp>
 #include <precast/policy/choice.hpp>
+#include <precast/tensor/dry_run.hpp>
 
 namespace precast::families {
 
@@ -37,6 +38,12 @@ class Backend {
   virtual std::unique_ptr<DeviceSession> start() const = 0;
   /// Bytes that components may still take, where that is known.
   virtual std::optional<std::int64_t> free_memory() const = 0;
+  /// Which memory components take.
+  virtual DryRun::Counts counted_memory() const { return DryRun::Counts::host_memory; }
+  /// Bytes that this process holds already of the memory that components take.
+  virtual std::int64_t held_memory() const { return 0; }
+  /// Bytes that running adds to what tensors take: code that is read or made, and stacks.
+  virtual std::int64_t code_memory() const { return 0; }
   /// The most bytes that tensors of components held since the last reset.
   virtual std::int64_t peak_memory() const = 0;
   virtual void reset_peak_memory() const = 0;

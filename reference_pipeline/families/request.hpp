@@ -43,10 +43,17 @@ struct ComponentMemory {
   std::int64_t weights = 0;
   std::int64_t activations = 0;
 };
-/// Components load, run and free one after another: the peak is the largest of them.
+/// What a run takes, by a dry run of it. Components load, run and free one after another: the largest of them
+/// is what is needed.
 struct MemoryEstimate {
   std::vector<ComponentMemory> components;
-  std::int64_t peak() const;
+  std::int64_t held = 0;  ///< what the process holds already: its code, what it has read
+  std::int64_t code = 0;  ///< what running adds to that beside tensors: code that is read and made, stacks
+
+  /// Beyond what is held now: what has to be free.
+  std::int64_t needed() const;
+  /// The largest size of the process.
+  std::int64_t peak() const { return held + needed(); }
 };
 
 /// What came out.

@@ -46,6 +46,7 @@ class EmulatedBackend final : public families::Backend {
     return std::make_unique<EmulatedSession>();
   }
   std::optional<std::int64_t> free_memory() const override { return std::nullopt; }
+  DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
   std::int64_t peak_memory() const override { return cuda::memory_use().peak; }
   void reset_peak_memory() const override { cuda::reset_peak_memory(); }
 };

@@ -90,6 +90,20 @@ TEST_CASE("a step of a picture waits for the one before the last alone, and need
   CHECK(uploads_of_more == uploads);
 }
 
+TEST_CASE("a dry run takes the device's memory that a run takes") {
+  const Golden golden("dev_f32");
+  for (const PolicyChoice& choice : emulated_choices()) {
+    const flux::FluxPipeline pipeline(golden_model("dev_f32"), flux::ComponentChoices::all(choice),
+                                      emulated_backend());
+    const flux::Request request = request_of(golden);
+    const std::int64_t estimate = pipeline.estimate(request).peak(),
+                       measured = pipeline.generate(request).peak_bytes;
+    CAPTURE(to_string(choice), estimate, measured);
+    CHECK(static_cast<double>(estimate) >= 0.9 * static_cast<double>(measured));
+    CHECK(static_cast<double>(estimate) <= 1.1 * static_cast<double>(measured));
+  }
+}
+
 TEST_CASE("on the emulated device a picture can start from another one") {
   const Golden golden("dev_f32");
   const auto latents_on = [&](const families::Backend& backend, const PolicyChoice& choice) {
@@ -98,8 +112,7 @@ TEST_CASE("on the emulated device a picture can start from another one") {
   const Tensor<f32> in_f32 = latents_on(families::cpu_backend(), f32_choices().front());
   for (const PolicyChoice& choice : emulated_choices()) {
     const double device = relative_error(latents_on(emulated_backend(), choice).values(), in_f32.values());
-    const double host =
-        relative_error(latents_on(families::cpu_backend(), choice).values(), in_f32.values());
+    const double host = relative_error(latents_on(families::cpu_backend(), choice).values(), in_f32.values());
     CAPTURE(to_string(choice), device, host);
     // In f32 as close as diffusers' own runs are to each other, else at most twice as far as the host.
     CHECK(device <= (choice.precision == precision_of<f32> ? largest_error : 2 * host));

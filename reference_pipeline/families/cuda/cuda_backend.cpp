@@ -29,6 +29,7 @@ class CudaBackend final : public CompiledBackend {
     const auto found = cuda::find_device(device_.number);
     return found.device ? std::optional(found.device->free_memory) : std::nullopt;
   }
+  DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
   std::int64_t peak_memory() const override { return cuda::memory_use().peak; }
   void reset_peak_memory() const override { cuda::reset_peak_memory(); }
 

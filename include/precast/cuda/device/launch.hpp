@@ -8,6 +8,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/error.hpp>
+#include <precast/tensor/dry_run.hpp>
 
 #if PRECAST_ON_DEVICE
 #include <precast/cuda/runtime/check.hpp>
@@ -32,7 +33,7 @@ struct LaunchShape {
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
             const Arguments&... arguments) {
-  if (shape.empty()) return;
+  if (shape.empty() || DryRun::active()) return;
   constexpr std::size_t without_asking = 48 << 10;
   const std::string doing = std::string("start the kernel ") + name;
   if (shape.shared_bytes > without_asking)
@@ -51,7 +52,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& 
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream,
             const Arguments&... arguments) {
-  if (shape.empty()) return;
+  if (shape.empty() || DryRun::active()) return;
   const simt::Grid grid{{shape.blocks.x, shape.blocks.y, shape.blocks.z}, shape.threads, shape.shared_bytes};
   const simt::DeviceAccess access;
   simt::launch(name, grid, [&] { kernel(Parameters(arguments)...); });

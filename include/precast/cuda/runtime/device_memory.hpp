@@ -59,6 +59,7 @@ struct DeviceMemory {
   static constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
   static void* allocate(std::size_t bytes, MemoryPurpose) {
+    if (DryRun* const dry = DryRun::active()) return dry->allocate(bytes, DryRun::Counts::device_memory);
     void* block = nullptr;
 #if !PRECAST_CUDA_IS_EMULATED
     check(cudaMallocAsync(&block, bytes, current_stream()),
@@ -71,6 +72,7 @@ struct DeviceMemory {
   }
 
   static void deallocate(void* block, [[maybe_unused]] std::size_t bytes, MemoryPurpose) noexcept {
+    if (DryRun::made(block)) return DryRun::deallocate(bytes, DryRun::Counts::device_memory);
 #if !PRECAST_CUDA_IS_EMULATED
     (void)cudaFreeAsync(block,
                         current_stream());  // fails only where an earlier error has been thrown already
@@ -81,7 +83,7 @@ struct DeviceMemory {
   }
 
   static void copy(void* to, const void* from, std::size_t bytes) {
-    if (bytes == 0) return;
+    if (bytes == 0 || DryRun::active()) return;
 #if PRECAST_CUDA_IS_EMULATED
     const simt::DeviceAccess access;
     std::memcpy(to, from, bytes);
@@ -91,11 +93,11 @@ struct DeviceMemory {
   }
   /// The host's values have been read when this returns; it waits only where the stream's staging is full.
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0) resource_of<Staging>(current_stream()).upload(to, from, bytes);
+    if (bytes > 0 && !DryRun::active()) resource_of<Staging>(current_stream()).upload(to, from, bytes);
   }
   /// Waits until the values are there.
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
-    if (bytes == 0) return;
+    if (bytes == 0 || DryRun::active()) return;
 #if PRECAST_CUDA_IS_EMULATED
     simt::wait_for_device();
     const simt::DeviceAccess access;
