@@ -70,6 +70,12 @@ int fail(const std::string& message, int code) {
   return code;
 }
 
+/// What the library says of memory, with what to do about it on this command line.
+std::string with_advice(const std::string& problem) {
+  if (problem.find(": try ") != std::string::npos) return problem;  // it was estimated: there is advice
+  return problem + ": close other programs, or use a smaller size or --preset memory";
+}
+
 }  // namespace
 
 void build_app(CLI::App& app) {
@@ -129,9 +135,10 @@ int run(const std::vector<std::string>& arguments) {
         exit_code::usage);
   } catch (const Interrupted& stop) {
     return fail(stop.what(), exit_code::interrupted);
+  } catch (const OutOfMemory& problem) {
+    return fail(with_advice(problem.what()), exit_code::error);
   } catch (const std::bad_alloc&) {
-    return fail("out of memory: close other programs, or use a smaller size or --preset memory",
-                exit_code::error);
+    return fail(with_advice("out of memory"), exit_code::error);
   } catch (const std::exception& problem) {
     return fail(problem.what(), exit_code::error);
   }

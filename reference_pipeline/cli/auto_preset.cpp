@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include <cli/auto_preset.hpp>
-#include <flux/components.hpp>
+#include <families/backend.hpp>
 
 #include <precast/policy/paths.hpp>
 
@@ -32,8 +32,8 @@ std::tuple<bool, bool, std::size_t> turn_of(const Candidate& candidate, const Ma
 
 }  // namespace
 
-Machine machine_of(const flux::ChosenDevice& device) {
-  const std::int64_t free_bytes = device.components->free_memory().value_or(0);
+Machine machine_of(const families::ChosenDevice& device) {
+  const std::int64_t free_bytes = device.backend->free_memory().value_or(0);
   if (device.is_cuda) return {free_bytes, true, "this GPU"};
   return {free_bytes, cpu_has_bf16(), "this CPU"};
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <flux/device.hpp>
+#include <families/device.hpp>
 
 #include <precast/policy/presets.hpp>
 
@@ -22,7 +22,7 @@ struct Machine {
 };
 
 /// This machine, as far as models on a device see it.
-Machine machine_of(const flux::ChosenDevice& device);
+Machine machine_of(const families::ChosenDevice& device);
 
 /// A preset and the memory that the model needs under it; 0 where there is no model to ask.
 struct Candidate {

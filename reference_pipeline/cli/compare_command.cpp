@@ -12,6 +12,7 @@
 #include <cli/output.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/run_options.hpp>
+#include <families/registry.hpp>
 #include <image/png.hpp>
 
 #include <precast/io/message.hpp>
@@ -28,18 +29,18 @@ struct CompareOptions {
 };
 
 void compare(const CompareOptions& options) {
-  const flux::Request request = options.run.request();
+  const families::Request request = options.run.request();
   if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
   require_writable(options.output);
   options.run.set_threads();
   const auto model = model_path(options.run.model);
-  const flux::ChosenDevice device = flux::choose_device(options.run.device);
+  const families::ChosenDevice device = families::choose_device(options.run.device);
   for (const PolicyChoice& choice : policies)
-    flux::FluxPipeline(model, flux::ComponentChoices::all(choice), *device.components).check(request);
+    families::open(model, families::ComponentChoices::all(choice), *device.backend)->check(request);
   options.run.tell_device(device);
-  const std::vector<Compared> rows = compare_policies(model, request, policies, *device.components);
+  const std::vector<Compared> rows = compare_policies(model, request, policies, *device.backend);
 
   const std::string prompt = request.prompts.front();
   std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";

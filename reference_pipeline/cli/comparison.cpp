@@ -9,6 +9,7 @@
 #include <cli/comparison.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
+#include <families/registry.hpp>
 #include <image/contact_sheet.hpp>
 #include <image/metrics.hpp>
 
@@ -36,14 +37,14 @@ std::vector<std::vector<std::string>> cells(std::span<const Compared> rows) {
   return table;
 }
 
-Compared run_policy(const std::filesystem::path& model, const flux::Request& request,
-                    const PolicyChoice& choice, const flux::Components& backend) {
+Compared run_policy(const std::filesystem::path& model, const families::Request& request,
+                    const PolicyChoice& choice, const families::Backend& backend) {
   Compared row;
   row.name = policy_text(choice);
   row.choice = choice;
   std::cerr << row.name << "\n";
-  const flux::FluxPipeline pipeline(model, flux::ComponentChoices::all(choice), backend);
-  PictureRun run = run_pipeline(pipeline, request, false);
+  const auto pipeline = families::open(model, families::ComponentChoices::all(choice), backend);
+  PictureRun run = run_pipeline(*pipeline, request);
   row.picture = std::move(run.result.images.front());
   row.seconds = run.seconds;
   row.peak_bytes = run.result.peak_bytes;
@@ -51,7 +52,7 @@ Compared run_policy(const std::filesystem::path& model, const flux::Request& req
   row.advice = run.advice();
   if (watch::compiled && !row.advice.empty()) {
     std::cerr << row.name << ": not finite, again with the watch on\n";
-    row.advice = run_pipeline(pipeline, request, true).advice();
+    row.advice = run_pipeline(*pipeline, request, std::make_unique<TraceFile>()).advice();
   }
   return row;
 }
@@ -76,9 +77,9 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
   return policies;
 }
 
-std::vector<Compared> compare_policies(const std::filesystem::path& model, const flux::Request& request,
+std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
-                                       const flux::Components& backend) {
+                                       const families::Backend& backend) {
   std::vector<Compared> rows;
   for (const PolicyChoice& choice : policies) {
     rows.push_back(run_policy(model, request, choice, backend));

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include <cli/output.hpp>
-#include <flux/pipeline.hpp>
+#include <families/backend.hpp>
+#include <families/pipeline.hpp>
 #include <image/image.hpp>
 
 #include <precast/policy/choice.hpp>
@@ -34,9 +35,9 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 
 /// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find
 /// the op.
-std::vector<Compared> compare_policies(const std::filesystem::path& model, const flux::Request& request,
+std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
-                                       const flux::Components& backend);
+                                       const families::Backend& backend);
 
 std::string comparison_text(std::span<const Compared> rows);
 std::string comparison_markdown(std::span<const Compared> rows);

@@ -16,6 +16,8 @@
 #include <cli/picture_run.hpp>
 #include <cli/run_options.hpp>
 #include <cli/trace_file.hpp>
+#include <families/free_memory.hpp>
+#include <families/registry.hpp>
 #include <image/png.hpp>
 
 #include <precast/io/message.hpp>
@@ -110,10 +112,21 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
     throw UsageError("--output is '" + options.output + "': only PNG is written");
 }
 
-Json result_json(const GenerateOptions& options, const PictureRun& run, const flux::ComponentChoices& choices,
-                 const flux::ChosenDevice& device, const std::string& model,
-                 const std::vector<std::filesystem::path>& files) {
-  const flux::Result& result = run.result;
+/// The policy of each role, under the name of the first component that has it.
+Json policies_json(const families::Family& family, const families::ComponentChoices& choices) {
+  Json policies = Json::object();
+  std::set<families::Role> seen;
+  for (const auto role : {families::Role::denoiser, families::Role::text_encoder, families::Role::vae})
+    for (const families::ComponentInfo& component : family.components())
+      if (component.role == role && seen.insert(role).second)
+        policies[std::string(component.name)] = to_string(choices.of(role));
+  return policies;
+}
+
+Json result_json(const GenerateOptions& options, const PictureRun& run, const families::Family& family,
+                 const families::ComponentChoices& choices, const families::ChosenDevice& device,
+                 const std::string& model, const std::vector<std::filesystem::path>& files) {
+  const families::Result& result = run.result;
   const auto optional = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json pictures = Json::array();
   for (std::size_t i = 0; i < files.size(); ++i)
@@ -139,10 +152,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fl
           {"seed", result.used.seed},
           {"settings", settings},
           {"precision", policy_text(choices)},
-          {"policies",
-           {{"transformer", to_string(choices.transformer)},
-            {"text_encoder", to_string(choices.text_encoder)},
-            {"vae", to_string(choices.vae)}}},
+          {"policies", policies_json(family, choices)},
           {"seconds",
            {{"load", result.load_seconds},
             {"text", result.text_seconds},
@@ -151,6 +161,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fl
             {"total", run.seconds}}},
           {"peak_bytes", result.peak_bytes},
           {"estimated_peak_bytes", run.estimated_bytes},
+          {"peak_resident_bytes", families::peak_resident_memory()},
           {"non_finite",
            {{"latents", run.non_finite_latents},
             {"pixels", result.nan_values},
@@ -161,7 +172,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fl
 }
 
 void write_pictures(const GenerateOptions& options, const PictureRun& run,
-                    const flux::ComponentChoices& choices, const std::string& model,
+                    const families::ComponentChoices& choices, const std::string& model,
                     const std::vector<std::filesystem::path>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     const PictureFacts facts{run.result.prompts[i],
@@ -170,15 +181,17 @@ void write_pictures(const GenerateOptions& options, const PictureRun& run,
                              static_cast<std::int64_t>(i),
                              static_cast<std::int64_t>(files.size()),
                              !options.image.empty(),
-                             !options.latents.empty()};
+                             !options.latents.empty(),
+                             run.result.sampler};
     const std::array texts{image::PngText{"parameters", parameters_text(run.result.used, facts)}};
     image::write_png(files[i], run.result.images[i], texts);
   }
 }
 
 /// What is about to run and the memory that it takes, on stderr.
-void tell(const std::string& model, const flux::Request& full, const flux::MemoryEstimate& estimate,
-          const flux::ComponentChoices& choices, const flux::ChosenDevice& device, std::size_t pictures) {
+void tell(const std::string& model, const families::Request& full, const families::MemoryEstimate& estimate,
+          const families::ComponentChoices& choices, const families::ChosenDevice& device,
+          std::size_t pictures) {
   std::cerr << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width
             << "x" << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", "
             << policy_text(choices) << " on " << device.name << "; needs about " << in_bytes(estimate.peak());
@@ -188,7 +201,7 @@ void tell(const std::string& model, const flux::Request& full, const flux::Memor
 }
 
 void generate(const GenerateOptions& options) {
-  flux::Request request = options.run.request();
+  families::Request request = options.run.request();
   request.batch = options.batch.value_or(1);
   if (options.strength) request.strength = *options.strength;
   const auto files =
@@ -209,23 +222,24 @@ void generate(const GenerateOptions& options) {
   }
   const auto model = model_path(options.run.model);
   const std::string name = model_name(model, !options.run.model);
-  const flux::ChosenDevice device = flux::choose_device(options.run.device);
+  const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);
-  const flux::ComponentChoices choices =
+  const families::ComponentChoices choices =
       resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
-  const flux::FluxPipeline pipeline(model, choices, *device.components);
-  pipeline.check(request);
+  const auto pipeline = families::open(model, choices, *device.backend);
+  pipeline->check(request);
   options.run.tell_device(device);
   if (chosen) std::cerr << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
-  tell(name, pipeline.with_defaults(request), pipeline.estimate(request), choices, device, files.size());
-  const PictureRun run = run_pipeline(pipeline, request, !options.trace.empty());
+  tell(name, pipeline->with_defaults(request), pipeline->estimate(request), choices, device, files.size());
+  const PictureRun run = run_pipeline(
+      *pipeline, request, options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace));
   write_pictures(options, run, choices, name, files);
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
-  if (!options.trace.empty()) write_trace(options.trace, *run.trace);
+  if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())
     std::cerr << "precast: warning: " << advice << "\n";
-  if (options.json) return print(result_json(options, run, choices, device, name, files));
+  if (options.json) return print(result_json(options, run, pipeline->family(), choices, device, name, files));
   for (const auto& file : files) std::cerr << "wrote " << io::shown(file) << "\n";
 }
 

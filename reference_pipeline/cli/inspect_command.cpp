@@ -7,6 +7,7 @@
 #include <cli/auto_preset.hpp>
 #include <cli/commands.hpp>
 #include <cli/inspect_model.hpp>
+#include <families/registry.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -14,48 +15,19 @@ namespace precast::cli {
 
 namespace {
 
-/// The keys of a config that say how large a component is, in the order in which they are shown.
-constexpr std::array<const char*, 36> main_keys{"num_layers",
-                                                "num_single_layers",
-                                                "num_hidden_layers",
-                                                "num_attention_heads",
-                                                "attention_head_dim",
-                                                "num_heads",
-                                                "d_kv",
-                                                "hidden_size",
-                                                "d_model",
-                                                "intermediate_size",
-                                                "d_ff",
-                                                "joint_attention_dim",
-                                                "pooled_projection_dim",
-                                                "in_channels",
-                                                "axes_dims_rope",
-                                                "guidance_embeds",
-                                                "vocab_size",
-                                                "max_position_embeddings",
-                                                "hidden_act",
-                                                "feed_forward_proj",
-                                                "eos_token_id",
-                                                "block_out_channels",
-                                                "layers_per_block",
-                                                "latent_channels",
-                                                "norm_num_groups",
-                                                "use_quant_conv",
-                                                "use_post_quant_conv",
-                                                "scaling_factor",
-                                                "shift_factor",
-                                                "num_train_timesteps",
-                                                "shift",
-                                                "use_dynamic_shifting",
-                                                "base_shift",
-                                                "max_shift",
-                                                "model_max_length",
-                                                "sample_size"};
+/// The keys of a config that say how large a component is, of all families.
+std::vector<std::string_view> main_keys() {
+  std::vector<std::string_view> keys;
+  for (const families::Family* family : families::all_families())
+    for (const std::string_view key : family->config_keys())
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  return keys;
+}
 
 std::string config_line(const nlohmann::json& config) {
   std::string line;
-  for (const char* key : main_keys) {
-    const auto found = config.find(key);
+  for (const std::string_view key : main_keys()) {
+    const auto found = config.find(std::string(key));
     if (found == config.end() || found->is_null()) continue;
     const std::string value = found->is_string()
                                   ? found->get<std::string>()
@@ -134,50 +106,17 @@ std::string overview(const Inspection& inspection) {
   return text;
 }
 
-std::string accounting_table(const flux::Accounting& a) {
-  const auto each = [](std::int64_t count, std::int64_t size) {
-    return std::to_string(count) + " x " + with_commas(size);
-  };
-  return "transformer, as casting reports count it\n" +
-         aligned({{"  double blocks, weights", each(a.double_blocks, a.double_block_weights)},
-                  {"  single blocks, weights", each(a.single_blocks, a.single_block_weights)},
-                  {"  quantisable, weights", with_commas(a.block_weights()), "patched in: biases left alone"},
-                  {"  quantisable, with biases", with_commas(a.quantisable()), "on the fly"},
-                  {"  biases", with_commas(a.biases()),
-                   with_commas(a.block_biases) + " in blocks, " + with_commas(a.entry_and_exit_biases) +
-                       " in entry and exit"},
-                  {"  entry and exit", with_commas(a.entry_and_exit), "never cast; its biases are in it"},
-                  {"  norm scales", with_commas(a.norm_scales), "never cast"},
-                  {"  parameters", with_commas(a.parameters())}},
-                 "lrl");
-}
-
 std::string memory_table(const Inspection& inspection) {
   std::vector<std::vector<std::string>> rows{{"  preset", "peak"}};
-  for (const flux::ComponentMemory& component : inspection.memory.front().estimate.components)
+  for (const families::ComponentMemory& component : inspection.memory.front().estimate.components)
     rows.front().push_back(component.component);
   for (const PresetMemory& memory : inspection.memory) {
     rows.push_back({"  " + memory.preset, in_bytes(memory.estimate.peak())});
-    for (const flux::ComponentMemory& component : memory.estimate.components)
+    for (const families::ComponentMemory& component : memory.estimate.components)
       rows.back().push_back(in_bytes(component.weights) +
                             (component.activations ? " + " + in_bytes(component.activations) : ""));
   }
   return "memory: " + inspection.memory_note + "\n" + aligned(rows, "lr");
-}
-
-Json accounting_json(const flux::Accounting& a) {
-  return {{"double_blocks", a.double_blocks},
-          {"single_blocks", a.single_blocks},
-          {"double_block", a.double_block_weights},
-          {"single_block", a.single_block_weights},
-          {"quantisable", a.quantisable()},
-          {"quantisable_without_biases", a.block_weights()},
-          {"biases", a.biases()},
-          {"block_biases", a.block_biases},
-          {"entry_and_exit", a.entry_and_exit},
-          {"entry_and_exit_biases", a.entry_and_exit_biases},
-          {"norm_scales", a.norm_scales},
-          {"parameters", a.parameters()}};
 }
 
 Json inspection_json(const Inspection& inspection) {
@@ -202,12 +141,12 @@ Json inspection_json(const Inspection& inspection) {
                           {"bytes", component.bytes},
                           {"dtypes", dtypes},
                           {"tensors", tensors}});
-    if (component.accounting) accounting = accounting_json(*component.accounting);
+    if (component.accounting) accounting = component.accounting->json;
   }
   Json memory = Json::object();
   for (const PresetMemory& preset : inspection.memory) {
     Json parts = Json::object();
-    for (const flux::ComponentMemory& component : preset.estimate.components)
+    for (const families::ComponentMemory& component : preset.estimate.components)
       parts[component.component] = {{"weights", component.weights}, {"activations", component.activations}};
     memory[preset.preset] = {{"peak", preset.estimate.peak()}, {"components", parts}};
   }
@@ -221,7 +160,8 @@ Json inspection_json(const Inspection& inspection) {
 void print_text(const Inspection& inspection, bool all_tensors) {
   std::string text = overview(inspection);
   for (const InspectedComponent& component : inspection.components)
-    if (component.accounting) text += "\n" + accounting_table(*component.accounting);
+    if (component.accounting)
+      text += "\n" + component.accounting->title + "\n" + aligned(component.accounting->rows, "lrl");
   if (!inspection.memory.empty()) text += "\n" + memory_table(inspection);
   for (const InspectedComponent& component : inspection.components)
     if (!component.tensors.empty()) text += "\n" + tensor_table(component, all_tensors);

@@ -3,7 +3,7 @@
 #include <array>
 
 #include <cli/inspect_model.hpp>
-#include <flux/transformer.hpp>
+#include <families/registry.hpp>
 
 #include <precast/io/component_source.hpp>
 #include <precast/policy/paths.hpp>
@@ -14,8 +14,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 7> component_names{"text_encoder", "text_encoder_2", "transformer", "vae",
-                                                     "scheduler",    "tokenizer",      "tokenizer_2"};
+/// The folders of a model, of all families: those that hold weights first.
+std::vector<std::string> component_names() {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  };
+  for (const families::Family* family : families::all_families())
+    for (const families::ComponentInfo& component : family->components()) add(component.name);
+  for (const families::Family* family : families::all_families())
+    for (const std::string_view name : family->other_folders()) add(name);
+  return names;
+}
 
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
@@ -53,9 +63,13 @@ std::string class_of(const nlohmann::json& config) {
 void add_config(InspectedComponent& component, const fs::path& file) {
   component.config = io::Config::load(file).json();
   component.class_name = io::printable(class_of(component.config));
-  if (component.class_name != "FluxTransformer2DModel") return;
-  component.accounting = flux::account(flux::TransformerConfig::load(file));
-  if (!component.has_weights) component.parameters = component.accounting->parameters();
+  for (const families::Family* family : families::all_families()) {
+    component.accounting = family->account(component.class_name, file);
+    if (!component.accounting) continue;
+    component.family = family;
+    if (!component.has_weights) component.parameters = component.accounting->parameters;
+    return;
+  }
 }
 
 InspectedComponent read_folder(const fs::path& folder, const std::string& name) {
@@ -78,7 +92,8 @@ InspectedComponent read_folder(const fs::path& folder, const std::string& name) 
 
 /// Where some component is missing or has no weights: the transformer's matrices and the rest, at each
 /// precision.
-flux::MemoryEstimate transformer_weights(const InspectedComponent& transformer, const PolicyChoice& choice) {
+families::MemoryEstimate transformer_weights(const InspectedComponent& transformer,
+                                             const PolicyChoice& choice) {
   const auto size = static_cast<std::int64_t>(bytes_of(choice.precision));
   return {{{"transformer", transformer.parameters * size, 0}}};
 }
@@ -90,9 +105,9 @@ void add_memory(Inspection& inspection) {
   if (transformer == inspection.components.end()) return;
   const bool complete =
       inspection.kind == "model" &&
-      std::all_of(component_names.begin(), component_names.begin() + 4, [&](const char* name) {
+      std::ranges::all_of(transformer->family->components(), [&](const families::ComponentInfo& part) {
         return std::any_of(inspection.components.begin(), inspection.components.end(),
-                           [&](const auto& c) { return c.name == name && c.has_weights; });
+                           [&](const auto& c) { return c.name == part.name && c.has_weights; });
       });
   inspection.memory_note = complete
                                ? "weights and results of ops at the model's own size, one component at a time"
@@ -102,10 +117,11 @@ void add_memory(Inspection& inspection) {
       inspection.memory.push_back(
           {std::string(preset.name), transformer_weights(*transformer, preset.choice)});
     } else if (path_compiled(preset.choice)) {
-      flux::Request request;
+      families::Request request;
       request.prompts = {""};
-      const flux::FluxPipeline pipeline(inspection.path, flux::ComponentChoices::all(preset.choice));
-      inspection.memory.push_back({std::string(preset.name), pipeline.estimate(request)});
+      const auto pipeline = transformer->family->open(
+          inspection.path, families::ComponentChoices::all(preset.choice), families::cpu_backend());
+      inspection.memory.push_back({std::string(preset.name), pipeline->estimate(request)});
     }
   }
 }
@@ -140,7 +156,7 @@ Inspection inspect(const fs::path& path) {
     return inspection;
   }
   Inspection inspection{path, "model", {}, {}, {}};
-  for (const char* name : component_names)
+  for (const std::string& name : component_names())
     if (is_folder(path / name)) inspection.components.push_back(read_folder(path / name, name));
   if (inspection.components.empty()) {
     if (!holds_weights(path) && !io::is_there(path / "config.json"))

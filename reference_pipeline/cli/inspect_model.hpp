@@ -9,8 +9,7 @@
 #include <vector>
 
 #include <cli/output.hpp>
-#include <flux/accounting.hpp>
-#include <flux/pipeline.hpp>
+#include <families/family.hpp>
 
 #include <precast/tensor/shape.hpp>
 
@@ -38,13 +37,14 @@ struct InspectedComponent {
   std::map<std::string, DtypeShare> dtypes;
   std::int64_t parameters = 0, bytes = 0;
   bool has_weights = false;
-  std::optional<flux::Accounting> accounting;  ///< of a Flux transformer
+  const families::Family* family = nullptr;  ///< which counts its parameters, if one does
+  std::optional<families::ParameterAccounting> accounting;
 };
 
 /// The memory that a preset takes; only the transformer's weights where the model is not complete.
 struct PresetMemory {
   std::string preset;
-  flux::MemoryEstimate estimate;
+  families::MemoryEstimate estimate;
 };
 
 struct Inspection {

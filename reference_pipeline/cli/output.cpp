@@ -20,13 +20,6 @@ std::string shortest(double value) {
   return {digits, end};
 }
 
-std::string with_commas(std::int64_t value) {
-  std::string text = std::to_string(value);
-  const std::size_t first = value < 0 ? 1 : 0;
-  for (std::size_t at = text.size(); at > first + 3;) text.insert(at -= 3, 1, ',');
-  return text;
-}
-
 std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 void print(const Json& json) { std::cout << to_text(json) << '\n'; }

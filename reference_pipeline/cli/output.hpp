@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <families/with_commas.hpp>
 #include <nlohmann/json.hpp>
 
 namespace precast::cli {
@@ -17,8 +18,7 @@ Json json_number(double value);
 /// The shortest decimal text that reads back as the same double.
 std::string shortest(double value);
 
-/// "11,837,294,656".
-std::string with_commas(std::int64_t value);
+using families::with_commas;
 
 /// JSON as text; bytes that are no UTF-8 become U+FFFD.
 std::string to_text(const Json& json);

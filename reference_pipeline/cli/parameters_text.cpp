@@ -13,13 +13,13 @@ std::string quoted(const std::string& value) {
 
 }  // namespace
 
-std::string parameters_text(const flux::Request& used, const PictureFacts& facts) {
+std::string parameters_text(const families::Request& used, const PictureFacts& facts) {
   std::string line;
   const auto add = [&](const char* key, const std::string& value) {
     line += (line.empty() ? "" : ", ") + std::string(key) + ": " + quoted(value);
   };
   if (used.steps) add("Steps", std::to_string(*used.steps));
-  add("Sampler", "Euler");
+  if (!facts.sampler.empty()) add("Sampler", facts.sampler);
   if (used.guidance) add("CFG scale", shortest(*used.guidance));
   add("Seed", std::to_string(used.seed));
   if (used.width && used.height)

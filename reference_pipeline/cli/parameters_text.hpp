@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include <flux/pipeline.hpp>
+#include <families/request.hpp>
 
 namespace precast::cli {
 
@@ -16,11 +16,12 @@ struct PictureFacts {
   std::int64_t position = 0, pictures = 1;
   bool from_image = false;
   bool from_latents = false;
+  std::string sampler = {};  ///< "Euler"; "" says nothing
 };
 
 /// "PROMPT\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x64, Model: shapes, …": the prompt,
 /// then one line of pairs; a value that holds a comma, a colon or a line break is quoted as JSON, as those
 /// programs do.
-std::string parameters_text(const flux::Request& used, const PictureFacts& facts);
+std::string parameters_text(const families::Request& used, const PictureFacts& facts);
 
 }  // namespace precast::cli

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include <cli/cure_option.hpp>
 #include <cli/interrupt.hpp>
@@ -27,15 +28,16 @@ std::string PictureRun::advice() const {
          "(in f16 most often --upcast-attention or --precision bf16)";
 }
 
-PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request& request, bool watched) {
+PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request,
+                        std::unique_ptr<TraceFile> trace) {
   PictureRun run;
   run.estimated_bytes = pipeline.estimate(request).peak();
-  if (watched) run.trace = std::make_unique<watch::Trace>();
+  run.trace = std::move(trace);
   std::optional<watch::Watching> watching;
-  if (watched) watching.emplace(*run.trace);
+  if (run.trace) watching.emplace(*run.trace);
   ProgressReporter reporter;
   const auto start = std::chrono::steady_clock::now();
-  run.result = pipeline.generate(request, [&](const flux::Progress& at) {
+  run.result = pipeline.generate(request, [&](const families::Progress& at) {
     throw_if_interrupted();
     reporter.update(at.stage, at.done, at.total);
   });

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <flux/pipeline.hpp>
+#include <cli/trace_file.hpp>
+#include <families/pipeline.hpp>
 
 #include <precast/watch/trace.hpp>
 
@@ -16,12 +17,12 @@ namespace precast::cli {
 
 /// What a run made, and what is wrong with it.
 struct PictureRun {
-  flux::Result result;
+  families::Result result;
   double seconds = 0;
   std::int64_t estimated_bytes = 0;
   std::int64_t non_finite_latents = 0;
-  bool all_black = false;               ///< one of the pictures has no other pixels
-  std::unique_ptr<watch::Trace> trace;  ///< where the run was watched
+  bool all_black = false;            ///< one of the pictures has no other pixels
+  std::unique_ptr<TraceFile> trace;  ///< where the run was watched
 
   /// Values of the final latents that are not finite, and of pixels that are NaN.
   std::int64_t non_finite() const { return non_finite_latents + result.nan_values; }
@@ -30,8 +31,10 @@ struct PictureRun {
   std::string advice() const;
 };
 
-/// Generates, with progress on stderr. Throws what the pipeline throws, and Interrupted.
-PictureRun run_pipeline(const flux::FluxPipeline& pipeline, const flux::Request& request, bool watched);
+/// Generates, with progress on stderr, watched where there is a trace to write. Throws what the pipeline
+/// throws, and Interrupted.
+PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request,
+                        std::unique_ptr<TraceFile> trace = nullptr);
 
 /// "out-1.png" … "out-3.png" for three pictures, "out.png" for one.
 std::vector<std::filesystem::path> numbered(const std::filesystem::path& file, std::size_t count);

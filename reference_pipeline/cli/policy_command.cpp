@@ -59,7 +59,7 @@ void add_policy_command(CLI::App& app) {
     PolicyChoice base;
     if (options->policy.automatic()) {
       const auto candidates = compiled_candidates([](const PolicyChoice&) { return std::int64_t{0}; });
-      const AutoChoice chosen = choose_preset(machine_of(flux::choose_device("auto")), candidates);
+      const AutoChoice chosen = choose_preset(machine_of(families::choose_device("auto")), candidates);
       std::cerr << "preset auto: " << chosen.preset.name << " (" << chosen.reason << ")\n";
       base = chosen.preset.choice;
     }

@@ -126,7 +126,8 @@ PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_b
   return with_flags(base, options);
 }
 
-flux::ComponentChoices resolved_components(const PolicyOptions& options, const PolicyChoice& chosen_by_auto) {
+families::ComponentChoices resolved_components(const PolicyOptions& options,
+                                               const PolicyChoice& chosen_by_auto) {
   const PolicyChoice base = resolved(options, chosen_by_auto);
   const auto component = [&](const std::optional<Precision>& precision) {
     PolicyChoice choice = base;
@@ -175,8 +176,9 @@ std::string policy_text(const PolicyChoice& choice) {
   return choice.flash ? text + "+flash" : text;
 }
 
-std::string policy_text(const flux::ComponentChoices& choices) {
-  if (choices == flux::ComponentChoices::all(choices.transformer)) return policy_text(choices.transformer);
+std::string policy_text(const families::ComponentChoices& choices) {
+  if (choices == families::ComponentChoices::all(choices.transformer))
+    return policy_text(choices.transformer);
   return "transformer " + policy_text(choices.transformer) + ", text " + policy_text(choices.text_encoder) +
          ", vae " + policy_text(choices.vae);
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <flux/pipeline.hpp>
+#include <families/choices.hpp>
 
 #include <precast/policy/choice.hpp>
 
@@ -40,7 +40,8 @@ void add_component_options(CLI::App& command, PolicyOptions& options);
 PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_by_auto);
 
 /// The policy of each component.
-flux::ComponentChoices resolved_components(const PolicyOptions& options, const PolicyChoice& chosen_by_auto);
+families::ComponentChoices resolved_components(const PolicyOptions& options,
+                                               const PolicyChoice& chosen_by_auto);
 
 /// The policy that a text names: a preset or a precision, then any of +upcast-attention, +upcast-matmul,
 /// +flash and +no-flash: "fast", "f16+upcast-attention". Throws UsageError.
@@ -50,6 +51,6 @@ PolicyChoice parse_policy(const std::string& text);
 std::string policy_text(const PolicyChoice& choice);
 
 /// "f16+upcast-attention" where all components have one policy, else one by one.
-std::string policy_text(const flux::ComponentChoices& choices);
+std::string policy_text(const families::ComponentChoices& choices);
 
 }  // namespace precast::cli

@@ -3,13 +3,14 @@
 
 #include <cli/arguments.hpp>
 #include <cli/run_options.hpp>
+#include <families/registry.hpp>
 
 #include <precast/host/parallel.hpp>
 
 namespace precast::cli {
 
-flux::Request RunOptions::request() const {
-  flux::Request request;
+families::Request RunOptions::request() const {
+  families::Request request;
   request.prompts = prompts->results();
   request.seed = seed;
   request.steps = steps;
@@ -20,7 +21,7 @@ flux::Request RunOptions::request() const {
   return request;
 }
 
-void RunOptions::tell_device(const flux::ChosenDevice& chosen) const {
+void RunOptions::tell_device(const families::ChosenDevice& chosen) const {
   if (device == "auto" && !chosen.reason.empty())
     std::cerr << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
 }
@@ -77,16 +78,12 @@ void add_run_options(CLI::App& command, RunOptions& options) {
               "CPU threads; the picture does not depend on them");
 }
 
-AutoChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request,
-                          const flux::ChosenDevice& device) {
+AutoChoice chosen_by_auto(const std::filesystem::path& model, const families::Request& request,
+                          const families::ChosenDevice& device) {
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
-    flux::Request alone;  // without image and latents, which cannot be copied and weigh little
-    alone.prompts = request.prompts;
-    alone.width = request.width;
-    alone.height = request.height;
-    alone.max_sequence_length = request.max_sequence_length;
-    alone.batch = request.batch;
-    return flux::FluxPipeline(model, flux::ComponentChoices::all(choice)).estimate(alone).peak();
+    return families::open(model, families::ComponentChoices::all(choice), *device.backend)
+        ->estimate(request)
+        .needed();
   });
   return choose_preset(machine_of(device), candidates);
 }

@@ -9,8 +9,8 @@
 #include <CLI/CLI.hpp>
 #include <cli/auto_preset.hpp>
 #include <cli/policy_options.hpp>
-#include <flux/device.hpp>
-#include <flux/pipeline.hpp>
+#include <families/device.hpp>
+#include <families/pipeline.hpp>
 
 namespace precast::cli {
 
@@ -23,9 +23,9 @@ struct RunOptions {
   std::optional<double> guidance;
 
   /// The request that they ask for, of one picture a prompt.
-  flux::Request request() const;
+  families::Request request() const;
   /// Tells on stderr what `auto` chose, and why. Comes after all checks, so that an error is the only line.
-  void tell_device(const flux::ChosenDevice& chosen) const;
+  void tell_device(const families::ChosenDevice& chosen) const;
   /// Tells the library how many threads to use, where that was asked for.
   void set_threads() const;
 };
@@ -40,7 +40,7 @@ CLI::Option* add_integer(CLI::App& command, const std::string& name, std::option
                          int high, const std::string& description);
 
 /// What `auto` chooses for a model and a request.
-AutoChoice chosen_by_auto(const std::filesystem::path& model, const flux::Request& request,
-                          const flux::ChosenDevice& device);
+AutoChoice chosen_by_auto(const std::filesystem::path& model, const families::Request& request,
+                          const families::ChosenDevice& device);
 
 }  // namespace precast::cli

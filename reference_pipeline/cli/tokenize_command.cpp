@@ -6,7 +6,7 @@
 #include <cli/commands.hpp>
 #include <cli/model_path.hpp>
 #include <cli/output.hpp>
-#include <flux/pipeline.hpp>
+#include <families/registry.hpp>
 
 #include <precast/policy/visit.hpp>
 
@@ -49,14 +49,19 @@ void add_tokenize_command(CLI::App& app) {
       "Example:\n"
       "  precast tokenize --model ~/FLUX.1-dev --text \"a red circle\" --json");
   command->callback([options] {
-    const flux::FluxPipeline pipeline(model_path(options->model),
-                                      flux::ComponentChoices::all(any_compiled_choice()));
-    const std::string text = options->text->results().front();
-    const auto clip = pipeline.clip_tokens(text), t5 = pipeline.t5_tokens(text);
+    const auto pipeline =
+        families::open(model_path(options->model), families::ComponentChoices::all(any_compiled_choice()),
+                       families::cpu_backend());
+    Json json = Json::object();
+    std::string lines;
+    for (const families::NamedTokens& tokens : pipeline->tokens(options->text->results().front())) {
+      json[std::string(tokens.tokenizer)] = tokens.ids;
+      lines += std::string(tokens.tokenizer) + ": " + ids_text(tokens.ids) + "\n";
+    }
     if (options->json)
-      print(Json{{"clip", clip}, {"t5", t5}});
+      print(json);
     else
-      print("clip: " + ids_text(clip) + "\nt5: " + ids_text(t5) + "\n");
+      print(lines);
   });
 }
 

@@ -1,9 +1,7 @@
-// Writes a trace as JSON.
+// Writes a trace as JSON, op by op.
 #include <cli/cure_option.hpp>
 #include <cli/output.hpp>
 #include <cli/trace_file.hpp>
-
-#include <precast/io/atomic_file.hpp>
 
 namespace precast::cli {
 
@@ -40,22 +38,45 @@ Json non_finite_json(const watch::NonFinite& found) {
           {"diagnosis", watch::diagnosis(found, option_of)}};
 }
 
+/// An op's line, with what comes before it.
+std::string op_line(const watch::OpRecord& record, bool first) {
+  return (first ? "{\"ops\": [\n" : ",\n") +
+         op_json(record).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// What follows the last op.
+std::string end_text(const std::optional<watch::NonFinite>& found, bool no_op) {
+  return (no_op ? std::string("{\"ops\": [") : std::string()) +
+         "\n], \"first_non_finite\": " + (found ? non_finite_json(*found).dump() : std::string("null")) +
+         "}\n";
+}
+
 }  // namespace
 
 std::string trace_text(const watch::Trace& trace) {
-  std::string text = "{\"ops\": [";
-  const char* before = "\n";
-  for (const watch::OpRecord& record : trace.records()) {
-    text += before + op_json(record).dump(-1, ' ', false, Json::error_handler_t::replace);
-    before = ",\n";
-  }
-  text += "\n], \"first_non_finite\": ";
-  text += trace.first_non_finite() ? non_finite_json(*trace.first_non_finite()).dump() : "null";
-  return text + "}\n";
+  std::string text;
+  for (const watch::OpRecord& record : trace.records()) text += op_line(record, text.empty());
+  return text + end_text(trace.first_non_finite(), text.empty());
 }
 
-void write_trace(const std::filesystem::path& file, const watch::Trace& trace) {
-  io::write_file(file, trace_text(trace));
+void TraceFile::on_op(const watch::OpRecord& record) {
+  constexpr std::size_t piece = std::size_t{64} << 10;
+  non_finite_values_ += record.infinities + record.nans;
+  if (!file_) return;
+  pending_ += op_line(record, !std::exchange(any_, true));
+  if (pending_.size() < piece) return;
+  file_->write(pending_);
+  pending_.clear();
+}
+
+void TraceFile::on_non_finite(const watch::NonFinite& found) {
+  if (!first_non_finite_) first_non_finite_ = found;
+}
+
+void TraceFile::commit() {
+  pending_ += end_text(first_non_finite_, !any_);
+  file_->write(pending_);
+  file_->commit();
 }
 
 }  // namespace precast::cli

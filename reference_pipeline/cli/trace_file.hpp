@@ -1,9 +1,13 @@
 // What `generate --trace FILE` writes.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include <precast/io/atomic_file.hpp>
 #include <precast/watch/trace.hpp>
 
 namespace precast::cli {
@@ -13,7 +17,30 @@ namespace precast::cli {
 /// is null.
 std::string trace_text(const watch::Trace& trace);
 
-/// Writes it, whole or not at all. Throws InputError that names the file.
-void write_trace(const std::filesystem::path& file, const watch::Trace& trace);
+/// Watches a run, and writes that text op by op, so that a long run takes no more memory than a short one.
+class TraceFile final : public watch::Observer {
+ public:
+  /// Writes nothing: finds what is not finite.
+  TraceFile() = default;
+  /// Opens the file, which appears with `commit`, whole or not at all. Throws InputError that names it, here
+  /// and wherever it cannot be written.
+  explicit TraceFile(const std::filesystem::path& file) : file_(std::in_place, file) {}
+
+  void on_op(const watch::OpRecord& record) override;
+  bool wants_non_finite() const override { return !first_non_finite_; }
+  void on_non_finite(const watch::NonFinite& found) override;
+
+  const std::optional<watch::NonFinite>& first_non_finite() const { return first_non_finite_; }
+  /// Infinities and NaNs in all results together.
+  std::int64_t non_finite_values() const { return non_finite_values_; }
+  void commit();
+
+ private:
+  std::optional<io::AtomicFile> file_;
+  std::string pending_;
+  bool any_ = false;
+  std::optional<watch::NonFinite> first_non_finite_;
+  std::int64_t non_finite_values_ = 0;
+};
 
 }  // namespace precast::cli

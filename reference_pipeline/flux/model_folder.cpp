@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include <families/registry.hpp>
+#include <flux/family.hpp>
 #include <flux/model_folder.hpp>
 
 #include <precast/io/config.hpp>
@@ -35,13 +37,9 @@ void check_class(const io::Config& index, std::string_view component, std::strin
 }
 
 void check_index(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored))
-    throw InputError(path.string() +
-                     ": there is no such model folder: give --model a folder that diffusers saved");
-  const io::Config index = io::Config::load(path / "model_index.json");
+  const io::Config index = families::model_index(path);
   const std::string name = index.string("_class_name");
-  if (!name.starts_with("Flux"))
+  if (!family().recognises(name))
     throw index.error("_class_name", "is '" + name.substr(0, 60) + "', and only Flux pipelines run here");
   for (const auto& [component, known] : component_classes) check_class(index, component, known);
 }

@@ -5,10 +5,13 @@
 #include <string>
 #include <utility>
 
-#include <flux/components.hpp>
+#include <families/backend.hpp>
+#include <families/free_memory.hpp>
+#include <families/memory_estimate.hpp>
+#include <flux/family.hpp>
 #include <flux/latents.hpp>
-#include <flux/memory_estimate.hpp>
 #include <flux/model_folder.hpp>
+#include <flux/models.hpp>
 #include <flux/pipeline.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
@@ -60,6 +63,15 @@ struct Tokens {
   std::vector<std::int32_t> clip, t5;
 };
 
+/// Who is told how far a run is; or, where it is a dry run, what divides that.
+struct Reporter {
+  const ProgressCallback& callback;
+  families::ComponentMeter* meter = nullptr;
+
+  explicit operator bool() const { return static_cast<bool>(callback); }
+  void operator()(const Progress& at) const { callback(at); }
+};
+
 /// What the text encoders made of a prompt.
 struct Prompt {
   Tensor<f32> pooled;      ///< [1, pooled dim]
@@ -71,7 +83,7 @@ struct Prompt {
 struct FluxPipeline::Parts {
   ModelFolder model;
   ComponentChoices choices;
-  const Components& backend;
+  const families::Backend& backend;
   text::ClipTokenizer clip_tokenizer;
   text::T5Tokenizer t5_tokenizer;
 
@@ -100,14 +112,6 @@ struct FluxPipeline::Parts {
   static std::int64_t pictures(const Request& request) {
     return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
   }
-  RunSize run_size(const Request& request, bool encodes_image) const {
-    const PackedLayout packed = layout(request);
-    return {clip_length(),   *request.max_sequence_length,
-            packed.tokens(), packed.height,
-            packed.width,    pictures(request),
-            encodes_image};
-  }
-
   /// Throws InputError where an encoder has no row for a token.
   Tokens tokenized(const std::string& prompt, int t5_length) const {
     Tokens tokens{
@@ -120,8 +124,9 @@ struct FluxPipeline::Parts {
 
   /// Opens a component's weights, and reports each byte that is taken under the stage's name.
   template <class Use>
-  auto with_weights(std::string_view component, std::string_view stage, const ProgressCallback& progress,
+  auto with_weights(std::string_view component, std::string_view stage, const Reporter& progress,
                     Use&& use) const {
+    if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
     std::int64_t taken = 0;
     std::int64_t total = 0;
     const io::ComponentSource source(model.component(component), [&](std::size_t bytes) {
@@ -130,28 +135,30 @@ struct FluxPipeline::Parts {
     });
     total = static_cast<std::int64_t>(source.total_bytes());
     auto loaded = use(source);
+    if (progress.meter) progress.meter->loaded();
     if (progress) progress({stage, total, total});
     return loaded;
   }
 
-  std::vector<Prompt> encode_prompts(const Request& request, const ProgressCallback& progress,
-                                     Result& result) const;
-  Tensor<f32> initial_latents(const Request& request, std::span<const f32> sigmas, int first_step,
-                              const ProgressCallback& progress, Result& result) const;
+  /// The stages, with every default filled in; `given` has the image and the latents to start from. A dry run
+  /// goes through them with one step of one picture.
+  Result run(const Request& full, const Request& given, const Reporter& progress) const;
+  std::vector<Prompt> encode_prompts(const Request& request, const Reporter& progress, Result& result) const;
+  Tensor<f32> initial_latents(const Request& request, const Request& given, std::span<const f32> sigmas,
+                              int first_step, const Reporter& progress, Result& result) const;
   void denoise(const Request& request, std::span<const Prompt> prompts, std::span<const f32> sigmas,
-               int first_step, const ProgressCallback& progress, Result& result) const;
-  void decode(const Request& request, const ProgressCallback& progress, Result& result) const;
+               int first_step, const Reporter& progress, Result& result) const;
+  void decode(const Request& request, const Reporter& progress, Result& result) const;
 };
 
-std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
-                                                        const ProgressCallback& progress,
+std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const Reporter& progress,
                                                         Result& result) const {
   std::vector<Prompt> prompts(request.prompts.size());
   std::vector<Tokens> tokens;
   for (const std::string& prompt : request.prompts)
     tokens.push_back(tokenized(prompt, *request.max_sequence_length));
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
-                              auto&& make, auto&& use) {
+                              auto&& make, auto&& use, auto&& copy) {
     const auto start = std::chrono::steady_clock::now();
     const auto encoder = with_weights(component, load, progress, make);
     result.load_seconds += seconds_since(start);
@@ -159,7 +166,10 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       if (progress)
         progress({encode, static_cast<std::int64_t>(i), static_cast<std::int64_t>(prompts.size())});
-      use(*encoder, tokens[i], prompts[i]);
+      if (i > 0 && DryRun::active())
+        copy(prompts[0], prompts[i]);
+      else
+        use(*encoder, tokens[i], prompts[i]);
     }
     if (progress)
       progress(
@@ -168,45 +178,54 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request,
   };
   encode_all(
       "text_encoder", "load CLIP", "encode with CLIP",
-      [&](const auto& source) { return backend.clip(choices.text_encoder, model.clip, source); },
+      [&](const auto& source) { return models_of(backend, choices.text_encoder).clip(model.clip, source); },
       [&](const text::ClipTextModel& encoder, const Tokens& ids, Prompt& prompt) {
         prompt.pooled = encoder.encode(ids.clip).pooled;
-      });
+      },
+      [](const Prompt& from, Prompt& to) { to.pooled = from.pooled.clone(); });
   encode_all(
       "text_encoder_2", "load T5", "encode with T5",
-      [&](const auto& source) { return backend.t5(choices.text_encoder, model.t5, source); },
+      [&](const auto& source) { return models_of(backend, choices.text_encoder).t5(model.t5, source); },
       [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {
         prompt.embeddings = encoder.encode(ids.t5);
-      });
-  release_cached_memory();
+      },
+      [](const Prompt& from, Prompt& to) { to.embeddings = from.embeddings.clone(); });
+  families::give_back_memory();
   return prompts;
 }
 
-Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::span<const f32> sigmas,
-                                                 int first_step, const ProgressCallback& progress,
-                                                 Result& result) const {
+Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const Request& given,
+                                                 std::span<const f32> sigmas, int first_step,
+                                                 const Reporter& progress, Result& result) const {
   const PackedLayout packed = layout(request);
   const std::int64_t count = pictures(request);
-  if (request.latents) return request.latents->clone();
+  if (given.latents) return given.latents->clone();
   sampling::TorchGenerator generator(request.seed);
   const Shape drawn{count, packed.channels, packed.height, packed.width};
-  if (!request.image) return pack(generator.randn(drawn), count, packed);
+  if (!given.image) return pack(generator.randn(drawn), count, packed);
 
   // Image to image: the autoencoder's own sample is drawn first, then the noise, from one stream.
   const auto start = std::chrono::steady_clock::now();
   const auto encoder = with_weights("vae", "load VAE encoder", progress, [&](const auto& source) {
-    return backend.encoder(choices.vae, model.vae, source);
+    return models_of(backend, choices.vae).encoder(model.vae, source);
   });
   result.load_seconds += seconds_since(start);
   if (progress) progress({"encode image", 0, 1});
-  const image::Image resized = image::resize(*request.image, *request.width, *request.height);
-  const vae::Moments moments = encoder->encode(image::to_tensor(resized));
+  const vae::Moments moments = [&] {
+    if (DryRun::active()) {
+      DryHold(image::resize_memory(*given.image, *request.width, *request.height));
+      const DryHold resized(std::int64_t{3} * *request.width * *request.height);
+      return encoder->encode(Tensor<f32>(Shape{1, *request.height, *request.width, 3}));
+    }
+    const image::Image resized = image::resize(*given.image, *request.width, *request.height);
+    return encoder->encode(image::to_tensor(resized));
+  }();
   const Tensor<f32> sample_noise = generator.randn(Shape{1, packed.channels, packed.height, packed.width});
   Tensor<f32> sample(sample_noise.shape());
   const auto scale = static_cast<f32>(model.vae.scaling_factor),
              shift = static_cast<f32>(model.vae.shift_factor);
   const std::int64_t pixels = packed.height * packed.width;
-  for (std::int64_t channel = 0; channel < packed.channels; ++channel)
+  for (std::int64_t channel = 0; channel < packed.channels && !DryRun::active(); ++channel)
     for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
       const std::int64_t from = pixel * packed.channels + channel, to = channel * pixels + pixel;
       const f32 log_variance = std::clamp(moments.log_variance.data()[from], -30.0f, 20.0f);
@@ -220,6 +239,7 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::sp
   for (std::int64_t picture = 0; picture < count; ++picture) {
     const HostView<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
     const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
+    if (DryRun::active()) continue;
     std::copy_n(mixed.data(), per_picture, noised.data() + picture * sample.elements());
   }
   if (progress) progress({"encode image", 1, 1});
@@ -227,11 +247,11 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, std::sp
 }
 
 void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt> prompts,
-                                  std::span<const f32> sigmas, int first_step,
-                                  const ProgressCallback& progress, Result& result) const {
+                                  std::span<const f32> sigmas, int first_step, const Reporter& progress,
+                                  Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   const auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
-    return backend.transformer(choices.transformer, model.transformer, source);
+    return models_of(backend, choices.transformer).transformer(model.transformer, source);
   });
   result.load_seconds += seconds_since(start);
   const auto loaded = std::chrono::steady_clock::now();
@@ -243,6 +263,7 @@ void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt
     steps.push_back(
         {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
   const auto steps_a_picture = static_cast<std::int64_t>(steps.size());
+  if (DryRun::active()) steps.resize(1);
   TransformerInput input;
   input.guidance = static_cast<f32>(*request.guidance);
   input.rows = packed.height / 2;
@@ -256,16 +277,16 @@ void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt
                            if (progress)
                              progress({"denoise", picture * steps_a_picture + step, count * steps_a_picture});
                          });
+    if (DryRun::active()) return;
   }
   if (progress) progress({"denoise", count * steps_a_picture, count * steps_a_picture});
   result.denoise_seconds = seconds_since(loaded);
 }
 
-void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback& progress,
-                                 Result& result) const {
+void FluxPipeline::Parts::decode(const Request& request, const Reporter& progress, Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   const auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
-    return backend.decoder(choices.vae, model.vae, source);
+    return models_of(backend, choices.vae).decoder(model.vae, source);
   });
   result.load_seconds += seconds_since(start);
   const auto loaded = std::chrono::steady_clock::now();
@@ -277,6 +298,14 @@ void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback&
                                   Shape{packed.tokens(), packed.token_channels()});
     const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
                                        static_cast<f32>(model.vae.shift_factor));
+    if (DryRun::active()) {
+      // When the last picture is decoded, the others are there; then it is made of what was decoded.
+      const std::int64_t bytes = std::int64_t{3} * *request.width * *request.height;
+      const DryHold others((count - 1) * bytes);
+      const HostTensor<f32> pixels = decoder->decode(latents);
+      const DryHold last(bytes);
+      return;
+    }
     image::Pictures decoded = image::to_images(decoder->decode(latents));
     result.images.push_back(std::move(decoded.images.front()));
     result.nan_values += decoded.nan;
@@ -287,10 +316,10 @@ void FluxPipeline::Parts::decode(const Request& request, const ProgressCallback&
 }
 
 FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices)
-    : FluxPipeline(folder, choices, host_components()) {}
+    : FluxPipeline(folder, choices, families::cpu_backend()) {}
 
 FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices,
-                           const Components& backend) {
+                           const families::Backend& backend) {
   require_path(choices.transformer);
   require_path(choices.text_encoder);
   require_path(choices.vae);
@@ -304,6 +333,11 @@ FluxPipeline& FluxPipeline::operator=(FluxPipeline&&) noexcept = default;
 FluxPipeline::~FluxPipeline() = default;
 
 const ComponentChoices& FluxPipeline::choices() const { return parts_->choices; }
+const families::Family& FluxPipeline::family() const { return flux::family(); }
+
+std::vector<families::NamedTokens> FluxPipeline::tokens(const std::string& text) const {
+  return {{"clip", clip_tokens(text)}, {"t5", t5_tokens(text)}};
+}
 
 std::vector<std::int32_t> FluxPipeline::clip_tokens(const std::string& text) const {
   return parts_->clip_tokenizer.encode(text, parts_->clip_length());
@@ -358,42 +392,50 @@ Request FluxPipeline::with_defaults(const Request& request) const {
 
 MemoryEstimate FluxPipeline::estimate(const Request& request) const {
   const Request full = with_defaults(request);
-  return estimate_memory(parts_->model, parts_->choices, parts_->run_size(full, request.image.has_value()));
+  const auto session = parts_->backend.start();
+  families::ComponentMeter meter(parts_->backend.counted_memory());
+  parts_->run(full, request, {{}, &meter});
+  MemoryEstimate estimate = meter.estimate();
+  estimate.held = parts_->backend.held_memory();
+  estimate.code = parts_->backend.code_memory();
+  return estimate;
 }
 
 void FluxPipeline::check(const Request& request) const {
   const Request full = with_defaults(request);
   parts_->check_latents(full, request.latents);
   for (const std::string& prompt : full.prompts) parts_->tokenized(prompt, *full.max_sequence_length);
-  for (const char* component : {"text_encoder", "text_encoder_2", "transformer", "vae"})
-    io::ComponentSource{parts_->model.component(component)};
-  require_memory(parts_->model, estimate(request), parts_->choices, parts_->backend.free_memory());
+  for (const families::ComponentInfo& component : family().components())
+    io::ComponentSource{parts_->model.component(component.name)};
+  families::require_memory(parts_->model.path, estimate(request), parts_->choices,
+                           parts_->backend.free_memory());
   sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
+}
+
+Result FluxPipeline::Parts::run(const Request& full, const Request& given, const Reporter& progress) const {
+  const int first_step = given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
+  const std::vector<f32> sigmas = DryRun::active()
+                                      ? std::vector<f32>(static_cast<std::size_t>(*full.steps) + 1)
+                                      : sampling::sigmas(model.scheduler, *full.steps, layout(full).tokens());
+  Result result;
+  result.sampler = "Euler";
+  families::give_back_memory();
+  const std::vector<Prompt> prompts = encode_prompts(full, progress, result);
+  result.latents = initial_latents(full, given, sigmas, first_step, progress, result);
+  denoise(full, prompts, sigmas, first_step, progress, result);
+  families::give_back_memory();
+  decode(full, progress, result);
+  families::give_back_memory();
+  return result;
 }
 
 Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress) const {
   check(request);
   Request full = with_defaults(request);
-  const bool from_image = request.image.has_value();
-  if (request.image) full.image = *request.image;
-  if (request.latents) full.latents = request.latents->clone();
-  const int first_step = from_image ? sampling::img2img_start(*full.steps, full.strength) : 0;
-  const std::vector<f32> sigmas =
-      sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
-
-  Result result;
   const auto session = parts_->backend.start();
-  release_cached_memory();
   parts_->backend.reset_peak_memory();
-  const std::vector<Prompt> prompts = parts_->encode_prompts(full, progress, result);
-  result.latents = parts_->initial_latents(full, sigmas, first_step, progress, result);
-  parts_->denoise(full, prompts, sigmas, first_step, progress, result);
-  release_cached_memory();
-  parts_->decode(full, progress, result);
-  release_cached_memory();
+  Result result = parts_->run(full, request, {progress});
   result.peak_bytes = parts_->backend.peak_memory();
-  full.image.reset();
-  full.latents.reset();
   result.used = std::move(full);
   return result;
 }

@@ -115,4 +115,11 @@ Image resize(const Image& image, int width, int height) {
   return resize_columns(resize_rows(image, width), height);
 }
 
+std::int64_t resize_memory(const Image& image, int width, int height) {
+  const std::int64_t result = std::int64_t{3} * width * height;
+  if (width == image.width || height == image.height) return result;
+  return result + (columns_first(image, width, height) ? std::int64_t{3} * image.width * height
+                                                       : std::int64_t{3} * width * image.height);
+}
+
 }  // namespace precast::image

@@ -132,16 +132,20 @@ void TorchGenerator::draw_blocks(std::span<f32> values, bool takes_rest_first) {
 template <ScalarDtype T>
 Tensor<T> TorchGenerator::randn(const Shape& shape) {
   Tensor<f32> result(shape);
-  if (result.elements() < 16)
+  if (DryRun::active()) {
+    // Sizes alone.
+  } else if (result.elements() < 16) {
     draw_few(result.values());
-  else
+  } else {
     draw_blocks(result.values(), std::same_as<T, f32>);
+  }
   if constexpr (std::same_as<T, f32>) {
     return result;
   } else {
     Tensor<T> rounded(shape);
-    std::transform(result.values().begin(), result.values().end(), rounded.data(),
-                   [](f32 x) { return convert<T>(x); });
+    if (!DryRun::active())
+      std::transform(result.values().begin(), result.values().end(), rounded.data(),
+                     [](f32 x) { return convert<T>(x); });
     return rounded;
   }
 }

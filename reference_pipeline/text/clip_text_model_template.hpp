@@ -100,6 +100,7 @@ class ClipTextModelTemplate final : public ClipTextModel {
     const watch::Scope scope("final_layer_norm");
     ClipOutput output{to_host(nn::widened(final_norm_(x)).reshaped({count, config_.hidden_size})),
                       HostTensor<f32>(Shape{1, config_.hidden_size})};
+    if (DryRun::active()) return output;
     const auto pooled = output.last_hidden_state.view().row(config_.pooled_position(ids));
     std::copy(pooled.begin(), pooled.end(), output.pooled.data());
     return output;

@@ -26,7 +26,8 @@ TEST_CASE("the parameters of a picture") {
   used.width = 64;
   used.height = 96;
   used.max_sequence_length = 512;
-  const std::string text = parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false});
+  const std::string text =
+      parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false, "Euler"});
   CHECK_THAT(text, Catch::StartsWith(
                        "a red circle\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x96, "
                        "Model: shapes, T5 length: 512, Precision: fast, Version: "));

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cuda_pipeline/emulated_components.hpp>
+#include <cuda_pipeline/emulated_backend.hpp>
+#include <flux/pipeline.hpp>
 #include <simt/session.hpp>
 #include <support/arrays.hpp>
 #include <support/golden.hpp>
@@ -18,7 +19,7 @@ using namespace precast::testing;
 
 namespace {
 
-flux::Result run(const flux::Components& backend, std::string_view folder, const PolicyChoice& choice,
+flux::Result run(const families::Backend& backend, std::string_view folder, const PolicyChoice& choice,
                  const flux::Request& request) {
   const flux::FluxPipeline pipeline(golden_model(folder), flux::ComponentChoices::all(choice), backend);
   return pipeline.generate(request);
@@ -39,8 +40,7 @@ TEST_CASE("on the emulated device the pipeline is as close to diffusers as it mu
     for (const PolicyChoice& choice : emulated_choices()) {
       flux::Request request = request_of(golden);
       request.seed = seeds.front();
-      const double error =
-          error_of(run(emulated_components(), folder, choice, request), golden, request.seed);
+      const double error = error_of(run(emulated_backend(), folder, choice, request), golden, request.seed);
       CAPTURE(folder, to_string(choice), error);
       if (choice.precision == precision_of<f32>) {
         CHECK(error <= largest_error);
@@ -64,7 +64,7 @@ TEST_CASE("on the emulated device a run has the same bits whatever the schedule 
       options.seed = seed;
       options.copies = copies;
       const simt::Session session(options);
-      return run(emulated_components(), "dev_f32", choice, request);
+      return run(emulated_backend(), "dev_f32", choice, request);
     };
     const flux::Result late = with(1, simt::Copies::late), early = with(2, simt::Copies::early);
     CHECK(same_bits(late.latents, early.latents));
@@ -79,7 +79,7 @@ TEST_CASE("a step of a picture waits for the one before the last alone, and need
     flux::Request request = request_of(golden);
     request.steps = steps;
     const simt::Session session;
-    run(emulated_components(), "dev_f32", choice, request);
+    run(emulated_backend(), "dev_f32", choice, request);
     return std::tuple(session.waits(), session.uploads(), session.launches().size());
   };
   const auto [waits, uploads, launches] = with_steps(2);
@@ -90,15 +90,29 @@ TEST_CASE("a step of a picture waits for the one before the last alone, and need
   CHECK(uploads_of_more == uploads);
 }
 
+TEST_CASE("a dry run takes the device's memory that a run takes") {
+  const Golden golden("dev_f32");
+  for (const PolicyChoice& choice : emulated_choices()) {
+    const flux::FluxPipeline pipeline(golden_model("dev_f32"), flux::ComponentChoices::all(choice),
+                                      emulated_backend());
+    const flux::Request request = request_of(golden);
+    const std::int64_t estimate = pipeline.estimate(request).peak(),
+                       measured = pipeline.generate(request).peak_bytes;
+    CAPTURE(to_string(choice), estimate, measured);
+    CHECK(static_cast<double>(estimate) >= 0.9 * static_cast<double>(measured));
+    CHECK(static_cast<double>(estimate) <= 1.1 * static_cast<double>(measured));
+  }
+}
+
 TEST_CASE("on the emulated device a picture can start from another one") {
   const Golden golden("dev_f32");
-  const auto latents_on = [&](const flux::Components& backend, const PolicyChoice& choice) {
+  const auto latents_on = [&](const families::Backend& backend, const PolicyChoice& choice) {
     return run(backend, "dev_f32", choice, image_request_of(golden, 0)).latents;
   };
-  const Tensor<f32> in_f32 = latents_on(flux::host_components(), f32_choices().front());
+  const Tensor<f32> in_f32 = latents_on(families::cpu_backend(), f32_choices().front());
   for (const PolicyChoice& choice : emulated_choices()) {
-    const double device = relative_error(latents_on(emulated_components(), choice).values(), in_f32.values());
-    const double host = relative_error(latents_on(flux::host_components(), choice).values(), in_f32.values());
+    const double device = relative_error(latents_on(emulated_backend(), choice).values(), in_f32.values());
+    const double host = relative_error(latents_on(families::cpu_backend(), choice).values(), in_f32.values());
     CAPTURE(to_string(choice), device, host);
     // In f32 as close as diffusers' own runs are to each other, else at most twice as far as the host.
     CHECK(device <= (choice.precision == precision_of<f32> ? largest_error : 2 * host));
@@ -109,13 +123,13 @@ TEST_CASE("the watch hook sees the same ops on the emulated device as on the hos
   const Golden golden("dev_f32");
   const flux::Request request = request_of(golden);
   for (const PolicyChoice& choice : emulated_choices()) {
-    const auto watched = [&](const flux::Components& backend) {
+    const auto watched = [&](const families::Backend& backend) {
       watch::Trace trace;
       const watch::Watching watching(trace);
       run(backend, "dev_f32", choice, request);
       return trace.records();
     };
-    const auto device = watched(emulated_components()), host = watched(flux::host_components());
+    const auto device = watched(emulated_backend()), host = watched(families::cpu_backend());
     INFO(to_string(choice));
     REQUIRE(device.size() == host.size());
     for (std::size_t i = 0; i < host.size(); ++i) {

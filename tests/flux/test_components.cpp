@@ -3,8 +3,8 @@
 #include <string>
 
 #include <catch2/catch.hpp>
-#include <flux/components.hpp>
 #include <flux/latents.hpp>
+#include <flux/models.hpp>
 #include <image/tensor_image.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
@@ -43,7 +43,7 @@ flux::PackedLayout layout(const Golden& golden, const flux::ModelFolder& model) 
 TEST_CASE("CLIP's hidden states and pooled embedding are transformers'") {
   for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "text_encoder");
-    const auto clip = flux::host_components().clip(choice, model.clip, source);
+    const auto clip = flux::models_of(families::cpu_backend(), choice).clip(model.clip, source);
     const text::ClipOutput output = clip->encode(golden.ids("clip_ids"));
     CHECK(output.last_hidden_state.shape() == golden.tensor("clip_hidden").shape());
     CHECK(relative_error(output.last_hidden_state.values(), golden.tensor("clip_hidden").values()) <=
@@ -55,7 +55,7 @@ TEST_CASE("CLIP's hidden states and pooled embedding are transformers'") {
 TEST_CASE("T5's embeddings are transformers', padding included") {
   for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "text_encoder_2");
-    const auto t5 = flux::host_components().t5(choice, model.t5, source);
+    const auto t5 = flux::models_of(families::cpu_backend(), choice).t5(model.t5, source);
     const Tensor<f32> embeddings = t5->encode(golden.ids("t5_ids"));
     CHECK(embeddings.shape() == golden.tensor("t5_embeds").shape());
     CHECK(relative_error(embeddings.values(), golden.tensor("t5_embeds").values()) <= largest_error);
@@ -65,7 +65,8 @@ TEST_CASE("T5's embeddings are transformers', padding included") {
 TEST_CASE("one prediction of the transformer is diffusers'") {
   for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "transformer");
-    const auto transformer = flux::host_components().transformer(choice, model.transformer, source);
+    const auto transformer =
+        flux::models_of(families::cpu_backend(), choice).transformer(model.transformer, source);
     const Tensor<f32> noise = golden.tensor("noise"), prompt = golden.tensor("t5_embeds");
     const Tensor<f32> pooled = golden.tensor("clip_pooled");
     const flux::PackedLayout packed = layout(golden, model);
@@ -91,7 +92,7 @@ TEST_CASE("one prediction of the transformer is diffusers'") {
 TEST_CASE("the decoder's pictures are diffusers'") {
   for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "vae");
-    const auto decoder = flux::host_components().decoder(choice, model.vae, source);
+    const auto decoder = flux::models_of(families::cpu_backend(), choice).decoder(model.vae, source);
     const Tensor<f32> packed =
         golden.tensor("latents." + std::to_string(golden.fact("steps").get<int>() - 1));
     const Tensor<f32> latents =
@@ -106,7 +107,7 @@ TEST_CASE("the decoder's pictures are diffusers'") {
 TEST_CASE("the encoder's moments are diffusers'") {
   for_each_golden_model([](const Golden& golden, const flux::ModelFolder& model, const PolicyChoice& choice) {
     const auto source = weights(model, "vae");
-    const auto encoder = flux::host_components().encoder(choice, model.vae, source);
+    const auto encoder = flux::models_of(families::cpu_backend(), choice).encoder(model.vae, source);
     vae::Moments moments = encoder->encode(image::to_tensor(picture_of(golden, "encode.resized_u8")));
     CHECK(relative_error(moments.mean.values(), golden.channels_last("encode.mean").values()) <=
           largest_error);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <flux/components.hpp>
+#include <flux/models.hpp>
 #include <support/arrays.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
@@ -100,11 +100,18 @@ TEST_CASE("larger components have the same bits on any number of threads, under 
     INFO(to_string(choice));
     // Weights are packed in parallel too, so each number of threads loads for itself.
     check_threads([&] {
-      return flux::host_components().transformer(choice, transformer, of_transformer)->velocity(input);
+      return flux::models_of(families::cpu_backend(), choice)
+          .transformer(transformer, of_transformer)
+          ->velocity(input);
     });
-    check_threads([&] { return flux::host_components().t5(choice, t5, of_t5)->encode(ids); });
-    check_threads([&] { return flux::host_components().decoder(choice, vae, of_vae)->decode(packed); });
-    check_threads([&] { return flux::host_components().encoder(choice, vae, of_vae)->encode(pixels).mean; });
+    check_threads(
+        [&] { return flux::models_of(families::cpu_backend(), choice).t5(t5, of_t5)->encode(ids); });
+    check_threads([&] {
+      return flux::models_of(families::cpu_backend(), choice).decoder(vae, of_vae)->decode(packed);
+    });
+    check_threads([&] {
+      return flux::models_of(families::cpu_backend(), choice).encoder(vae, of_vae)->encode(pixels).mean;
+    });
   }
   CHECK(of_transformer.all_taken());
   CHECK(of_t5.all_taken());

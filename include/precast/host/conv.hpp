@@ -70,6 +70,8 @@ void conv_of_patches(HostView<const X> x, const PackedWeight<typename Types::sto
   const std::int64_t columns = sizes.patch();
   const bool in_tiles = multiplies_in_tiles<Types>();
   const PanelProduct<Types, Multiplied> product(weight, epilogue, sizes.pixels(), pixels_per_block);
+  scratch_memory<PatchScratch>(product.blocks(), (pixels_per_block + 1) * rounded_up(columns, tile_depth) *
+                                                     std::int64_t{sizeof(Multiplied)});
   parallel_for(product.blocks(), [&](std::int64_t task) {
     const std::int64_t first = product.first_row(task), count = product.rows_of(task);
     const std::int64_t depth = in_tiles ? rounded_up(columns, tile_depth) : columns;

@@ -109,6 +109,12 @@ class BandConv {
       if (same(other, rows)) return primitive;
     return middle_;
   }
+  /// The most that oneDNN wants for one band.
+  std::int64_t scratch_bytes() const {
+    std::size_t most = middle_.scratch_bytes();
+    for (const auto& other : others_) most = std::max(most, other.second.scratch_bytes());
+    return static_cast<std::int64_t>(most);
+  }
   const dnnl_memory_desc_t& weight_layout() const { return middle_.argument(DNNL_ARG_WEIGHTS); }
 
  private:
@@ -161,6 +167,8 @@ Buffer rearranged_weight(const PackedWeight<typename Types::storage>& weight, co
       onednn::strided(onednn::data_type<T>, {group, sizes.channels, sizes.kernel_height, sizes.kernel_width},
                       {1, row, sizes.kernel_width * sizes.channels * row, sizes.channels * row});
   const auto reorder = onednn::Primitive::reorder(from, first_layout);
+  scratch_memory<PanelScratch>(features / group, weight.padded_columns() * row * std::int64_t{sizeof(T)});
+  scratch_memory<OneDnnScratch>(features / group, static_cast<std::int64_t>(reorder.scratch_bytes()));
   parallel_for(features / group, [&](std::int64_t task) {
     auto* const operands = reinterpret_cast<T*>(
         thread_scratch<PanelScratch>(static_cast<std::size_t>(weight.padded_columns() * row) * sizeof(T)));
@@ -206,7 +214,13 @@ bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::stora
 
   const Buffer rearranged = rearranged_weight<Types, Multiplied>(weight, sizes, bands->weight_layout());
   const bool in_place = are_operands<Operand, Multiplied, X> && x.row_stride() == sizes.channels;
-  parallel_for(sizes.batch * bands->bands(), [&](std::int64_t task) {
+  const std::int64_t tasks = sizes.batch * bands->bands();
+  if (!in_place)
+    scratch_memory<PatchScratch>(tasks, (rows_per_band * sizes.stride + sizes.kernel_height) * sizes.width *
+                                            sizes.channels * std::int64_t{sizeof(Multiplied)});
+  scratch_memory<TileScratch>(tasks, rows_per_band * sizes.out_width * features * std::int64_t{sizeof(f32)});
+  scratch_memory<OneDnnScratch>(tasks, bands->scratch_bytes());
+  parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t picture = task / bands->bands(), band = task % bands->bands();
     const BandRows rows = bands->rows_of(band);
     const onednn::Primitive& conv = bands->primitive(rows);

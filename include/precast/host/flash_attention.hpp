@@ -33,6 +33,12 @@ class FlashTile {
         weights_(Shape{flash_rows, keys_per_block}),
         result_(Shape{flash_rows, packed.columns()}) {}
 
+  /// What its tensors hold.
+  static std::int64_t bytes(const PackedKeysAndValues<Tile>& packed) {
+    return flash_rows * ((packed.depth() + keys_per_block) * std::int64_t{sizeof(Tile)} +
+                         (packed.columns() + keys_per_block) * std::int64_t{sizeof(f32)});
+  }
+
   /// Attends with queries [first, first + rows) of a head; `query_row(i)` and `out_row(i)` are the head's
   /// slices.
   template <class QueryRow, class OutRow>
@@ -123,7 +129,9 @@ void flash_attention(const AttentionProblem& problem, HostView<const Q> q, HostV
   using Tile = detail::tile_type<typename Types::operand, f32>;
   const auto packed = detail::PackedKeysAndValues<Tile>::template of<typename Types::operand>(problem, k, v);
   const std::int64_t tiles = (problem.queries + detail::flash_rows - 1) / detail::flash_rows;
-  parallel_for(problem.batch * problem.heads * tiles, [&](std::int64_t task) {
+  const std::int64_t tasks = problem.batch * problem.heads * tiles;
+  task_memory(tasks, detail::FlashTile<Types, Tile>::bytes(packed));
+  parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t first = task % tiles * detail::flash_rows, head = task / tiles % problem.heads;
     const std::int64_t batch = task / tiles / problem.heads;
     const std::int64_t rows = std::min(detail::flash_rows, problem.queries - first);

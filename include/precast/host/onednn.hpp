@@ -16,6 +16,7 @@
 
 // The C interface: dnnl.hpp costs half a second in every translation unit.
 #include <dnnl.h>
+#include <sys/mman.h>
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
@@ -51,14 +52,23 @@ namespace onednn {
 /// Throws what a oneDNN status stands for. `doing` completes "oneDNN could not ...".
 inline void check(dnnl_status_t status, const std::string& doing) {
   if (status == dnnl_success) return;
-  if (status == dnnl_out_of_memory)
-    throw OutOfMemory("oneDNN ran out of memory as it tried to " + doing +
-                      ": try a smaller size or another preset");
+  if (status == dnnl_out_of_memory) throw OutOfMemory("oneDNN ran out of memory as it tried to " + doing);
   std::string reason = "status " + std::to_string(static_cast<int>(status));
   if (status == dnnl_invalid_arguments) reason = "invalid arguments";
   if (status == dnnl_unimplemented) reason = "this CPU or this version of oneDNN has no code for it";
   if (status == dnnl_runtime_error) reason = "an error at run time";
   throw Error("oneDNN could not " + doing + ": " + reason);
+}
+
+/// Throws OutOfMemory where a primitive's code would not find memory: oneDNN 2.6 does not notice that, and
+/// calls what is not there. `doing` completes "oneDNN could not ...".
+inline void require_memory_for_code(const std::string& doing) {
+  // Most that one was seen to take: 1.6 MB, six functions in buffers of 256 KiB.
+  constexpr std::size_t enough = std::size_t{6} << 20;
+  void* const probe = ::mmap(nullptr, enough, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED)
+    throw OutOfMemory("there is no memory left for the code that oneDNN makes to " + doing);
+  ::munmap(probe, enough);
 }
 
 template <auto Destroy>
@@ -194,6 +204,8 @@ class Primitive {
     dnnl_primitive_desc_t description = nullptr;
     check(describe(&description, attributes.get()), doing);
     description_.reset(description);
+    if (DryRun::active()) return;  // its memory is known without its code
+    require_memory_for_code(doing);
     dnnl_primitive_t primitive = nullptr;
     check(dnnl_primitive_create(&primitive, description), doing);
     primitive_.reset(primitive);
@@ -212,17 +224,18 @@ class Cache {
 
   template <class Make>
   std::shared_ptr<const Value> find_or_make(const Key& key, Make&& make) {
+    auto& [entries, places] = kept_[DryRun::active() ? 1 : 0];
     const std::lock_guard lock(mutex_);
-    if (const auto found = places_.find(key); found != places_.end()) {
-      entries_.splice(entries_.begin(), entries_, found->second);
+    if (const auto found = places.find(key); found != places.end()) {
+      entries.splice(entries.begin(), entries, found->second);
       return found->second->second;
     }
     auto made = std::make_shared<const Value>(make());
-    entries_.emplace_front(key, made);
-    places_[key] = entries_.begin();
-    if (entries_.size() > most_) {
-      places_.erase(entries_.back().first);
-      entries_.pop_back();
+    entries.emplace_front(key, made);
+    places[key] = entries.begin();
+    if (entries.size() > most_) {
+      places.erase(entries.back().first);
+      entries.pop_back();
     }
     return made;
   }
@@ -231,8 +244,8 @@ class Cache {
   using Entries = std::list<std::pair<Key, std::shared_ptr<const Value>>>;
   std::size_t most_;
   std::mutex mutex_;
-  Entries entries_;
-  std::map<Key, typename Entries::iterator> places_;
+  /// What runs, and what a dry run described, which has no code.
+  std::pair<Entries, std::map<Key, typename Entries::iterator>> kept_[2];
 };
 
 }  // namespace onednn

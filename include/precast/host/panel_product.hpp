@@ -136,6 +136,7 @@ class PanelProduct {
           products_[at_end][at_side] = detail::product_of<Multiplied>(
               at_end ? rows_of(blocks() - 1) : block_, at_side ? features_of(panels() - 1) : features_of(0),
               weight.columns(), weight.panel_width());
+    if (DryRun::active()) count_scratch();
   }
 
   std::int64_t blocks() const { return (rows_ + block_ - 1) / block_; }
@@ -178,6 +179,19 @@ class PanelProduct {
   static constexpr bool in_onednn = std::is_same_v<Accumulate, f32>;
   static constexpr bool may_be_in_place = are_operands<Operand, Multiplied, Storage>;
   static constexpr std::int64_t pairs = std::is_same_v<Multiplied, bf16> ? 2 : 1;
+
+  /// What `run` and `operands_of` ask for, in a dry run.
+  void count_scratch() const {
+    const std::int64_t tasks = blocks() * panels(), columns = rounded_up(weight_.columns(), 16 * pairs);
+    const std::int64_t features = rounded_up(features_of(0), tile_side);
+    scratch_memory<detail::TileScratch>(tasks, block_ * features * std::int64_t{sizeof(f32)});
+    if (!in_place_)
+      scratch_memory<detail::PanelScratch>(
+          tasks, at_once_ * columns * weight_.panel_width() * std::int64_t{sizeof(Multiplied)});
+    if (products_[0][0])
+      scratch_memory<detail::OneDnnScratch>(tasks,
+                                            static_cast<std::int64_t>(products_[0][0]->scratch_bytes()));
+  }
 
   /// `features` with the zeros after them.
   void multiply_in_tile_registers(std::int64_t rows, std::int64_t features, const Multiplied* src,

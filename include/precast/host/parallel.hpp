@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <precast/error.hpp>
+#include <precast/tensor/dry_run.hpp>
 #include <precast/tensor/memory.hpp>
 
 #if __has_include(<omp.h>)
@@ -226,14 +227,24 @@ inline int threads() { return detail::ThreadPool::instance().threads(); }
 /// Changes it. Throws Error for fewer than 1 or more than 1024, and inside a parallel_for.
 inline void set_threads(int count) { detail::ThreadPool::instance().set_threads(count); }
 
+/// In a dry run, counts what each of so many tasks holds until it ends.
+inline void task_memory(std::int64_t tasks, std::int64_t bytes) {
+  if (DryRun* const dry = DryRun::active()) dry->in_tasks(tasks, threads(), bytes);
+}
+/// In a dry run, counts the memory that tasks ask `thread_scratch<Use>` for.
+template <class Use>
+void scratch_memory(std::int64_t tasks, std::int64_t bytes) {
+  if (DryRun* const dry = DryRun::active()) dry->kept_by_threads<Use>(tasks, threads(), bytes);
+}
+
 /// Calls `body(task)` once for each task in [0, tasks), on any thread and in any order, and returns when all
 /// are done. Cut work into tasks by its shape, never by the number of threads: then results have the same
 /// bits for any number. Inside a task, a further parallel_for runs its tasks one after another. What a task
 /// throws is thrown here (of several, the lowest task's that ran), and tasks that have not started are
-/// dropped.
+/// dropped. In a dry run, does nothing: what tasks hold is counted by `task_memory` and `kept_by_threads`.
 template <class Body>
 void parallel_for(std::int64_t tasks, Body&& body) {
-  if (tasks <= 0) return;
+  if (tasks <= 0 || DryRun::active()) return;
   if (detail::inside_parallel_for) {
     for (std::int64_t task = 0; task < tasks; ++task) body(task);
     return;

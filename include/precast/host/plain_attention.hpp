@@ -34,7 +34,11 @@ void plain_attention(const AttentionProblem& problem, HostView<const Q> q, HostV
   const std::int64_t depth = packed.depth(), columns = packed.columns(),
                      stride = packed.blocks() * keys_per_block;
   const auto width = static_cast<std::size_t>(problem.width);
-  parallel_for(problem.batch * problem.heads * tiles, [&](std::int64_t task) {
+  const std::int64_t tasks = problem.batch * problem.heads * tiles;
+  constexpr std::int64_t tile = sizeof(Tile), sum = sizeof(f32);
+  task_memory(tasks, plain_rows * (depth * tile + (stride + columns) * sum +
+                                   (std::same_as<Tile, f32> ? 0 : stride * tile)));
+  parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t first = task % tiles * plain_rows, index = task / tiles;
     const std::int64_t head = index % problem.heads, top = index / problem.heads * problem.queries + first;
     const std::int64_t rows = std::min(plain_rows, problem.queries - first);

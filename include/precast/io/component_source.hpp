@@ -16,6 +16,7 @@
 #include <precast/io/config.hpp>
 #include <precast/io/safetensors.hpp>
 #include <precast/nn/parameter_source.hpp>
+#include <precast/tensor/dry_run.hpp>
 
 namespace precast::io {
 
@@ -55,7 +56,9 @@ class ComponentSource final : public nn::ParameterSource {
   void taken(std::size_t bytes) const override {
     // What was converted is not read again: without this, the file and its copy would both count as memory in
     // use.
+    pages_read_.add(static_cast<std::int64_t>(bytes));
     if ((bytes_since_release_ += bytes) >= release_every) {
+      pages_read_.clear();
       bytes_since_release_ = 0;
       for (const SafetensorsFile& file : files_) file.release_pages();
     }
@@ -186,6 +189,7 @@ class ComponentSource final : public nn::ParameterSource {
   std::filesystem::path path_;
   TakenCallback on_taken_;
   mutable std::size_t bytes_since_release_ = 0;
+  mutable DryHold pages_read_;
   std::vector<SafetensorsFile> files_;
   std::map<std::string, Place, std::less<>> tensors_;
 };

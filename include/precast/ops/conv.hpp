@@ -103,7 +103,7 @@ class ConvWeight {
       return filled;
     }();
     const std::int64_t taps = kernel_height_ * kernel_width_, columns = pixels.columns();
-    for (std::int64_t r = 0; r < pixels.rows(); ++r)
+    for (std::int64_t r = 0; r < pixels.rows() && !DryRun::active(); ++r)
       for (std::int64_t tap = 0; tap < taps; ++tap)
         for (std::int64_t c = 0; c < in_channels_; ++c)
           pixels.data()[r * columns + tap * in_channels_ + c] = rows.data()[r * columns + c * taps + tap];

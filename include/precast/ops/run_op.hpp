@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <precast/backend/backend.hpp>
 #include <precast/error.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/as_view.hpp>
+#include <precast/tensor/dry_run.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/watch/report.hpp>
 
@@ -21,6 +23,12 @@ inline namespace PRECAST_BACKEND {
 template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::NoProbe>
 void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel,
                  Probe&& probe = {}) {
+  if (DryRun::active()) {
+    constexpr bool takes_memory =
+        std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> || std::is_same_v<Op, Attention>;
+    if constexpr (takes_memory) kernel(Types{}, out);
+    return;
+  }
   if constexpr (watch::compiled) watch::take_ran();  // of what is no op
   kernel(Types{}, out);
   if constexpr (watch::compiled)

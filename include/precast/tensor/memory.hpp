@@ -11,16 +11,18 @@
 #include <utility>
 
 #include <precast/error.hpp>
+#include <precast/tensor/dry_run.hpp>
 #include <precast/tensor/space.hpp>
 
 namespace precast {
 
 /// How much memory this process holds, in bytes.
 struct MemoryUse {
-  std::int64_t in_use = 0;   ///< by tensors
-  std::int64_t peak = 0;     ///< the most that tensors held at once
-  std::int64_t cached = 0;   ///< free, and ready for the next tensor of its size
-  std::int64_t scratch = 0;  ///< by threads, for the tiles they work on: kept until they end
+  std::int64_t in_use = 0;     ///< by tensors
+  std::int64_t peak = 0;       ///< the most that tensors held at once
+  std::int64_t cached = 0;     ///< free, and ready for the next tensor of its size
+  std::int64_t scratch = 0;    ///< by threads, for the tiles they work on: kept until they end
+  std::int64_t most_held = 0;  ///< the most that all three came to
 };
 
 /// What memory is for.
@@ -35,6 +37,7 @@ class MemoryPool {
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t smallest_cached = std::size_t{1} << 20;
   static constexpr std::int64_t most_cached = std::int64_t{1} << 30;
+  static_assert(smallest_cached == DryRun::smallest_cached && most_cached == DryRun::most_cached);
 
   static MemoryPool& instance() {
     static MemoryPool pool;
@@ -51,6 +54,7 @@ class MemoryPool {
   }
 
   void* allocate(std::size_t bytes, MemoryPurpose purpose) {
+    if (DryRun* const dry = DryRun::active()) return dry->allocate(bytes, DryRun::Counts::host_memory);
     void* block = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -65,16 +69,16 @@ class MemoryPool {
       release_cached();
       block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     }
-    if (!block)
-      throw OutOfMemory("could not get " + std::to_string(bytes >> 20) +
-                        " MiB of memory: close other programs, or use a smaller size or another preset");
+    if (!block) throw OutOfMemory("could not get " + std::to_string(bytes >> 20) + " MiB of memory");
     const std::lock_guard lock(mutex_);
     held(purpose) += static_cast<std::int64_t>(bytes);
     if (use_.in_use > use_.peak) use_.peak = use_.in_use;
+    note_held();
     return block;
   }
 
   void deallocate(void* block, std::size_t bytes, MemoryPurpose purpose) noexcept {
+    if (DryRun::made(block)) return DryRun::deallocate(bytes, DryRun::Counts::host_memory);
     const std::lock_guard lock(mutex_);
     held(purpose) -= static_cast<std::int64_t>(bytes);
     const auto size = static_cast<std::int64_t>(bytes);
@@ -101,10 +105,17 @@ class MemoryPool {
   void reset_peak() {
     const std::lock_guard lock(mutex_);
     use_.peak = use_.in_use;
+    use_.most_held = 0;
+    note_held();
   }
 
  private:
   MemoryPool() = default;
+
+  void note_held() {
+    const std::int64_t held = use_.in_use + use_.cached + use_.scratch;
+    if (held > use_.most_held) use_.most_held = held;
+  }
 
   std::int64_t& held(MemoryPurpose purpose) {
     return purpose == MemoryPurpose::tensor ? use_.in_use : use_.scratch;
@@ -127,7 +138,10 @@ inline MemoryUse memory_use() { return detail::MemoryPool::instance().use(); }
 /// Starts the peak anew from what is in use now.
 inline void reset_peak_memory() { detail::MemoryPool::instance().reset_peak(); }
 /// Gives cached blocks back to the system.
-inline void release_cached_memory() { detail::MemoryPool::instance().release_cached(); }
+inline void release_cached_memory() {
+  if (DryRun* const dry = DryRun::active()) return dry->release_cached();
+  detail::MemoryPool::instance().release_cached();
+}
 
 /// Memory of the host, as tensors and scratch use it. Every Memory has these members.
 struct HostMemory {
@@ -150,7 +164,7 @@ struct HostMemory {
   static void wait_for_values(const Origin&) {}
   /// Copies within the memory, from the host's into it, and out of it.
   static void copy(void* to, const void* from, std::size_t bytes) {
-    if (bytes) std::memcpy(to, from, bytes);
+    if (bytes && !DryRun::active()) std::memcpy(to, from, bytes);
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }
   static void copy_to_host(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }

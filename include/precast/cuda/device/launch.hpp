@@ -10,6 +10,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/error.hpp>
+#include <precast/tensor/dry_run.hpp>
 
 #if PRECAST_ON_DEVICE
 #include <precast/cuda/runtime/check.hpp>
@@ -57,7 +58,7 @@ inline void check_launch(cudaError_t status, const char* name) {
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
             const Arguments&... arguments) {
-  if (shape.empty()) return;
+  if (shape.empty() || DryRun::active()) return;
   detail::check_launch(detail::allow_shared_memory(reinterpret_cast<const void*>(kernel), shape.shared_bytes),
                        name);
   cudaLaunchConfig_t config{};
@@ -72,7 +73,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& 
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
             const Arguments&... arguments) {
-  if (shape.empty()) return;
+  if (shape.empty() || DryRun::active()) return;
   const simt::Grid grid{{shape.blocks.x, shape.blocks.y, shape.blocks.z}, shape.threads, shape.shared_bytes};
   const simt::StreamWork work(name, stream);
   simt::launch(name, grid, [&] { kernel(Parameters(arguments)...); });

@@ -75,7 +75,7 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     std::optional<LibraryOperands<Result, f32>> bias;
     if (product.has_bias && !held_bias) bias.emplace(epilogue.bias, stream);
     product.bias = bias ? bias->view().data() : held_bias;
-    return library.multiply(product, stream);
+    return DryRun::active() || library.multiply(product, stream);
   } else {
     return false;
   }

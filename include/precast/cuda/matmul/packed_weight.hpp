@@ -27,7 +27,7 @@ namespace detail {
 template <Dtype Storage, class Fill, class Take>
 void fill_by_groups(const Shape& shape, Fill&& fill, Take&& take) {
   HostStoredMatrix<Storage> rows(Shape{std::min(rows_per_upload, shape[0]), shape[1]});
-  for (std::int64_t first = 0; first < shape[0]; first += rows_per_upload) {
+  for (std::int64_t first = 0; first < shape[0] && !DryRun::active(); first += rows_per_upload) {
     const HostStoredView<Storage> group =
         rows.view().rows_between(0, std::min(rows_per_upload, shape[0] - first));
     fill(first, group);

@@ -67,6 +67,7 @@ struct DeviceMemory {
   };
 
   static void* allocate(std::size_t bytes, MemoryPurpose, Origin& origin) {
+    if (DryRun* const dry = DryRun::active()) return dry->allocate(bytes, DryRun::Counts::device_memory);
     origin.context = current_context();
     origin.device = detail::current_device();
     void* const block = origin.context.memory->allocate(bytes, origin.context.stream);
@@ -74,17 +75,20 @@ struct DeviceMemory {
     return block;
   }
   static void deallocate(void* block, std::size_t bytes, MemoryPurpose, const Origin& origin) noexcept {
+    if (DryRun::made(block)) return DryRun::deallocate(bytes, DryRun::Counts::device_memory);
     const detail::DeviceScope device(origin.device);  // the default stream is the current device's
     origin.context.memory->deallocate(block, bytes, origin.context.stream);
     detail::DeviceUse::instance().add(-static_cast<std::int64_t>(bytes));
   }
-  static void note_written(Origin& origin) { origin.arrival = std::make_unique<Arrival>(current_stream()); }
+  static void note_written(Origin& origin) {
+    if (!DryRun::active()) origin.arrival = std::make_unique<Arrival>(current_stream());
+  }
   static void wait_for_values(const Origin& origin) {
     if (origin.arrival) origin.arrival->order_before(current_stream());
   }
 
   static void copy(void* to, const void* from, std::size_t bytes) {
-    if (bytes == 0) return;
+    if (bytes == 0 || DryRun::active()) return;
 #if PRECAST_CUDA_IS_EMULATED
     const simt::StreamWork work("a copy", current_stream());
     work.reads(from, bytes);
@@ -96,11 +100,11 @@ struct DeviceMemory {
   }
   /// The host's values have been read when this returns; it waits only where the stream's staging is full.
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0) resource_of<Staging>(current_stream()).upload(to, from, bytes);
+    if (bytes > 0 && !DryRun::active()) resource_of<Staging>(current_stream()).upload(to, from, bytes);
   }
   /// Waits until the values are there.
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
-    if (bytes == 0) return;
+    if (bytes == 0 || DryRun::active()) return;
 #if PRECAST_CUDA_IS_EMULATED
     simt::download_async(to, from, bytes, current_stream());
 #else

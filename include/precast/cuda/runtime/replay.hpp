@@ -9,6 +9,7 @@
 #include <precast/cuda/runtime/current_device.hpp>
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/tensor/dry_run.hpp>
 
 namespace precast::cuda {
 
@@ -37,6 +38,7 @@ class Replay {
 
   template <class Body>
   void operator()(Body&& body) {
+    if (DryRun::active()) return body();
     Event& run_before_last = done_[runs_++ % done_.size()];
     run_before_last.wait();
     run(body);

@@ -3,11 +3,17 @@
 #include <fstream>
 #include <string>
 
-#include <flux/free_memory.hpp>
+#include <families/free_memory.hpp>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <sys/resource.h>
 #include <unistd.h>
 
-namespace precast::flux {
+#include <precast/tensor/dry_run.hpp>
+#include <precast/tensor/memory.hpp>
+
+namespace precast::families {
 
 namespace {
 
@@ -45,6 +51,30 @@ std::optional<std::int64_t> left_in_address_space() {
 
 }  // namespace
 
+void give_back_memory() {
+  release_cached_memory();
+#if defined(__GLIBC__)
+  if (!DryRun::active()) ::malloc_trim(0);
+#endif
+}
+
+std::int64_t resident_memory() {
+  std::ifstream stream("/proc/self/statm");
+  std::int64_t pages = 0, resident = 0;
+  return stream >> pages >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+std::int64_t peak_resident_memory() {
+  std::ifstream stream("/proc/self/status");
+  std::string name, unit;
+  while (stream >> name) {
+    std::int64_t kilobytes = 0;
+    if (name == "VmHWM:" && stream >> kilobytes) return kilobytes * 1024;
+    std::getline(stream, unit);
+  }
+  return 0;
+}
+
 std::optional<std::int64_t> free_memory() {
   std::optional<std::int64_t> least;
   for (const auto& bytes : {available_to_system(), left_to_control_group(), left_in_address_space()})
@@ -52,4 +82,4 @@ std::optional<std::int64_t> free_memory() {
   return least;
 }
 
-}  // namespace precast::flux
+}  // namespace precast::families

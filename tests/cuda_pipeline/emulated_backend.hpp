@@ -1,16 +1,16 @@
-// Components on the emulated device.
+// The emulated device as a backend.
 #pragma once
 
 #include <vector>
 
-#include <flux/components.hpp>
+#include <families/backend.hpp>
 
 #include <precast/policy/choice.hpp>
 
 namespace precast::testing {
 
-/// Components whose kernels run in the emulator, for the policies of `emulated_choices`.
-const flux::Components& emulated_components();
+/// A backend whose kernels run in the emulator, for the policies of `emulated_choices`.
+const families::Backend& emulated_backend();
 
 /// The policies that this build emulates.
 std::vector<PolicyChoice> emulated_choices();

@@ -4,15 +4,15 @@
 #include <string>
 #include <string_view>
 
-namespace precast::flux {
+namespace precast::families {
 
-class Components;
+class Backend;
 
 /// What was chosen for a name of a device.
 struct ChosenDevice {
-  const Components* components = nullptr;  ///< for FluxPipeline; lives as long as the program
-  std::string name;                        ///< "cpu", "cuda:0 (NVIDIA H200)"
-  std::string reason;                      ///< why "auto" chose it; empty where it had no choice
+  const Backend* backend = nullptr;  ///< for a pipeline; lives as long as the program
+  std::string name;                  ///< "cpu", "cuda:0 (NVIDIA H200)"
+  std::string reason;                ///< why "auto" chose it; empty where it had no choice
   bool is_cuda = false;
 };
 
@@ -20,4 +20,4 @@ struct ChosenDevice {
 /// Throws InputError for another name, and for CUDA where it is not to be had, saying why.
 ChosenDevice choose_device(std::string_view wanted);
 
-}  // namespace precast::flux
+}  // namespace precast::families

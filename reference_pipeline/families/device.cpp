@@ -2,20 +2,20 @@
 #include <charconv>
 #include <optional>
 
-#include <flux/components.hpp>
-#include <flux/device.hpp>
+#include <families/backend.hpp>
+#include <families/device.hpp>
 
 #include <precast/error.hpp>
 
 #if PRECAST_HAS_CUDA
-#include <flux/cuda_components.hpp>
+#include <families/cuda_backend.hpp>
 #endif
 
-namespace precast::flux {
+namespace precast::families {
 
 namespace {
 
-ChosenDevice on_cpu(std::string reason) { return {&host_components(), "cpu", std::move(reason), false}; }
+ChosenDevice on_cpu(std::string reason) { return {&cpu_backend(), "cpu", std::move(reason), false}; }
 
 /// The number in "cuda" (0) or "cuda:N".
 std::optional<int> cuda_number(std::string_view wanted) {
@@ -30,7 +30,7 @@ std::optional<int> cuda_number(std::string_view wanted) {
 
 ChosenDevice on_cuda([[maybe_unused]] int number) {
 #if PRECAST_HAS_CUDA
-  return find_cuda_components(number);
+  return find_cuda_backend(number);
 #else
   return {nullptr, {}, "this build has no CUDA (build it where nvcc is, with -DPRECAST_CUDA=on)", false};
 #endif
@@ -45,17 +45,17 @@ ChosenDevice choose_device(std::string_view wanted) {
   if (wanted == "cpu") return on_cpu({});
   if (wanted == "auto") {
     ChosenDevice found = on_cuda(0);
-    return found.components ? found : on_cpu(has_cuda ? found.reason : std::string());
+    return found.backend ? found : on_cpu(has_cuda ? found.reason : std::string());
   }
   const auto number = cuda_number(wanted);
   if (!number)
     throw InputError("there is no device '" + std::string(wanted) +
                      "': auto, cpu, cuda and cuda:N are there");
   ChosenDevice found = on_cuda(*number);
-  if (!found.components)
+  if (!found.backend)
     throw InputError("device " + std::string(wanted) + " cannot be used: " + found.reason +
                      "; --device cpu works everywhere");
   return found;
 }
 
-}  // namespace precast::flux
+}  // namespace precast::families

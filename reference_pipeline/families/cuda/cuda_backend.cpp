@@ -1,16 +1,16 @@
-// Components on a CUDA device: the models of kernels/'s CUDA instances, compiled with PRECAST_USE_CUDA.
+// A CUDA device as a backend: the models of kernels/'s CUDA instances, compiled with PRECAST_USE_CUDA.
 #include <map>
 #include <mutex>
 
-#include <flux/compiled_components.hpp>
-#include <flux/cuda_components.hpp>
+#include <families/compiled_backend.hpp>
+#include <families/cuda_backend.hpp>
 
 #include <precast/cuda/runtime/code_probe.hpp>
 #include <precast/cuda/runtime/device.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 
-namespace precast::flux {
+namespace precast::families {
 
 namespace {
 
@@ -18,9 +18,9 @@ class CudaSession final : public DeviceSession {
   cuda::OwnStream stream_;
 };
 
-class CudaComponents final : public CompiledComponents {
+class CudaBackend final : public CompiledBackend {
  public:
-  explicit CudaComponents(const cuda::Device& device) : device_(device) {}
+  explicit CudaBackend(const cuda::Device& device) : device_(device) {}
 
   std::unique_ptr<DeviceSession> start() const override {
     cuda::use_device(device_);
@@ -30,6 +30,7 @@ class CudaComponents final : public CompiledComponents {
     const auto found = cuda::find_device(device_.number);
     return found.device ? std::optional(found.device->free_memory) : std::nullopt;
   }
+  DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
   std::int64_t peak_memory() const override { return cuda::memory_use().peak; }
   void reset_peak_memory() const override { cuda::reset_peak_memory(); }
 
@@ -41,14 +42,14 @@ class CudaComponents final : public CompiledComponents {
 
 }  // namespace
 
-ChosenDevice find_cuda_components(int number) {
+ChosenDevice find_cuda_backend(int number) {
   static std::mutex mutex;
-  static std::map<int, CudaComponents> known;
+  static std::map<int, CudaBackend> known;
   const cuda::FoundDevice found = cuda::find_device(number, &cuda::probe_code<cuda::LibraryKernels>);
   if (!found.device) return {nullptr, {}, found.reason, false};
   const std::lock_guard lock(mutex);
-  const CudaComponents& components = known.try_emplace(number, *found.device).first->second;
-  return {&components, components.name(), "it is the fastest here", true};
+  const CudaBackend& backend = known.try_emplace(number, *found.device).first->second;
+  return {&backend, backend.name(), "it is the fastest here", true};
 }
 
-}  // namespace precast::flux
+}  // namespace precast::families

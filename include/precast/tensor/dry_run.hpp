@@ -1,0 +1,152 @@
+// DryRun: the same code on the same shapes, with memory that is counted and not taken, and without its work.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace precast {
+
+/// While one lives, its thread's tensors have sizes and no memory: allocations are counted as the pools of
+/// tensor/memory.hpp and of a device would count them, and give addresses that nobody can read; copies, loads
+/// and the tasks of parallel_for do nothing. What remains of a model's code is what decides how much memory
+/// it takes. Code that reads or writes values outside of an op asks `active()` and leaves that out.
+class DryRun {
+ public:
+  /// As MemoryPool has them.
+  static constexpr std::size_t smallest_cached = std::size_t{1} << 20;
+  static constexpr std::int64_t most_cached = std::int64_t{1} << 30;
+
+  enum class Counts : bool { host_memory, device_memory };
+
+  /// Counts the memory of one of the two; what lies in the other is not taken either.
+  explicit DryRun(Counts counts = Counts::host_memory)
+      : counts_(counts), before_(std::exchange(current(), this)) {}
+  DryRun(const DryRun&) = delete;
+  DryRun& operator=(const DryRun&) = delete;
+  ~DryRun() { current() = before_; }
+
+  /// The calling thread's, or null.
+  static DryRun* active() { return current(); }
+
+  /// Counts a block of the host's or a device's memory, and gives an address for it.
+  void* allocate(std::size_t bytes, Counts where) {
+    const std::uintptr_t address = next_;
+    next_ += (bytes + 4095) / 4096 * 4096;
+    if (where == counts_) count(bytes);
+    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  }
+  /// Whether a dry run made this address. On no machine is memory there.
+  static bool made(const void* block) { return reinterpret_cast<std::uintptr_t>(block) >= first_address; }
+  /// Takes such a block back; after the dry run, does nothing.
+  static void deallocate(std::size_t bytes, Counts where) noexcept {
+    DryRun* const run = current();
+    if (!run || where != run->counts_) return;
+    const auto size = static_cast<std::int64_t>(bytes);
+    run->in_use_ -= size;
+    if (where == Counts::device_memory || bytes < smallest_cached || run->cached_ + size > most_cached)
+      return;
+    try {
+      ++run->free_[bytes];
+      run->cached_ += size;
+    } catch (...) {  // one block less is kept
+    }
+  }
+
+  /// What threads hold while they run `tasks` tasks, each of them `bytes`: counted with what is in use now.
+  void in_tasks(std::int64_t tasks, int threads, std::int64_t bytes) {
+    if (counts_ == Counts::device_memory) return;
+    in_tasks_ = std::min<std::int64_t>(tasks, threads) * bytes;
+    note();
+    in_tasks_ = 0;
+  }
+  /// Memory that threads keep after their tasks: `Use` names it, and its largest size counts.
+  template <class Use>
+  void kept_by_threads(std::int64_t tasks, int threads, std::int64_t bytes) {
+    if (counts_ == Counts::device_memory) return;
+    static const char use = 0;
+    std::int64_t& most = kept_[&use];
+    const std::int64_t size = std::min<std::int64_t>(tasks, threads) * bytes;
+    if (size <= most) return;
+    kept_sum_ += size - most;
+    most = size;
+    note();
+  }
+  /// Memory beside tensors, as DryHold counts it. Negative to give it back.
+  void hold(std::int64_t bytes) {
+    if (counts_ == Counts::device_memory) return;
+    held_ += bytes;
+    note();
+  }
+  /// Free blocks go back to the system.
+  void release_cached() {
+    free_.clear();
+    cached_ = 0;
+  }
+
+  std::int64_t in_use() const { return in_use_; }
+  /// The most that was held at once since the last `restart_peak`: in use, free in the pool, kept by threads.
+  std::int64_t peak() const { return peak_; }
+  void restart_peak() {
+    peak_ = 0;
+    note();
+  }
+
+ private:
+  // Beyond what an x86-64 or AArch64 processor addresses: whoever reads a value by mistake stops there.
+  static constexpr std::uintptr_t first_address = std::uintptr_t{1} << 62;
+
+  static DryRun*& current() {
+    static thread_local DryRun* run = nullptr;
+    return run;
+  }
+  void count(std::size_t bytes) {
+    const auto size = static_cast<std::int64_t>(bytes);
+    if (const auto found = free_.find(bytes); found != free_.end() && found->second > 0) {
+      --found->second;
+      cached_ -= size;
+    }
+    in_use_ += size;
+    note();
+  }
+  void note() { peak_ = std::max(peak_, in_use_ + cached_ + in_tasks_ + kept_sum_ + held_); }
+
+  Counts counts_;
+  DryRun* before_;
+  std::uintptr_t next_ = first_address;
+  std::map<std::size_t, std::int64_t> free_;
+  std::map<const void*, std::int64_t> kept_;
+  std::int64_t in_use_ = 0, cached_ = 0, in_tasks_ = 0, kept_sum_ = 0, held_ = 0, peak_ = 0;
+};
+
+/// Memory beside tensors that a dry run counts for as long as this lives: pictures, pages of mapped files.
+/// Outside of dry runs, nothing.
+class DryHold {
+ public:
+  DryHold() = default;
+  explicit DryHold(std::int64_t bytes) { add(bytes); }
+  DryHold(DryHold&& other) noexcept : bytes_(std::exchange(other.bytes_, 0)) {}
+  DryHold& operator=(DryHold&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~DryHold() { clear(); }
+
+  void add(std::int64_t bytes) {
+    DryRun* const run = DryRun::active();
+    if (!run) return;
+    bytes_ += bytes;
+    run->hold(bytes);
+  }
+  void clear() {
+    if (DryRun* const run = DryRun::active()) run->hold(-bytes_);
+    bytes_ = 0;
+  }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace precast

@@ -1,0 +1,63 @@
+// Backend: where models run, and where the compiled ones are found.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <precast/error.hpp>
+#include <precast/policy/choice.hpp>
+#include <precast/tensor/dry_run.hpp>
+
+namespace precast::families {
+
+/// Is held while components are loaded and run: a backend readies its device here.
+class DeviceSession {
+ public:
+  virtual ~DeviceSession() = default;
+};
+
+/// What makes the components of one family under one policy on one backend. Each family derives its own, with
+/// a function for each of its components.
+class FamilyModels {
+ public:
+  virtual ~FamilyModels() = default;
+};
+
+/// What a pipeline asks of the backend that its models run on.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// The models of all families under a policy. Throws PathNotCompiled where a build leaves it out.
+  virtual std::span<const FamilyModels* const> models(const PolicyChoice& choice) const = 0;
+
+  /// Readies the device for the calling thread.
+  virtual std::unique_ptr<DeviceSession> start() const = 0;
+  /// Bytes that components may still take, where that is known.
+  virtual std::optional<std::int64_t> free_memory() const = 0;
+  /// Which memory components take.
+  virtual DryRun::Counts counted_memory() const { return DryRun::Counts::host_memory; }
+  /// Bytes that this process holds already of the memory that components take.
+  virtual std::int64_t held_memory() const { return 0; }
+  /// Bytes that running adds to what tensors take: code that is read or made, and stacks.
+  virtual std::int64_t code_memory() const { return 0; }
+  /// The most bytes that tensors of components held since the last reset.
+  virtual std::int64_t peak_memory() const = 0;
+  virtual void reset_peak_memory() const = 0;
+};
+
+/// The models of one family under a policy. Throws PathNotCompiled where a build leaves it out.
+template <class Models>
+const Models& models_of(const Backend& backend, const PolicyChoice& choice) {
+  for (const FamilyModels* models : backend.models(choice))
+    if (const auto* wanted = dynamic_cast<const Models*>(models)) return *wanted;
+  throw PathNotCompiled("this backend holds no models of that family under " + to_string(choice));
+}
+
+/// The CPU.
+const Backend& cpu_backend();
+
+}  // namespace precast::families

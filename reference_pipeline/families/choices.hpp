@@ -1,0 +1,34 @@
+// Which policy each part of a model has.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/policy/choice.hpp>
+#include <precast/policy/presets.hpp>
+
+namespace precast::families {
+
+/// What a part of a model does: parts of one role have one policy.
+enum class Role : std::uint8_t { denoiser, text_encoder, vae };
+
+/// The policy of each role: of the denoiser (a transformer or a UNet), the text encoders and the VAE.
+struct ComponentChoices {
+  PolicyChoice transformer;
+  PolicyChoice text_encoder;
+  PolicyChoice vae;
+
+  static constexpr ComponentChoices all(const PolicyChoice& choice) { return {choice, choice, choice}; }
+  constexpr const PolicyChoice& of(Role role) const {
+    return role == Role::denoiser ? transformer : role == Role::vae ? vae : text_encoder;
+  }
+  friend constexpr bool operator==(const ComponentChoices&, const ComponentChoices&) = default;
+};
+
+/// The policies of a compile-time Mixed<...>, which must be among the compiled paths.
+template <class MixedPolicy>
+constexpr ComponentChoices choices_of() {
+  return {choice_of<typename MixedPolicy::transformer>(), choice_of<typename MixedPolicy::text_encoder>(),
+          choice_of<typename MixedPolicy::vae>()};
+}
+
+}  // namespace precast::families

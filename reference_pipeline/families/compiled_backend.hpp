@@ -1,0 +1,32 @@
+// From a run-time choice to the models that kernels/ compiled for this translation unit's backend: the only
+// visit in the pipeline.
+#pragma once
+
+#include <span>
+
+#include <families/backend.hpp>
+
+#include <precast/backend/backend.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/policy/visit.hpp>
+
+namespace precast::families {
+
+inline namespace PRECAST_BACKEND {
+
+/// The models of all families under a policy. Instances are compiled in kernels/, one unit a policy.
+template <PolicyType P>
+std::span<const FamilyModels* const> compiled_models();
+
+/// The half of a Backend that finds models.
+class CompiledBackend : public Backend {
+ public:
+  std::span<const FamilyModels* const> models(const PolicyChoice& choice) const override {
+    return visit_policy<std::span<const FamilyModels* const>>(
+        choice, [](auto path) { return compiled_models<typename decltype(path)::policy>(); });
+  }
+};
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::families

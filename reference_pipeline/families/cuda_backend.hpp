@@ -1,0 +1,11 @@
+// A CUDA device as a backend. Only builds with CUDA have them.
+#pragma once
+
+#include <families/device.hpp>
+
+namespace precast::families {
+
+/// The backend of a device by its number, or, without a backend, the reason why it cannot be used.
+ChosenDevice find_cuda_backend(int number);
+
+}  // namespace precast::families

@@ -1,0 +1,59 @@
+// Family: models of one architecture, how they are recognised on disk, and how they are opened.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <families/backend.hpp>
+#include <families/choices.hpp>
+#include <families/pipeline.hpp>
+#include <nlohmann/json.hpp>
+
+namespace precast::families {
+
+/// A part of a model that holds weights: its folder's name, and its role.
+struct ComponentInfo {
+  std::string_view name;  ///< "text_encoder_2"
+  Role role;
+};
+
+/// What a component's config alone says of its parameters.
+struct ParameterAccounting {
+  std::int64_t parameters = 0;
+  std::string title;                           ///< "transformer, as casting reports count it"
+  std::vector<std::vector<std::string>> rows;  ///< a label, a count, and perhaps a note
+  nlohmann::ordered_json json;
+};
+
+/// A family of models. All of them live as long as the program.
+class Family {
+ public:
+  /// As people call it: "Flux".
+  virtual std::string_view name() const = 0;
+  /// Whether it opens folders whose model_index.json names this pipeline class.
+  virtual bool recognises(std::string_view pipeline_class) const = 0;
+  /// The parts of a model folder that hold weights, in the order in which they run.
+  virtual std::span<const ComponentInfo> components() const = 0;
+  /// Further folders of a model: its scheduler, its tokenizers.
+  virtual std::span<const std::string_view> other_folders() const { return {}; }
+  /// Keys of configs that say how large a component is, in the order in which they are shown.
+  virtual std::span<const std::string_view> config_keys() const { return {}; }
+  /// The parameters of a component by its class and its config; nothing where it does not count this class.
+  virtual std::optional<ParameterAccounting> account(std::string_view, const std::filesystem::path&) const {
+    return std::nullopt;
+  }
+  /// Opens a model folder: reads configs and tokenizers, no weights. `backend` must outlive the pipeline.
+  virtual std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,
+                                         const Backend& backend) const = 0;
+
+ protected:
+  ~Family() = default;
+};
+
+}  // namespace precast::families

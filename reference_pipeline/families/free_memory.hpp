@@ -1,0 +1,22 @@
+// How much memory this process may still take.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace precast::families {
+
+/// Bytes that the system says are available to this process: the least of what is free, what its control
+/// group allows and what its address-space limit leaves. Nothing where the system does not tell.
+std::optional<std::int64_t> free_memory();
+
+/// Gives memory that nobody holds back to the system: the pool's free blocks, and the holes that weights
+/// leave between what stays.
+void give_back_memory();
+
+/// Bytes of this process that are in memory now; 0 where the system does not tell.
+std::int64_t resident_memory();
+/// The most that were in memory at once since the program began; 0 where the system does not tell.
+std::int64_t peak_resident_memory();
+
+}  // namespace precast::families

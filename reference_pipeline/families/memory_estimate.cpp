@@ -1,0 +1,68 @@
+// Adds up what components need, and refuses what does not fit.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include <families/memory_estimate.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/message.hpp>
+#include <precast/policy/presets.hpp>
+
+namespace precast::families {
+
+namespace {
+
+std::string gib(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(
+      text, sizeof text, "%.1f %s",
+      bytes >= (1 << 30) ? static_cast<double>(bytes) / (1 << 30) : static_cast<double>(bytes) / (1 << 20),
+      bytes >= (1 << 30) ? "GiB" : "MiB");
+  return text;
+}
+
+std::int64_t together(const ComponentMemory& component) { return component.weights + component.activations; }
+
+}  // namespace
+
+std::int64_t MemoryEstimate::needed() const {
+  std::int64_t most = 0;
+  for (const ComponentMemory& component : components) most = std::max(most, together(component));
+  return code + most;
+}
+
+void ComponentMeter::begin(std::string_view component) {
+  finish_component();
+  component_ = component;
+  before_ = dry_.in_use();
+  dry_.restart_peak();
+}
+
+void ComponentMeter::loaded() { weights_ = dry_.in_use() - before_; }
+
+void ComponentMeter::finish_component() {
+  if (component_.empty()) return;
+  estimate_.components.push_back({component_, weights_, std::max<std::int64_t>(dry_.peak() - weights_, 0)});
+  component_.clear();
+}
+
+MemoryEstimate ComponentMeter::estimate() {
+  finish_component();
+  return estimate_;
+}
+
+void require_memory(const std::filesystem::path& model, const MemoryEstimate& estimate,
+                    const ComponentChoices& choices, std::optional<std::int64_t> free_bytes) {
+  if (!free_bytes || estimate.needed() <= *free_bytes) return;
+  const auto largest = std::max_element(
+      estimate.components.begin(), estimate.components.end(),
+      [](const ComponentMemory& a, const ComponentMemory& b) { return together(a) < together(b); });
+  const bool already_small = choices == ComponentChoices::all(preset_named("memory")->choice);
+  throw OutOfMemory(io::shown(model / largest->component) + ": needs " + gib(largest->weights) +
+                    " for weights and " + gib(largest->activations) + " for results, " +
+                    gib(estimate.needed()) + " in all, and " + gib(*free_bytes) + " are free: try " +
+                    (already_small ? "" : "--preset memory, or ") + "a smaller --width and --height");
+}
+
+}  // namespace precast::families

@@ -1,0 +1,27 @@
+// The models of Precast's own families, as templates over the policy. Only kernels/ includes this; the
+// families themselves are listed in registry.cpp.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include <families/backend.hpp>
+#include <flux/models_template.hpp>
+
+#include <precast/backend/backend.hpp>
+#include <precast/policy/policy.hpp>
+
+namespace precast::families {
+
+inline namespace PRECAST_BACKEND {
+
+template <PolicyType P>
+std::span<const FamilyModels* const> compiled_models() {
+  static const flux::CompiledModels<P> flux;
+  static const std::array<const FamilyModels*, 1> all{&flux};
+  return all;
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::families

@@ -1,0 +1,50 @@
+// Pipeline: a model that was opened, as programs see it. Each family has its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <families/choices.hpp>
+#include <families/request.hpp>
+
+namespace precast::families {
+
+class Family;
+
+/// A text's token ids under one of a model's tokenizers.
+struct NamedTokens {
+  std::string_view tokenizer;  ///< "clip"
+  std::vector<std::int32_t> ids;
+};
+
+/// A model whose configs and tokenizers were read. Every member throws InputError (what, which file, what to
+/// do), ShapeError, PathNotCompiled or OutOfMemory.
+class Pipeline {
+ public:
+  virtual ~Pipeline() = default;
+
+  /// Makes the pictures: checks the request, then loads, runs and frees one component after another.
+  virtual Result generate(const Request& request, const ProgressCallback& progress = {}) const = 0;
+  /// What `generate` refuses before it loads anything, which can take minutes: settings out of range, latents
+  /// of another size, tokens that an encoder does not have, a component whose files are missing or are not
+  /// what they claim to be (their headers are read), and an estimate beyond the memory that is free.
+  virtual void check(const Request& request) const = 0;
+  /// What `generate` would need.
+  virtual MemoryEstimate estimate(const Request& request) const = 0;
+  /// The request with every default filled in. Throws InputError for sizes, steps or strengths out of range.
+  virtual Request with_defaults(const Request& request) const = 0;
+  /// Token ids of a text, special tokens in, padding out, cut at the encoder's length.
+  virtual std::vector<NamedTokens> tokens(const std::string& text) const = 0;
+
+  virtual const ComponentChoices& choices() const = 0;
+  virtual const Family& family() const = 0;
+
+ protected:
+  Pipeline() = default;
+  Pipeline(const Pipeline&) = default;
+  Pipeline& operator=(const Pipeline&) = default;
+};
+
+}  // namespace precast::families

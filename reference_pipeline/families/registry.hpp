@@ -1,0 +1,39 @@
+// The families that this program knows: those that come with Precast, and those that a program adds.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include <families/family.hpp>
+
+#include <precast/io/config.hpp>
+
+namespace precast::families {
+
+/// All families, in the order in which folders are shown to them.
+std::vector<const Family*> all_families();
+
+/// Adds a family for as long as this lives: `const Registration mine{my_family};` in a program's own file.
+class Registration {
+ public:
+  explicit Registration(const Family& family);
+  ~Registration();
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+ private:
+  const Family* family_;
+};
+
+/// The model_index.json of a model folder. Throws InputError where there is no such folder or file.
+io::Config model_index(const std::filesystem::path& folder);
+
+/// The family of a model folder, by the class that its model_index.json names. Throws InputError.
+const Family& family_of(const std::filesystem::path& folder);
+
+/// Opens a model folder of any family.
+std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,
+                               const Backend& backend);
+
+}  // namespace precast::families

@@ -1,0 +1,71 @@
+// What a pipeline is asked for, and what comes out, whatever the family of its model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <image/image.hpp>
+
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::families {
+
+/// What to make. Unset values come from the model (its precast.json, else what is usual for it).
+struct Request {
+  std::vector<std::string> prompts;        ///< at least one; "" is a prompt
+  std::uint64_t seed = 0;                  ///< as torch.Generator("cpu").manual_seed(seed)
+  std::optional<int> steps;                ///< of denoising
+  std::optional<double> guidance;          ///< how closely to follow the prompt
+  std::optional<int> max_sequence_length;  ///< tokens of the longest text encoder
+  std::optional<int> width, height;        ///< pixels
+  int batch = 1;                           ///< pictures per prompt
+  std::optional<image::Image> image;       ///< img2img: the picture to start from
+  double strength = 0.6;                   ///< img2img: 0 keeps the picture, 1 ignores it
+  std::optional<Tensor<f32>> latents;      ///< as the family packs them: used instead of the seed's noise
+};
+
+/// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode").
+struct Progress {
+  std::string_view stage;
+  std::int64_t done = 0;
+  std::int64_t total = 0;
+};
+/// Is called from the thread that generates. May throw to cancel: nothing is left behind.
+using ProgressCallback = std::function<void(const Progress&)>;
+
+/// Bytes that a component needs at its peak: weights, and the results of ops while it runs.
+struct ComponentMemory {
+  std::string component;  ///< "text_encoder", "transformer", "vae"
+  std::int64_t weights = 0;
+  std::int64_t activations = 0;
+};
+/// What a run takes, by a dry run of it. Components load, run and free one after another: the largest of them
+/// is what is needed.
+struct MemoryEstimate {
+  std::vector<ComponentMemory> components;
+  std::int64_t held = 0;  ///< what the process holds already: its code, what it has read
+  std::int64_t code = 0;  ///< what running adds to that beside tensors: code that is read and made, stacks
+
+  /// Beyond what is held now: what has to be free.
+  std::int64_t needed() const;
+  /// The largest size of the process.
+  std::int64_t peak() const { return held + needed(); }
+};
+
+/// What came out.
+struct Result {
+  std::vector<image::Image> images;  ///< prompts x batch, prompt by prompt
+  Tensor<f32> latents;               ///< the final latents, as the family packs them
+  std::vector<std::string> prompts;  ///< for each picture, its prompt
+  std::string sampler;               ///< how pictures' programs call it: "Euler"
+  double load_seconds = 0, text_seconds = 0, denoise_seconds = 0, decode_seconds = 0;
+  std::int64_t peak_bytes = 0;  ///< of tensor memory
+  std::int64_t nan_values = 0;  ///< values of pixels that were NaN, and are black
+  Request used;                 ///< the request with every default filled in (without image and latents)
+};
+
+}  // namespace precast::families

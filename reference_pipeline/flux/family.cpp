@@ -1,0 +1,116 @@
+// What programs are told of Flux: its classes, its folders, how its parameters count.
+#include <array>
+#include <string>
+
+#include <families/with_commas.hpp>
+#include <flux/accounting.hpp>
+#include <flux/family.hpp>
+#include <flux/pipeline.hpp>
+#include <flux/transformer.hpp>
+
+namespace precast::flux {
+
+namespace {
+
+using families::ComponentInfo, families::Role, families::with_commas;
+
+constexpr std::array components{
+    ComponentInfo{"text_encoder", Role::text_encoder}, ComponentInfo{"text_encoder_2", Role::text_encoder},
+    ComponentInfo{"transformer", Role::denoiser}, ComponentInfo{"vae", Role::vae}};
+constexpr std::array<std::string_view, 3> other_folders{"scheduler", "tokenizer", "tokenizer_2"};
+constexpr std::array<std::string_view, 36> config_keys{"num_layers",
+                                                       "num_single_layers",
+                                                       "num_hidden_layers",
+                                                       "num_attention_heads",
+                                                       "attention_head_dim",
+                                                       "num_heads",
+                                                       "d_kv",
+                                                       "hidden_size",
+                                                       "d_model",
+                                                       "intermediate_size",
+                                                       "d_ff",
+                                                       "joint_attention_dim",
+                                                       "pooled_projection_dim",
+                                                       "in_channels",
+                                                       "axes_dims_rope",
+                                                       "guidance_embeds",
+                                                       "vocab_size",
+                                                       "max_position_embeddings",
+                                                       "hidden_act",
+                                                       "feed_forward_proj",
+                                                       "eos_token_id",
+                                                       "block_out_channels",
+                                                       "layers_per_block",
+                                                       "latent_channels",
+                                                       "norm_num_groups",
+                                                       "use_quant_conv",
+                                                       "use_post_quant_conv",
+                                                       "scaling_factor",
+                                                       "shift_factor",
+                                                       "num_train_timesteps",
+                                                       "shift",
+                                                       "use_dynamic_shifting",
+                                                       "base_shift",
+                                                       "max_shift",
+                                                       "model_max_length",
+                                                       "sample_size"};
+
+families::ParameterAccounting described(const Accounting& a) {
+  const auto each = [](std::int64_t count, std::int64_t size) {
+    return std::to_string(count) + " x " + with_commas(size);
+  };
+  return {a.parameters(),
+          "transformer, as casting reports count it",
+          {{"  double blocks, weights", each(a.double_blocks, a.double_block_weights)},
+           {"  single blocks, weights", each(a.single_blocks, a.single_block_weights)},
+           {"  quantisable, weights", with_commas(a.block_weights()), "patched in: biases left alone"},
+           {"  quantisable, with biases", with_commas(a.quantisable()), "on the fly"},
+           {"  biases", with_commas(a.biases()),
+            with_commas(a.block_biases) + " in blocks, " + with_commas(a.entry_and_exit_biases) +
+                " in entry and exit"},
+           {"  entry and exit", with_commas(a.entry_and_exit), "never cast; its biases are in it"},
+           {"  norm scales", with_commas(a.norm_scales), "never cast"},
+           {"  parameters", with_commas(a.parameters())}},
+          {{"double_blocks", a.double_blocks},
+           {"single_blocks", a.single_blocks},
+           {"double_block", a.double_block_weights},
+           {"single_block", a.single_block_weights},
+           {"quantisable", a.quantisable()},
+           {"quantisable_without_biases", a.block_weights()},
+           {"biases", a.biases()},
+           {"block_biases", a.block_biases},
+           {"entry_and_exit", a.entry_and_exit},
+           {"entry_and_exit_biases", a.entry_and_exit_biases},
+           {"norm_scales", a.norm_scales},
+           {"parameters", a.parameters()}}};
+}
+
+class FluxFamily final : public families::Family {
+ public:
+  std::string_view name() const override { return "Flux"; }
+  bool recognises(std::string_view pipeline_class) const override {
+    return pipeline_class.starts_with("Flux");
+  }
+  std::span<const ComponentInfo> components() const override { return flux::components; }
+  std::span<const std::string_view> other_folders() const override { return flux::other_folders; }
+  std::span<const std::string_view> config_keys() const override { return flux::config_keys; }
+  std::optional<families::ParameterAccounting> account(std::string_view class_name,
+                                                       const std::filesystem::path& config) const override {
+    if (class_name != "FluxTransformer2DModel") return std::nullopt;
+    return described(flux::account(TransformerConfig::load(config)));
+  }
+  std::unique_ptr<families::Pipeline> open(const std::filesystem::path& folder,
+                                           const families::ComponentChoices& choices,
+                                           const families::Backend& backend) const override {
+    return std::make_unique<FluxPipeline>(folder, choices, backend);
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const FluxFamily flux;
+  return flux;
+}
+
+}  // namespace precast::flux

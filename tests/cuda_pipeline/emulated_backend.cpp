@@ -1,0 +1,67 @@
+// Compiled with PRECAST_EMULATE_CUDA: the models that are named here are the CUDA backend's.
+#include <span>
+#include <tuple>
+#include <type_traits>
+
+#include <cuda/host_library.hpp>
+#include <cuda_pipeline/emulated_backend.hpp>
+#include <emulated_paths.hpp>
+#include <families/compiled_backend.hpp>
+
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
+#include <precast/error.hpp>
+
+namespace precast::testing {
+
+namespace {
+
+/// Calls `visitor` with each emulated policy's type.
+template <class Visitor>
+void for_each_emulated(Visitor&& visitor) {
+  [&]<class... P>(std::type_identity<std::tuple<P...>>) {
+    (visitor(std::type_identity<P>{}), ...);
+  }(std::type_identity<EmulatedPaths>{});
+}
+
+/// Products of a host's library stand for cuBLASLt's.
+class EmulatedSession final : public families::DeviceSession {
+  cuda::OwnStream stream_;
+  HostLibrary host_;
+  cuda::LibraryScope<cuda::ProductLibrary> library_{host_.library()};
+};
+
+class EmulatedBackend final : public families::Backend {
+ public:
+  std::span<const families::FamilyModels* const> models(const PolicyChoice& choice) const override {
+    std::span<const families::FamilyModels* const> found;
+    for_each_emulated([&]<class P>(std::type_identity<P>) {
+      if (choice == choice_of<P>()) found = families::compiled_models<P>();
+    });
+    if (found.empty()) throw PathNotCompiled(to_string(choice) + " is not emulated: see tests/cuda_pipeline");
+    return found;
+  }
+
+  std::unique_ptr<families::DeviceSession> start() const override {
+    return std::make_unique<EmulatedSession>();
+  }
+  std::optional<std::int64_t> free_memory() const override { return std::nullopt; }
+  DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
+  std::int64_t peak_memory() const override { return cuda::memory_use().peak; }
+  void reset_peak_memory() const override { cuda::reset_peak_memory(); }
+};
+
+}  // namespace
+
+const families::Backend& emulated_backend() {
+  static const EmulatedBackend backend;
+  return backend;
+}
+
+std::vector<PolicyChoice> emulated_choices() {
+  std::vector<PolicyChoice> choices;
+  for_each_emulated([&]<class P>(std::type_identity<P>) { choices.push_back(choice_of<P>()); });
+  return choices;
+}
+
+}  // namespace precast::testing

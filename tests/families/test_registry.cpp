@@ -1,0 +1,87 @@
+// The registry: each folder is opened by its family, and a family that a program adds is one like Precast's
+// own.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <cli/commands.hpp>
+#include <families/registry.hpp>
+#include <families/toy_family.hpp>
+#include <flux/family.hpp>
+#include <image/png.hpp>
+#include <sampling/torch_random.hpp>
+#include <support/golden.hpp>
+#include <support/temporary_folder.hpp>
+
+#include <precast/error.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+std::string error_of(const std::filesystem::path& folder) {
+  try {
+    families::family_of(folder);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+/// Runs the program in this process, and gives back what it writes to standard output.
+std::string printed_by(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::streambuf* const before = std::cout.rdbuf(out.rdbuf());
+  const int code = cli::run(arguments);
+  std::cout.rdbuf(before);
+  CHECK(code == cli::exit_code::ok);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("a folder is opened by the family that its model_index.json names") {
+  const TemporaryFolder folder;
+  write_toy_model(folder.path());
+  CHECK(&families::family_of(folder.path()) == &toy_family());
+  CHECK(&families::family_of(golden_model("dev_f32")) == &flux::family());
+  std::ofstream(folder.path() / "model_index.json") << R"({"_class_name": "StableAudioPipeline"})";
+  CHECK_THAT(error_of(folder.path()),
+             Catch::Contains("is 'StableAudioPipeline', and only Flux and Toy pipelines run here"));
+  CHECK_THAT(error_of(folder.path() / "nowhere"), Catch::Contains("there is no such model folder"));
+}
+
+TEST_CASE("the program generates with a family that it does not know by name") {
+  const TemporaryFolder folder;
+  write_toy_model(folder.path() / "toy");
+  const std::string model = (folder.path() / "toy").string(), output = (folder.path() / "toy.png").string();
+  const auto json =
+      nlohmann::json::parse(printed_by({"generate", "--model", model, "--prompt", "noise", "--device", "cpu",
+                                        "--seed", "3", "--output", output, "--json"}));
+  CHECK(json.at("policies").size() == 1);
+  CHECK(json.at("policies").contains("linear"));
+  const image::Image picture = image::read_png(output).image;
+  REQUIRE((picture.width == 16 && picture.height == 8));
+  sampling::TorchGenerator generator(3);
+  const Tensor<f32> noise = generator.randn(Shape{16 * 8, 3});
+  for (std::size_t i = 0; i < picture.rgb.size(); ++i)
+    REQUIRE(picture.rgb[i] == std::lround(255 / (1 + std::exp(-noise.values()[i]))));
+}
+
+TEST_CASE("inspect and tokenize speak to a family's interface alone") {
+  const TemporaryFolder folder;
+  write_toy_model(folder.path());
+  const auto json = nlohmann::json::parse(printed_by({"inspect", folder.path().string(), "--json"}));
+  CHECK(json.at("accounting").at("parameters") == 12);
+  CHECK(json.at("components").at(0).at("name") == "linear");
+  CHECK(json.at("components").at(0).at("parameters") == 12);
+  for (const auto& [preset, memory] : json.at("memory").items())
+    CHECK(memory.at("components").at("linear").at("weights") == 48);
+  CHECK(printed_by({"tokenize", "--model", folder.path().string(), "--text", "AB"}) == "bytes: 65 66\n");
+}

@@ -1,0 +1,105 @@
+// A dry run counts what the pool of host memory would hold, and takes none of it.
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/tensor/dry_run.hpp>
+#include <precast/tensor/memory.hpp>
+#include <precast/tensor/tensor.hpp>
+
+using namespace precast;
+
+namespace {
+
+/// Takes and gives back blocks of sizes that come again, as a model does.
+void allocate_at_random() {
+  std::mt19937 random(7);
+  std::vector<Buffer> held;
+  for (int i = 0; i < 2000; ++i) {
+    if (held.size() > 20 || (!held.empty() && random() % 3 == 0))
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(random() % held.size()));
+    else
+      held.emplace_back(std::size_t{1} << (random() % 24));
+    if (i % 500 == 499) release_cached_memory();
+  }
+}
+
+struct Scratch;
+
+}  // namespace
+
+TEST_CASE("a dry run counts what the pool would hold") {
+  release_cached_memory();
+  reset_peak_memory();
+  const MemoryUse before = memory_use();
+  DryRun dry;
+  allocate_at_random();
+  CHECK(dry.in_use() == 0);
+  CHECK(memory_use().most_held == before.most_held);
+  const std::int64_t estimate = dry.peak();
+  std::thread(allocate_at_random).join();  // another thread's memory is real
+  CHECK(dry.peak() == estimate);
+#if !defined(__SANITIZE_ADDRESS__)  // there the pool keeps no block
+  CHECK(memory_use().most_held - before.in_use - before.scratch == estimate);
+#endif
+}
+
+TEST_CASE("in a dry run tensors have sizes, and neither values nor work") {
+  const std::int64_t before = memory_use().in_use;
+  std::optional<Tensor<f32>> left;
+  {
+    DryRun dry;
+    REQUIRE(DryRun::active() == &dry);
+    const std::vector<f32> values(1000, 1.0f);
+    Tensor<f32> tensor(Shape{1000}, values);
+    CHECK(DryRun::made(tensor.data()));
+    CHECK_FALSE(DryRun::made(values.data()));
+    CHECK(dry.in_use() == 4032);  // whole cache lines
+    left = tensor.clone();
+    CHECK(dry.in_use() == 2 * 4032);
+    int tasks = 0;
+    host::parallel_for(100, [&](std::int64_t) { ++tasks; });
+    CHECK(tasks == 0);
+  }
+  CHECK(DryRun::active() == nullptr);
+  left.reset();  // after its dry run it is given back to nobody
+  CHECK(memory_use().in_use == before);
+}
+
+TEST_CASE("what tasks hold counts for the threads that run them, and scratch until the end") {
+  DryRun dry;
+  dry.in_tasks(10, 4, 1000);
+  CHECK(dry.peak() == 4000);
+  dry.restart_peak();
+  CHECK(dry.peak() == 0);
+  dry.in_tasks(3, 4, 1000);
+  CHECK(dry.peak() == 3000);
+  dry.restart_peak();
+  dry.kept_by_threads<Scratch>(10, 4, 100);
+  dry.kept_by_threads<Scratch>(10, 4, 50);
+  CHECK(dry.peak() == 400);
+  dry.restart_peak();
+  CHECK(dry.peak() == 400);
+  {
+    const DryHold picture(5000);
+    CHECK(dry.peak() == 5400);
+  }
+  dry.restart_peak();
+  CHECK(dry.peak() == 400);
+}
+
+TEST_CASE("a dry run of a device counts the device's memory alone") {
+  DryRun dry(DryRun::Counts::device_memory);
+  const Tensor<f32> of_host(Shape{1 << 20});
+  CHECK(dry.peak() == 0);
+  dry.allocate(1 << 20, DryRun::Counts::device_memory);
+  CHECK(dry.in_use() == 1 << 20);
+  DryRun::deallocate(1 << 20, DryRun::Counts::device_memory);
+  CHECK(dry.in_use() == 0);
+  CHECK(dry.peak() == 1 << 20);
+}
