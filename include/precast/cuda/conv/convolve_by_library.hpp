@@ -11,6 +11,7 @@
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/block_view.hpp>
+#include <precast/tensor/dry_run.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {

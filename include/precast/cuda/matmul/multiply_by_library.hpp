@@ -10,6 +10,7 @@
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
 #include <precast/problem/epilogue.hpp>
+#include <precast/tensor/dry_run.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
