@@ -89,6 +89,7 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
     detail::launch_flash_attention<Operand, width(), TileOf, biased(), Types::saturate>(arguments, stream);
   };
   const bool done =
+      problem.width > 0 &&  // plain attention's products may be of nothing
       detail::visit_flash_width(max_of(arguments.shape.width, arguments.shape.width_v), [&](auto width) {
         visit_architecture(architecture, [&](auto known) {
           if (arguments.shape.biased)
