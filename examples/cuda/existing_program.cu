@@ -126,8 +126,8 @@ void attend(const Value* q, const Value* k, const Value* v, Value* out, Stream s
   using namespace precast;
   using precast::interop::heads_at;
   using P = Policy<Storage<bf16>, Flash>;
-  const cuda::StreamScope on_stream(stream);  // ops of this thread run there
-  attention_into<P>(heads_at<DeviceSpace>(q, {batch, queries, heads, width}),
+  const cuda::Context context{stream};  // and, behind it, whose memory ops take: with Flash, none
+  attention_into<P>(context, heads_at<DeviceSpace>(q, {batch, queries, heads, width}),
                     heads_at<DeviceSpace>(k, {batch, keys, kv_heads, width}),
                     heads_at<DeviceSpace>(v, {batch, keys, kv_heads, width}), {},
                     heads_at<DeviceSpace>(out, {batch, queries, heads, width}));

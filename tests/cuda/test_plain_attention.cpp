@@ -88,9 +88,11 @@ TEST_CASE("plain attention's scores belong to the stream that it is given", "[st
   const AttentionInputs<bf16> in(c);
   HostTensor<bf16> out(in.q.shape());
   const auto problem = problem_of(c, in.bias);
-  cuda::plain_attention<precisions<Bf16, Attention>>(problem, on_device(in.q), on_device(in.k),
-                                                     on_device(in.v), on_device(out), stream);
+  cuda::plain_attention<precisions<Bf16, Attention>>(
+      problem, split_heads(on_device(in.q), 1), split_heads(on_device(in.k), 1),
+      split_heads(on_device(in.v), 1), split_heads(on_device(out), 1), stream);
   CHECK_NOTHROW(simt::wait_for_device());
-  (void)cuda::largest_score(problem, on_device(in.q), on_device(in.k), stream);
+  (void)cuda::largest_score(problem, split_heads(on_device(in.q), 1), split_heads(on_device(in.k), 1),
+                            stream);
   CHECK_NOTHROW(simt::wait_for_device());
 }

@@ -22,7 +22,7 @@ concept MdspanLike = requires(const M& span) {
   { span.extent(0) } -> std::convertible_to<std::int64_t>;
   { span.stride(0) } -> std::convertible_to<std::int64_t>;
   { span.is_strided() } -> std::convertible_to<bool>;
-  { span.data_handle() } -> std::same_as<typename M::element_type*>;
+  { span.data_handle() } -> std::convertible_to<typename M::element_type*>;
 };
 
 namespace detail {
@@ -52,14 +52,14 @@ Laid laid(const M& span) {
 template <class Space, MdspanLike M>
 auto view_of(const M& span) {
   const auto [shape, strides] = detail::laid(span);
-  return view_at<Space>(span.data_handle(), shape, strides);
+  return view_at<Space>(static_cast<typename M::element_type*>(span.data_handle()), shape, strides);
 }
 /// Heads of attention: the mdspan's dimensions are B, S, H and D, whatever its strides.
 template <class Space, MdspanLike M>
 auto heads_of(const M& span) {
   static_assert(M::rank() == 4, "mdspan: heads have the dimensions batch, rows, heads and width.");
   const auto [shape, strides] = detail::laid(span);
-  return heads_at<Space>(span.data_handle(), shape, strides);
+  return heads_at<Space>(static_cast<typename M::element_type*>(span.data_handle()), shape, strides);
 }
 
 }  // namespace precast::interop
