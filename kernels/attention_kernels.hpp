@@ -8,7 +8,7 @@
 namespace precast::kernels {
 
 template <class In, class Out>
-using Attends =
-    Overload<void, const AttentionProblem&, View<const In>, View<const In>, View<const In>, View<Out>>;
+using Attends = Overload<void, const AttentionProblem&, HeadsView<const In>, HeadsView<const In>,
+                         HeadsView<const In>, HeadsView<Out>>;
 
 }  // namespace precast::kernels

@@ -18,15 +18,17 @@ namespace precast::testing {
 using cuda::Architecture;
 
 inline AttentionProblem problem_of(const AttentionCase& c, const HostTensor<f32>& bias) {
-  const f32 scale = c.scale != 0 ? c.scale : static_cast<f32>(1 / std::sqrt(static_cast<double>(c.width)));
+  const f32 scale = c.scale.value_or(static_cast<f32>(1 / std::sqrt(static_cast<double>(c.width))));
   const View<const f32> added = c.biased ? on_device(bias) : View<const f32>();
-  return {c.batch, c.heads, c.queries, c.keys, c.width, scale, c.causal, added};
+  return {c.batch, c.heads,         c.kv_heads(), c.queries, c.keys,
+          c.width, c.value_width(), scale,        c.causal,  added};
 }
 
 /// The kernels of the CUDA backend that a policy takes.
 template <class P, class Q, class K, class V>
-void run_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                   View<typename P::activation> out, Architecture architecture = Architecture::sm_80) {
+void run_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
+                   HeadsView<const V> v, HeadsView<typename P::activation> out,
+                   Architecture architecture = Architecture::sm_80) {
   using Types = precisions<P, Attention>;
   if constexpr (P::flash)
     cuda::flash_attention<Types>(problem, q, k, v, out, {}, architecture);
@@ -34,15 +36,21 @@ void run_attention(const AttentionProblem& problem, View<const Q> q, View<const 
     cuda::plain_attention<Types>(problem, q, k, v, out, {});
 }
 
-/// Into a tensor that is full of NaN before.
+/// Into a tensor that is full of NaN before; from and to heads in the case's layout.
 template <class P, class T>
 HostTensor<T> attention_of(const AttentionCase& c, const AttentionInputs<T>& in,
                            Architecture architecture = Architecture::sm_80) {
-  HostTensor<T> out(in.q.shape());
-  std::fill(out.values().begin(), out.values().end(), from_double<T>(std::nan("")));
-  run_attention<P>(problem_of(c, in.bias), on_device(in.q), on_device(in.k), on_device(in.v), on_device(out),
-                   architecture);
-  return out;
+  const HeadsInLayout q({c.batch, c.queries, c.heads, c.width}, c.layout, 8),
+      k({c.batch, c.keys, c.kv_heads(), c.width}, c.layout, 8),
+      v({c.batch, c.keys, c.kv_heads(), c.value_width()}, c.layout, 8),
+      out({c.batch, c.queries, c.heads, c.value_width()}, c.layout, 8);
+  const HostTensor<T> queries = q.spread(in.q), keys = k.spread(in.k), values = v.spread(in.v);
+  HostTensor<T> result(Shape{out.length}), joined(Shape{c.batch, c.queries, c.heads * c.value_width()});
+  std::fill(result.values().begin(), result.values().end(), from_double<T>(std::nan("")));
+  run_attention<P>(problem_of(c, in.bias), q.of(queries.data()), k.of(keys.data()), v.of(values.data()),
+                   out.of(result.data()), architecture);
+  out.each([&](std::int64_t here, std::int64_t place) { joined.data()[place] = result.data()[here]; });
+  return joined;
 }
 
 /// Runs a case and says where it leaves its bounds.

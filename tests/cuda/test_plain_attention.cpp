@@ -2,6 +2,7 @@
 // probe that finds scores that overflow. Their results in all else are tested as the op's, in tests/op_cases.
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -20,8 +21,10 @@ TEST_CASE("plain attention with f16 sums rounds them where the host does", "[att
   const AttentionCase c{1, 1, 20, 70, 40};
   const AttentionInputs<f16> in(c);
   HostTensor<f16> host(in.q.shape());
-  host::plain_attention<precisions<F16Sums, Attention>>(problem_of(c, in.bias), in.q.view(), in.k.view(),
-                                                        in.v.view(), host.view());
+  host::plain_attention<precisions<F16Sums, Attention>>(
+      problem_of(c, in.bias), split_heads(std::as_const(in.q).view(), 1),
+      split_heads(std::as_const(in.k).view(), 1), split_heads(std::as_const(in.v).view(), 1),
+      split_heads(host.view(), 1));
   const auto ours = wide(attention_of<F16Sums>(c, in)), theirs = wide(host);
   std::size_t same = 0;
   for (std::size_t i = 0; i < ours.size(); ++i) same += ours[i] == theirs[i];
@@ -35,8 +38,9 @@ TEST_CASE("plain attention gives the same bits whatever its scratch holds at onc
   const auto whole = attention_of<Bf16>(c, in);
   for (const std::int64_t stored_bytes : {1, 3 * 64 * 40 * 2}) {
     HostTensor<bf16> out(in.q.shape());
-    cuda::plain_attention<Types>(problem_of(c, in.bias), on_device(in.q), on_device(in.k), on_device(in.v),
-                                 on_device(out), {}, stored_bytes);
+    cuda::plain_attention<Types>(problem_of(c, in.bias), split_heads(on_device(in.q), c.heads),
+                                 split_heads(on_device(in.k), c.heads), split_heads(on_device(in.v), c.heads),
+                                 split_heads(on_device(out), c.heads), {}, stored_bytes);
     CHECK(same_bits(out, whole));
   }
 }
@@ -57,14 +61,16 @@ TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN passed over"
                                  {1, 2, 33, 70, 16, true, true},
                                  {1, 1, 3, 0, 8},
                                  {1, 1, 0, 5, 8},
-                                 {1, 1, 5, 5, 7, false, false, -0.5f}}) {
+                                 {1, 1, 5, 5, 7, false, false, -0.5f},
+                                 with_heads({2, 4, 33, 20, 16}, 2, 8)}) {
     AttentionInputs<TestType> in(c);
     for (std::int64_t i = 0; i < in.bias.elements(); ++i) in.bias.data()[i] = static_cast<f32>(i % 7);
     if (in.q.elements() > 30) in.q.data()[5] = from_double<TestType>(std::nan(""));
     const AttentionProblem problem = problem_of(c, in.bias);
     const HostView<const TestType> q = in.q.view(), k = in.k.view();
-    const f32 host = host::largest_score(problem, q, k),
-              ours = cuda::largest_score(problem, on_device(q), on_device(k), {});
+    const f32 host = host::largest_score(problem, split_heads(q, c.heads), split_heads(k, c.kv_heads())),
+              ours = cuda::largest_score(problem, split_heads(on_device(q), c.heads),
+                                         split_heads(on_device(k), c.kv_heads()), {});
     const double terms = static_cast<double>(c.width) + 2;
     CHECK(std::abs(ours - host) <= 2 * terms * unit<f32> * 6 * 6 * terms);
     CHECK((host > 0) == (ours > 0));
@@ -72,8 +78,8 @@ TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN passed over"
   AttentionCase c{1, 1, 5, 5, 8};
   AttentionInputs<TestType> in(c);
   in.k.data()[3] = from_double<TestType>(HUGE_VAL);
-  CHECK(cuda::largest_score<TestType, TestType>(problem_of(c, in.bias), on_device(in.q), on_device(in.k),
-                                                {}) == HUGE_VALF);
+  CHECK(cuda::largest_score<TestType, TestType>(problem_of(c, in.bias), split_heads(on_device(in.q), 1),
+                                                split_heads(on_device(in.k), 1), {}) == HUGE_VALF);
 }
 
 TEST_CASE("plain attention's scores belong to the stream that it is given", "[stream]") {
@@ -82,9 +88,11 @@ TEST_CASE("plain attention's scores belong to the stream that it is given", "[st
   const AttentionInputs<bf16> in(c);
   HostTensor<bf16> out(in.q.shape());
   const auto problem = problem_of(c, in.bias);
-  cuda::plain_attention<precisions<Bf16, Attention>>(problem, on_device(in.q), on_device(in.k),
-                                                     on_device(in.v), on_device(out), stream);
+  cuda::plain_attention<precisions<Bf16, Attention>>(
+      problem, split_heads(on_device(in.q), 1), split_heads(on_device(in.k), 1),
+      split_heads(on_device(in.v), 1), split_heads(on_device(out), 1), stream);
   CHECK_NOTHROW(simt::wait_for_device());
-  (void)cuda::largest_score(problem, on_device(in.q), on_device(in.k), stream);
+  (void)cuda::largest_score(problem, split_heads(on_device(in.q), 1), split_heads(on_device(in.k), 1),
+                            stream);
   CHECK_NOTHROW(simt::wait_for_device());
 }

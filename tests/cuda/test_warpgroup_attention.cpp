@@ -27,6 +27,11 @@ const std::vector<AttentionCase> cases{
     {2, 1, 65, 129, 104, false, true},
     {1, 2, 30, 140, 128, true, true},
     {1, 1, 128, 40, 128, true},
+    with_heads({2, 4, 20, 140, 64}, 2, 64),
+    with_heads({1, 2, 40, 37, 64}, 1, 104),
+    with_heads({1, 2, 40, 37, 128}, 2, 64, Layout::rows_of_heads),
+    with_heads({2, 4, 20, 140, 64, true}, 2, 64, Layout::heads_of_rows),
+    with_heads({2, 4, 1, 1, 64}, 1, 64, Layout::heads_of_rows),
 };
 
 template <class P>
@@ -73,9 +78,11 @@ TEST_CASE("heads whose rows the copy engine cannot step over take the other kern
       std::copy(in.q.view().row(r).begin(), in.q.view().row(r).end(), wider.view().row(r).begin());
     HostTensor<bf16> out(in.q.shape());
     const simt::Session session;
-    run_attention<Bf16Flash>(problem_of(c, in.bias),
-                             on_device(std::as_const(wider).view().columns_between(0, columns)),
-                             on_device(in.k), on_device(in.v), on_device(out), Architecture::sm_90);
+    run_attention<Bf16Flash>(
+        problem_of(c, in.bias),
+        split_heads(on_device(std::as_const(wider).view().columns_between(0, columns)), heads),
+        split_heads(on_device(in.k), heads), split_heads(on_device(in.v), heads),
+        split_heads(on_device(out), heads), Architecture::sm_90);
     const AttentionReference<precisions<Bf16Flash, Attention>> reference(c, in, true);
     CHECK(outside(out, reference.values, reference.bound()) == "");
     return session.launches().at(0).kernel;
@@ -83,4 +90,35 @@ TEST_CASE("heads whose rows the copy engine cannot step over take the other kern
   CHECK(kernel_with(2, 64) == "warpgroup_attention");
   CHECK(kernel_with(2, 8) == "flash_attention");
   CHECK(kernel_with(1, 8) == "warpgroup_attention");
+}
+
+TEST_CASE("heads that the copy engine does not bring take the other kernel", "[attention][warpgroups]") {
+  // Rows are no multiple of heads apart; with a gap of one value they start anywhere, too.
+  const AttentionCase c{1, 2, 20, 37, 64};
+  const AttentionInputs<bf16> in(c);
+  const auto run = [&](std::int64_t gap) {
+    const HeadsInLayout apart({1, 37, 2, 64}, Layout::apart, gap);
+    const HostTensor<bf16> k = apart.spread(in.k), v = apart.spread(in.v);
+    HostTensor<bf16> out(in.q.shape());
+    run_attention<Bf16Flash>(problem_of(c, in.bias), split_heads(on_device(in.q), 2), apart.of(k.data()),
+                             apart.of(v.data()), split_heads(on_device(out), 2), Architecture::sm_90);
+    return out;
+  };
+  const AttentionReference<precisions<Bf16Flash, Attention>> reference(c, in, true);
+  for (const std::int64_t gap : {8, 1}) {
+    const simt::Session session;
+    CHECK(outside(run(gap), reference.values, reference.bound()) == "");
+    CHECK(session.launches().at(0).kernel == "flash_attention");
+  }
+  // One head of keys that stands for two: a stride of 0 is no stride of the copy engine's.
+  const AttentionInputs<bf16> one(with_heads({1, 2, 20, 37, 64}, 1, 64));
+  const HeadsView<const bf16> k(one.k.data(), Shape{1, 37, 2, 64}, {37 * 64, 64, 0}),
+      v(one.v.data(), Shape{1, 37, 2, 64}, {37 * 64, 64, 0});
+  HostTensor<bf16> out(one.q.shape());
+  const simt::Session session;
+  run_attention<Bf16Flash>(problem_of(c, one.bias), split_heads(on_device(one.q), 2), k, v,
+                           split_heads(on_device(out), 2), Architecture::sm_90);
+  CHECK(session.launches().at(0).kernel == "flash_attention");
+  const AttentionReference<precisions<Bf16Flash, Attention>> shared(with_heads(c, 1, 64), one, true);
+  CHECK(outside(out, shared.values, shared.bound()) == "");
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include <catch2/catch.hpp>
 #include <op_cases/attention_cases.hpp>
@@ -20,15 +21,35 @@ namespace {
 
 constexpr f32 inf = std::numeric_limits<f32>::infinity();
 
+/// The result [B, Sq, H * Dv], whatever the case's layout.
 template <class P, class T>
-auto attention_of(const AttentionCase& c, const AttentionInputs<T>& in) {
+Tensor<typename P::activation> attention_of(const AttentionCase& c, const AttentionInputs<T>& in) {
+  using Result = typename P::activation;
   const Tensor<f32> bias = sent(in.bias);
   AttentionOptions options;
   options.heads = c.heads;
+  options.heads_kv = c.heads_kv;
   options.scale = c.scale;
   options.causal = c.causal;
   if (c.biased) options.bias = bias;
-  return attention<P>(sent(in.q), sent(in.k), sent(in.v), options);
+  if (c.layout == Layout::joined) return attention<P>(sent(in.q), sent(in.k), sent(in.v), options);
+  options.heads = 1;  // views of heads have their own
+  options.heads_kv.reset();
+  const HeadsInLayout q({c.batch, c.queries, c.heads, c.width}, c.layout, 8),
+      k({c.batch, c.keys, c.kv_heads(), c.width}, c.layout, 8),
+      v({c.batch, c.keys, c.kv_heads(), c.value_width()}, c.layout, 3),
+      out({c.batch, c.queries, c.heads, c.value_width()}, c.layout, 5);
+  const Tensor<T> queries = sent(q.spread(in.q)), keys = sent(k.spread(in.k)), values = sent(v.spread(in.v));
+  Tensor<Result> result = sent(filled<Result>(Shape{out.length}, 7));
+  attention_into<P>(q.of(queries.data()), k.of(keys.data()), v.of(values.data()), options,
+                    out.of(result.data()));
+  const HostTensor<Result> there = to_host(result);
+  HostTensor<Result> joined(Shape{c.batch, c.queries, c.heads * c.value_width()});
+  std::int64_t written = 0;
+  for (const Result value : there.values()) written += to_double(value) != 7;
+  CHECK(written <= joined.elements());  // what lies between stays
+  out.each([&](std::int64_t here, std::int64_t place) { joined.data()[place] = there.data()[here]; });
+  return sent(joined);
 }
 
 /// Whether rows whose keys a bias hides altogether are zeros, and no others.
@@ -57,12 +78,40 @@ AttentionInputs<f16> large_scores() {
 
 TEMPLATE_LIST_TEST_CASE("attention follows its definition", "[attention]", AttentionPolicies) {
   for (const AttentionCase& c : affordable(attention_cases)) {
-    CAPTURE(c.batch, c.heads, c.queries, c.keys, c.width, c.causal, c.biased, c.scale, c.size);
+    CAPTURE(c.batch, c.heads, c.kv_heads(), c.queries, c.keys, c.width, c.value_width());
+    CAPTURE(c.layout, c.causal, c.biased, c.scale.value_or(-1), c.size);
     const AttentionInputs<typename TestType::activation> in(c);
     const AttentionReference<precisions<TestType, Attention>> reference(c, in, TestType::flash);
     CHECK(outside(attention_of<TestType>(c, in), reference.values, reference.bound()) == "");
     CHECK(repeats([&] { return attention_of<TestType>(c, in); }));
   }
+}
+
+TEMPLATE_LIST_TEST_CASE("attention's heads have one result's bits in every layout", "[attention]",
+                        AttentionEdgePolicies) {
+  for (AttentionCase c :
+       {with_heads({2, 4, 33, 70, 16}, 2, 24), with_heads({1, 3, 19, 140, 32, true}, 1, 8)}) {
+    const AttentionInputs<typename TestType::activation> in(c);
+    const auto joined = attention_of<TestType>(c, in);
+    for (const Layout layout : {Layout::rows_of_heads, Layout::heads_of_rows, Layout::apart}) {
+      c.layout = layout;
+      CHECK(same_bits(attention_of<TestType>(c, in), joined));
+    }
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("heads that share keys have the bits of heads with copies of them", "[attention]",
+                        AttentionEdgePolicies) {
+  using A = typename TestType::activation;
+  AttentionCase c{2, 6, 33, 70, 16};
+  const AttentionInputs<A> in(with_heads(c, 2, 16));
+  AttentionInputs<A> copies(c);
+  for (auto [from, to] : {std::pair(&in.k, &copies.k), std::pair(&in.v, &copies.v)})
+    for (std::int64_t i = 0; i < to->elements(); ++i) {
+      const std::int64_t row = i / 96, head = i % 96 / 16;
+      to->data()[i] = from->data()[row * 32 + head / 3 * 16 + i % 16];
+    }
+  CHECK(same_bits(attention_of<TestType>(with_heads(c, 2, 16), in), attention_of<TestType>(c, copies)));
 }
 
 TEMPLATE_LIST_TEST_CASE("rows that a bias hides altogether are zeros", "[attention]", AttentionEdgePolicies) {

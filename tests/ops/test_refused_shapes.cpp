@@ -35,7 +35,9 @@ TEST_CASE("attention names the shapes that do not fit", "[attention]") {
   const Tensor<f32> q(Shape{1, 4, 6}), k(Shape{1, 5, 6}), other(Shape{1, 5, 8}), bias(Shape{2, 4, 4});
   AttentionOptions options;
   CHECK_THROWS_WITH(attention<F32>(q, other, other, options), Catch::Contains("[1, 4, 6] and [1, 5, 8]"));
-  CHECK_THROWS_WITH(attention<F32>(q, k, other, options), Catch::Contains("[1, 5, 6] and [1, 5, 8]"));
+  const Tensor<f32> longer(Shape{1, 6, 6}), more(Shape{2, 5, 6});
+  CHECK_THROWS_WITH(attention<F32>(q, k, longer, options), Catch::Contains("[1, 5, 6] and [1, 6, 6]"));
+  CHECK_THROWS_WITH(attention<F32>(q, more, more, options), Catch::Contains("[1, 4, 6] and [2, 5, 6]"));
   CHECK_THROWS_AS(attention<F32>(q.view().rows_between(0, 4), k, k, options), ShapeError);
   Tensor<f32> narrow(Shape{1, 4, 5});
   CHECK_THROWS_WITH(attention_into<F32>(q, k, k, options, narrow.view()),
@@ -47,6 +49,26 @@ TEST_CASE("attention names the shapes that do not fit", "[attention]") {
   options.heads = 2;
   options.bias = bias;
   CHECK_THROWS_WITH(attention<F32>(q, k, k, options), Catch::Contains("[2, 4, 5] and [2, 4, 4]"));
+}
+
+TEST_CASE("attention names the heads that do not fit", "[attention]") {
+  const Tensor<f32> q(Shape{1, 4, 6, 2}), k(Shape{1, 5, 4, 2}), fewer(Shape{1, 5, 3, 2});
+  const auto queries = rows_of_heads(q.view()), keys = rows_of_heads(k.view()),
+             values = rows_of_heads(fewer.view());
+  CHECK_THROWS_WITH(attention<F32>(queries, keys, keys, {}),
+                    Catch::Contains("6 heads of queries are no multiple of 4 of keys"));
+  CHECK_THROWS_WITH(attention<F32>(queries, keys, values, {}),
+                    Catch::Contains("[1, 5, 4, 2] and [1, 5, 3, 2]"));
+  Tensor<f32> out(Shape{1, 6, 4, 2});
+  CHECK_THROWS_WITH(attention_into<F32>(queries, values, values, {}, rows_of_heads(out.view())),
+                    Catch::Contains("[1, 4, 6, 2] and [1, 6, 4, 2]"));
+  attention_into<F32>(queries, values, values, {}, heads_of_rows(out.view()));
+  // A HeadsView counts its own heads; rows are divided by the options'.
+  const Tensor<f32> rows(Shape{1, 5, 6});
+  CHECK_THROWS_WITH(attention<F32>(queries, rows, rows, {}), Catch::Contains("[1, 4, 6, 2] and [1, 5, 6]"));
+  CHECK(attention<F32>(queries, rows, rows, {.heads = 6, .heads_kv = 3}).shape() == Shape{1, 4, 12});
+  CHECK_THROWS_WITH(attention<F32>(queries, rows, rows, {.heads_kv = 4}),
+                    Catch::Contains("4 heads do not divide [1, 5, 6]"));
 }
 
 TEST_CASE("linear refuses shapes that do not fit", "[linear]") {

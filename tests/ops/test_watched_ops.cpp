@@ -153,6 +153,26 @@ TEST_CASE("without an observer no kernel says anything", "[watched_ops]") {
   CHECK(watch::take_ran().result.empty());
 }
 
+TEST_CASE("attention into heads by strides is reported as rows of heads", "[watched_ops]") {
+  const auto q = random_tensor<f16>(Shape{2, 4, 3, 8}, 1), k = random_tensor<f16>(Shape{2, 6, 3, 8}, 2),
+             v = random_tensor<f16>(Shape{2, 6, 3, 8}, 3);
+  HostTensor<f16> rows(Shape{2, 4, 3, 8}), turned(Shape{2, 3, 4, 8});
+  Recorder recorder;
+  {
+    const watch::Watching watching(recorder);
+    for (const HostHeadsView<f16>& out : {rows_of_heads(rows.view()), heads_of_rows(turned.view())})
+      attention_into<F16>(rows_of_heads(q.view()), rows_of_heads(k.view()), rows_of_heads(v.view()), {}, out);
+  }
+  REQUIRE(recorder.ops.size() == 2);
+  for (const auto& op : recorder.ops) {
+    CHECK(op.shape == Shape{2, 4, 24});
+    CHECK(op.max_abs > 0);
+    CHECK(op.max_abs == recorder.ops[0].max_abs);
+  }
+  CHECK(to_double(turned.data()[(1 * 3 + 2) * 32 + 3 * 8 + 5]) ==
+        to_double(rows.data()[(1 * 4 + 3) * 24 + 2 * 8 + 5]));
+}
+
 TEST_CASE("a score that overflows f16 is reported with its size and with what f32 makes of it",
           "[watched_ops]") {
   const auto q = random_tensor<f16>(Shape{1, 4, 16}, 1, 0.1, 150),

@@ -40,13 +40,14 @@ template <ScalarDtype T>
 void transpose(View<const T> from, View<T> to PRECAST_ON_STREAM);
 
 template <class Types, class Q, class K, class V>
-void plain_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out PRECAST_ON_STREAM);
+void plain_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
+                     HeadsView<const V> v, HeadsView<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class Q, class K, class V>
-void flash_attention(const AttentionProblem& problem, View<const Q> q, View<const K> k, View<const V> v,
-                     View<typename Types::result> out PRECAST_ON_STREAM);
+void flash_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
+                     HeadsView<const V> v, HeadsView<typename Types::result> out PRECAST_ON_STREAM);
 template <class Q, class K>
-f32 largest_score(const AttentionProblem& problem, View<const Q> q, View<const K> k PRECAST_ON_STREAM);
+f32 largest_score(const AttentionProblem& problem, HeadsView<const Q> q,
+                  HeadsView<const K> k PRECAST_ON_STREAM);
 
 template <class Types, class From, class W>
 void layer_norm(View<const From> x, const Affine<W>& affine, f32 eps,

@@ -149,25 +149,26 @@ void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int
   }
 }
 
-/// Keys and values of all heads, in blocks of keys_per_block, as the multiplier reads them; zeros where a
-/// block or a head ends early.
+/// Keys and values of all of their heads, in blocks of keys_per_block, as the multiplier reads them; zeros
+/// where a block or a head ends early.
 template <class Tile>
 class PackedKeysAndValues {
  public:
   static constexpr std::int64_t step = depth_step<Tile>;
 
   template <class Operand, class K, class V>
-  static PackedKeysAndValues of(const AttentionProblem& problem, HostView<const K> keys,
-                                HostView<const V> values) {
+  static PackedKeysAndValues of(const AttentionProblem& problem, HostHeadsView<const K> keys,
+                                HostHeadsView<const V> values) {
     PackedKeysAndValues packed(problem);
-    parallel_for(problem.batch * problem.heads * packed.blocks_, [&](std::int64_t task) {
-      const std::int64_t block = task % packed.blocks_, head = task / packed.blocks_ % problem.heads;
+    parallel_for(problem.batch * problem.heads_kv * packed.blocks_, [&](std::int64_t task) {
+      const std::int64_t block = task % packed.blocks_, index = task / packed.blocks_;
+      const std::int64_t batch = index / problem.heads_kv, head = index % problem.heads_kv;
       const std::int64_t first = block * keys_per_block;
       const std::int64_t count = std::min(keys_per_block, problem.keys - first);
-      const std::int64_t row = task / packed.blocks_ / problem.heads * problem.keys + first;
-      packed.template pack<Operand>(problem, keys, values, row, head, count,
-                                    packed.keys_.data() + task * packed.key_block_,
-                                    packed.values_.data() + task * packed.value_block_);
+      packed.template pack<Operand>(
+          count, [&](std::int64_t i) { return keys.row(batch, head, first + i); },
+          [&](std::int64_t i) { return values.row(batch, head, first + i); },
+          packed.keys_.data() + task * packed.key_block_, packed.values_.data() + task * packed.value_block_);
     });
     return packed;
   }
@@ -177,41 +178,38 @@ class PackedKeysAndValues {
   std::int64_t columns() const { return columns_; }
   std::int64_t blocks() const { return blocks_; }
   /// [depth / step][keys_per_block][step]
-  const Tile* keys(std::int64_t batch_and_head, std::int64_t block) const {
-    return keys_.data() + (batch_and_head * blocks_ + block) * key_block_;
+  const Tile* keys(std::int64_t batch, std::int64_t kv_head, std::int64_t block) const {
+    return keys_.data() + ((batch * heads_ + kv_head) * blocks_ + block) * key_block_;
   }
   /// [keys_per_block / step][columns][step]
-  const Tile* values(std::int64_t batch_and_head, std::int64_t block) const {
-    return values_.data() + (batch_and_head * blocks_ + block) * value_block_;
+  const Tile* values(std::int64_t batch, std::int64_t kv_head, std::int64_t block) const {
+    return values_.data() + ((batch * heads_ + kv_head) * blocks_ + block) * value_block_;
   }
 
  private:
   explicit PackedKeysAndValues(const AttentionProblem& problem)
-      : depth_(rounded_up(problem.width, depth_multiple<Tile>)),
-        columns_(rounded_up(problem.width, Lanes::width)),
+      : heads_(problem.heads_kv),
+        depth_(rounded_up(problem.width, depth_multiple<Tile>)),
+        columns_(rounded_up(problem.width_v, Lanes::width)),
         blocks_((problem.keys + keys_per_block - 1) / keys_per_block),
         key_block_(depth_ * keys_per_block),
         value_block_(columns_ * keys_per_block),
-        keys_(Shape{problem.batch * problem.heads, blocks_, key_block_}),
-        values_(Shape{problem.batch * problem.heads, blocks_, value_block_}) {}
+        keys_(Shape{problem.batch * heads_, blocks_, key_block_}),
+        values_(Shape{problem.batch * heads_, blocks_, value_block_}) {}
 
-  template <class Operand, class K, class V>
-  void pack(const AttentionProblem& problem, HostView<const K> keys, HostView<const V> values,
-            std::int64_t row, std::int64_t head, std::int64_t count, Tile* packed_keys,
+  template <class Operand, class KeyRow, class ValueRow>
+  void pack(std::int64_t count, const KeyRow& key_row, const ValueRow& value_row, Tile* packed_keys,
             Tile* packed_values) const {
     // One block in the order of its rows first, so that packing is a transposition within the cache.
-    const std::int64_t width = problem.width, stride = std::max(depth_, columns_);
+    const std::int64_t stride = std::max(depth_, columns_);
     HostTensor<Tile> rows(Shape{keys_per_block, stride});
-    const auto load = [&](const auto& from) {
+    const auto load = [&](const auto& row) {
       std::fill(rows.values().begin(), rows.values().end(), Tile{});
-      for (std::int64_t i = 0; i < count; ++i)
-        load_operands<Operand>(from.row(row + i).subspan(static_cast<std::size_t>(head * width),
-                                                         static_cast<std::size_t>(width)),
-                               rows.data() + i * stride);
+      for (std::int64_t i = 0; i < count; ++i) load_operands<Operand>(row(i), rows.data() + i * stride);
     };
-    load(keys);
+    load(key_row);
     transpose_columns<step, Tile>(rows.view(), 0, depth_, keys_per_block, packed_keys);
-    load(values);
+    load(value_row);
     for (std::int64_t i = 0; i < keys_per_block; i += step) {
       const Tile* const from = rows.data() + i * stride;
       Tile* const to = packed_values + i * columns_;
@@ -220,7 +218,7 @@ class PackedKeysAndValues {
     }
   }
 
-  std::int64_t depth_, columns_, blocks_, key_block_, value_block_;
+  std::int64_t heads_, depth_, columns_, blocks_, key_block_, value_block_;
   HostTensor<Tile> keys_, values_;
 };
 

@@ -50,17 +50,16 @@ class FlashTile {
     std::fill(result_.values().begin(), result_.values().end(), 0.0f);
     std::fill(maxima_.begin(), maxima_.end(), -std::numeric_limits<f32>::infinity());
     std::fill(sums_.begin(), sums_.end(), 0.0f);
-    const std::int64_t needed = problem_.keys_seen_by(first + rows - 1);
+    const std::int64_t needed = problem_.keys_seen_by(first + rows - 1), kv_head = problem_.kv_head(head);
     for (std::int64_t block = 0; block * keys_per_block < needed; ++block) {
       const std::int64_t key = block * keys_per_block;
-      const std::int64_t index = batch * problem_.heads + head;
-      multiply_tile<Tile, f32>(queries_.data(), packed_.depth(), packed_.keys(index, block),
+      multiply_tile<Tile, f32>(queries_.data(), packed_.depth(), packed_.keys(batch, kv_head, block),
                                keys_per_block * depth_step<Tile>, packed_.depth(), scores_.data(),
                                keys_per_block, nullptr, rows, keys_per_block);
       for (std::int64_t i = 0; i < rows; ++i)
         weigh(i, std::clamp(problem_.keys_seen_by(first + i) - key, std::int64_t{0}, keys_per_block),
               problem_.bias_row(head, first + i), key);
-      multiply_tile<Tile, f32>(weights_.data(), keys_per_block, packed_.values(index, block),
+      multiply_tile<Tile, f32>(weights_.data(), keys_per_block, packed_.values(batch, kv_head, block),
                                packed_.columns() * depth_step<Tile>, keys_per_block, result_.data(),
                                packed_.columns(), factors_.data(), rows, packed_.columns());
     }
@@ -69,8 +68,8 @@ class FlashTile {
       const f32 sum = sum_of_lanes(Lanes::load(sums_.data() + i * Lanes::width));
       const f32 inverse = sum == 0 && problem_.masks() ? 0.0f : 1.0f / sum;
       f32* row = result_.data() + i * packed_.columns();
-      for (std::int64_t d = 0; d < problem_.width; ++d) row[d] *= inverse;
-      store_row<Types::saturate>(std::span<const f32>(row, static_cast<std::size_t>(problem_.width)),
+      for (std::int64_t d = 0; d < problem_.width_v; ++d) row[d] *= inverse;
+      store_row<Types::saturate>(std::span<const f32>(row, static_cast<std::size_t>(problem_.width_v)),
                                  out_row(i));
     }
   }
@@ -80,10 +79,10 @@ class FlashTile {
   void weigh(std::int64_t i, std::int64_t seen, const f32* bias, std::int64_t key) {
     f32* scores = scores_.data() + i * keys_per_block;
     constexpr f32 none = -std::numeric_limits<f32>::infinity();
-    // Scores are scaled inside the exponent, unless a bias comes between or a scale below 0 turns their
-    // order.
+    // Scores are scaled inside the exponent, unless a bias comes between, a scale below 0 turns their order,
+    // or one of 0 makes NaN of those that are hidden.
     f32 scale = problem_.scale;
-    if (bias || scale < 0) {
+    if (bias || scale <= 0) {
       for (std::int64_t j = 0; j < seen; ++j)
         scores[j] = std::fma(scores[j], scale, bias ? bias[key + j] : 0.0f);
       scale = 1;
@@ -117,11 +116,11 @@ class FlashTile {
 
 }  // namespace detail
 
-/// Attention with tiles of f32 scores. q [B, Sq, H * D], k and v [B, Sk, H * D] are rounded to the operand
-/// dtype, the weights e^(score - running maximum) too; all sums are f32, and the result is rounded once.
+/// Attention with tiles of f32 scores. q, k and v, of the problem's sizes, are rounded to the operand dtype,
+/// the weights e^(score - running maximum) too; all sums are f32, and the result is rounded once.
 template <class Types, class Q, class K, class V>
-void flash_attention(const AttentionProblem& problem, HostView<const Q> q, HostView<const K> k,
-                     HostView<const V> v, HostView<typename Types::result> out) {
+void flash_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k,
+                     HostHeadsView<const V> v, HostHeadsView<typename Types::result> out) {
   watch::ran_in<Types>();
   static_assert(
       std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
@@ -135,15 +134,10 @@ void flash_attention(const AttentionProblem& problem, HostView<const Q> q, HostV
     const std::int64_t first = task % tiles * detail::flash_rows, head = task / tiles % problem.heads;
     const std::int64_t batch = task / tiles / problem.heads;
     const std::int64_t rows = std::min(detail::flash_rows, problem.queries - first);
-    const auto slice = [&](auto row) {
-      return row.subspan(static_cast<std::size_t>(head * problem.width),
-                         static_cast<std::size_t>(problem.width));
-    };
-    const std::int64_t top = batch * problem.queries + first;
     detail::FlashTile<Types, Tile> tile(problem, packed);
     tile.run(
-        batch, head, first, rows, [&](std::int64_t i) { return slice(q.row(top + i)); },
-        [&](std::int64_t i) { return slice(out.row(top + i)); });
+        batch, head, first, rows, [&](std::int64_t i) { return q.row(batch, head, first + i); },
+        [&](std::int64_t i) { return out.row(batch, head, first + i); });
   });
 }
 

@@ -18,12 +18,12 @@ inline constexpr std::int64_t plain_rows = 48;
 static_assert(plain_rows % rows_at_once == 0);
 }  // namespace detail
 
-/// Attention whose scores and weights are stored in the inside dtype. q [B, Sq, H * D], k and v [B, Sk, H *
-/// D]. Rounding happens: q, k, v to operand; each score, scaled and biased in f32, to inside; softmax in f32
+/// Attention whose scores and weights are stored in the inside dtype. q, k and v are of the problem's sizes.
+/// Rounding happens: q, k, v to operand; each score, scaled and biased in f32, to inside; softmax in f32
 /// from these; each weight to inside, then to operand; the result to result. Sums of products are Accumulate.
 template <class Types, class Q, class K, class V>
-void plain_attention(const AttentionProblem& problem, HostView<const Q> q, HostView<const K> k,
-                     HostView<const V> v, HostView<typename Types::result> out) {
+void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k,
+                     HostHeadsView<const V> v, HostHeadsView<typename Types::result> out) {
   watch::ran_in<Types>();
   using detail::keys_per_block, detail::plain_rows, detail::depth_step;
   using Operand = typename Types::operand;
@@ -33,16 +33,14 @@ void plain_attention(const AttentionProblem& problem, HostView<const Q> q, HostV
   const std::int64_t tiles = (problem.queries + plain_rows - 1) / plain_rows;
   const std::int64_t depth = packed.depth(), columns = packed.columns(),
                      stride = packed.blocks() * keys_per_block;
-  const auto width = static_cast<std::size_t>(problem.width);
   const std::int64_t tasks = problem.batch * problem.heads * tiles;
   constexpr std::int64_t tile = sizeof(Tile), sum = sizeof(f32);
   task_memory(tasks, plain_rows * (depth * tile + (stride + columns) * sum +
                                    (std::same_as<Tile, f32> ? 0 : stride * tile)));
   parallel_for(tasks, [&](std::int64_t task) {
-    const std::int64_t first = task % tiles * plain_rows, index = task / tiles;
-    const std::int64_t head = index % problem.heads, top = index / problem.heads * problem.queries + first;
+    const std::int64_t first = task % tiles * plain_rows, head = task / tiles % problem.heads;
+    const std::int64_t batch = task / tiles / problem.heads, kv_head = problem.kv_head(head);
     const std::int64_t rows = std::min(plain_rows, problem.queries - first);
-    const auto slice = [&](auto row) { return row.subspan(static_cast<std::size_t>(head) * width, width); };
     HostTensor<Tile> queries(Shape{plain_rows, depth});
     HostTensor<f32> scores(Shape{plain_rows, stride}), result(Shape{plain_rows, columns});
     // Weights take the place of their scores where both are f32.
@@ -52,10 +50,10 @@ void plain_attention(const AttentionProblem& problem, HostView<const Q> q, HostV
     if constexpr (in_place) weights = scores.data();
     std::fill(queries.values().begin(), queries.values().end(), Tile{});
     for (std::int64_t i = 0; i < rows; ++i)
-      detail::load_operands<Operand>(slice(q.row(top + i)), queries.data() + i * depth);
+      detail::load_operands<Operand>(q.row(batch, head, first + i), queries.data() + i * depth);
     for (std::int64_t block = 0; block < packed.blocks(); ++block)
       detail::multiply_tile<Tile, typename Types::accumulate>(
-          queries.data(), depth, packed.keys(index, block), keys_per_block * depth_step<Tile>, depth,
+          queries.data(), depth, packed.keys(batch, kv_head, block), keys_per_block * depth_step<Tile>, depth,
           scores.data() + block * keys_per_block, stride, nullptr, rows, keys_per_block);
     for (std::int64_t i = 0; i < rows; ++i) {
       const std::span<f32> row(scores.data() + i * stride, static_cast<std::size_t>(stride));
@@ -77,31 +75,29 @@ void plain_attention(const AttentionProblem& problem, HostView<const Q> q, HostV
     keep.fill(1.0f);
     for (std::int64_t block = 0; block < packed.blocks(); ++block)
       detail::multiply_tile<Tile, typename Types::accumulate>(
-          weights + block * keys_per_block, stride, packed.values(index, block), columns * depth_step<Tile>,
-          keys_per_block, result.data(), columns, keep.data(), rows, columns);
+          weights + block * keys_per_block, stride, packed.values(batch, kv_head, block),
+          columns * depth_step<Tile>, keys_per_block, result.data(), columns, keep.data(), rows, columns);
     for (std::int64_t i = 0; i < rows; ++i)
-      store_row<Types::saturate>(std::span<const f32>(result.data() + i * columns, width),
-                                 slice(out.row(top + i)));
+      store_row<Types::saturate>(
+          std::span<const f32>(result.data() + i * columns, static_cast<std::size_t>(problem.width_v)),
+          out.row(batch, head, first + i));
   });
 }
 
 /// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold.
 template <class Q, class K>
-f32 largest_score(const AttentionProblem& problem, HostView<const Q> q, HostView<const K> k) {
+f32 largest_score(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k) {
   HostTensor<f32> largest(Shape{std::max<std::int64_t>(problem.batch * problem.heads, 1)});
   parallel_for(problem.batch * problem.heads, [&](std::int64_t index) {
     const std::int64_t batch = index / problem.heads, head = index % problem.heads;
-    const auto width = static_cast<std::size_t>(problem.width);
     HostTensor<f32> scratch(Shape{2, std::max<std::int64_t>(problem.width, 1)});
-    const auto load = [&](const auto& from, std::int64_t row, f32* to) {
-      return row_in_f32(from.row(row).subspan(static_cast<std::size_t>(head) * width, width), to).data();
-    };
     f32 most = 0;
     for (std::int64_t i = 0; i < problem.queries; ++i) {
-      const f32* query = load(q, batch * problem.queries + i, scratch.data());
+      const f32* query = row_in_f32(q.row(batch, head, i), scratch.data()).data();
       const f32* bias = problem.bias_row(head, i);
       for (std::int64_t j = 0; j < problem.keys_seen_by(i); ++j) {
-        const f32* key = load(k, batch * problem.keys + j, scratch.data() + problem.width);
+        const f32* key =
+            row_in_f32(k.row(batch, problem.kv_head(head), j), scratch.data() + problem.width).data();
         const f32 dot = sum_of(problem.width, [&](std::int64_t d) { return query[d] * key[d]; });
         const f32 score = std::fabs(dot * problem.scale + (bias ? bias[j] : 0.0f));
         most = score > most ? score : most;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/tensor/heads_view.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast {
@@ -13,11 +14,17 @@ inline namespace PRECAST_BACKEND {
 
 /// The sizes of an attention and what is added to or hidden from its scores.
 struct AttentionProblem {
-  std::int64_t batch = 0, heads = 0, queries = 0, keys = 0, width = 0;  ///< width: values of a head
+  std::int64_t batch = 0;
+  std::int64_t heads = 0;               ///< of queries, and of the result
+  std::int64_t heads_kv = 0;            ///< of keys and values; divides `heads`
+  std::int64_t queries = 0, keys = 0;   ///< rows of a head
+  std::int64_t width = 0, width_v = 0;  ///< values of a head's row: of queries and keys, and of values
   f32 scale = 1;
   bool causal = false;     ///< query i sees keys 0 to i
   View<const f32> bias{};  ///< [heads, queries, keys], or without data
 
+  /// The head of keys and values that a head of queries attends to: neighbours share one.
+  std::int64_t kv_head(std::int64_t head) const { return head / (heads / heads_kv); }
   /// Whether a row without a single key to see is meant so: it gives zeros, where scores of -inf give NaN.
   bool masks() const { return causal || bias.data() != nullptr || keys == 0; }
   /// How many of the keys query `query` may see.

@@ -35,8 +35,8 @@ constexpr auto convolution =
     Overload<void, View<const X>, const cuda::PackedWeight<typename Types::storage>&, const ConvSizes&,
              const Epilogue&, View<typename Types::result>>(&cuda::conv<Types, X>);
 template <class Types, class Q, class K, class V>
-using Attends = Overload<void, const AttentionProblem&, View<const Q>, View<const K>, View<const V>,
-                         View<typename Types::result>>;
+using Attends = Overload<void, const AttentionProblem&, HeadsView<const Q>, HeadsView<const K>,
+                         HeadsView<const V>, HeadsView<typename Types::result>>;
 template <class Types, class Q, class K, class V>
 constexpr auto plain = Attends<Types, Q, K, V>(&cuda::plain_attention<Types, Q, K, V>);
 template <class Types, class Q, class K, class V>

@@ -1,4 +1,4 @@
-// What attention kernels are given: heads that lie side by side in rows of global memory.
+// What attention kernels are given: heads in global memory, and an attention's sizes.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,17 @@
 
 namespace precast::cuda::detail {
 
-/// [B, S, H * D] in global memory.
+/// A HeadsView in global memory.
 template <class T>
 struct Heads {
   GlobalPointer<T> data;
-  std::int64_t stride;
+  std::int64_t stride, head_stride, batch_stride;  ///< from one row to the next, and so on
   int sequence, width;
   bool aligned;
 
   /// The first value of a head of one picture.
   PRECAST_DEVICE GlobalPointer<T> first(int batch, int head) const {
-    return data +
-           (static_cast<std::int64_t>(batch) * sequence * stride + static_cast<std::int64_t>(head) * width);
+    return data + (batch * batch_stride + head * head_stride);
   }
   PRECAST_DEVICE GlobalRows<std::remove_const_t<T>> rows(int batch, int head) const {
     return {first(batch, head), stride, sequence, width, aligned};
@@ -32,13 +31,15 @@ struct Heads {
 
 /// An AttentionProblem as kernels take it.
 struct AttentionShape {
-  int batch, heads, queries, keys, width;
+  int batch, heads, heads_kv, queries, keys, width, width_v;
   f32 scale;
   bool causal, masks;
   GlobalPointer<const f32> bias;
   std::int64_t bias_stride;
   bool biased;
 
+  /// The head of keys and values that a head of queries attends to.
+  PRECAST_DEVICE int kv_head(int head) const { return head / (heads / heads_kv); }
   /// How many of the keys query `query` may see.
   PRECAST_DEVICE int keys_seen_by(int query) const { return causal && query + 1 < keys ? query + 1 : keys; }
   PRECAST_DEVICE GlobalPointer<const f32> bias_row(int head, int query) const {
@@ -58,18 +59,36 @@ inline int checked_int(std::int64_t count, const char* of) {
   return static_cast<int>(count);
 }
 
+/// Whether the rows of all heads can be moved 16 bytes at a time.
 template <class T>
-Heads<T> heads_of(const DeviceView<T>& view, std::int64_t sequence, std::int64_t width) {
-  return {global_pointer(view.data(), spanned(view)), view.row_stride(), checked_int(sequence, "rows"),
-          checked_int(width, "columns"), in_whole_vectors(view.data(), view.row_stride(), width)};
+bool in_whole_vectors(const DeviceHeadsView<T>& view) {
+  constexpr std::int64_t count = widest_vector<std::remove_const_t<T>>;
+  const HeadsStrides& strides = view.strides();
+  return in_whole_vectors(view.data(), strides.row, view.width()) &&
+         (view.heads() == 1 || strides.head % count == 0) &&
+         (view.batch() == 1 || strides.batch % count == 0);
+}
+
+template <class T>
+Heads<T> heads_in(const DeviceHeadsView<T>& view) {
+  const HeadsStrides& strides = view.strides();
+  return {global_pointer(view.data(), view.spanned()),
+          strides.row,
+          strides.head,
+          strides.batch,
+          checked_int(view.rows(), "rows"),
+          checked_int(view.width(), "columns"),
+          in_whole_vectors(view)};
 }
 
 inline AttentionShape shape_of(const AttentionProblem& problem) {
   return {checked_int(problem.batch, "pictures"),
           checked_int(problem.heads, "heads"),
+          checked_int(problem.heads_kv, "heads"),
           checked_int(problem.queries, "queries"),
           checked_int(problem.keys, "keys"),
           checked_int(problem.width, "columns"),
+          checked_int(problem.width_v, "columns"),
           problem.scale,
           problem.causal,
           problem.masks(),

@@ -7,12 +7,13 @@
 namespace precast::cuda::detail {
 
 /// Scales, biases and hides a lane's scores; returns the scale that is left for the exponent. Scores are
-/// scaled there, unless a bias comes between or a scale below 0 turns their order.
+/// scaled there, unless a bias comes between, a scale below 0 turns their order, or one of 0 makes NaN of
+/// those that are hidden.
 template <bool Biased, class Scores>
 PRECAST_DEVICE f32 finish_scores(Scores& scores, const AttentionShape& shape, int head, int first_query,
                                  int key, bool some_are_hidden) {
   constexpr f32 log2_of_e = 1.44269504f;
-  const bool now = Biased || shape.scale < 0;
+  const bool now = Biased || shape.scale <= 0;
   if (now || some_are_hidden) PRECAST_UNROLL for (int i = 0; i < Scores::rows; ++i) {
       const int query = first_query + Scores::row(i);
       const int seen =

@@ -32,12 +32,13 @@ template <class Operand, int Width, bool Biased, bool Saturates, class Q, class 
 bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments, Stream stream) {
   constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
   const AttentionShape& shape = arguments.shape;
-  if (!can_be_mapped(arguments.q, shape.heads) || !can_be_mapped(arguments.k, shape.heads) ||
-      !can_be_mapped(arguments.v, shape.heads) || shape.keys == 0)
+  if (!can_be_mapped(arguments.q, shape.heads, shape.batch) ||
+      !can_be_mapped(arguments.k, shape.heads_kv, shape.batch) ||
+      !can_be_mapped(arguments.v, shape.heads_kv, shape.batch))
     return false;
   const WarpgroupArguments<Result> mapped{map_of<tile.queries()>(arguments.q, shape.heads, shape.batch),
-                                          map_of<tile.keys>(arguments.k, shape.heads, shape.batch),
-                                          map_of<tile.keys>(arguments.v, shape.heads, shape.batch),
+                                          map_of<tile.keys>(arguments.k, shape.heads_kv, shape.batch),
+                                          map_of<tile.keys>(arguments.v, shape.heads_kv, shape.batch),
                                           arguments.out, shape};
   const std::int64_t tiles = tiles_over(shape.queries, tile.queries()) * shape.heads * shape.batch;
   launch("warpgroup_attention", &warpgroup_attention_kernel<Operand, Width, Biased, Saturates, Result>,
@@ -62,13 +63,13 @@ bool visit_flash_width(int width, F&& function) {
 
 }  // namespace detail
 
-/// Attention with tiles of f32 scores (host::flash_attention's contract). q [B, Sq, H * D], k and v [B, Sk, H
-/// * D] are rounded to the operand dtype, the weights e^(score - running maximum) too; all sums are f32, and
-/// the result is rounded once. Heads wider than 256 take the plain kernels, with f32 scores in memory. Throws
-/// Error where the launch fails.
+/// Attention with tiles of f32 scores (host::flash_attention's contract). q, k and v, of the problem's sizes,
+/// are rounded to the operand dtype, the weights e^(score - running maximum) too; all sums are f32, and the
+/// result is rounded once. Keys and values are padded to one width; heads wider than 256 take the plain
+/// kernels, with f32 scores in memory. Throws Error where the launch fails.
 template <class Types, class Q, class K, class V>
-void flash_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
-                     DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream,
+void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
+                     DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream,
                      Architecture architecture) {
   watch::ran_in<Types>();
   using Operand = typename Types::operand;
@@ -77,8 +78,7 @@ void flash_attention(const AttentionProblem& problem, DeviceView<const Q> q, Dev
       "flash_attention: its sums and scores are f32.");
   if (out.elements() == 0) return;
   const detail::FlashArguments<Q, K, V, typename Types::result> arguments{
-      detail::heads_of(q, problem.queries, problem.width), detail::heads_of(k, problem.keys, problem.width),
-      detail::heads_of(v, problem.keys, problem.width), detail::heads_of(out, problem.queries, problem.width),
+      detail::heads_in(q), detail::heads_in(k), detail::heads_in(v), detail::heads_in(out),
       detail::shape_of(problem)};
   const auto start = [&](auto width, auto known, auto biased) {
     if constexpr (takes_warpgroups<Operand, Q, K, V>(known(), width()))
@@ -88,20 +88,22 @@ void flash_attention(const AttentionProblem& problem, DeviceView<const Q> q, Dev
     using TileOf = FlashAttentionTileOf<tile.queries, tile.keys, tile.stages, tile.warps>;
     detail::launch_flash_attention<Operand, width(), TileOf, biased(), Types::saturate>(arguments, stream);
   };
-  const bool done = detail::visit_flash_width(arguments.shape.width, [&](auto width) {
-    visit_architecture(architecture, [&](auto known) {
-      if (arguments.shape.biased)
-        start(width, known, std::true_type{});
-      else
-        start(width, known, std::false_type{});
-    });
-  });
+  const bool done =
+      problem.width > 0 &&  // plain attention's products may be of nothing
+      detail::visit_flash_width(max_of(arguments.shape.width, arguments.shape.width_v), [&](auto width) {
+        visit_architecture(architecture, [&](auto known) {
+          if (arguments.shape.biased)
+            start(width, known, std::true_type{});
+          else
+            start(width, known, std::false_type{});
+        });
+      });
   if (!done) plain_attention<Types>(problem, q, k, v, out, stream);
 }
 /// The same with the tiles of the device that is there.
 template <class Types, class Q, class K, class V>
-void flash_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
-                     DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream) {
+void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
+                     DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream) {
   flash_attention<Types>(problem, q, k, v, out, stream, current_architecture());
 }
 

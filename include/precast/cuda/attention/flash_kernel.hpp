@@ -81,10 +81,11 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 
   const int end = first + tile.queries < shape.queries ? first + tile.queries : shape.queries;
   const int steps = 2 * ((shape.keys_seen_by(end - 1) + tile.keys - 1) / tile.keys);
 
+  const int kv_head = shape.kv_head(head);
   const detail::TileLoader<Operand, typename Products::Queries, threads, Q> load_queries(
       given.q.rows(batch, head));
-  const detail::TileLoader<Operand, Ring, threads, K> load_keys(given.k.rows(batch, head));
-  const detail::TileLoader<Operand, Ring, threads, V> load_values(given.v.rows(batch, head));
+  const detail::TileLoader<Operand, Ring, threads, K> load_keys(given.k.rows(batch, kv_head));
+  const detail::TileLoader<Operand, Ring, threads, V> load_values(given.v.rows(batch, kv_head));
   const typename Products::Queries queries{dynamic_shared<Element>(0, Products::Queries::size)};
   const auto buffer = [&](int step) {
     const int place =
@@ -131,7 +132,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 
     const int query = first + first_row + Results::row(i);
     if (query < end)
       store_sums<Saturates>(results, i, factor, given.out.first(batch, head) + query * given.out.stride,
-                            shape.width, given.out.aligned);
+                            shape.width_v, given.out.aligned);
   }
 }
 

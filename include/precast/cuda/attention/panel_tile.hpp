@@ -2,12 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/device/shared_matrix.hpp>
 #include <precast/cuda/device/tensor_map.hpp>
 
 namespace precast::cuda::detail {
+
+/// A map of heads, and the order of its dimensions: width, heads, rows and pictures, or rows before heads.
+struct HeadsMap {
+  TensorMap map;
+  bool rows_inside;
+};
 
 /// Rows x Columns values of 16 bits in shared memory, in panels of 64 columns: rows of 128 bytes, swizzled.
 /// Starts at a byte of dynamic shared memory that is a multiple of 1024.
@@ -20,11 +28,14 @@ struct PanelTile {
   std::size_t start;
 
   /// Starts to bring rows of a head; `barrier` is told of `bytes` bytes.
-  PRECAST_DEVICE void fetch(const TensorMap& from, int row, int head, int batch,
+  PRECAST_DEVICE void fetch(const HeadsMap& from, int row, int head, int batch,
                             SharedPointer<Mbarrier> barrier) const {
     PRECAST_UNROLL for (int panel = 0; panel < panels; ++panel) copy_box(
         dynamic_shared<Element>(start + static_cast<std::size_t>(panel * panel_bytes), Rows * panel_columns),
-        from, {planted<"panel of a head">(panel, 0) * panel_columns, head, row, batch}, barrier);
+        from.map,
+        {planted<"panel of a head">(panel, 0) * panel_columns, from.rows_inside ? row : head,
+         from.rows_inside ? head : row, batch},
+        barrier);
   }
 
   /// Rows from first_row on, and 16 columns of them as depth.
@@ -43,21 +54,43 @@ struct PanelTile {
   }
 };
 
-/// Whether a map can be made of heads: each stride of a tensor is to be a multiple of the one before, and
-/// heads lie closer than rows do.
+/// The strides of a map of heads: each is a multiple of the one before, of rows within heads or of heads
+/// within rows, whichever lie closer.
+struct MapStrides {
+  std::int64_t inner, outer, batch;
+  bool rows_inside;
+
+  template <class T>
+  MapStrides(const Heads<T>& heads, int number_of_heads, int pictures) {
+    // What there is one of is never stepped over.
+    const std::int64_t head = number_of_heads > 1 ? heads.head_stride : heads.stride;
+    rows_inside = head > heads.stride;
+    inner = rows_inside ? heads.stride : head;
+    outer = rows_inside ? head : heads.stride;
+    batch = pictures > 1 ? heads.batch_stride : outer;
+  }
+  bool are_multiples() const { return inner > 0 && outer % inner == 0 && batch > 0 && batch % outer == 0; }
+};
+
+/// Whether a map can be made of heads.
 template <class T>
-bool can_be_mapped(const Heads<T>& heads, int number_of_heads) {
-  return heads.aligned && (number_of_heads == 1 || heads.stride % heads.width == 0);
+bool can_be_mapped(const Heads<T>& heads, int number_of_heads, int batch) {
+  return heads.aligned && heads.sequence > 0 && MapStrides(heads, number_of_heads, batch).are_multiples();
 }
 
 /// The map of all heads, from which tiles of Rows rows are brought.
 template <int Rows, class T>
-TensorMap map_of(const Heads<const T>& heads, int number_of_heads, int batch) {
-  const std::int64_t width = heads.width, head = number_of_heads == 1 ? heads.stride : width;
-  return make_tensor_map<T>(heads.data, {{width, number_of_heads, heads.sequence, batch},
-                                         {head, heads.stride, heads.sequence * heads.stride},
-                                         {64, 1, Rows, 1},
-                                         Swizzle::of_128_bytes});
+HeadsMap map_of(const Heads<const T>& heads, int number_of_heads, int batch) {
+  const MapStrides strides(heads, number_of_heads, batch);
+  BoxedTensor of{{heads.width, number_of_heads, heads.sequence, batch},
+                 {strides.inner, strides.outer, strides.batch},
+                 {64, 1, Rows, 1},
+                 Swizzle::of_128_bytes};
+  if (strides.rows_inside) {
+    std::swap(of.sizes[1], of.sizes[2]);
+    std::swap(of.box[1], of.box[2]);
+  }
+  return {make_tensor_map<T>(heads.data, of), strides.rows_inside};
 }
 
 }  // namespace precast::cuda::detail

@@ -27,14 +27,14 @@ inline std::int64_t query_tiles(const AttentionShape& shape) {
 
 }  // namespace detail
 
-/// Attention whose scores and weights are stored in the inside dtype (host::plain_attention's contract). q
-/// [B, Sq, H * D], k and v [B, Sk, H * D]. Rounding happens: q, k, v to operand; each score, scaled and
+/// Attention whose scores and weights are stored in the inside dtype (host::plain_attention's contract). q,
+/// k and v are of the problem's sizes. Rounding happens: q, k, v to operand; each score, scaled and
 /// biased in f32, to inside; softmax in f32 from these; each weight to inside, then to operand; the result to
 /// result. Sums of products are Accumulate. Scores take scratch memory of the stream, for at most
 /// `stored_bytes` of queries at once. Throws OutOfMemory, or Error where a launch fails.
 template <class Types, class Q, class K, class V>
-void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
-                     DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream,
+void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
+                     DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream,
                      std::int64_t stored_bytes) {
   watch::ran_in<Types>();
   using namespace detail;
@@ -43,10 +43,9 @@ void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, Dev
   using Inside = typename Types::inside;
   using Result = typename Types::result;
   if (out.elements() == 0) return;
-  const ScoresArguments<Q, K> given{heads_of(q, problem.queries, problem.width),
-                                    heads_of(k, problem.keys, problem.width), shape_of(problem)};
-  const auto values = heads_of(v, problem.keys, problem.width);
-  const auto results = heads_of(out, problem.queries, problem.width);
+  const ScoresArguments<Q, K> given{heads_in(q), heads_in(k), shape_of(problem)};
+  const auto values = heads_in(v);
+  const auto results = heads_in(out);
   const AttentionShape& shape = given.shape;
   const std::int64_t stride = tiles_over(problem.keys, widest_vector<Inside>) * widest_vector<Inside>;
   const std::int64_t tiles = query_tiles(shape), tile_values = plain_rows * stride;
@@ -68,7 +67,7 @@ void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, Dev
            grid, stream, given, scores);
     launch("attention_weights", &attention_weights_kernel<Inside>, blocks(plain_rows / plain_warps), stream,
            shape, scores);
-    grid = blocks(tiles_over(shape.width, plain_columns));
+    grid = blocks(tiles_over(shape.width_v, plain_columns));
     grid.shared_bytes = PlainProduct<Operand, Accumulate, true>::shared_bytes;
     launch("attention_values",
            &attention_values_kernel<Operand, Accumulate, Types::saturate, Inside, V, Result>, grid, stream,
@@ -77,19 +76,18 @@ void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, Dev
 }
 /// The same with as much scratch memory as most pictures need.
 template <class Types, class Q, class K, class V>
-void plain_attention(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
-                     DeviceView<const V> v, DeviceView<typename Types::result> out, Stream stream) {
+void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
+                     DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream) {
   plain_attention<Types>(problem, q, k, v, out, stream, detail::most_stored_bytes);
 }
 
 /// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold. Waits for the
 /// stream.
 template <class Q, class K>
-f32 largest_score(const AttentionProblem& problem, DeviceView<const Q> q, DeviceView<const K> k,
+f32 largest_score(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                   Stream stream) {
   using namespace detail;
-  const ScoresArguments<Q, K> given{heads_of(q, problem.queries, problem.width),
-                                    heads_of(k, problem.keys, problem.width), shape_of(problem)};
+  const ScoresArguments<Q, K> given{heads_in(q), heads_in(k), shape_of(problem)};
   const StreamScope scope(stream);  // of the memory and its copies
   const f32 none = 0;
   BufferIn<DeviceMemory> largest(sizeof(f32));

@@ -66,8 +66,8 @@ PRECAST_DEVICE void for_each_score(const ScoresArguments<Q, K>& given, const Que
   using Product = PlainProduct<Operand, Accumulate, false>;
   const AttentionShape& shape = given.shape;
   typename Product::Sums scores{};
-  Product::add(scores, given.q.rows(tile.batch, tile.head), tile.first, given.k.rows(tile.batch, tile.head),
-               first_key, shape.width);
+  Product::add(scores, given.q.rows(tile.batch, tile.head), tile.first,
+               given.k.rows(tile.batch, shape.kv_head(tile.head)), first_key, shape.width);
   PRECAST_UNROLL for (int i = 0; i < scores.rows; ++i) {
     const int row = warp_index() * (plain_rows / plain_warps) + scores.row(i), query = tile.first + row;
     const int seen = query < shape.queries ? shape.keys_seen_by(query) : 0;
@@ -151,7 +151,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
                             const detail::Heads<const V> v, const detail::Heads<Result> out) {
   using namespace detail;
   using Product = PlainProduct<Operand, Accumulate, true>;
-  const int column_tiles = (shape.width + plain_columns - 1) / plain_columns;
+  const int column_tiles = (shape.width_v + plain_columns - 1) / plain_columns;
   const int tile = block_index().x / column_tiles;
   const int first_column = block_index().x % column_tiles * plain_columns;
   const QueryTile at(shape, weights.first_tile + tile);
@@ -159,13 +159,13 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const GlobalRows<Inside> left{weights.row(tile, 0), weights.stride, rows, static_cast<int>(weights.stride),
                                 true};
   typename Product::Sums sums{};
-  Product::add(sums, left, 0, v.rows(at.batch, at.head), first_column, shape.keys);
+  Product::add(sums, left, 0, v.rows(at.batch, shape.kv_head(at.head)), first_column, shape.keys);
   PRECAST_UNROLL for (int i = 0; i < sums.rows; ++i) {
     const int row = warp_index() * (plain_rows / plain_warps) + sums.row(i);
     if (row < rows)
       store_sums<Saturates>(
           sums, i, 1.0f, out.first(at.batch, at.head) + ((at.first + row) * out.stride + first_column),
-          planted<"columns of a tile">(shape.width - first_column, plain_columns), out.aligned);
+          planted<"columns of a tile">(shape.width_v - first_column, plain_columns), out.aligned);
   }
 }
 

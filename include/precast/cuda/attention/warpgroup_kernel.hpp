@@ -19,7 +19,7 @@ namespace detail {
 
 template <class Result>
 struct WarpgroupArguments {
-  TensorMap q, k, v;
+  HeadsMap q, k, v;
   Heads<Result> out;
   AttentionShape shape;
 };
@@ -38,7 +38,7 @@ class TileRing {
     }
   }
   /// Waits for the buffer of a step to be empty, and starts to fill it.
-  PRECAST_DEVICE void fill(int step, const TensorMap& from, int row, int head, int batch,
+  PRECAST_DEVICE void fill(int step, const HeadsMap& from, int row, int head, int batch,
                            Site site = Site::here()) const {
     wait_parity(empty() + stage(step), turn(step) ^ 1, site.part(1));
     arrive_expecting(full() + stage(step), Tile::bytes, site.part(2));
@@ -98,8 +98,9 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     if (thread_index() != threads_per_warp * tile.multiplying_warps()) return;
     arrive_expecting(queries_are_there, Queries::bytes);
     queries.fetch(given.q, first, head, batch, queries_are_there);
+    const int kv_head = shape.kv_head(head);
     for (int step = 0; step < steps; ++step)
-      ring.fill(step, step % 2 == 0 ? given.k : given.v, step / 2 * tile.keys, head, batch);
+      ring.fill(step, step % 2 == 0 ? given.k : given.v, step / 2 * tile.keys, kv_head, batch);
     return;
   }
 
@@ -145,7 +146,7 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     const int query = first + first_row + Results::row(i);
     if (query < end)
       store_sums<Saturates>(results, i, factor, given.out.first(batch, head) + query * given.out.stride,
-                            shape.width, given.out.aligned);
+                            shape.width_v, given.out.aligned);
   }
 }
 

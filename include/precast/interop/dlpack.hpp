@@ -1,0 +1,130 @@
+// DLPack both ways: tensors of PyTorch, JAX, CuPy and others as views, and tensors of Precast's for them. The
+// only header that needs <dlpack/dlpack.h> (Debian: libdlpack-dev).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <dlpack/dlpack.h>
+
+#include <precast/interop/pointer.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::interop {
+
+namespace detail {
+
+template <class T>
+constexpr DLDataType dlpack_dtype() {
+  static_assert(!std::is_same_v<T, tf32>, "DLPack: it has no tf32, which is a format of operands only.");
+  // The codes of fp8 came with DLPack 1.1.
+  constexpr int float_code = kDLFloat, bfloat_code = kDLBfloat, e4m3fn_code = 10, e5m2_code = 12;
+  const int code = std::is_same_v<T, bf16>       ? bfloat_code
+                   : std::is_same_v<T, fp8_e4m3> ? e4m3fn_code
+                   : std::is_same_v<T, fp8_e5m2> ? e5m2_code
+                                                 : float_code;
+  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * sizeof(T)), 1};
+}
+
+template <class Space>
+constexpr bool reaches(int device_type) {
+  if constexpr (std::is_same_v<Space, HostSpace>)
+    return device_type == kDLCPU || device_type == kDLCUDAHost || device_type == kDLCUDAManaged;
+  else
+    return device_type == kDLCUDA || device_type == kDLCUDAManaged;
+}
+
+/// Throws InputError unless values of T lie in Space, and for device memory on the device of that number.
+template <class T, class Space>
+T* dlpack_data(const DLTensor& tensor, int device) {
+  constexpr DLDataType wanted = dlpack_dtype<std::remove_const_t<T>>();
+  const DLDataType& is = tensor.dtype;
+  if (is.code != wanted.code || is.bits != wanted.bits || is.lanes != 1)
+    throw InputError("DLPack: values of type code " + std::to_string(is.code) + ", " +
+                     std::to_string(is.bits) + " bits and " + std::to_string(is.lanes) + " lanes are not " +
+                     std::string(dtype_traits<std::remove_const_t<T>>::name) + ", which has code " +
+                     std::to_string(wanted.code) + ", " + std::to_string(wanted.bits) + " bits and 1 lane");
+  constexpr bool on_host = std::is_same_v<Space, HostSpace>;
+  if (!reaches<Space>(tensor.device.device_type))
+    throw InputError("DLPack: a tensor of device type " + std::to_string(tensor.device.device_type) +
+                     " lies in no memory of " + (on_host ? "the host" : "a CUDA device"));
+  if (!on_host && tensor.device.device_type == kDLCUDA && tensor.device.device_id != device)
+    throw InputError("DLPack: a tensor of device " + std::to_string(tensor.device.device_id) +
+                     " is not on device " + std::to_string(device));
+  if (tensor.ndim < 0 || tensor.ndim > static_cast<int>(Shape::max_rank))
+    throw InputError("DLPack: a tensor of " + std::to_string(tensor.ndim) +
+                     " dimensions; views have at most 6");
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(tensor.data) + tensor.byte_offset;
+  if (address % alignof(T) != 0)
+    throw InputError("DLPack: a tensor at an address that is no multiple of its values' size");
+  return reinterpret_cast<T*>(static_cast<std::byte*>(tensor.data) + tensor.byte_offset);
+}
+
+inline Shape dlpack_shape(const DLTensor& tensor) {
+  return Shape(std::span<const std::int64_t>(tensor.shape, static_cast<std::size_t>(tensor.ndim)));
+}
+/// Without strides a tensor is in row-major order.
+inline Strides dlpack_strides(const DLTensor& tensor, const Shape& shape) {
+  if (tensor.strides) return Strides(std::span<const std::int64_t>(tensor.strides, shape.rank()));
+  std::array<std::int64_t, Shape::max_rank> strides{};
+  std::int64_t step = 1;
+  for (std::size_t i = shape.rank(); i-- > 0; step *= shape[i]) strides[i] = step;
+  return Strides(std::span<const std::int64_t>(strides.data(), shape.rank()));
+}
+
+}  // namespace detail
+
+/// A view of a DLPack tensor's values, which its owner keeps alive and has written before: DLPack says
+/// nothing of streams. `T` may be const. Throws InputError where dtype, device or address are not what the
+/// view says, and ShapeError where rows are not at one distance.
+template <class T, class Space = BackendSpace>
+ViewIn<T, Space> dlpack_view(const DLTensor& tensor, int device = 0) {
+  T* const data = detail::dlpack_data<T, Space>(tensor, device);
+  const Shape shape = detail::dlpack_shape(tensor);
+  return view_at<Space>(data, shape, detail::dlpack_strides(tensor, shape));
+}
+/// The same as heads of attention: the tensor's dimensions are B, S, H and D, whatever its strides.
+template <class T, class Space = BackendSpace>
+HeadsViewIn<T, Space> dlpack_heads(const DLTensor& tensor, int device = 0) {
+  T* const data = detail::dlpack_data<T, Space>(tensor, device);
+  const Shape shape = detail::dlpack_shape(tensor);
+  return heads_at<Space>(data, shape, detail::dlpack_strides(tensor, shape));
+}
+
+/// A tensor as DLPack has it, for a consumer, who calls the deleter once: that frees the tensor. Memory of a
+/// device is said to be on device number `device`, and whatever writes it must have finished.
+template <class T, class Memory>
+DLManagedTensor* to_dlpack(Tensor<T, Memory>&& tensor, int device = 0) {
+  struct Owner {
+    Tensor<T, Memory> tensor;
+    std::array<std::int64_t, Shape::max_rank> shape{}, strides{};
+    DLManagedTensor managed{};
+  };
+  auto owner = std::make_unique<Owner>();
+  owner->tensor = std::move(tensor);
+  const Shape& shape = owner->tensor.shape();
+  std::int64_t step = 1;
+  for (std::size_t i = shape.rank(); i-- > 0; step *= shape[i]) {
+    owner->shape[i] = shape[i];
+    owner->strides[i] = step;
+  }
+  constexpr bool on_host = std::is_same_v<typename Memory::space, HostSpace>;
+  DLTensor& given = owner->managed.dl_tensor;
+  given.data = owner->tensor.data();
+  given.device = {on_host ? kDLCPU : kDLCUDA, on_host ? 0 : device};
+  given.ndim = static_cast<int>(shape.rank());
+  given.dtype = detail::dlpack_dtype<T>();
+  given.shape = owner->shape.data();
+  given.strides = owner->strides.data();
+  owner->managed.manager_ctx = owner.get();
+  owner->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Owner*>(self->manager_ctx); };
+  return &owner.release()->managed;
+}
+
+}  // namespace precast::interop

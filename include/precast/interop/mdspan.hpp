@@ -1,0 +1,65 @@
+// Views of std::mdspan, cuda::std::mdspan and whatever looks like them; nothing is copied, and no header of
+// theirs is needed.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include <precast/interop/pointer.hpp>
+
+namespace precast::interop {
+
+/// What has extents, strides and a plain pointer, as std::mdspan (C++23, [mdspan.mdspan]) has.
+template <class M>
+concept MdspanLike = requires(const M& span) {
+  typename M::element_type;
+  requires ForeignScalar<typename M::element_type>;
+  { M::rank() } -> std::convertible_to<std::size_t>;
+  { span.extent(0) } -> std::convertible_to<std::int64_t>;
+  { span.stride(0) } -> std::convertible_to<std::int64_t>;
+  { span.is_strided() } -> std::convertible_to<bool>;
+  { span.data_handle() } -> std::convertible_to<typename M::element_type*>;
+};
+
+namespace detail {
+
+struct Laid {
+  Shape shape;
+  Strides strides;
+};
+
+template <MdspanLike M>
+Laid laid(const M& span) {
+  constexpr std::size_t rank = M::rank();
+  static_assert(rank >= 1 && rank <= Shape::max_rank, "mdspan: views have one to six dimensions.");
+  if (!span.is_strided()) throw ShapeError("mdspan: its layout has no strides");
+  std::array<std::int64_t, rank> sizes, strides;
+  for (std::size_t i = 0; i < rank; ++i) {
+    sizes[i] = static_cast<std::int64_t>(span.extent(i));
+    strides[i] = static_cast<std::int64_t>(span.stride(i));
+  }
+  return {Shape(std::span<const std::int64_t>(sizes)), Strides(std::span<const std::int64_t>(strides))};
+}
+
+}  // namespace detail
+
+/// A view of an mdspan's memory, which lies in the memory space. Throws ShapeError where its strides are not
+/// those of rows at one distance.
+template <class Space, MdspanLike M>
+auto view_of(const M& span) {
+  const auto [shape, strides] = detail::laid(span);
+  return view_at<Space>(static_cast<typename M::element_type*>(span.data_handle()), shape, strides);
+}
+/// Heads of attention: the mdspan's dimensions are B, S, H and D, whatever its strides.
+template <class Space, MdspanLike M>
+auto heads_of(const M& span) {
+  static_assert(M::rank() == 4, "mdspan: heads have the dimensions batch, rows, heads and width.");
+  const auto [shape, strides] = detail::laid(span);
+  return heads_at<Space>(static_cast<typename M::element_type*>(span.data_handle()), shape, strides);
+}
+
+}  // namespace precast::interop

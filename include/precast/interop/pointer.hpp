@@ -1,0 +1,104 @@
+// Views of memory that a program has as a pointer, sizes and strides; nothing is copied.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include <precast/interop/foreign_dtype.hpp>
+#include <precast/tensor/heads_view.hpp>
+#include <precast/tensor/shape.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::interop {
+
+/// The distance from one place to the next along each dimension, in values.
+class Strides {
+ public:
+  Strides(std::initializer_list<std::int64_t> strides)
+      : Strides(std::span(strides.begin(), strides.size())) {}
+  explicit Strides(std::span<const std::int64_t> strides) : rank_(strides.size()) {
+    if (rank_ > Shape::max_rank) throw ShapeError("a tensor has at most 6 dimensions");
+    for (std::size_t i = 0; i < rank_; ++i) strides_[i] = strides[i];
+  }
+  std::size_t rank() const { return rank_; }
+  std::int64_t operator[](std::size_t i) const { return strides_[i]; }
+
+ private:
+  std::array<std::int64_t, Shape::max_rank> strides_{};
+  std::size_t rank_;
+};
+
+inline std::string to_string(const Strides& strides) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < strides.rank(); ++i) text += (i ? ", " : "") + std::to_string(strides[i]);
+  return text + "]";
+}
+
+namespace detail {
+
+/// Throws ShapeError unless there is a stride for each dimension, none below 0, and values of the last
+/// dimension are neighbours.
+inline void check_strides(const Shape& shape, const Strides& strides) {
+  const auto refuse = [&](const char* why) {
+    throw ShapeError("strides " + to_string(strides) + " of " + to_string(shape) + " " + why);
+  };
+  if (strides.rank() != shape.rank()) refuse("are not one for each dimension");
+  for (std::size_t i = 0; i < shape.rank(); ++i)
+    if (strides[i] < 0) refuse("go backwards");
+  if (shape.rank() > 0 && shape.back() > 1 && strides[shape.rank() - 1] != 1)
+    refuse("leave gaps between the values of the last dimension");
+}
+
+/// The one distance of all rows. Throws ShapeError where there is more than one.
+inline std::int64_t row_stride_of(const Shape& shape, const Strides& strides) {
+  std::int64_t row_stride = 0, next = 0;  // of a row, and of the dimension outside those seen
+  bool stepped = false;
+  for (std::size_t i = shape.rank() < 2 ? 0 : shape.rank() - 1; i-- > 0;) {
+    if (shape[i] == 1) continue;
+    if (!stepped) {
+      row_stride = strides[i];
+      stepped = true;
+    } else if (strides[i] != next) {
+      throw ShapeError("strides " + to_string(strides) + " of " + to_string(shape) +
+                       " are not those of rows at one distance: a View has rows at one distance, and a "
+                       "HeadsView any");
+    }
+    next = strides[i] * shape[i];
+  }
+  return stepped ? row_stride : shape.back();
+}
+
+}  // namespace detail
+
+/// A view of a program's own memory in a memory space: `view_at<DeviceSpace>(pointer, {2, 77, 768})`. The
+/// caller keeps it alive.
+template <class Space, ForeignScalar T>
+ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape) {
+  return {as_dtype(data), shape};
+}
+/// The same with strides. Throws ShapeError where rows are not at one distance or have gaps.
+template <class Space, ForeignScalar T>
+ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape, const Strides& strides) {
+  detail::check_strides(shape, strides);
+  return {as_dtype(data), shape,
+          shape.elements() == 0 ? shape.back() : detail::row_stride_of(shape, strides)};
+}
+
+/// Heads of attention in a program's own memory: `shape` is [B, S, H, D] in whatever order they lie. Throws
+/// ShapeError where a row of a head has gaps.
+template <class Space, ForeignScalar T>
+HeadsViewIn<dtype_of_foreign<T>, Space> heads_at(T* data, const Shape& shape, const Strides& strides) {
+  detail::check_strides(shape, strides);
+  return {as_dtype(data), shape, {strides[0], strides[1], strides[2]}};
+}
+/// The same of [B, S, H, D] without gaps.
+template <class Space, ForeignScalar T>
+HeadsViewIn<dtype_of_foreign<T>, Space> heads_at(T* data, const Shape& shape) {
+  return rows_of_heads(view_at<Space>(data, shape));
+}
+
+}  // namespace precast::interop

@@ -1,0 +1,54 @@
+// What attention takes as queries, keys and values: rows of heads side by side, or heads by strides.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <precast/backend/backend.hpp>
+#include <precast/tensor/as_view.hpp>
+#include <precast/tensor/heads_view.hpp>
+
+namespace precast {
+
+namespace detail {
+template <class A>
+inline constexpr bool is_heads_view = false;
+template <class T, class Space>
+inline constexpr bool is_heads_view<HeadsViewIn<T, Space>> = true;
+}  // namespace detail
+
+/// A Tensor, View or HeadsView of scalars: what attention takes as input.
+template <class A>
+concept AttentionArray = ScalarArray<A> || detail::is_heads_view<A>;
+
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// The heads of an operand, and its shape as it was given, for errors.
+template <class T>
+struct AttentionOperand {
+  HeadsView<const T> view;
+  Shape given;
+};
+
+/// Throws ShapeError where rows are not [B, S, heads * D].
+template <ScalarArray A>
+AttentionOperand<typename A::value_type> attention_operand(const A& rows, std::int64_t heads) {
+  return {split_heads(as_view(rows), heads), rows.shape()};
+}
+template <class T, class Space>
+AttentionOperand<std::remove_const_t<T>> attention_operand(const HeadsViewIn<T, Space>& view, std::int64_t) {
+  static_assert(std::is_same_v<Space, BackendSpace>,
+                "Precast: attention works in the other memory: give it heads of its own backend's.");
+  if constexpr (std::is_same_v<Space, BackendSpace>)
+    return {view, view.shape()};
+  else
+    return {};
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
+}  // namespace precast

@@ -1,0 +1,131 @@
+// HeadsView: the heads that attention reads or writes, wherever they lie: batch, rows, heads and width by
+// strides.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/tensor/shape.hpp>
+#include <precast/tensor/space.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast {
+
+/// How far apart neighbours of a batch, of a head's rows and of the heads lie, in values.
+struct HeadsStrides {
+  std::int64_t batch = 0, row = 0, head = 0;
+};
+
+/// A view of scalars [batch, rows, heads, width] in a memory space. Each dimension but the last has a stride
+/// of its own, so that [B, S, H * D], [B, S, H, D], [B, H, S, D] and slices of them are one type; the values
+/// of a row of a head are neighbours. Does not own; cheap to copy. A view of `const T` cannot write.
+template <class T, class MemorySpace>
+  requires ScalarDtype<std::remove_const_t<T>>
+class HeadsViewIn {
+  static_assert(is_memory_space<MemorySpace>,
+                "HeadsViewIn: the space of a view is HostSpace or DeviceSpace.");
+
+ public:
+  using value_type = std::remove_const_t<T>;
+  using space = MemorySpace;
+
+  HeadsViewIn() = default;
+  /// `shape` is [batch, rows, heads, width] whatever the order in memory. Throws ShapeError for another rank
+  /// and for a stride below 0.
+  HeadsViewIn(T* data, const Shape& shape, const HeadsStrides& strides)
+      : data_(data), shape_(shape), strides_(strides) {
+    if (shape.rank() != 4) throw ShapeError("heads: " + to_string(shape) + " is not [B, S, H, D]");
+    if (strides.batch < 0 || strides.row < 0 || strides.head < 0)
+      throw ShapeError("heads: a stride of " + to_string(shape) + " is below 0");
+  }
+  /// A view that can write converts to one that cannot.
+  template <class Writable>
+    requires std::is_same_v<const Writable, T> HeadsViewIn(
+        const HeadsViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
+        : data_(other.data()), shape_(other.shape()), strides_(other.strides()) {}
+
+    T* data() const { return data_; }
+    /// [batch, rows, heads, width].
+    const Shape& shape() const { return shape_; }
+    const HeadsStrides& strides() const { return strides_; }
+    std::int64_t batch() const { return shape_[0]; }
+    std::int64_t rows() const { return shape_[1]; }
+    std::int64_t heads() const { return shape_[2]; }
+    std::int64_t width() const { return shape_[3]; }
+    std::int64_t elements() const { return shape_.elements(); }
+
+    /// The values of one row of one head.
+    std::span<T> row(std::int64_t batch, std::int64_t head, std::int64_t row) const {
+      return {data_ + batch * strides_.batch + head * strides_.head + row * strides_.row,
+              static_cast<std::size_t>(width())};
+    }
+    /// The number of values from the first to the last.
+    std::int64_t spanned() const {
+      if (elements() == 0) return 0;
+      return (batch() - 1) * strides_.batch + (rows() - 1) * strides_.row + (heads() - 1) * strides_.head +
+             width();
+    }
+    /// The same values as rows [batch, rows, heads * width], where they lie so.
+    std::optional<ViewIn<T, space>> joined() const {
+      const bool side_by_side = heads() == 1 || strides_.head == width();
+      const bool in_a_row = batch() <= 1 || strides_.batch == rows() * strides_.row;
+      if (!side_by_side || !in_a_row) return std::nullopt;
+      return ViewIn<T, space>(data_, Shape{batch(), rows(), heads() * width()}, strides_.row);
+    }
+
+   private:
+    T* data_ = nullptr;
+    Shape shape_ = {0, 0, 0, 0};
+    HeadsStrides strides_;
+};
+
+/// The heads of [B, S, heads * D], which lie side by side in each row. Throws ShapeError where they do not.
+template <class T, class Space>
+HeadsViewIn<T, Space> split_heads(const ViewIn<T, Space>& view, std::int64_t heads) {
+  const Shape& shape = view.shape();
+  if (shape.rank() != 3) throw ShapeError("heads: " + to_string(shape) + " is not [B, S, H * D]");
+  if (heads < 1 || shape[2] % heads != 0)
+    throw ShapeError("heads: " + std::to_string(heads) + " heads do not divide " + to_string(shape));
+  const std::int64_t width = shape[2] / heads;
+  return {view.data(),
+          Shape{shape[0], shape[1], heads, width},
+          {shape[1] * view.row_stride(), view.row_stride(), width}};
+}
+/// The heads of [B, S, H, D]: a row holds all of its heads. Throws ShapeError for another rank.
+template <class T, class Space>
+HeadsViewIn<T, Space> rows_of_heads(const ViewIn<T, Space>& view) {
+  const Shape& s = view.shape();
+  if (s.rank() != 4) throw ShapeError("heads: " + to_string(s) + " is not [B, S, H, D]");
+  const std::int64_t stride = view.row_stride();
+  return {view.data(), s, {s[1] * s[2] * stride, s[2] * stride, stride}};
+}
+/// The heads of [B, H, S, D]: a head holds all of its rows. Throws ShapeError for another rank.
+template <class T, class Space>
+HeadsViewIn<T, Space> heads_of_rows(const ViewIn<T, Space>& view) {
+  const Shape& s = view.shape();
+  if (s.rank() != 4) throw ShapeError("heads: " + to_string(s) + " is not [B, H, S, D]");
+  const std::int64_t stride = view.row_stride();
+  return {view.data(), Shape{s[0], s[2], s[1], s[3]}, {s[1] * s[2] * stride, stride, s[2] * stride}};
+}
+
+/// Heads in the host's memory.
+template <class T>
+using HostHeadsView = HeadsViewIn<T, HostSpace>;
+/// Heads in the memory of a CUDA device.
+template <class T>
+using DeviceHeadsView = HeadsViewIn<T, DeviceSpace>;
+
+inline namespace PRECAST_BACKEND {
+
+/// Heads where the ops of this translation unit's backend find them.
+template <class T>
+using HeadsView = HeadsViewIn<T, BackendSpace>;
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast
