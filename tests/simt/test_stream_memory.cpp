@@ -15,6 +15,7 @@
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/tensor/tensor.hpp>
 
 using namespace precast;
@@ -163,15 +164,30 @@ TEST_CASE("a weight that one stream brings is there for every other, which waits
 
 TEST_CASE("a packed weight is there for a second stream too", "[memory]") {
   const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
-  cuda::PackedWeight<f32> weight = cuda::with_context({a}, [] { return cuda::PackedWeight<f32>(2, 3); });
-  const HostTensor<f32> rows({2, 3}, std::vector<f32>{1, 2, 3, 4, 5, 6});
-  cuda::with_context({a}, [&] {
-    weight.pack(0, rows.view().rows_between(0, 1));
-    weight.pack(1, rows.view().rows_between(1, 1));
+  using Types = precisions<Policy<Storage<f32>>, Matmul>;
+  const auto weight = cuda::with_context({a}, [] {
+    return cuda::PackedWeight<f32>::filled<Types>({2, 3}, [](std::int64_t, HostView<f32> rows) {
+      for (std::int64_t i = 0; i < 6; ++i)
+        rows.row(i / 3)[static_cast<std::size_t>(i % 3)] = static_cast<f32>(i + 1);
+    });
   });
   const auto second =
       cuda::with_context({b}, [&] { return values_of(copy_of(weight.view().rows_between(1, 1))); });
   CHECK(second == std::vector<f32>{4, 5, 6});
+  tell_pending();
+}
+
+TEST_CASE("a packed weight that a kernel writes is there for a second stream", "[memory]") {
+  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const auto weight = cuda::with_context({a}, [] {
+    return cuda::PackedWeight<f32>::written({1, 3}, [](DeviceView<f32> to) {
+      cuda::launch("fill", fill_kernel, {{1, 1, 1}, 3, 0}, cuda::current_stream(), cuda::pointer_to(to),
+                   5.0f);
+    });
+  });
+  const auto second =
+      cuda::with_context({b}, [&] { return values_of(copy_of(weight.view().rows_between(0, 1))); });
+  CHECK(second == std::vector<f32>{5, 5, 5});
   tell_pending();
 }
 
