@@ -39,7 +39,7 @@ void check_estimate(std::vector<std::string> arguments, const std::string& steps
 }
 
 /// The presets that this build holds.
-std::vector<std::string> presets() {
+std::vector<std::string> compiled_presets() {
   std::vector<std::string> names;
   for (const NamedPreset& preset : named_presets)
     if (path_compiled(preset.choice)) names.emplace_back(preset.name);
@@ -49,7 +49,7 @@ std::vector<std::string> presets() {
 }  // namespace
 
 TEST_CASE("the estimate is within a tenth of the largest size of the process") {
-  for (const std::string& preset : presets())
+  for (const std::string& preset : compiled_presets())
     for (const char* side : {"64", "256", "512"})
       check_estimate({"--preset", preset, "--width", side, "--height", side});
 }
@@ -58,7 +58,7 @@ TEST_CASE("the estimate counts the picture to start from, the trace, and several
   const program::Scratch scratch;
   const std::string picture = (scratch.path() / "large.png").string();
   image::write_png(picture, {4000, 3000, std::vector<std::uint8_t>(std::size_t{3} * 4000 * 3000, 90)}, {});
-  for (const std::string& preset : presets()) {
+  for (const std::string& preset : compiled_presets()) {
     check_estimate({"--preset", preset, "--image", picture, "--strength", "0.5"});
     check_estimate({"--preset", preset, "--trace", (scratch.path() / "trace.json").string()}, "50");
     check_estimate({"--preset", preset, "--width", "128", "--height", "128", "--batch", "8"});

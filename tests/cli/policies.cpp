@@ -70,7 +70,7 @@ TEST_CASE("components take their own precision over the rest") {
   options.preset = "memory";
   options.vae = precision_of<f32>;
   options.text = precision_of<bf16>;
-  const flux::ComponentChoices choices = resolved_components(options, {});
+  const families::ComponentChoices choices = resolved_components(options, {});
   CHECK(choices.transformer == memory);
   CHECK(choices.vae == PolicyChoice{precision_of<f32>, false, false, false});  // f32 has nothing to cast up
   CHECK(choices.text_encoder == PolicyChoice{precision_of<bf16>, false, true, false});

@@ -19,7 +19,7 @@ using namespace precast;
 using namespace precast::cli;
 
 TEST_CASE("the parameters of a picture") {
-  flux::Request used;
+  families::Request used;
   used.steps = 20;
   used.guidance = 3.5;
   used.seed = 1;

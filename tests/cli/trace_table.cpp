@@ -12,7 +12,7 @@
 using namespace precast;
 
 TEST_CASE("the trace agrees with the op table under every compiled policy", "[watch]") {
-  flux::Request request;
+  families::Request request;
   request.prompts = {"a blue ring"};
   request.steps = 1;
   request.width = request.height = 16;
@@ -22,7 +22,7 @@ TEST_CASE("the trace agrees with the op table under every compiled policy", "[wa
     INFO(to_string(choice));
     const auto table = cli::op_rows(choice);
     const flux::FluxPipeline pipeline(PRECAST_SOURCE_DIR "/tests/golden/models/dev_f32",
-                                      flux::ComponentChoices::all(choice));
+                                      families::ComponentChoices::all(choice));
     watch::Trace trace;
     {
       const watch::Watching watching(trace);
