@@ -12,8 +12,8 @@
 #include <cuda/measure.hpp>
 #include <cuda/suite.hpp>
 
-#include <precast/cuda/matmul/few_rows.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/matmul/skinny_gemm.hpp>
 #include <precast/nn/linear.hpp>
 
 namespace precast::bench {
@@ -31,7 +31,7 @@ void run_linear(benchmark::State& state, const Suite& suite, const LinearShape& 
     if (tiled) without.emplace(cuda::ProductLibrary{});
     return linear(x);
   };
-  if (shape.rows <= cuda::most_few_rows) {
+  if (shape.rows <= cuda::most_skinny_rows) {
     const double weight = static_cast<double>(shape.in * shape.out) * sizeof(typename nn::Linear<P>::Storage);
     return compare_with_copy(state, suite, weight, multiply);
   }

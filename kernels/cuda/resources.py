@@ -2,7 +2,7 @@
 """What the kernels in objects or programs of nvcc take: registers, shared memory, stack, and so their occupancy.
 
     resources.py PROGRAM...                       prints a table of kernels by family and dtypes
-    resources.py --update docs/kernels.md PROGRAM...   writes it between the marks in that file
+    resources.py --update docs/kernel_resources.md PROGRAM...   writes it between the marks in that file
     resources.py --names PROGRAM...               prints their names
     resources.py --no-spills PROGRAM...           fails where a kernel has a stack: spills or indexed local arrays
 
@@ -154,10 +154,10 @@ def described(signature):
         return "flash attention on warpgroups", f"{of_row(arguments[0])}; heads of {width}", 1024 + (128 + 4 * 128) * width * 2
     if family == "tiled_product":  # MatmulTile::shared_bytes() of tile/matmul_tile.hpp
         rows, features, _, stages = numbers(arguments[2])
-        name = "conv" if arguments[1].startswith("Patches") else "matmul"
+        name = "conv" if arguments[1].startswith("ImplicitIm2col") else "matmul"
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
         return name, f"{of_row(operand)}; tiles of {rows} x {features}", stages * (rows + features) * 128
-    if family == "few_rows_product":
+    if family == "skinny_gemm":
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
         return "matmul, few rows", of_row(operand), 0
     if family in ("attention_scores", "attention_values", "largest_score"):  # PlainProduct::shared_bytes

@@ -1,4 +1,5 @@
-// expect: A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can be copied as bytes.
+// expect: A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can be
+// copied as bytes.
 #include <precast/tensor/block_view.hpp>
 
 using namespace precast;

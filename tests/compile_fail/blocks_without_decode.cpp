@@ -1,4 +1,5 @@
-// expect: A block dtype that is multiplied needs static void decode(const T& block, int first, int count, f32* values) in its dtype_traits.
+// expect: A block dtype that is multiplied needs static void decode(const T& block, int first, int count,
+// f32* values) in its dtype_traits.
 #include <precast/tensor/block_view.hpp>
 
 using namespace precast;

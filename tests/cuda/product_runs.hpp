@@ -61,7 +61,7 @@ HostTensor<typename Types::result> tiled_product(const HostTensor<X>& x, const H
   const Epilogue epilogue{on_device(wide_bias), activate};
   cuda::start_product_of_tiles<Types, tile>(
       "matmul", cuda::matrix_rows(on_device(x)), cuda::matrix_rows(on_device(weight)),
-      cuda::sums_store<Types::saturate>(epilogue, View<const T>{}, on_device(out)), cuda::Stream{});
+      cuda::product_epilogue<Types::saturate>(epilogue, View<const T>{}, on_device(out)), cuda::Stream{});
   return out;
 }
 

@@ -23,7 +23,7 @@ void check_proof(const std::string& name, const std::function<bool()>& test) {
   const simt::Proof proof = simt::prove(test);
   CHECK(proof.alarms == std::vector<std::string>{});
   CHECK(proof.missed() == std::vector<std::string>{});
-  CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernels.md") == "");
+  CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernel_proofs.md") == "");
 }
 
 /// Exact products, of matrices whose rows are parts of longer ones.

@@ -1,5 +1,5 @@
 // The proofs of the kernels that only move numbers: without any one of their barriers, or with any one of
-// their faults, their results are wrong. The verdicts stand in docs/kernels.md.
+// their faults, their results are wrong. The verdicts stand in docs/kernel_proofs.md.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -196,7 +196,7 @@ void check(const std::string& name, const std::function<bool()>& test) {
   CHECK(proof.alarms == std::vector<std::string>{});
   CHECK(proof.missed() == std::vector<std::string>{});
   if (!simt::watched_for_races())
-    CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernels.md") == "");
+    CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernel_proofs.md") == "");
 }
 
 }  // namespace

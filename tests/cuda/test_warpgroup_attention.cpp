@@ -66,8 +66,7 @@ TEST_CASE("what takes warpgroups", "[attention][warpgroups]") {
   CHECK(session.launches().at(0).kernel == "flash_attention");  // sm_100 has no wgmma
 }
 
-TEST_CASE("heads whose rows the copy engine cannot step over take the other kernel",
-          "[attention][warpgroups]") {
+TEST_CASE("heads whose rows the TMA cannot step over take the other kernel", "[attention][warpgroups]") {
   // Strides of a map are multiples of the one before: rows, of heads.
   const auto kernel_with = [](std::int64_t heads, std::int64_t more_columns) {
     const AttentionCase c{1, heads, 20, 20, 64};
@@ -92,7 +91,7 @@ TEST_CASE("heads whose rows the copy engine cannot step over take the other kern
   CHECK(kernel_with(1, 8) == "warpgroup_attention");
 }
 
-TEST_CASE("heads that the copy engine does not bring take the other kernel", "[attention][warpgroups]") {
+TEST_CASE("heads that the TMA does not bring take the other kernel", "[attention][warpgroups]") {
   // Rows are no multiple of heads apart; with a gap of one value they start anywhere, too.
   const AttentionCase c{1, 2, 20, 37, 64};
   const AttentionInputs<bf16> in(c);
@@ -110,7 +109,7 @@ TEST_CASE("heads that the copy engine does not bring take the other kernel", "[a
     CHECK(outside(run(gap), reference.values, reference.bound()) == "");
     CHECK(session.launches().at(0).kernel == "flash_attention");
   }
-  // One head of keys that stands for two: a stride of 0 is no stride of the copy engine's.
+  // One head of keys that stands for two: a stride of 0 is no stride of the TMA's.
   const AttentionInputs<bf16> one(with_heads({1, 2, 20, 37, 64}, 1, 64));
   const HeadsView<const bf16> k(one.k.data(), Shape{1, 37, 2, 64}, {37 * 64, 64, 0}),
       v(one.v.data(), Shape{1, 37, 2, 64}, {37 * 64, 64, 0});

@@ -95,8 +95,8 @@ TEST_CASE("a step of Flux-dev has as few launches as it should") {
                          << "\nthe rest:" << listed(rest) << "\na step of Flux-dev: " << step << " launches");
   // Layers are products and nothing else: no launch converts a weight or a bias. What is left of round_values
   // rounds latents and prompt.
-  CHECK(double_block.at("library") + double_block.at("few_rows_product") == 14);
-  CHECK(single_block.at("library") + single_block.at("few_rows_product") == 6);
+  CHECK(double_block.at("library") + double_block.at("skinny_gemm") == 14);
+  CHECK(single_block.at("library") + single_block.at("skinny_gemm") == 6);
   CHECK(double_block.count("round_values") + single_block.count("round_values") == 0);
   CHECK(rest.at("round_values") == 2);
   CHECK(double_block.count("convert_values") + single_block.count("convert_values") == 0);

@@ -102,7 +102,8 @@ TEST_CASE("with a policy for each component, each component's trace is its own t
     check_run({choices[i], choices[(i + count / 3) % count], choices[(i + 2 * count / 3) % count]});
 }
 
-TEST_CASE("a record says where its op stands, what came out, and nothing is observed without an observer", "[watch]") {
+TEST_CASE("a record says where its op stands, what came out, and nothing is observed without an observer",
+          "[watch]") {
   const Golden golden("dev_f32");
   const auto pipeline = open_golden("dev_f32", compiled_choices().front());
   Collector collector;

@@ -47,9 +47,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   const Fragment<4> a = load_matrix<4>(row);
   const Fragment<2> b = load_matrix<2, true>(row);
   const Fragment<1> c = load_matrix<1>(tile);
-  Sums sums;
-  multiply_add<T>(sums, a, b);
-  multiply_add<tf32>(sums, Fragment<4>{{tf32_word(1.0f), 0, 0, c.words[0]}}, b);
+  AccumulatorFragment sums;
+  mma_sync<T>(sums, a, b);
+  mma_sync<tf32>(sums, Fragment<4>{{tf32_word(1.0f), 0, 0, c.words[0]}}, b);
 
   f32 value = with_barriers(to_f32(from[0]) + sums.values[0], scratch);
   value += shuffle(value, 0) + shuffle_xor(value, 1) + shuffle_down(value, 1);

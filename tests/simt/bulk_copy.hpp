@@ -1,4 +1,4 @@
-// Copies of boxes of a tensor to shared memory by the device's copy engine.
+// Copies of boxes of a tensor to shared memory by the device's TMA.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ struct TensorMap {
 };
 
 namespace detail {
-void copy_box(const TensorMap& from, const std::array<int, 4>& at, const void* to, const void* barrier);
+void tma_load(const TensorMap& from, const std::array<int, 4>& at, const void* to, const void* barrier);
 }
 
 /// Starts to copy the box whose first value is at `at`; what lies outside of the tensor becomes zeros. The
@@ -52,7 +52,7 @@ void copy_box(const TensorMap& from, const std::array<int, 4>& at, const void* t
 template <class T, class Barrier>
 void copy_tensor_box(Pointer<T, Space::shared> to, const TensorMap& from, const std::array<int, 4>& at,
                      Pointer<Barrier, Space::shared> barrier) {
-  detail::copy_box(from, at, Pointer<const T, Space::shared>(to).checked_bytes(from.box_bytes(), 128),
+  detail::tma_load(from, at, Pointer<const T, Space::shared>(to).checked_bytes(from.box_bytes(), 128),
                    detail::mbarrier_at(barrier));
 }
 

@@ -22,8 +22,8 @@ bool passes_row(int count);
 void load_matrix(int count, bool transposed, const MatrixRow& row, std::uint32_t* words, Site site);
 
 enum class Operand { bf16, f16, tf32, fp8_e4m3, fp8_e5m2 };
-void multiply_add(Operand operand, float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                  Site site);
+void mma_sync(Operand operand, float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+              Site site);
 
 template <class T>
 constexpr Operand operand_of() {
@@ -37,7 +37,7 @@ constexpr Operand operand_of() {
     return Operand::fp8_e4m3;
   } else {
     static_assert(std::is_same_v<T, precast::fp8_e5m2>,
-                  "multiply_add: tensor cores take bf16, f16, tf32 or fp8 operands.");
+                  "mma_sync: tensor cores take bf16, f16, tf32 or fp8 operands.");
     return Operand::fp8_e5m2;
   }
 }
@@ -57,9 +57,9 @@ void load_matrix(Pointer<T, Space::shared> row, std::uint32_t (&words)[Count], S
 
 /// sums += A B of a warp, as mma.sync does (runtime/matrix.cpp says how it sums).
 template <class T>
-void multiply_add(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                  Site site = Site::here()) {
-  detail::multiply_add(detail::operand_of<T>(), sums, a, b, site);
+void mma_sync(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+              Site site = Site::here()) {
+  detail::mma_sync(detail::operand_of<T>(), sums, a, b, site);
 }
 
 }  // namespace simt

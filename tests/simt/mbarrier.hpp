@@ -31,8 +31,8 @@ void arrive(Pointer<T, Space::shared> barrier, Site site = Site::here()) {
   detail::arrive(Kind::arrive, detail::mbarrier_at(barrier), 0, site);
 }
 template <class T>
-void arrive_expecting(Pointer<T, Space::shared> barrier, int bytes, Site site = Site::here()) {
-  detail::arrive(Kind::arrive_expecting, detail::mbarrier_at(barrier), bytes, site);
+void arrive_expect_tx(Pointer<T, Space::shared> barrier, int bytes, Site site = Site::here()) {
+  detail::arrive(Kind::arrive_expect_tx, detail::mbarrier_at(barrier), bytes, site);
 }
 template <class T>
 void wait_parity(Pointer<T, Space::shared> barrier, int parity, Site site = Site::here()) {

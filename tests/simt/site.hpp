@@ -19,15 +19,15 @@ enum class Kind {
   shuffle_down,
   warp_ballot,
   load_matrix,
-  multiply_add,
+  mma_sync,
   arrive,
-  arrive_expecting,
+  arrive_expect_tx,
   wait_parity,
   fence_async_proxy,
-  multiply_group,
-  fence_products,
-  commit_products,
-  wait_products
+  wgmma,
+  wgmma_fence,
+  wgmma_commit,
+  wgmma_wait
 };
 
 /// The name of the function in precast/cuda/device.

@@ -1,4 +1,4 @@
-// The copy engine: boxes and what lies outside of their tensor, permuted chunks, and the barriers that wait
+// The TMA: boxes and what lies outside of their tensor, permuted chunks, and the barriers that wait
 // for them.
 #include <array>
 #include <vector>
@@ -51,8 +51,8 @@ PRECAST_KERNEL void copy_one(PRECAST_GRID_CONSTANT const TensorMap from, BoxPlac
   if (thread_index() == 0) {
     init_mbarrier(barrier, 1);
     fence_async_proxy();
-    copy_box(place, from, at, barrier);  // may land before it is announced
-    arrive_expecting(barrier, box_bytes);
+    tma_load(place, from, at, barrier);  // may land before it is announced
+    arrive_expect_tx(barrier, box_bytes);
   }
   sync_block();
   wait_parity(barrier, 0);
@@ -88,8 +88,8 @@ PRECAST_KERNEL void sum_boxes(PRECAST_GRID_CONSTANT const TensorMap from, Global
     if (lane_index() == 0)
       for (int step = 0; step < steps; ++step) {
         wait_parity(empty + step % 2, step / 2 % 2 ^ 1);
-        arrive_expecting(full + step % 2, box_bytes);
-        copy_box(place(step), from, {8 * step, step, 0, 0}, full + step % 2);
+        arrive_expect_tx(full + step % 2, box_bytes);
+        tma_load(place(step), from, {8 * step, step, 0, 0}, full + step % 2);
       }
     return;
   }
@@ -161,13 +161,13 @@ TEST_CASE("bulk copies: places, barriers and ends that are wrong are errors") {
   const auto unseen = +[](const TensorMap from) {
     const auto barrier = static_shared<Mbarrier, 1, struct Unseen>();
     init_mbarrier(barrier, 1);
-    copy_box(dynamic_shared<std::uint16_t>(0, box), from, {}, barrier);
+    tma_load(dynamic_shared<std::uint16_t>(0, box), from, {}, barrier);
   };
   CHECK_THROWS_AS(launch("unseen", unseen, {{}, 1, box_bytes}, {}, source.map(Swizzle::none)),
                   simt::BadArgument);
   const auto outside = +[](const TensorMap from) {
     const auto barrier = static_shared<Mbarrier, 1, struct Outside>();
-    copy_box(dynamic_shared<std::uint16_t>(0, box - 8), from, {}, barrier);
+    tma_load(dynamic_shared<std::uint16_t>(0, box - 8), from, {}, barrier);
   };
   CHECK_THROWS_AS(launch("outside", outside, {{}, 1, box_bytes}, {}, source.map(Swizzle::none)),
                   simt::OutOfBounds);
@@ -175,13 +175,13 @@ TEST_CASE("bulk copies: places, barriers and ends that are wrong are errors") {
     const auto barrier = static_shared<Mbarrier, 1, struct Unfinished>();
     init_mbarrier(barrier, 1);
     fence_async_proxy();
-    copy_box(dynamic_shared<std::uint16_t>(0, box), from, {}, barrier);
+    tma_load(dynamic_shared<std::uint16_t>(0, box), from, {}, barrier);
   };
   CHECK_THROWS_AS(launch("unfinished", unfinished, {{}, 1, box_bytes}, {}, source.map(Swizzle::none)),
                   simt::Unfinished);
 }
 
-TEST_CASE("bulk copies: what the copy engine does not take has no map") {
+TEST_CASE("bulk copies: what the TMA does not take has no map") {
   const Source source;
   const std::array<std::int64_t, 3> strides{72, 72 * 11, 72 * 11 * 3};
   const auto map = [&](GlobalPointer<const bf16> data, const BoxedTensor& of) {

@@ -31,9 +31,9 @@ PRECAST_KERNEL void one_product(GlobalPointer<const std::uint32_t> a, GlobalPoin
   const Fragment<4> fa{{word_at(a, group, in_group), word_at(a, group + 8, in_group),
                         word_at(a, group, in_group + 4), word_at(a, group + 8, in_group + 4)}};
   const Fragment<2> fb{{word_at(b, group, in_group), word_at(b, group, in_group + 4)}};
-  Sums sums;
+  AccumulatorFragment sums;
   for (int i = 0; i < 4; ++i) sums.values[i] = d[(group + i / 2 * 8) * 8 + in_group * 2 + i % 2];
-  multiply_add<T>(sums, fa, fb);
+  mma_sync<T>(sums, fa, fb);
   for (int i = 0; i < 4; ++i) d[(group + i / 2 * 8) * 8 + in_group * 2 + i % 2] = sums.values[i];
 }
 

@@ -90,7 +90,7 @@ TEST_CASE("mbarrier: a wait that nobody ends is a deadlock that names the barrie
   CHECK_THAT(error_of(1,
                       [] {
                         init_mbarrier(one(), 1);
-                        arrive_expecting(one(), 48);
+                        arrive_expect_tx(one(), 48);
                         wait_parity(one(), 0);
                       }),
              Contains("which waits for 0 arrivals and 48 bytes"));
@@ -119,7 +119,7 @@ TEST_CASE("mbarrier: what is no barrier, and arrivals that nobody waits for, are
   CHECK_THAT(error_of(1,
                       [] {
                         init_mbarrier(one(), 1);
-                        arrive_expecting(one(), 16);
+                        arrive_expect_tx(one(), 16);
                         arrive(one());
                       }),
              Contains("all have arrived"));
@@ -127,7 +127,7 @@ TEST_CASE("mbarrier: what is no barrier, and arrivals that nobody waits for, are
   CHECK_THAT(error_of(1,
                       [] {
                         init_mbarrier(one(), 1);
-                        arrive_expecting(one(), 1 << 20);
+                        arrive_expect_tx(one(), 1 << 20);
                       }),
              Contains("it announces 0 to 1048575 bytes"));
   CHECK_THAT(error_of(1,

@@ -44,7 +44,7 @@ PRECAST_KERNEL void tile_product(GlobalPointer<const bf16> a, GlobalPointer<cons
   constexpr int depth = 64, stride = depth + 8;
   auto tile_a = dynamic_shared<bf16>(0, 64 * stride);
   auto tile_b = dynamic_shared<bf16>(64 * stride * 2, 64 * stride);
-  Sums sums[8];
+  AccumulatorFragment sums[8];
   for (int start = 0; start < 512; start += depth) {
     for (int i = thread_index(); i < 64 * depth / 8; i += threads_in_block()) {
       const int row = i / 8, column = i % 8 * 8;
@@ -61,7 +61,7 @@ PRECAST_KERNEL void tile_product(GlobalPointer<const bf16> a, GlobalPointer<cons
       for (int n = 0; n < 8; ++n) {
         const SharedPointer<const bf16> column =
             tile_b + ((n * 8 + lane_index() % 8) * stride + k + lane_index() / 8 % 2 * 8);
-        multiply_add<bf16>(sums[n], fa, load_matrix<2>(column));
+        mma_sync<bf16>(sums[n], fa, load_matrix<2>(column));
       }
     }
     sync_block();

@@ -44,25 +44,25 @@ PRECAST_KERNEL void one_product(GlobalPointer<const T> a, GlobalPointer<const T>
     at_b[sizes.b.place(i / depth, i % depth) / 2] = b[i];
   fence_async_proxy();
   sync_block();
-  const SharedMatrix ma =
-      shared_matrix(shared_address(at_a), sizes.a.swizzle, sizes.a.leading(), sizes.a.stride());
-  const SharedMatrix mb =
-      shared_matrix(shared_address(at_b), sizes.b.swizzle, sizes.b.leading(), sizes.b.stride());
+  const SmemDescriptor ma =
+      smem_descriptor(shared_address(at_a), sizes.a.swizzle, sizes.a.leading(), sizes.a.stride());
+  const SmemDescriptor mb =
+      smem_descriptor(shared_address(at_b), sizes.b.swizzle, sizes.b.leading(), sizes.b.stride());
   const int row = warp_index() * 16 + lane_index() / 4, column = lane_index() % 4 * 2;
-  Sums sums[Tiles];
+  AccumulatorFragment sums[Tiles];
   for (int j = 0; j < Tiles; ++j)
     for (int i = 0; i < 4; ++i) sums[j].values[i] = d[(row + i / 2 * 8) * 8 * Tiles + 8 * j + column + i % 2];
   const auto pair = [&](int r, int k) {
     return pack_pair(a[(row + r) * depth + column + k], a[(row + r) * depth + column + k + 1]);
   };
   Fragment<4> fa[1] = {{{pair(0, 0), pair(8, 0), pair(0, 8), pair(8, 8)}}};
-  fence_products(sums, fa);
+  wgmma_fence(sums, fa);
   if constexpr (From == Left::shared)
-    multiply_group<T, Transposed>(sums, ma, mb, sizes.accumulates);
+    wgmma<T, Transposed>(sums, ma, mb, sizes.accumulates);
   else
-    multiply_group<T, Transposed>(sums, fa[0], mb, sizes.accumulates);
-  commit_products();
-  wait_products<0>(sums);
+    wgmma<T, Transposed>(sums, fa[0], mb, sizes.accumulates);
+  wgmma_commit();
+  wgmma_wait<0>(sums);
   for (int j = 0; j < Tiles; ++j)
     for (int i = 0; i < 4; ++i) d[(row + i / 2 * 8) * 8 * Tiles + 8 * j + column + i % 2] = sums[j].values[i];
 }
@@ -125,7 +125,7 @@ namespace {
 template <int Columns, int W>
 PRECAST_KERNEL void worked_example(GlobalPointer<const bf16> a, GlobalPointer<const bf16> b,
                                    GlobalPointer<f32> d, int pattern_of_columns, int pattern_of_depth,
-                                   SharedMatrix unplaced) {
+                                   SmemDescriptor unplaced) {
   constexpr int turn = W - 1;
   const auto values = tile_at(0);
   for (int i = thread_index(); i < Columns * depth; i += threads) {
@@ -141,12 +141,12 @@ PRECAST_KERNEL void worked_example(GlobalPointer<const bf16> a, GlobalPointer<co
     return pack_pair(a[(row + r) * depth + first + k], a[(row + r) * depth + first + k + 1]);
   };
   Fragment<4> factors[1] = {{{pair(0, 0), pair(8, 0), pair(0, 8), pair(8, 8)}}};
-  Sums sums[Columns / 8];
-  fence_products(sums, factors);
+  AccumulatorFragment sums[Columns / 8];
+  wgmma_fence(sums, factors);
   const std::uint64_t placed = unplaced.bits | shared_address(values) >> 4;
-  simt::multiply_group<bf16, Columns, true>(sums[0].values, factors[0].words, placed, false);
-  commit_products();
-  wait_products<0>(sums);
+  simt::wgmma<bf16, Columns, true>(sums[0].values, factors[0].words, placed, false);
+  wgmma_commit();
+  wgmma_wait<0>(sums);
   for (int j = 0; j < Columns / 8; ++j)
     for (int i = 0; i < 4; ++i) d[(row + i / 2 * 8) * Columns + 8 * j + first + i % 2] = sums[j].values[i];
 }
@@ -162,7 +162,7 @@ bool agrees(int pattern_of_columns, int pattern_of_depth, std::uint64_t leading,
          GlobalPointer<const bf16>(global_pointer(a.data(), a.elements())),
          GlobalPointer<const bf16>(global_pointer(b.data(), b.elements())),
          global_pointer(d.data(), d.elements()), pattern_of_columns, pattern_of_depth,
-         SharedMatrix{leading << 16 | stride << 32 | swizzle << 62});
+         SmemDescriptor{leading << 16 | stride << 32 | swizzle << 62});
   for (int i = 0; i < 64 * Columns; ++i) {
     double exact = 0, size = 0;
     for (int k = 0; k < depth; ++k) {

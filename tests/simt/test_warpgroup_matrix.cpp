@@ -33,7 +33,7 @@ constexpr int columns = 64, rounds = 3;
 PRECAST_KERNEL void sum_products(GlobalPointer<const bf16> a, GlobalPointer<const bf16> b,
                                  GlobalPointer<f32> d) {
   const Layout layout{Swizzle::of_128_bytes, false, 64};
-  Sums sums[8];
+  AccumulatorFragment sums[8];
   for (int round = 0; round < rounds; ++round) {
     for (int i = thread_index(); i < tile; i += threads) {
       tile_at(0)[layout.place(i / 64, i % 64) / 2] = a[round * tile + i];
@@ -41,11 +41,11 @@ PRECAST_KERNEL void sum_products(GlobalPointer<const bf16> a, GlobalPointer<cons
     }
     fence_async_proxy();
     sync_block();
-    fence_products(sums);
+    wgmma_fence(sums);
     for (int step = 0; step < 4; ++step)
-      multiply_group<bf16, false>(sums, matrix_at(0, step), matrix_at(1, step), round + step > 0);
-    commit_products();
-    wait_products<0>(sums);
+      wgmma<bf16, false>(sums, matrix_at(0, step), matrix_at(1, step), round + step > 0);
+    wgmma_commit();
+    wgmma_wait<0>(sums);
     sync_block();
   }
   const int row = warp_index() * 16 + lane_index() / 4, column = lane_index() % 4 * 2;
@@ -69,10 +69,10 @@ void fill_tiles() {
   fence_async_proxy();
   sync_block();
 }
-void start_product(Sums (&sums)[8], int step = 0) {
-  fence_products(sums);
-  multiply_group<bf16, false>(sums, matrix_at(0, step), matrix_at(1, step), true);
-  commit_products();
+void start_product(AccumulatorFragment (&sums)[8], int step = 0) {
+  wgmma_fence(sums);
+  wgmma<bf16, false>(sums, matrix_at(0, step), matrix_at(1, step), true);
+  wgmma_commit();
 }
 
 }  // namespace
@@ -112,10 +112,10 @@ TEST_CASE("wgmma: sums are not there before the wait, and what a thread writes n
     for (int i = thread_index(); i < tile; i += threads) tile_at(0)[i] = tile_at(1)[i] = bf16{0};
     if (all_fence || thread_index() == 0) fence_async_proxy();
     sync_block();
-    Sums sums[8];
+    AccumulatorFragment sums[8];
     start_product(sums);
     if (thread_index() == 77) to[0] = sums[3].values[1];
-    wait_products<0>(sums);
+    wgmma_wait<0>(sums);
     if (thread_index() == 77) to[1] = sums[3].values[1];
   };
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -132,15 +132,15 @@ TEST_CASE("wgmma: sums are not there before the wait, and what a thread writes n
 TEST_CASE("wgmma: registers that a fence has not seen as they are are unknown to products") {
   const auto kernel = +[](GlobalPointer<f32> to, int change) {
     fill_tiles();
-    Sums sums[8];
+    AccumulatorFragment sums[8];
     Fragment<4> factors[2] = {};
-    if (change == 0) fence_products(sums);
-    if (change != 0) fence_products(sums, factors);
+    if (change == 0) wgmma_fence(sums);
+    if (change != 0) wgmma_fence(sums, factors);
     if (change == 1) sums[7].values[3] = 1;
     if (change == 2) factors[1].words[2] = 1;
-    multiply_group<bf16, false>(sums, factors[1], matrix_at(1, 0), true);
-    commit_products();
-    wait_products<0>(sums);
+    wgmma<bf16, false>(sums, factors[1], matrix_at(1, 0), true);
+    wgmma_commit();
+    wgmma_wait<0>(sums);
     to[thread_index()] = sums[5].values[0];
   };
   for (const int change : {0, 1, 2, 3}) {
@@ -153,12 +153,12 @@ TEST_CASE("wgmma: registers that a fence has not seen as they are are unknown to
 TEST_CASE("wgmma: matrices in shared memory are read between the start and the wait") {
   const auto kernel = +[](GlobalPointer<f32> to) {
     fill_tiles();
-    Sums sums[8];
+    AccumulatorFragment sums[8];
     start_product(sums);
     for (int i = thread_index(); i < tile; i += threads) tile_at(0)[i] = tile_at(1)[i] = convert<bf16>(1.0f);
     fence_async_proxy();
     sync_block();
-    wait_products<0>(sums);
+    wgmma_wait<0>(sums);
     if (thread_index() == 0) to[0] = sums[0].values[0];
   };
   std::set<f32> results;
@@ -174,12 +174,12 @@ TEST_CASE("wgmma: matrices in shared memory are read between the start and the w
 TEST_CASE("wgmma: groups of products are waited for in their order") {
   const auto kernel = +[](GlobalPointer<f32> to) {
     fill_tiles();
-    Sums first[8], second[8];
+    AccumulatorFragment first[8], second[8];
     start_product(first);
     start_product(second, 1);
-    wait_products<1>(first);
+    wgmma_wait<1>(first);
     if (thread_index() == 5) to[0] = first[0].values[0], to[1] = second[0].values[0];
-    wait_products<0>(second);
+    wgmma_wait<0>(second);
     if (thread_index() == 5) to[2] = second[0].values[0];
   };
   f32 got[3] = {};
@@ -205,13 +205,13 @@ TEST_CASE("wgmma: descriptors are read as they are") {
       }
       fence_async_proxy();
       sync_block();
-      Sums sums[8];
-      fence_products(sums);
-      multiply_group<bf16, false>(
-          sums, shared_matrix(shared_address(tile_at(0)), Swizzle::none, of_a.leading(), of_a.stride()),
-          shared_matrix(shared_address(tile_at(1)), swizzle, 0, stride), false);
-      commit_products();
-      wait_products<0>(sums);
+      AccumulatorFragment sums[8];
+      wgmma_fence(sums);
+      wgmma<bf16, false>(
+          sums, smem_descriptor(shared_address(tile_at(0)), Swizzle::none, of_a.leading(), of_a.stride()),
+          smem_descriptor(shared_address(tile_at(1)), swizzle, 0, stride), false);
+      wgmma_commit();
+      wgmma_wait<0>(sums);
       to[thread_index()] = sums[1].values[0];
     };
     launch("descriptors", kernel, {{}, threads, tiles_bytes}, {},
@@ -230,66 +230,67 @@ TEST_CASE("wgmma: what no warpgroup does is an error") {
   CHECK_THAT(error_in(96,
                       [] {
                         fill_tiles();
-                        Sums sums[8];
+                        AccumulatorFragment sums[8];
                         start_product(sums);
                       }),
              Contains("fewer than four warps"));
   CHECK_THAT(error_in(threads,
                       [] {
                         fill_tiles();
-                        Sums sums[8];
-                        if (warp_index() < 3) start_product(sums), wait_products<0>(sums);
+                        AccumulatorFragment sums[8];
+                        if (warp_index() < 3) start_product(sums), wgmma_wait<0>(sums);
                       }),
              Contains("warp 3 has started 0 products, and its warpgroup 1"));
   CHECK_THAT(error_in(threads,
                       [] {
                         fill_tiles();
-                        Sums sums[8];
+                        AccumulatorFragment sums[8];
                         start_product(sums, warp_index() == 2 ? 1 : 0);
-                        wait_products<0>(sums);
+                        wgmma_wait<0>(sums);
                       }),
              Contains("or of other matrices"));
   CHECK_THAT(error_in(threads,
                       [] {
                         fill_tiles();
-                        Sums sums[8];
+                        AccumulatorFragment sums[8];
                         start_product(sums, lane_index() / 16);
                       }),
              Contains("that are not those of all lanes"));
   CHECK_THAT(error_in(threads,
                       [] {
                         fill_tiles();
-                        Sums sums[8];
+                        AccumulatorFragment sums[8];
                         start_product(sums);
                       }),
-             Contains("are still under way: multiply_group at test_warpgroup_matrix.cpp"));
+             Contains("are still in flight: wgmma at test_warpgroup_matrix.cpp"));
   CHECK_THAT(error_in(threads,
                       [] {
                         fill_tiles();
-                        Sums sums[8];
+                        AccumulatorFragment sums[8];
                         start_product(sums);
                         sums[2].values[0] = 0;
-                        wait_products<0>(sums);
+                        wgmma_wait<0>(sums);
                       }),
              Contains("whose sums have been written to"));
   CHECK_THAT(error_in(threads,
                       [] {
                         fill_tiles();
-                        Sums sums[8];
+                        AccumulatorFragment sums[8];
                         start_product(sums, 4);  // a row further: the pattern would start in its middle
-                        wait_products<0>(sums);
+                        wgmma_wait<0>(sums);
                       }),
              Contains("does not start where the pattern of its permutation does"));
   CHECK_THAT(error_in(threads,
                       [] {
                         fill_tiles();
-                        Sums sums[8];
-                        fence_products(sums);
-                        multiply_group<bf16, false>(
+                        AccumulatorFragment sums[8];
+                        wgmma_fence(sums);
+                        wgmma<bf16, false>(
                             sums, matrix_at(0, 0),
-                            shared_matrix(shared_address(tile_at(1)), Swizzle::of_128_bytes, 0, 2048), true);
-                        commit_products();
-                        wait_products<0>(sums);
+                            smem_descriptor(shared_address(tile_at(1)), Swizzle::of_128_bytes, 0, 2048),
+                            true);
+                        wgmma_commit();
+                        wgmma_wait<0>(sums);
                       }),
              Contains("leaves shared memory"));
 }

@@ -18,7 +18,7 @@ struct GroupProduct {
   const std::uint32_t* words = nullptr;  ///< A, where it is in registers
   float* sums = nullptr;                 ///< columns / 2
 };
-void multiply_group(const GroupProduct& product, Site site);
+void wgmma(const GroupProduct& product, Site site);
 }  // namespace detail
 
 /// Registers of a lane, a word each.
@@ -28,24 +28,22 @@ struct Registers {
 };
 
 /// Products that start after it and before the next commit see these registers as they are here.
-void fence_products(Registers sums, Registers factors = {}, Site site = Site::here());
-void commit_products(Site site = Site::here());
-void wait_products(int groups, Site site = Site::here());
+void wgmma_fence(Registers sums, Registers factors = {}, Site site = Site::here());
+void wgmma_commit(Site site = Site::here());
+void wgmma_wait(int groups, Site site = Site::here());
 
 /// sums, `Columns / 2` of a lane, become A B or what they were and A B. They must stay where they are until
 /// the warp has waited.
 template <class T, int Columns, bool Transposed>
-void multiply_group(float* sums, std::uint64_t a, std::uint64_t b, bool accumulate,
-                    Site site = Site::here()) {
+void wgmma(float* sums, std::uint64_t a, std::uint64_t b, bool accumulate, Site site = Site::here()) {
   static_assert(sizeof(T) == 2 && Columns % 8 == 0 && Columns >= 8 && Columns <= 256);
-  detail::multiply_group({detail::operand_of<T>(), Columns, Transposed, accumulate, a, b, nullptr, sums},
-                         site);
+  detail::wgmma({detail::operand_of<T>(), Columns, Transposed, accumulate, a, b, nullptr, sums}, site);
 }
 template <class T, int Columns, bool Transposed>
-void multiply_group(float* sums, const std::uint32_t (&a)[4], std::uint64_t b, bool accumulate,
-                    Site site = Site::here()) {
+void wgmma(float* sums, const std::uint32_t (&a)[4], std::uint64_t b, bool accumulate,
+           Site site = Site::here()) {
   static_assert(sizeof(T) == 2 && Columns % 8 == 0 && Columns >= 8 && Columns <= 256);
-  detail::multiply_group({detail::operand_of<T>(), Columns, Transposed, accumulate, 0, b, a, sums}, site);
+  detail::wgmma({detail::operand_of<T>(), Columns, Transposed, accumulate, 0, b, a, sums}, site);
 }
 
 }  // namespace simt

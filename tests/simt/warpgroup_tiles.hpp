@@ -8,7 +8,7 @@
 
 namespace precast::testing {
 
-using cuda::SharedMatrix, cuda::SharedPointer, cuda::Swizzle;
+using cuda::SmemDescriptor, cuda::SharedPointer, cuda::Swizzle;
 
 inline constexpr int depth = 16, threads = 128, tile = 64 * 64;
 
@@ -48,9 +48,9 @@ inline SharedPointer<bf16> tile_at(int number) {
   return cuda::dynamic_shared<bf16>(cuda::padding_to<1024>() + static_cast<std::size_t>(number * tile * 2),
                                     tile);
 }
-inline SharedMatrix matrix_at(int number, int step) {
-  return cuda::shared_matrix(shared_address(tile_at(number)) + static_cast<std::uint32_t>(step * 32),
-                             Swizzle::of_128_bytes, 0, 1024);
+inline SmemDescriptor matrix_at(int number, int step) {
+  return cuda::smem_descriptor(shared_address(tile_at(number)) + static_cast<std::uint32_t>(step * 32),
+                               Swizzle::of_128_bytes, 0, 1024);
 }
 inline constexpr std::size_t tiles_bytes = 1024 + 2 * tile * 2;
 

@@ -6,12 +6,12 @@
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/few_rows.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/panel_product.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/host/skinny_gemm.hpp>
 #include <precast/host/tile_registers.hpp>
 #include <precast/host/tiled_operands.hpp>
 #include <precast/tensor/view.hpp>
@@ -43,14 +43,14 @@ void blocked_matmul(HostView<const X> x, const PackedWeight<typename Types::stor
 }
 
 template <class Types, OneDnnOperand Multiplied, class X>
-void few_rows_matmul(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
-                     const Epilogue& epilogue, HostView<typename Types::result> out) {
+void skinny_matmul(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                   const Epilogue& epilogue, HostView<typename Types::result> out) {
   const Operands<typename Types::operand, Types::saturate, Multiplied, X> operands(x);
   parallel_for(weight.panels(), [&](std::int64_t panel) {
     const std::int64_t first = panel * widest_panel,
                        count = std::min(widest_panel, weight.features() - first);
-    alignas(64) f32 tile[most_few_rows * widest_panel];
-    few_rows_product<typename Types::operand, Types::saturate>(operands.view(), weight, panel, tile);
+    alignas(64) f32 tile[most_skinny_rows * widest_panel];
+    skinny_gemm<typename Types::operand, Types::saturate>(operands.view(), weight, panel, tile);
     store_tile<Types>(tile, weight.panel_width(), first, epilogue,
                       out.rows_between(0, out.rows()).columns_between(first, count));
   });
@@ -67,11 +67,11 @@ void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::s
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
-    if (out.rows() <= most_few_rows) {
-      if constexpr (few_rows_in_pairs<Types>)
+    if (out.rows() <= most_skinny_rows) {
+      if constexpr (skinny_in_pairs<Types>)
         if (weight.columns_at_once() == 2)
-          return detail::few_rows_matmul<Types, bf16>(x, weight, epilogue, out);
-      return detail::few_rows_matmul<Types, f32>(x, weight, epilogue, out);
+          return detail::skinny_matmul<Types, bf16>(x, weight, epilogue, out);
+      return detail::skinny_matmul<Types, f32>(x, weight, epilogue, out);
     }
   in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     detail::blocked_matmul<Types, Multiplied>(x, weight, epilogue, out);

@@ -14,7 +14,7 @@ template <ScalarDtype T, class Space>
 struct AffineIn {
   ViewIn<const T, Space> scale, shift;
   std::int64_t rows_per_batch = 0;  ///< 0: one row for all
-  bool one_plus = false;            ///< values are multiplied by 1 + scale (in f32), as adaptive norms have it
+  bool one_plus = false;  ///< values are multiplied by 1 + scale (in f32), as adaptive norms have it
 
   /// The row of parameters for row r of values.
   std::int64_t row_for(std::int64_t r) const { return rows_per_batch ? r / rows_per_batch : 0; }

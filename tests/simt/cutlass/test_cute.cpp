@@ -20,7 +20,7 @@
 #include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/shared.hpp>
-#include <precast/cuda/device/shared_matrix.hpp>
+#include <precast/cuda/device/smem_descriptor.hpp>
 #include <precast/cuda/device/warp.hpp>
 #include <precast/cuda/device/warpgroup_matrix.hpp>
 
@@ -78,8 +78,8 @@ PRECAST_KERNEL void keep_product(GlobalPointer<const std::uint32_t> a, GlobalPoi
   Fragment<2> fb;
   for (int w = 0; w < 4; ++w) fa.words[w] = a[lane_index() * 4 + w];
   for (int w = 0; w < 2; ++w) fb.words[w] = b[lane_index() * 2 + w];
-  Sums sums;
-  multiply_add<T>(sums, fa, fb);
+  AccumulatorFragment sums;
+  mma_sync<T>(sums, fa, fb);
   for (int i = 0; i < 4; ++i) to[lane_index() * 4 + i] = sums.values[i];
 }
 
@@ -131,19 +131,19 @@ bool multiplies_alike() {
 template <bool Transposed>
 PRECAST_KERNEL void keep_group_product(GlobalPointer<const std::uint32_t> a, GlobalPointer<const int> places,
                                        GlobalPointer<const bf16> b, GlobalPointer<f32> to,
-                                       SharedMatrix unplaced) {
+                                       SmemDescriptor unplaced) {
   const auto values = testing::tile_at(0);
   for (int i = thread_index(); i < 64 * 16; i += 128) values[places[i]] = b[i];
   fence_async_proxy();
   sync_block();
   Fragment<4> factors[1];
   for (int w = 0; w < 4; ++w) factors[0].words[w] = a[thread_index() * 4 + w];
-  Sums sums[8];
-  fence_products(sums, factors);
-  simt::multiply_group<bf16, 64, Transposed>(sums[0].values, factors[0].words,
-                                             unplaced.bits + (shared_address(values) >> 4), false);
-  commit_products();
-  wait_products<0>(sums);
+  AccumulatorFragment sums[8];
+  wgmma_fence(sums, factors);
+  simt::wgmma<bf16, 64, Transposed>(sums[0].values, factors[0].words,
+                                    unplaced.bits + (shared_address(values) >> 4), false);
+  wgmma_commit();
+  wgmma_wait<0>(sums);
   for (int v = 0; v < 32; ++v) to[thread_index() * 32 + v] = sums[v / 4].values[v % 4];
 }
 
@@ -174,8 +174,8 @@ bool multiplies_group_alike(Atom atom, int step) {
   auto a = registers_of<bf16, 64>(gmma::ALayout_64x16{}, 0);
   std::vector<f32> sums(128 * 32);
   // The first row lies unpermuted, so that its place is that of the tile.
-  const SharedMatrix unplaced{descriptor_of<Major>(layout) +
-                              static_cast<std::uint64_t>(place_in_tile(0, 16 * step) * 2 / 16)};
+  const SmemDescriptor unplaced{descriptor_of<Major>(layout) +
+                                static_cast<std::uint64_t>(place_in_tile(0, 16 * step) * 2 / 16)};
   launch("keep_group_product", keep_group_product<Major == gmma::Major::MN>, {{}, 128, testing::tiles_bytes},
          {}, GlobalPointer<const std::uint32_t>(pointer_to(a)), GlobalPointer<const int>(pointer_to(places)),
          GlobalPointer<const bf16>(pointer_to(b)), pointer_to(sums), unplaced);
@@ -235,11 +235,11 @@ TEST_CASE("the warpgroup kernel's descriptors are CuTe's", "[cute]") {
                                         cute::make_shape(cute::Int<rows>{}, cute::Int<128>{}));
   constexpr std::uint64_t leading = std::uint64_t{0x3fff}
                                     << 16;  // means nothing where rows lie along the depth
-  CHECK((shared_matrix(0, Swizzle::of_128_bytes, 0, pattern_bytes).bits & ~leading) ==
+  CHECK((smem_descriptor(0, Swizzle::of_128_bytes, 0, pattern_bytes).bits & ~leading) ==
         (descriptor_of<gmma::Major::K>(keys) & ~leading));
   const auto values = cute::tile_to_shape(gmma::Layout_MN_SW128_Atom<Element>{},
                                           cute::make_shape(cute::Int<128>{}, cute::Int<rows>{}),
                                           cute::Step<cute::_2, cute::_1>{});
-  CHECK(shared_matrix(0, Swizzle::of_128_bytes, panel_bytes, pattern_bytes).bits ==
+  CHECK(smem_descriptor(0, Swizzle::of_128_bytes, panel_bytes, pattern_bytes).bits ==
         descriptor_of<gmma::Major::MN>(values));
 }

@@ -42,7 +42,7 @@ void BulkCopies::start_block() {
 void BulkCopies::end_block() const {
   if (!under_way_.empty())
     throw Unfinished(machine_.place(), "the block has ended, and " + counted(std::ssize(under_way_), "copy") +
-                                           " to its shared memory still under way");
+                                           " to its shared memory still in flight");
 }
 
 PhasedBarrier& BulkCopies::barrier(const void* at, const std::string& doing) {
@@ -128,7 +128,7 @@ void BulkCopies::start(const TensorMap& from, const std::array<int, 4>& at, cons
     land(copy);
     return;
   }
-  // While it is under way, nobody knows what is there.
+  // While it is in flight, nobody knows what is there.
   const std::vector<unsigned char> unknown(static_cast<std::size_t>(from.box_bytes()), 0xff);
   machine_.async_proxy().write(copy.to, unknown.data(), unknown.size());
   under_way_.push_back(copy);
@@ -188,7 +188,7 @@ void fence_async_proxy(Site site) {
   m.bulk_copies().fence(m.thread().index);
 }
 
-void detail::copy_box(const TensorMap& from, const std::array<int, 4>& at, const void* to,
+void detail::tma_load(const TensorMap& from, const std::array<int, 4>& at, const void* to,
                       const void* barrier) {
   machine().bulk_copies().start(from, at, to, barrier);
 }

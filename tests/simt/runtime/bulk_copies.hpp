@@ -29,7 +29,7 @@ class BulkCopies {
   explicit BulkCopies(Machine& machine) : machine_(machine) {}
 
   void start_block();
-  /// Throws Unfinished where a copy is under way.
+  /// Throws Unfinished where a copy is in flight.
   void end_block() const;
 
   void init(const void* at, int arrivals);
@@ -38,7 +38,7 @@ class BulkCopies {
   /// A thread's fence: copies see the barriers that it has made.
   void fence(int thread);
   void start(const TensorMap& from, const std::array<int, 4>& at, const void* to, const void* barrier);
-  /// Lands one of the copies under way, any of them; false where there is none.
+  /// Lands one of the copies in flight, any of them; false where there is none.
   bool land_one();
   /// "barrier at byte 64, in phase 2, which waits for 1 arrival and 512 bytes".
   std::string describe_barrier(std::size_t offset) const;

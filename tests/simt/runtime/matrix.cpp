@@ -94,8 +94,8 @@ void load_matrix(int count, bool transposed, const MatrixRow& row, std::uint32_t
   machine().meet_in_warp({Kind::load_matrix, site, all_lanes, 0, 0}, &operand, false, act);
 }
 
-void multiply_add(Operand type, float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                  Site site) {
+void mma_sync(Operand type, float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+              Site site) {
   ProductOperand operand{sums, a, b};
   const auto act = [&] {
     switch (type) {
@@ -112,7 +112,7 @@ void multiply_add(Operand type, float (&sums)[4], const std::uint32_t (&a)[4], c
     }
     return &multiply<precast::fp8_e5m2>;
   }();
-  machine().meet_in_warp({Kind::multiply_add, site, all_lanes, 0, 0}, &operand, false, act);
+  machine().meet_in_warp({Kind::mma_sync, site, all_lanes, 0, 0}, &operand, false, act);
 }
 
 namespace {

@@ -58,7 +58,7 @@ struct Seen {
 bool is_fence(Kind kind) { return kind == Kind::fence_block || kind == Kind::fence_device; }
 bool copies(Kind kind) {
   return kind == Kind::commit_copies || kind == Kind::wait_copies || kind == Kind::wait_parity ||
-         kind == Kind::wait_products;
+         kind == Kind::wgmma_wait;
 }
 
 const char* file_of(const Site& site) {

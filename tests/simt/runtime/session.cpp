@@ -70,24 +70,24 @@ const char* name_of(Kind kind) {
       return "warp_ballot";
     case Kind::load_matrix:
       return "load_matrix";
-    case Kind::multiply_add:
-      return "multiply_add";
+    case Kind::mma_sync:
+      return "mma_sync";
     case Kind::arrive:
       return "arrive";
-    case Kind::arrive_expecting:
-      return "arrive_expecting";
+    case Kind::arrive_expect_tx:
+      return "arrive_expect_tx";
     case Kind::wait_parity:
       return "wait_parity";
     case Kind::fence_async_proxy:
       return "fence_async_proxy";
-    case Kind::multiply_group:
-      return "multiply_group";
-    case Kind::fence_products:
-      return "fence_products";
-    case Kind::commit_products:
-      return "commit_products";
-    case Kind::wait_products:
-      return "wait_products";
+    case Kind::wgmma:
+      return "wgmma";
+    case Kind::wgmma_fence:
+      return "wgmma_fence";
+    case Kind::wgmma_commit:
+      return "wgmma_commit";
+    case Kind::wgmma_wait:
+      return "wgmma_wait";
   }
   return "?";
 }

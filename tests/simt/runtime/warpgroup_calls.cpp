@@ -26,27 +26,27 @@ struct GroupsToWait {
 
 }  // namespace
 
-void detail::multiply_group(const GroupProduct& product, Site site) {
+void detail::wgmma(const GroupProduct& product, Site site) {
   struct Operands {
     GroupProduct product;
     Site site;
   } operands{product, site};
-  by_warp(Kind::multiply_group, site, &operands, [](Machine& m, int warp, void* const* lanes) {
+  by_warp(Kind::wgmma, site, &operands, [](Machine& m, int warp, void* const* lanes) {
     const Site of = static_cast<const Operands*>(lanes[0])->site;
     m.warpgroups().start(warp, lanes, of);
   });
 }
 
-void fence_products(Registers sums, Registers factors, Site site) {
+void wgmma_fence(Registers sums, Registers factors, Site site) {
   Registers both[2] = {sums, factors};
-  if (!machine().visit(Kind::fence_products, site))
-    by_warp(Kind::fence_products, site, both,
+  if (!machine().visit(Kind::wgmma_fence, site))
+    by_warp(Kind::wgmma_fence, site, both,
             [](Machine& m, int warp, void* const* lanes) { m.warpgroups().fence(warp, lanes); });
 }
 
-void commit_products(Site site) {
-  bool silenced = machine().visit(Kind::commit_products, site);
-  by_warp(Kind::commit_products, site, &silenced, [](Machine& m, int warp, void* const* lanes) {
+void wgmma_commit(Site site) {
+  bool silenced = machine().visit(Kind::wgmma_commit, site);
+  by_warp(Kind::wgmma_commit, site, &silenced, [](Machine& m, int warp, void* const* lanes) {
     if (*static_cast<const bool*>(lanes[0]))
       m.warpgroups().abandon(warp);
     else
@@ -54,9 +54,9 @@ void commit_products(Site site) {
   });
 }
 
-void wait_products(int groups, Site site) {
-  GroupsToWait wanted{groups, machine().visit(Kind::wait_products, site)};
-  by_warp(Kind::wait_products, site, &wanted, [](Machine& m, int warp, void* const* lanes) {
+void wgmma_wait(int groups, Site site) {
+  GroupsToWait wanted{groups, machine().visit(Kind::wgmma_wait, site)};
+  by_warp(Kind::wgmma_wait, site, &wanted, [](Machine& m, int warp, void* const* lanes) {
     const auto& of = *static_cast<const GroupsToWait*>(lanes[0]);
     if (of.silenced)
       m.warpgroups().abandon(warp);

@@ -13,7 +13,7 @@ namespace simt::runtime {
 namespace {
 
 constexpr int warps_of_group = 4, depth = 16;
-constexpr std::uint32_t unknown = 0x7fc0dead;  // a NaN: sums that are under way
+constexpr std::uint32_t unknown = 0x7fc0dead;  // a NaN: sums that are in flight
 
 const detail::GroupProduct& of_lane(void* const* lanes, int lane) {
   return *static_cast<const detail::GroupProduct*>(lanes[lane]);
@@ -35,9 +35,9 @@ void Warpgroups::start_block(int warps) {
 void Warpgroups::end_block() const {
   for (std::size_t w = 0; w < warps_.size(); ++w) {
     if (!warps_[w].products.empty())
-      throw Unfinished(machine_.place(), "the block has ended, and products of warp " + std::to_string(w) +
-                                             " are still under way: " +
-                                             describe(Kind::multiply_group, started_[w / 4].back().site));
+      throw Unfinished(machine_.place(),
+                       "the block has ended, and products of warp " + std::to_string(w) +
+                           " are still in flight: " + describe(Kind::wgmma, started_[w / 4].back().site));
     if (warps_[w].started != started_[w / 4].size())
       throw Divergence(machine_.place(),
                        "warp " + std::to_string(w) + " has started " + std::to_string(warps_[w].started) +
@@ -47,7 +47,7 @@ void Warpgroups::end_block() const {
 
 void Warpgroups::check_company(int warp, void* const* lanes, const Site& site) {
   const auto& of = of_lane(lanes, 0);
-  const std::string doing = "is at " + describe(Kind::multiply_group, site);
+  const std::string doing = "is at " + describe(Kind::wgmma, site);
   for (int lane = 1; lane < warp_size; ++lane)
     if (!agree(of, of_lane(lanes, lane)))
       throw Divergence(machine_.place(), doing + " with matrices that are not those of all lanes");
@@ -59,8 +59,7 @@ void Warpgroups::check_company(int warp, void* const* lanes, const Site& site) {
   const Started& others = started_[group][number++];
   if (!(others.site == site) || !agree(others.of, of))
     throw Divergence(machine_.place(), doing + "; the same product of another warp of its warpgroup is " +
-                                           describe(Kind::multiply_group, others.site) +
-                                           ", or of other matrices");
+                                           describe(Kind::wgmma, others.site) + ", or of other matrices");
 }
 
 void Warpgroups::fence(int warp, void* const* lanes) {
@@ -94,7 +93,7 @@ bool Warpgroups::are_fenced(const Warp& warp, const std::array<const void*, 32>&
   });
 }
 
-/// The sums of a product: those of one that is under way, or the registers' until now, which are unknown from
+/// The sums of a product: those of one that is in flight, or the registers' until now, which are unknown from
 /// here on.
 std::list<Warpgroups::Pending>::iterator Warpgroups::sums_of(Warp& warp, void* const* lanes) {
   const auto& of = of_lane(lanes, 0);
@@ -127,8 +126,8 @@ void Warpgroups::start(int warp, void* const* lanes, const Site& site) {
   Product product{.of = of_lane(lanes, 0), .sums = sums_of(mine, lanes), .group = mine.groups};
   if (product.sums->count != product.of.columns / 2)
     throw BadArgument(machine_.place(),
-                      "is at " + describe(Kind::multiply_group, site) +
-                          ", whose sums are under way as those of another number of columns");
+                      "is at " + describe(Kind::wgmma, site) +
+                          ", whose sums are in flight as those of another number of columns");
   ++product.sums->products;
   product.is_fenced = product.sums->are_fenced;
   if (product.of.words) {

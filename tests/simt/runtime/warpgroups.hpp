@@ -19,7 +19,7 @@ class Warpgroups {
   explicit Warpgroups(Machine& machine) : machine_(machine) {}
 
   void start_block(int warps);
-  /// Throws where products are under way, or where the warps of a warpgroup have started different numbers of
+  /// Throws where products are in flight, or where the warps of a warpgroup have started different numbers of
   /// them.
   void end_block() const;
 

@@ -102,17 +102,18 @@ template <bool Saturates, class SumsOfRows, class Result>
 PRECAST_DEVICE void store_sums(SumsOfRows& sums, int i, f32 factor, GlobalPointer<Result> row, int columns,
                                bool aligned) {
   constexpr int run = SumsOfRows::run;
-  PRECAST_UNROLL for (int j = 0; j < SumsOfRows::columns; j += run) {
+  PRECAST_UNROLL
+  for (int j = 0; j < SumsOfRows::columns; j += run) {
     const int column = SumsOfRows::column(j);
     Vector<Result, run> values;
-    PRECAST_UNROLL for (int e = 0; e < run; ++e) values[e] =
-        round_to<Result, Saturates>(sums.at(i, j + e) * factor);
+    PRECAST_UNROLL
+    for (int e = 0; e < run; ++e) values[e] = round_to<Result, Saturates>(sums.at(i, j + e) * factor);
     if (aligned && column < columns)
       store_vector(row + column, values);
     else
-      PRECAST_UNROLL for (int e = 0; e < run;
-                          ++e) if (column + e < planted<"columns of a head">(columns, columns + 1))
-          row[column + e] = values[e];
+      PRECAST_UNROLL
+    for (int e = 0; e < run; ++e)
+      if (column + e < planted<"columns of a head">(columns, columns + 1)) row[column + e] = values[e];
   }
 }
 

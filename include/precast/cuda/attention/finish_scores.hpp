@@ -6,28 +6,31 @@
 
 namespace precast::cuda::detail {
 
-/// Scales, biases and hides a lane's scores; returns the scale that is left for the exponent. Scores are
-/// scaled there, unless a bias comes between, a scale below 0 turns their order, or one of 0 makes NaN of
-/// those that are hidden.
+/// Scales a lane's scores, adds the bias and masks what is hidden; returns the scale that is left for the
+/// exponent. Scores are scaled there, unless a bias comes between, a scale below 0 turns their order, or one
+/// of 0 makes NaN of those that are hidden.
 template <bool Biased, class Scores>
 PRECAST_DEVICE f32 finish_scores(Scores& scores, const AttentionShape& shape, int head, int first_query,
                                  int key, bool some_are_hidden) {
   constexpr f32 log2_of_e = 1.44269504f;
   const bool now = Biased || shape.scale <= 0;
-  if (now || some_are_hidden) PRECAST_UNROLL for (int i = 0; i < Scores::rows; ++i) {
-      const int query = first_query + Scores::row(i);
-      const int seen =
-          query < shape.queries ? shape.keys_seen_by(planted<"causal edge">(query, query + 1)) - key : 0;
-      PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) {
-        const int column = Scores::column(j);
-        f32& score = scores.at(i, j);
-        if (column >= seen)
-          score = OnlineSoftmax<1>::none;
-        else if (now)
-          score = multiply_then_add(score, shape.scale,
-                                    Biased ? shape.bias_row(head, query)[key + column] : 0.0f);
-      }
+  if (!now && !some_are_hidden) return shape.scale * log2_of_e;
+  PRECAST_UNROLL
+  for (int i = 0; i < Scores::rows; ++i) {
+    const int query = first_query + Scores::row(i);
+    const int seen =
+        query < shape.queries ? shape.keys_seen_by(planted<"causal edge">(query, query + 1)) - key : 0;
+    PRECAST_UNROLL
+    for (int j = 0; j < Scores::columns; ++j) {
+      const int column = Scores::column(j);
+      f32& score = scores.at(i, j);
+      if (column >= seen)
+        score = OnlineSoftmax<1>::none;
+      else if (now)
+        score =
+            multiply_then_add(score, shape.scale, Biased ? shape.bias_row(head, query)[key + column] : 0.0f);
     }
+  }
   return now ? log2_of_e : shape.scale * log2_of_e;
 }
 

@@ -27,7 +27,7 @@ void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, St
          stream, arguments);
 }
 
-/// The same by warpgroups, where they take it; false where rows do not lie as the copy engine needs them.
+/// The same by warpgroups, where they take it; false where rows do not lie as the TMA needs them.
 template <class Operand, int Width, bool Biased, bool Saturates, class Q, class K, class V, class Result>
 bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments, Stream stream) {
   constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;

@@ -122,12 +122,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 
                               planted<"keys of a tile">(key + tile.keys, key) > shape.keys_seen_by(first));
     f32 factors[Scores::rows];
     softmax.weigh(scores, scale, factors);
-    PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i)
-        PRECAST_UNROLL for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
+    PRECAST_UNROLL
+    for (int i = 0; i < Results::rows; ++i) PRECAST_UNROLL
+    for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
     Products::results(results, scores, arrived(step + 1));
   }
 
-  PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i) {
+  PRECAST_UNROLL
+  for (int i = 0; i < Results::rows; ++i) {
     const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks);
     const int query = first + first_row + Results::row(i);
     if (query < end)

@@ -37,13 +37,15 @@ PRECAST_DEVICE void add_scores(FmaSums<Keys, 1>& scores, SharedTile<f32, Rows, D
   using Scores = FmaSums<Keys, 1>;
   for (int index = 0; index < Depth / 4; ++index) {
     Vector<f32, 4> a[Scores::rows], b[Scores::columns];
-    PRECAST_UNROLL for (int i = 0; i < Scores::rows; ++i) a[i] =
-        load_vector<4>(left.at_chunk(first_row + Scores::row(i), index));
-    PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) b[j] =
-        load_vector<4>(keys.at_chunk(Scores::column(j), index));
-    PRECAST_UNROLL for (int d = 0; d < 4; ++d) PRECAST_UNROLL for (int i = 0; i < Scores::rows; ++i)
-        PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j)
-            add_product<Accumulate>(scores.values[i][j], a[i][d], b[j][d]);
+    PRECAST_UNROLL
+    for (int i = 0; i < Scores::rows; ++i)
+      a[i] = load_vector<4>(left.at_chunk(first_row + Scores::row(i), index));
+    PRECAST_UNROLL
+    for (int j = 0; j < Scores::columns; ++j) b[j] = load_vector<4>(keys.at_chunk(Scores::column(j), index));
+    PRECAST_UNROLL
+    for (int d = 0; d < 4; ++d) PRECAST_UNROLL
+    for (int i = 0; i < Scores::rows; ++i) PRECAST_UNROLL
+    for (int j = 0; j < Scores::columns; ++j) add_product<Accumulate>(scores.values[i][j], a[i][d], b[j][d]);
   }
 }
 
@@ -52,15 +54,20 @@ template <class Accumulate, int Keys, int Columns, class Weight>
 PRECAST_DEVICE void add_values(FmaSums<Columns, 4>& results, const Weight& weight,
                                SharedTile<f32, Keys, Columns> values) {
   using Results = FmaSums<Columns, 4>;
-  PRECAST_UNROLL for (int j = 0; j < Keys / 8; ++j) for (int k = 0; k < 8; ++k) {
-    f32 a[Results::rows];
-    PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i) a[i] = weight(i, j, k);
-    PRECAST_UNROLL for (int c = 0; c < Columns / 32; ++c) {
-      const auto b = load_vector<4>(values.at_chunk(8 * j + k, 8 * c + lane_index() % 8));
-      PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i) PRECAST_UNROLL for (int d = 0; d < 4; ++d)
-          add_product<Accumulate>(results.values[i][4 * c + d], a[i], b[d]);
+  PRECAST_UNROLL
+  for (int j = 0; j < Keys / 8; ++j)
+    for (int k = 0; k < 8; ++k) {
+      f32 a[Results::rows];
+      PRECAST_UNROLL
+      for (int i = 0; i < Results::rows; ++i) a[i] = weight(i, j, k);
+      PRECAST_UNROLL
+      for (int c = 0; c < Columns / 32; ++c) {
+        const auto b = load_vector<4>(values.at_chunk(8 * j + k, 8 * c + lane_index() % 8));
+        PRECAST_UNROLL
+        for (int i = 0; i < Results::rows; ++i) PRECAST_UNROLL
+        for (int d = 0; d < 4; ++d) add_product<Accumulate>(results.values[i][4 * c + d], a[i], b[d]);
+      }
     }
-  }
 }
 
 /// The weights that lanes hold as sums of scores: each key's is fetched from the lane that has it.

@@ -17,22 +17,26 @@ struct OnlineSoftmax {
   f32 maxima[Rows], sums[Rows];
 
   PRECAST_DEVICE OnlineSoftmax() {
-    PRECAST_UNROLL for (int i = 0; i < Rows; ++i) maxima[i] = none, sums[i] = 0;
+    PRECAST_UNROLL
+    for (int i = 0; i < Rows; ++i) maxima[i] = none, sums[i] = 0;
   }
 
   /// Turns scores into weights 2^(scale score - running maximum), and says in `factors` by how much all that
   /// came before must shrink. Sums are a lane's own until the end.
   template <class Scores>
   PRECAST_DEVICE void weigh(Scores& scores, f32 scale, f32 (&factors)[Rows]) {
-    PRECAST_UNROLL for (int i = 0; i < Rows; ++i) {
+    PRECAST_UNROLL
+    for (int i = 0; i < Rows; ++i) {
       f32 best = none;
-      PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) best = maximum(best, scores.at(i, j));
+      PRECAST_UNROLL
+      for (int j = 0; j < Scores::columns; ++j) best = maximum(best, scores.at(i, j));
       const f32 now = maximum(maxima[i], warp_max<Scores::row_lanes>(best) * scale);
       const f32 base = now == none ? 0.0f : now;
       factors[i] = planted<"shrinking">(power_of_two_fast(maxima[i] - base), 1.0f);
       maxima[i] = now;
       f32 sum = 0;
-      PRECAST_UNROLL for (int j = 0; j < Scores::columns; ++j) {
+      PRECAST_UNROLL
+      for (int j = 0; j < Scores::columns; ++j) {
         scores.at(i, j) = power_of_two_fast(multiply_then_add(scores.at(i, j), scale, -base));
         sum += scores.at(i, j);
       }

@@ -1,4 +1,4 @@
-// Tiles that the copy engine brings and that products of warpgroups read where they lie.
+// Tiles that the TMA brings and that products of warpgroups read where they lie.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <precast/cuda/attention/attention_operands.hpp>
-#include <precast/cuda/device/shared_matrix.hpp>
+#include <precast/cuda/device/smem_descriptor.hpp>
 #include <precast/cuda/device/tensor_map.hpp>
 
 namespace precast::cuda::detail {
@@ -30,27 +30,29 @@ struct PanelTile {
   /// Starts to bring rows of a head; `barrier` is told of `bytes` bytes.
   PRECAST_DEVICE void fetch(const HeadsMap& from, int row, int head, int batch,
                             SharedPointer<Mbarrier> barrier) const {
-    PRECAST_UNROLL for (int panel = 0; panel < panels; ++panel) copy_box(
-        dynamic_shared<Element>(start + static_cast<std::size_t>(panel * panel_bytes), Rows * panel_columns),
-        from.map,
-        {planted<"panel of a head">(panel, 0) * panel_columns, from.rows_inside ? row : head,
-         from.rows_inside ? head : row, batch},
-        barrier);
+    PRECAST_UNROLL
+    for (int panel = 0; panel < panels; ++panel)
+      tma_load(dynamic_shared<Element>(start + static_cast<std::size_t>(panel * panel_bytes),
+                                       Rows * panel_columns),
+               from.map,
+               {planted<"panel of a head">(panel, 0) * panel_columns, from.rows_inside ? row : head,
+                from.rows_inside ? head : row, batch},
+               barrier);
   }
 
   /// Rows from first_row on, and 16 columns of them as depth.
-  PRECAST_DEVICE SharedMatrix rows(int first_row, int step) const {
+  PRECAST_DEVICE SmemDescriptor rows(int first_row, int step) const {
     constexpr int steps_of_panel = panel_columns / 16;
     return at(first_row * row_bytes + step / steps_of_panel * panel_bytes + step % steps_of_panel * 32, 0);
   }
   /// All columns, and 16 rows of them as depth.
-  PRECAST_DEVICE SharedMatrix columns(int step) const { return at(step * 16 * row_bytes, panel_bytes); }
+  PRECAST_DEVICE SmemDescriptor columns(int step) const { return at(step * 16 * row_bytes, panel_bytes); }
 
  private:
-  PRECAST_DEVICE SharedMatrix at(int byte, int leading_bytes) const {
+  PRECAST_DEVICE SmemDescriptor at(int byte, int leading_bytes) const {
     const auto first = shared_address(dynamic_shared<Element>(start, Rows * Columns));
-    return shared_matrix(first + static_cast<std::uint32_t>(byte), Swizzle::of_128_bytes, leading_bytes,
-                         rows_of_pattern * row_bytes);
+    return smem_descriptor(first + static_cast<std::uint32_t>(byte), Swizzle::of_128_bytes, leading_bytes,
+                           rows_of_pattern * row_bytes);
   }
 };
 

@@ -65,13 +65,15 @@ PRECAST_DEVICE void for_each_score(const ScoresArguments<Q, K>& given, const Que
                                    const Take& take) {
   using Product = PlainProduct<Operand, Accumulate, false>;
   const AttentionShape& shape = given.shape;
-  typename Product::Sums scores{};
+  typename Product::AccumulatorFragment scores{};
   Product::add(scores, given.q.rows(tile.batch, tile.head), tile.first,
                given.k.rows(tile.batch, shape.kv_head(tile.head)), first_key, shape.width);
-  PRECAST_UNROLL for (int i = 0; i < scores.rows; ++i) {
+  PRECAST_UNROLL
+  for (int i = 0; i < scores.rows; ++i) {
     const int row = warp_index() * (plain_rows / plain_warps) + scores.row(i), query = tile.first + row;
     const int seen = query < shape.queries ? shape.keys_seen_by(query) : 0;
-    PRECAST_UNROLL for (int j = 0; j < scores.columns; ++j) {
+    PRECAST_UNROLL
+    for (int j = 0; j < scores.columns; ++j) {
       const int key = first_key + scores.column(j);
       if (key >= planted<"keys of a tile">(seen, shape.keys - 1)) continue;
       const f32 bias = shape.biased ? shape.bias_row(tile.head, query)[key] : 0.0f;
@@ -119,8 +121,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
   const auto load = [&](int key) {
     const auto stored = load_vector<count>(values + key);
     Chunk chunk;
-    PRECAST_UNROLL for (int e = 0; e < count; ++e) chunk.values[e] =
-        key + e < planted<"keys of a row">(seen, shape.keys) ? to_f32(stored[e]) : OnlineSoftmax<1>::none;
+    PRECAST_UNROLL
+    for (int e = 0; e < count; ++e)
+      chunk.values[e] =
+          key + e < planted<"keys of a row">(seen, shape.keys) ? to_f32(stored[e]) : OnlineSoftmax<1>::none;
     return chunk;
   };
   OnlineSoftmax<1> softmax;
@@ -135,7 +139,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
   for (int key = lane_index() * count; key < shape.keys; key += step) {
     const Chunk chunk = load(key);
     Vector<Inside, count> weights;
-    PRECAST_UNROLL for (int e = 0; e < count; ++e) {
+    PRECAST_UNROLL
+    for (int e = 0; e < count; ++e) {
       const f32 weight = power_of_two_fast(multiply_then_add(chunk.values[e], log2_of_e, -base));
       weights[e] = round_to<Inside>(weight * inverse);
     }
@@ -158,9 +163,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const int rows = shape.queries - at.first < plain_rows ? shape.queries - at.first : plain_rows;
   const GlobalRows<Inside> left{weights.row(tile, 0), weights.stride, rows, static_cast<int>(weights.stride),
                                 true};
-  typename Product::Sums sums{};
+  typename Product::AccumulatorFragment sums{};
   Product::add(sums, left, 0, v.rows(at.batch, shape.kv_head(at.head)), first_column, shape.keys);
-  PRECAST_UNROLL for (int i = 0; i < sums.rows; ++i) {
+  PRECAST_UNROLL
+  for (int i = 0; i < sums.rows; ++i) {
     const int row = warp_index() * (plain_rows / plain_warps) + sums.row(i);
     if (row < rows)
       store_sums<Saturates>(

@@ -29,14 +29,15 @@ struct PlainProduct {
   using Left = SharedTile<Element, plain_rows, depth>;
   using Right = std::conditional_t<OfValues, SharedTile<Element, depth, plain_columns>,
                                    SharedTile<Element, plain_columns, depth>>;
-  using Sums = std::conditional_t<on_tensor_cores, TensorCoreSums<plain_rows / plain_warps, plain_columns>,
-                                  FmaSums<plain_columns, OfValues ? 4 : 1>>;
+  using AccumulatorFragment =
+      std::conditional_t<on_tensor_cores, TensorCoreSums<plain_rows / plain_warps, plain_columns>,
+                         FmaSums<plain_columns, OfValues ? 4 : 1>>;
   static constexpr int shared_bytes = stages * (Left::size + Right::size) * static_cast<int>(sizeof(Element));
 
   /// sums += left right, where left is [plain_rows, total] from first_row on, and right [total,
   /// plain_columns] or its transpose, from first_column on.
   template <class L, class R>
-  static PRECAST_DEVICE void add(Sums& sums, const GlobalRows<L>& left, int first_row,
+  static PRECAST_DEVICE void add(AccumulatorFragment& sums, const GlobalRows<L>& left, int first_row,
                                  const GlobalRows<R>& right, int first_column, int total) {
     const TileLoader<Operand, Left, plain_threads, L> load_left(left);
     const TileLoader<Operand, Right, plain_threads, R> load_right(right);
@@ -58,7 +59,8 @@ struct PlainProduct {
       commit_copies();
     };
     start(0);
-    PRECAST_KEEP_LOOP for (int step = 0; step * depth < total; ++step) {
+    PRECAST_KEEP_LOOP
+    for (int step = 0; step * depth < total; ++step) {
       wait_copies<0>();
       load_left.landed(left_tile(step));
       load_right.landed(right_tile(step));
@@ -70,7 +72,7 @@ struct PlainProduct {
   }
 
  private:
-  static PRECAST_DEVICE void multiply(Sums& sums, Left left, Right right) {
+  static PRECAST_DEVICE void multiply(AccumulatorFragment& sums, Left left, Right right) {
     const int first_row = warp_index() * (plain_rows / plain_warps);
     if constexpr (on_tensor_cores && OfValues)
       add_values<Operand>(sums, LeftRows(left, first_row), right);

@@ -109,8 +109,8 @@ class TileLoader {
     if constexpr (copies && !std::is_same_v<Operand, Element>)
       for_each_chunk([&](int r, int c) {
         auto values = load_vector<Tile::chunk>(tile.at_chunk(r, c));
-        PRECAST_UNROLL for (int e = 0; e < Tile::chunk; ++e) values[e] =
-            operand_value<Operand, false, Element>(values[e]);
+        PRECAST_UNROLL
+        for (int e = 0; e < Tile::chunk; ++e) values[e] = operand_value<Operand, false, Element>(values[e]);
         store_vector(tile.at_chunk(r, c), values);
       });
   }
@@ -122,25 +122,28 @@ class TileLoader {
   /// of the registers that sums are in.
   template <class F>
   static PRECAST_DEVICE void for_each_chunk(const F& function) {
-    PRECAST_KEEP_LOOP for (int i = thread_index(); i < Tile::rows * Tile::chunks_per_row; i += Threads)
-        function(i / Tile::chunks_per_row, i % Tile::chunks_per_row);
+    PRECAST_KEEP_LOOP
+    for (int i = thread_index(); i < Tile::rows * Tile::chunks_per_row; i += Threads)
+      function(i / Tile::chunks_per_row, i % Tile::chunks_per_row);
   }
 
   PRECAST_DEVICE Vector<Element, Tile::chunk> gather(int row, int column) const {
     constexpr int piece = min_of(Tile::chunk, widest_vector<From>);
     Vector<Element, Tile::chunk> chunk;
-    PRECAST_UNROLL for (int p = 0; p < Tile::chunk; p += piece) {
+    PRECAST_UNROLL
+    for (int p = 0; p < Tile::chunk; p += piece) {
       Vector<From, piece> values{};
       if (row < from_.rows && column + p < from_.columns) {
         const GlobalPointer<const From> at = from_.data + (row * from_.stride + column + p);
         if (from_.aligned)
           values = load_vector<piece>(at);
         else
-          PRECAST_UNROLL for (int e = 0; e < piece; ++e) if (column + p + e < from_.columns) values[e] =
-              at[e];
+          PRECAST_UNROLL
+        for (int e = 0; e < piece; ++e)
+          if (column + p + e < from_.columns) values[e] = at[e];
       }
-      PRECAST_UNROLL for (int e = 0; e < piece; ++e) chunk[p + e] =
-          operand_value<Operand, false, Element>(values[e]);
+      PRECAST_UNROLL
+      for (int e = 0; e < piece; ++e) chunk[p + e] = operand_value<Operand, false, Element>(values[e]);
     }
     return chunk;
   }

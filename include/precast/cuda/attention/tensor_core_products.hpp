@@ -16,7 +16,7 @@ template <int Rows, int Columns>
 struct TensorCoreSums {
   static_assert(Rows % 16 == 0 && Columns % 16 == 0, "TensorCoreSums: whole pairs of 16 x 8 products.");
   static constexpr int rows = Rows / 8, columns = Columns / 4, row_lanes = 4, run = 2;
-  Sums tiles[Rows / 16][Columns / 8];
+  AccumulatorFragment tiles[Rows / 16][Columns / 8];
 
   PRECAST_DEVICE f32& at(int i, int j) { return tiles[i / 2][j / 2].values[2 * (i % 2) + j % 2]; }
   static PRECAST_DEVICE int row(int i) { return 8 * i + lane_index() / 4; }
@@ -62,14 +62,18 @@ struct WeightRows {
 template <class Operand, int Steps, int Rows, int Columns, class Left, class Right>
 PRECAST_DEVICE void add_products(TensorCoreSums<Rows, Columns>& sums, int first_step, const Left& left,
                                  const Right& right) {
-  PRECAST_UNROLL for (int step = first_step; step < first_step + Steps; ++step) {
+  PRECAST_UNROLL
+  for (int step = first_step; step < first_step + Steps; ++step) {
     Fragment<4> a[Rows / 16];
-    PRECAST_UNROLL for (int m = 0; m < Rows / 16; ++m) a[m] = left(m, step);
-    PRECAST_UNROLL for (int pair = 0; pair < Columns / 16; ++pair) {
+    PRECAST_UNROLL
+    for (int m = 0; m < Rows / 16; ++m) a[m] = left(m, step);
+    PRECAST_UNROLL
+    for (int pair = 0; pair < Columns / 16; ++pair) {
       const Fragment<4> b = right(step, pair);
-      PRECAST_UNROLL for (int m = 0; m < Rows / 16; ++m) {
-        multiply_add<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair], a[m], {{b.words[0], b.words[1]}});
-        multiply_add<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair + 1], a[m], {{b.words[2], b.words[3]}});
+      PRECAST_UNROLL
+      for (int m = 0; m < Rows / 16; ++m) {
+        mma_sync<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair], a[m], {{b.words[0], b.words[1]}});
+        mma_sync<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair + 1], a[m], {{b.words[2], b.words[3]}});
       }
     }
   }
@@ -83,8 +87,10 @@ PRECAST_DEVICE void add_scores(TensorCoreSums<Rows, Keys>& scores, const Left& l
   constexpr int at_once = steps % 4 == 0 ? 4 : 2;
   const int lane = lane_index();
   const TileReader reader(keys, lane / 16 * 8 + lane % 8, lane / 8 % 2);
-  PRECAST_KEEP_LOOP for (int step = 0; step < steps; step += at_once) add_products<Operand, at_once>(
-      scores, step, left, [&](int s, int pair) { return load_matrix<4>(reader.at(16 * pair, 2 * s)); });
+  PRECAST_KEEP_LOOP
+  for (int step = 0; step < steps; step += at_once)
+    add_products<Operand, at_once>(
+        scores, step, left, [&](int s, int pair) { return load_matrix<4>(reader.at(16 * pair, 2 * s)); });
 }
 
 /// results += left values, where left's depth are the tile's keys.

@@ -1,5 +1,5 @@
 // Flash attention forward on Hopper's warpgroups (Shah et al. 2024, without the overlap of products and
-// softmax within a warpgroup): one thread brings tiles by the copy engine, and warpgroups multiply them where
+// softmax within a warpgroup): one thread brings tiles by the TMA, and warpgroups multiply them where
 // they lie. It has run in the emulator, and on no device yet.
 #pragma once
 
@@ -41,7 +41,7 @@ class TileRing {
   PRECAST_DEVICE void fill(int step, const HeadsMap& from, int row, int head, int batch,
                            Site site = Site::here()) const {
     wait_parity(empty() + stage(step), turn(step) ^ 1, site.part(1));
-    arrive_expecting(full() + stage(step), Tile::bytes, site.part(2));
+    arrive_expect_tx(full() + stage(step), Tile::bytes, site.part(2));
     tile(step).fetch(from, row, head, batch, full() + stage(step));
   }
   PRECAST_DEVICE Tile filled(int step, Site site = Site::here()) const {
@@ -94,9 +94,9 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
   sync_block();
 
   if (warp_index() >= tile.multiplying_warps()) {
-    keep_registers<tile.bringing_registers>();
+    setmaxnreg_dec<tile.bringing_registers>();
     if (thread_index() != threads_per_warp * tile.multiplying_warps()) return;
-    arrive_expecting(queries_are_there, Queries::bytes);
+    arrive_expect_tx(queries_are_there, Queries::bytes);
     queries.fetch(given.q, first, head, batch, queries_are_there);
     const int kv_head = shape.kv_head(head);
     for (int step = 0; step < steps; ++step)
@@ -104,7 +104,7 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     return;
   }
 
-  take_registers<tile.multiplying_registers>();
+  setmaxnreg_inc<tile.multiplying_registers>();
   const int first_row = 16 * planted<"rows of a warp">(warp_index(), 0);
   const int rows_of_group = warp_index() / warps_per_warpgroup * warpgroup_rows;
   OnlineSoftmax<Scores::rows> softmax;
@@ -114,11 +114,12 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     const int key = step / 2 * tile.keys;
     Scores scores;
     const Keys keys = ring.filled(step);
-    fence_products(scores.tiles[0]);
-    PRECAST_UNROLL for (int k = 0; k < Width / 16; ++k) multiply_group<Operand, false>(
-        scores.tiles[0], queries.rows(rows_of_group, k), keys.rows(0, k), k > 0);
-    commit_products();
-    wait_products<0>(scores.tiles[0]);
+    wgmma_fence(scores.tiles[0]);
+    PRECAST_UNROLL
+    for (int k = 0; k < Width / 16; ++k)
+      wgmma<Operand, false>(scores.tiles[0], queries.rows(rows_of_group, k), keys.rows(0, k), k > 0);
+    wgmma_commit();
+    wgmma_wait<0>(scores.tiles[0]);
     ring.release(step);
 
     const f32 scale =
@@ -126,22 +127,27 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
                               planted<"keys of a tile">(key + tile.keys, key) > shape.keys_seen_by(first));
     f32 factors[Scores::rows];
     softmax.weigh(scores, scale, factors);
-    PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i)
-        PRECAST_UNROLL for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
+    PRECAST_UNROLL
+    for (int i = 0; i < Results::rows; ++i) PRECAST_UNROLL
+    for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
     const WeightRows<Operand, 16, tile.keys> rounded{scores};
     Fragment<4> weights[tile.keys / 16];
-    PRECAST_UNROLL for (int k = 0; k < tile.keys / 16; ++k) weights[k] = rounded(0, k);
+    PRECAST_UNROLL
+    for (int k = 0; k < tile.keys / 16; ++k) weights[k] = rounded(0, k);
 
     const Keys values = ring.filled(step + 1);
-    fence_products(results.tiles[0], weights);
-    PRECAST_UNROLL for (int k = 0; k < tile.keys / 16; ++k) multiply_group<Operand, true>(
-        results.tiles[0], weights[k], values.columns(planted<"order of keys">(k, 0)), true);
-    commit_products();
-    wait_products<0>(results.tiles[0]);
+    wgmma_fence(results.tiles[0], weights);
+    PRECAST_UNROLL
+    for (int k = 0; k < tile.keys / 16; ++k)
+      wgmma<Operand, true>(results.tiles[0], weights[k], values.columns(planted<"order of keys">(k, 0)),
+                           true);
+    wgmma_commit();
+    wgmma_wait<0>(results.tiles[0]);
     ring.release(step + 1);
   }
 
-  PRECAST_UNROLL for (int i = 0; i < Results::rows; ++i) {
+  PRECAST_UNROLL
+  for (int i = 0; i < Results::rows; ++i) {
     const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks);
     const int query = first + first_row + Results::row(i);
     if (query < end)

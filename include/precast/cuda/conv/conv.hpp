@@ -6,10 +6,10 @@
 
 #include <precast/backend/declarations.hpp>
 #include <precast/cuda/conv/convolve_by_library.hpp>
-#include <precast/cuda/conv/patches.hpp>
-#include <precast/cuda/matmul/finish_sums.hpp>
+#include <precast/cuda/conv/implicit_im2col.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/matmul/rounded_product.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
@@ -39,7 +39,8 @@ void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& we
   if (convolve_by_library<Types, X>(x, weight.view(), sizes, epilogue, out, stream)) return;
   const auto rows = patches(x, sizes);
   const auto features = stored_rows(weight.view());
-  const auto store = sums_store<Types::saturate>(epilogue, DeviceView<const typename Types::result>{}, out);
+  const auto store =
+      product_epilogue<Types::saturate>(epilogue, DeviceView<const typename Types::result>{}, out);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
     start_tiled_product<ProductTypes<Types>>("conv", rows, features, store, stream);
   else

@@ -1,4 +1,4 @@
-// Copies of boxes of a tensor to shared memory by the device's copy engine, which one thread starts and a
+// Copies of boxes of a tensor to shared memory by the device's TMA, which one thread starts and a
 // barrier waits for: cp.async.bulk.tensor of the PTX ISA (sm_90). The tensor is described by a map, which the
 // host makes (cuda/runtime/tensor_map.hpp) and a kernel takes as a parameter.
 #pragma once
@@ -24,7 +24,7 @@ using TensorMap = CUtensorMap;
 /// tensor becomes zeros. `barrier` is told of all bytes of the box when they have landed. `from` must be part
 /// of a kernel's parameter that is PRECAST_GRID_CONSTANT.
 template <class T>
-PRECAST_DEVICE void copy_box(SharedPointer<T> to, const TensorMap& from, const BoxPlace& at,
+PRECAST_DEVICE void tma_load(SharedPointer<T> to, const TensorMap& from, const BoxPlace& at,
                              SharedPointer<Mbarrier> barrier) {
   asm volatile(
       "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
@@ -36,7 +36,7 @@ PRECAST_DEVICE void copy_box(SharedPointer<T> to, const TensorMap& from, const B
 using TensorMap = simt::TensorMap;
 
 template <class T>
-PRECAST_DEVICE void copy_box(SharedPointer<T> to, const TensorMap& from, const BoxPlace& at,
+PRECAST_DEVICE void tma_load(SharedPointer<T> to, const TensorMap& from, const BoxPlace& at,
                              SharedPointer<Mbarrier> barrier) {
   simt::copy_tensor_box(to, from, {at.column, at.second, at.third, at.fourth}, barrier);
 }

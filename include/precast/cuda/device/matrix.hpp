@@ -19,7 +19,7 @@ struct Fragment {
 
 /// A lane's part of a 16 x 8 matrix of f32 sums: rows lane/4 (0, 1) and lane/4 + 8 (2, 3), columns 2(lane%4)
 /// and the next.
-struct Sums {
+struct AccumulatorFragment {
   f32 values[4] = {};
 };
 
@@ -84,7 +84,7 @@ PRECAST_DEVICE std::uint32_t load_word(SharedPointer<const f32> from) {
 /// sums += A B, A [16, product_depth<T>] by rows, B [product_depth<T>, 8] by columns; T: bf16, f16, tf32,
 /// fp8_e4m3 or fp8_e5m2 (the last two from sm_89 on).
 template <ScalarDtype T>
-PRECAST_DEVICE void multiply_add(Sums& sums, const Fragment<4>& a, const Fragment<2>& b) {
+PRECAST_DEVICE void mma_sync(AccumulatorFragment& sums, const Fragment<4>& a, const Fragment<2>& b) {
   f32(&d)[4] = sums.values;
 #define PRECAST_MMA(instruction)                                                                      \
   asm volatile(instruction " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"         \
@@ -102,8 +102,7 @@ PRECAST_DEVICE void multiply_add(Sums& sums, const Fragment<4>& a, const Fragmen
   else if constexpr (std::is_same_v<T, fp8_e5m2>)
     PRECAST_MMA("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32");
   else
-    static_assert(std::is_same_v<T, bf16>,
-                  "multiply_add: tensor cores take bf16, f16, tf32 or fp8 operands.");
+    static_assert(std::is_same_v<T, bf16>, "mma_sync: tensor cores take bf16, f16, tf32 or fp8 operands.");
 #undef PRECAST_MMA
 }
 #else
@@ -118,9 +117,9 @@ PRECAST_DEVICE std::uint32_t load_word(SharedPointer<const f32> from) {
   return bit_cast<std::uint32_t>(*from);
 }
 template <ScalarDtype T>
-PRECAST_DEVICE void multiply_add(Sums& sums, const Fragment<4>& a, const Fragment<2>& b,
-                                 Site site = Site::here()) {
-  simt::multiply_add<T>(sums.values, a.words, b.words, site);
+PRECAST_DEVICE void mma_sync(AccumulatorFragment& sums, const Fragment<4>& a, const Fragment<2>& b,
+                             Site site = Site::here()) {
+  simt::mma_sync<T>(sums.values, a.words, b.words, site);
 }
 #endif
 

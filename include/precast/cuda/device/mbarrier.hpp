@@ -27,7 +27,7 @@ PRECAST_DEVICE void arrive(SharedPointer<Mbarrier> barrier, Site = {}) {
                : "memory");
 }
 /// Arrives, and announces that so many bytes will land in this phase.
-PRECAST_DEVICE void arrive_expecting(SharedPointer<Mbarrier> barrier, int bytes, Site = {}) {
+PRECAST_DEVICE void arrive_expect_tx(SharedPointer<Mbarrier> barrier, int bytes, Site = {}) {
   asm volatile(
       "{ .reg .b64 phase; mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 phase, [%0], %1; }" ::"r"(
           shared_address(barrier)),
@@ -55,7 +55,7 @@ PRECAST_DEVICE void fence_async_proxy(Site = {}) {
 }
 #else
 using simt::arrive;
-using simt::arrive_expecting;
+using simt::arrive_expect_tx;
 using simt::fence_async_proxy;
 using simt::init_mbarrier;
 using simt::wait_parity;

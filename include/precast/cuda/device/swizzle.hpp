@@ -1,4 +1,4 @@
-// How the copy engine and the products of warpgroups permute chunks of 16 bytes in shared memory, so that
+// How the TMA and the products of warpgroups permute chunks of 16 bytes in shared memory, so that
 // reading a column of them meets every bank.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Maps of tensors for the copy engine. The host makes them: CUDA's driver packs them, whose function is
+// Maps of tensors for the TMA. The host makes them: CUDA's driver packs them, whose function is
 // looked up when the program runs, so that a program needs no driver to start.
 #pragma once
 
@@ -27,7 +27,7 @@ struct BoxedTensor {
 
 namespace detail {
 
-/// What the copy engine asks of a tensor of 16-bit values (CUDA Driver API, cuTensorMapEncodeTiled).
+/// What the TMA asks of a tensor of 16-bit values (CUDA Driver API, cuTensorMapEncodeTiled).
 inline void check_boxes(const void* data, const BoxedTensor& of) {
   bool fits = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
   for (const std::int64_t size : of.sizes) fits &= size >= 1 && size <= std::int64_t{1} << 32;
@@ -40,7 +40,7 @@ inline void check_boxes(const void* data, const BoxedTensor& of) {
   fits &= row % 16 == 0 && (of.swizzle == Swizzle::none || row == swizzle_bytes(of.swizzle));
   if (!fits)
     throw Error(
-        "make_tensor_map: the copy engine takes tensors whose address and strides are multiples of 16 bytes, "
+        "make_tensor_map: the TMA takes tensors whose address and strides are multiples of 16 bytes, "
         "each "
         "stride a multiple of the one before, and boxes of at most 256 values along each side whose rows "
         "fill "
@@ -68,7 +68,7 @@ inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder() {
 
 }  // namespace detail
 
-/// The map of a tensor of bf16 or f16. Throws Error where the copy engine does not take it.
+/// The map of a tensor of bf16 or f16. Throws Error where the TMA does not take it.
 template <ScalarDtype T>
 TensorMap make_tensor_map(GlobalPointer<const T> data, const BoxedTensor& of) {
   static_assert(sizeof(T) == 2, "make_tensor_map: tensors of bf16 or f16.");

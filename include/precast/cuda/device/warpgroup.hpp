@@ -27,13 +27,13 @@ inline constexpr bool has_warpgroup_products = false;
 /// Changes how many registers each thread of the calling warpgroup has: fewer, or more as soon as others have
 /// given theirs. A multiple of 8, 24 to 256. Under a launch bound that says how many there are at the start.
 template <int Registers>
-PRECAST_DEVICE void keep_registers() {
-  static_assert(detail::are_registers<Registers>, "keep_registers: a multiple of 8, 24 to 256.");
+PRECAST_DEVICE void setmaxnreg_dec() {
+  static_assert(detail::are_registers<Registers>, "setmaxnreg_dec: a multiple of 8, 24 to 256.");
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 template <int Registers>
-PRECAST_DEVICE void take_registers() {
-  static_assert(detail::are_registers<Registers>, "take_registers: a multiple of 8, 24 to 256.");
+PRECAST_DEVICE void setmaxnreg_inc() {
+  static_assert(detail::are_registers<Registers>, "setmaxnreg_inc: a multiple of 8, 24 to 256.");
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 /// Ends a kernel with an error: where one was compiled without what it needs.
@@ -41,12 +41,12 @@ PRECAST_DEVICE void stop_kernel() { asm volatile("trap;"); }
 #else
 inline constexpr bool has_warpgroup_products = true;
 template <int Registers>
-PRECAST_DEVICE void keep_registers() {
-  static_assert(detail::are_registers<Registers>, "keep_registers: a multiple of 8, 24 to 256.");
+PRECAST_DEVICE void setmaxnreg_dec() {
+  static_assert(detail::are_registers<Registers>, "setmaxnreg_dec: a multiple of 8, 24 to 256.");
 }
 template <int Registers>
-PRECAST_DEVICE void take_registers() {
-  static_assert(detail::are_registers<Registers>, "take_registers: a multiple of 8, 24 to 256.");
+PRECAST_DEVICE void setmaxnreg_inc() {
+  static_assert(detail::are_registers<Registers>, "setmaxnreg_inc: a multiple of 8, 24 to 256.");
 }
 PRECAST_DEVICE void stop_kernel() {}
 #endif

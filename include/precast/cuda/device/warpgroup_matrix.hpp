@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <precast/cuda/device/matrix.hpp>
-#include <precast/cuda/device/shared_matrix.hpp>
+#include <precast/cuda/device/smem_descriptor.hpp>
 #include <precast/cuda/device/warpgroup.hpp>
 
 namespace precast::cuda {
@@ -14,33 +14,33 @@ namespace precast::cuda {
 namespace detail {
 /// Keeps a compiler from moving what it does to registers past this place.
 template <int Tiles>
-PRECAST_DEVICE void hold(Sums (&sums)[Tiles]) {
-  PRECAST_UNROLL for (int j = 0; j < Tiles; ++j)
-      PRECAST_UNROLL for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(sums[j].values[i])::"memory");
+PRECAST_DEVICE void hold(AccumulatorFragment (&sums)[Tiles]) {
+  PRECAST_UNROLL
+  for (int j = 0; j < Tiles; ++j) PRECAST_UNROLL
+  for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(sums[j].values[i])::"memory");
 }
 }  // namespace detail
 
 /// Before the first product of a group: products see what the warp has done to the registers of their sums,
 /// and of their factors.
 template <int Tiles>
-PRECAST_DEVICE void fence_products(Sums (&sums)[Tiles], Site = {}) {
+PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Site = {}) {
   detail::hold(sums);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 template <int Tiles, int Count>
-PRECAST_DEVICE void fence_products(Sums (&sums)[Tiles], Fragment<4> (&factors)[Count], Site = {}) {
-  PRECAST_UNROLL for (int i = 0; i < 4 * Count;
-                      ++i) asm volatile("" : "+r"(factors[i / 4].words[i % 4])::"memory");
-  fence_products(sums);
+PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Fragment<4> (&factors)[Count],
+                                Site = {}) {
+  PRECAST_UNROLL
+  for (int i = 0; i < 4 * Count; ++i) asm volatile("" : "+r"(factors[i / 4].words[i % 4])::"memory");
+  wgmma_fence(sums);
 }
 /// Closes the group of the products that were started since the last one.
-PRECAST_DEVICE void commit_products(Site = {}) {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-/// Waits until at most Groups groups of the warp are under way. Until then nobody may write the matrices in
+PRECAST_DEVICE void wgmma_commit(Site = {}) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/// Waits until at most Groups groups of the warp are in flight. Until then nobody may write the matrices in
 /// shared memory that they read, nor look at their sums.
 template <int Groups, int Tiles>
-PRECAST_DEVICE void wait_products(Sums (&sums)[Tiles], Site = {}) {
+PRECAST_DEVICE void wgmma_wait(AccumulatorFragment (&sums)[Tiles], Site = {}) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
   detail::hold(sums);
 }
@@ -93,9 +93,10 @@ PRECAST_DEVICE void wait_products(Sums (&sums)[Tiles], Site = {}) {
 /// [16, 8 Tiles], its columns along the depth or, Transposed, its rows. T: bf16 or f16; 64 or 128 columns.
 /// All four warps start the same products of the same matrices.
 template <ScalarDtype T, bool Transposed, int Tiles>
-PRECAST_DEVICE void multiply_group(Sums (&sums)[Tiles], SharedMatrix a, SharedMatrix b, bool accumulate) {
+PRECAST_DEVICE void wgmma(AccumulatorFragment (&sums)[Tiles], SmemDescriptor a, SmemDescriptor b,
+                          bool accumulate) {
   static_assert((std::is_same_v<T, bf16> || std::is_same_v<T, f16>)&&(Tiles == 8 || Tiles == 16),
-                "multiply_group: bf16 or f16 factors, and 64 or 128 columns.");
+                "wgmma: bf16 or f16 factors, and 64 or 128 columns.");
   if constexpr (std::is_same_v<T, bf16> && Tiles == 8)
     PRECAST_WGMMA_SHARED_64("bf16");
   else if constexpr (std::is_same_v<T, bf16>)
@@ -107,10 +108,10 @@ PRECAST_DEVICE void multiply_group(Sums (&sums)[Tiles], SharedMatrix a, SharedMa
 }
 /// The same for A in registers: each warp's 16 rows, as the left factor of mma.sync.
 template <ScalarDtype T, bool Transposed, int Tiles>
-PRECAST_DEVICE void multiply_group(Sums (&sums)[Tiles], const Fragment<4>& a, SharedMatrix b,
-                                   bool accumulate) {
+PRECAST_DEVICE void wgmma(AccumulatorFragment (&sums)[Tiles], const Fragment<4>& a, SmemDescriptor b,
+                          bool accumulate) {
   static_assert((std::is_same_v<T, bf16> || std::is_same_v<T, f16>)&&(Tiles == 8 || Tiles == 16),
-                "multiply_group: bf16 or f16 factors, and 64 or 128 columns.");
+                "wgmma: bf16 or f16 factors, and 64 or 128 columns.");
   if constexpr (std::is_same_v<T, bf16> && Tiles == 8)
     PRECAST_WGMMA_REGISTERS_64("bf16");
   else if constexpr (std::is_same_v<T, bf16>)
@@ -132,28 +133,28 @@ PRECAST_DEVICE void multiply_group(Sums (&sums)[Tiles], const Fragment<4>& a, Sh
 #undef PRECAST_WGMMA_REGISTERS_128
 #else
 template <int Tiles>
-PRECAST_DEVICE void fence_products(Sums (&sums)[Tiles], Site site = Site::here()) {
-  simt::fence_products({sums, 4 * Tiles}, {}, site);
+PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Site site = Site::here()) {
+  simt::wgmma_fence({sums, 4 * Tiles}, {}, site);
 }
 template <int Tiles, int Count>
-PRECAST_DEVICE void fence_products(Sums (&sums)[Tiles], Fragment<4> (&factors)[Count],
-                                   Site site = Site::here()) {
-  simt::fence_products({sums, 4 * Tiles}, {factors, 4 * Count}, site);
+PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Fragment<4> (&factors)[Count],
+                                Site site = Site::here()) {
+  simt::wgmma_fence({sums, 4 * Tiles}, {factors, 4 * Count}, site);
 }
-using simt::commit_products;
+using simt::wgmma_commit;
 template <int Groups, int Tiles>
-PRECAST_DEVICE void wait_products(Sums (&)[Tiles], Site site = Site::here()) {
-  simt::wait_products(Groups, site);
+PRECAST_DEVICE void wgmma_wait(AccumulatorFragment (&)[Tiles], Site site = Site::here()) {
+  simt::wgmma_wait(Groups, site);
 }
 template <ScalarDtype T, bool Transposed, int Tiles>
-PRECAST_DEVICE void multiply_group(Sums (&sums)[Tiles], SharedMatrix a, SharedMatrix b, bool accumulate,
-                                   Site site = Site::here()) {
-  simt::multiply_group<T, 8 * Tiles, Transposed>(sums[0].values, a.bits, b.bits, accumulate, site);
+PRECAST_DEVICE void wgmma(AccumulatorFragment (&sums)[Tiles], SmemDescriptor a, SmemDescriptor b,
+                          bool accumulate, Site site = Site::here()) {
+  simt::wgmma<T, 8 * Tiles, Transposed>(sums[0].values, a.bits, b.bits, accumulate, site);
 }
 template <ScalarDtype T, bool Transposed, int Tiles>
-PRECAST_DEVICE void multiply_group(Sums (&sums)[Tiles], const Fragment<4>& a, SharedMatrix b, bool accumulate,
-                                   Site site = Site::here()) {
-  simt::multiply_group<T, 8 * Tiles, Transposed>(sums[0].values, a.words, b.bits, accumulate, site);
+PRECAST_DEVICE void wgmma(AccumulatorFragment (&sums)[Tiles], const Fragment<4>& a, SmemDescriptor b,
+                          bool accumulate, Site site = Site::here()) {
+  simt::wgmma<T, 8 * Tiles, Transposed>(sums[0].values, a.words, b.bits, accumulate, site);
 }
 #endif
 

@@ -6,11 +6,11 @@
 #include <type_traits>
 
 #include <precast/backend/declarations.hpp>
-#include <precast/cuda/matmul/few_rows.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/matmul/rounded_product.hpp>
+#include <precast/cuda/matmul/skinny_gemm.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -38,12 +38,12 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
   const auto& [residual, scales] = additions;
   const auto rows = matrix_rows(x);
   const auto features = stored_rows(weight.view());
-  const auto store = sums_store<Types::saturate>(epilogue, residual, out, scales);
+  const auto store = product_epilogue<Types::saturate>(epilogue, residual, out, scales);
   if constexpr (!std::is_same_v<typename Types::accumulate, f32>) {
     start_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
   } else {
-    if (out.rows() <= most_few_rows)
-      return start_few_rows_product<ProductTypes<Types>>(rows, features, store, stream);
+    if (out.rows() <= most_skinny_rows)
+      return start_skinny_gemm<ProductTypes<Types>>(rows, features, store, stream);
     if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;
     start_tiled_product<ProductTypes<Types>>("matmul", rows, features, store, stream);
   }
@@ -60,10 +60,10 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
 /// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
-/// Types::result once. Up to `most_few_rows` rows are as fast as the weight is read; more are the library's
-/// where it has the dtypes (`library_has_dtypes`) and rows begin on multiples of 16 bytes, else a tiled
-/// kernel's. Weights in blocks are decoded by our kernels as they are loaded. Shapes must fit; ops check
-/// them.
+/// Types::result once. Up to `most_skinny_rows` rows are as fast as the weight is read; more are the
+/// library's where it has the dtypes (`library_has_dtypes`) and rows begin on multiples of 16 bytes, else a
+/// tiled kernel's. Weights in blocks are decoded by our kernels as they are loaded. Shapes must fit; ops
+/// check them.
 template <class Types, class X>
 void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {

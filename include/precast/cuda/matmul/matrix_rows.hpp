@@ -1,4 +1,5 @@
-// MatrixRows: a matrix as the tiles of a product read it. cuda/conv/patches.hpp is the other such source.
+// MatrixRows: a matrix as the tiles of a product read it. cuda/conv/implicit_im2col.hpp is the other such
+// source.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/block_rows.hpp>
-#include <precast/cuda/matmul/finish_sums.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/dtype/add_rounded.hpp>
 
 namespace precast::cuda {
@@ -17,7 +17,7 @@ template <class Types, class Source>
 struct RoundedProduct {
   Source x;
   StoredRows<typename Types::storage> weight;
-  SumsStore<typename Types::result, Types::saturate> store;
+  ProductEpilogue<typename Types::result, Types::saturate> store;
 };
 
 inline constexpr int rounded_product_threads = 128;
@@ -45,7 +45,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(rounded_product_threads, 1)
 
 template <class Types, class Source>
 void start_rounded_product(const Source& x, const StoredRows<typename Types::storage>& weight,
-                           const SumsStore<typename Types::result, Types::saturate>& store, Stream stream) {
+                           const ProductEpilogue<typename Types::result, Types::saturate>& store,
+                           Stream stream) {
   const std::int64_t blocks =
       (store.rows * store.features + rounded_product_threads - 1) / rounded_product_threads;
   if (blocks > std::numeric_limits<std::int32_t>::max())

@@ -22,9 +22,9 @@ PRECAST_DEVICE int chunk_place(int row, int chunk) {
   return row * chunks_per_row + (chunk ^ ((row ^ (row >> 3)) % chunks_per_row));
 }
 
-/// Loads Rows rows of a source (MatrixRows, BlockRows or Patches) for a block of Threads threads. Values that
-/// are operands as they lie in memory are copied while the threads go on; others pass through registers,
-/// where they are decoded and rounded.
+/// Loads Rows rows of a source (MatrixRows, BlockRows or ImplicitIm2col) for a block of Threads threads.
+/// Values that are operands as they lie in memory are copied while the threads go on; others pass through
+/// registers, where they are decoded and rounded.
 template <ScalarDtype Operand, bool Saturates, class Source, int Rows, int Threads>
 class TileLoader {
  public:

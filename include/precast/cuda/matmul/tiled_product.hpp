@@ -14,8 +14,8 @@
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/block_rows.hpp>
-#include <precast/cuda/matmul/finish_sums.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/cuda/matmul/tile_loader.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
@@ -26,7 +26,7 @@ template <class Types, class Source>
 struct TiledProduct {
   Source x;
   StoredRows<typename Types::storage> weight;
-  SumsStore<typename Types::result, Types::saturate> store;
+  ProductEpilogue<typename Types::result, Types::saturate> store;
   int row_tiles, feature_tiles;
 };
 
@@ -116,7 +116,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
 template <class Types, MatmulTile tile, class Source>
 void start_product_of_tiles(const char* name, const Source& x,
                             const StoredRows<typename Types::storage>& weight,
-                            const SumsStore<typename Types::result, Types::saturate>& store, Stream stream) {
+                            const ProductEpilogue<typename Types::result, Types::saturate>& store,
+                            Stream stream) {
   const std::int64_t row_tiles = (store.rows + tile.rows - 1) / tile.rows;
   const std::int64_t feature_tiles = (store.features + tile.features - 1) / tile.features;
   if (row_tiles * feature_tiles > std::numeric_limits<std::int32_t>::max())
@@ -134,7 +135,7 @@ void start_product_of_tiles(const char* name, const Source& x,
 /// The same with the tile that suits the sizes and the device.
 template <class Types, class Source>
 void start_tiled_product(const char* name, const Source& x, const StoredRows<typename Types::storage>& weight,
-                         const SumsStore<typename Types::result, Types::saturate>& store, Stream stream,
+                         const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream,
                          Architecture architecture = current_architecture()) {
   visit_architecture(architecture, [&](auto known) {
     constexpr MatmulTile small = select_matmul_tile(known(), MatmulTileSize::small);

@@ -56,7 +56,7 @@ class WarpProduct {
           const Fragment<2> feature_block{{b.words[2 * half], b.words[2 * half + 1]}};
           PRECAST_UNROLL
           for (int i = 0; i < row_blocks; ++i)
-            multiply_add<MultipliedDtype<Operand>>(sums_[i][2 * pair + half], a[i], feature_block);
+            mma_sync<MultipliedDtype<Operand>>(sums_[i][2 * pair + half], a[i], feature_block);
         }
       }
     }
@@ -116,7 +116,7 @@ class WarpProduct {
       high = received;
   }
 
-  Sums sums_[row_blocks][4];
+  AccumulatorFragment sums_[row_blocks][4];
 };
 
 /// Strict f32: no tensor core multiplies it. Products are added one by one in the order of the columns.

@@ -83,7 +83,7 @@ PRECAST_DEVICE auto map_loads(const Input& in, const MapPlace<Count>& place) {
   return loads;
 }
 
-// What is read is passed as arguments, so that all reads of a thread are under way before its first store.
+// What is read is passed as arguments, so that all reads of a thread are in flight before its first store.
 template <int Count, class Op, class To, class... From>
 PRECAST_DEVICE void map_and_store(const Op& op, const MapOutput<To>& out, const MapPlace<Count>& place,
                                   const MapLoads<Count, From>&... loads) {

@@ -9,7 +9,7 @@
 namespace precast::cuda {
 
 /// Threads of a block, and runs of values that each takes. Two runs of 16 bytes for each of the 1536 to 2048
-/// threads of a multiprocessor are the 40 KB under way that memory needs to be busy, on every architecture.
+/// threads of a multiprocessor are the 40 KB in flight that memory needs to be busy, on every architecture.
 struct MapTile {
   int threads = 256;
   int runs = 2;

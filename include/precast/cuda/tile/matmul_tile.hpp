@@ -70,7 +70,7 @@ constexpr bool suits_large_tiles(std::int64_t rows, std::int64_t features, const
 /// the vectors of `loads_in_flight` steps on their way. Measured against nothing yet; reasoned: rows are read
 /// from the cache once for all features of a warp, and 16 KiB on their way in each multiprocessor keep the
 /// memory busy.
-struct FewRowsTile {
+struct SkinnyGemmTile {
   int rows;
   int features_per_warp;
   int loads_in_flight;
@@ -78,12 +78,12 @@ struct FewRowsTile {
 };
 
 /// The most rows that are few.
-inline constexpr int most_few_rows = 8;
+inline constexpr int most_skinny_rows = 8;
 
-PRECAST_HOST_DEVICE_CONSTEXPR FewRowsTile select_few_rows_tile(int rows) {
+PRECAST_HOST_DEVICE_CONSTEXPR SkinnyGemmTile select_skinny_gemm_tile(int rows) {
   if (rows == 1) return {.rows = 1, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
   if (rows == 2) return {.rows = 2, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
-  return {.rows = rows <= 4 ? 4 : most_few_rows, .features_per_warp = 4, .loads_in_flight = 2, .warps = 4};
+  return {.rows = rows <= 4 ? 4 : most_skinny_rows, .features_per_warp = 4, .loads_in_flight = 2, .warps = 4};
 }
 
 }  // namespace precast::cuda

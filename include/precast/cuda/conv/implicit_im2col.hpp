@@ -1,4 +1,4 @@
-// Patches: the pixels under a convolution's kernel as rows of a matrix, which no memory ever holds.
+// ImplicitIm2col: the pixels under a convolution's kernel as rows of a matrix, which no memory ever holds.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace precast::cuda {
 /// Row `pixel` is [kernel_height, kernel_width, channels], the patch under that output pixel; zeros lie
 /// around the pictures. The interface is MatrixRows'.
 template <ScalarDtype T>
-struct Patches {
+struct ImplicitIm2col {
   using value_type = T;
   static constexpr bool decoded = false;
 
@@ -63,7 +63,7 @@ struct Patches {
 };
 
 template <ScalarDtype T>
-Patches<T> patches(DeviceView<const T> x, const ConvSizes& sizes) {
+ImplicitIm2col<T> patches(DeviceView<const T> x, const ConvSizes& sizes) {
   const auto narrow = [](std::int64_t size) { return checked_columns(size); };
   constexpr std::int64_t run = widest_vector<T>;
   return {.data = pointer_to(x),

@@ -11,26 +11,26 @@
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/block_rows.hpp>
-#include <precast/cuda/matmul/finish_sums.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
 
 namespace precast::cuda {
 
 template <class Types, class X>
-struct FewRowsProduct {
+struct SkinnyGemm {
   MatrixRows<X> x;
   StoredRows<typename Types::storage> weight;
-  SumsStore<typename Types::result, Types::saturate> store;
+  ProductEpilogue<typename Types::result, Types::saturate> store;
 };
 
 /// Each warp has the features of its tile. A lane takes every 32nd vector of columns, in order, and the
 /// lanes' sums are added in a fixed tree. Memory moves columns * features weights, which is the least; rows
 /// are read from the cache once for each warp.
 template <class Types, class X, int Rows>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile(Rows).warps, 1)
-    few_rows_product(FewRowsProduct<Types, X> product) {
-  constexpr FewRowsTile tile = select_few_rows_tile(Rows);
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_tile(Rows).warps, 1)
+    skinny_gemm(SkinnyGemm<Types, X> product) {
+  constexpr SkinnyGemmTile tile = select_skinny_gemm_tile(Rows);
   using Operand = typename Types::operand;
   using Weights = StoredRows<typename Types::storage>;
   using Stored = typename Weights::value_type;
@@ -114,24 +114,24 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_few_rows_tile
       if (lane_index() == f * tile.rows + r) mine = sum;
     }
   }
-  static_assert(features * tile.rows <= threads_per_warp, "few_rows_product: a lane stores one result.");
+  static_assert(features * tile.rows <= threads_per_warp, "skinny_gemm: a lane stores one result.");
   if (lane_index() < features * tile.rows)
     store.store(
         lane_index() % tile.rows,
         first_feature + planted<"lane of a result">(lane_index() / tile.rows, lane_index() % features), mine);
 }
 
-/// Starts the product of at most `most_few_rows` rows.
+/// Starts the product of at most `most_skinny_rows` rows.
 template <class Types, class X>
-void start_few_rows_product(const MatrixRows<X>& x, const StoredRows<typename Types::storage>& weight,
-                            const SumsStore<typename Types::result, Types::saturate>& store, Stream stream) {
+void start_skinny_gemm(const MatrixRows<X>& x, const StoredRows<typename Types::storage>& weight,
+                       const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream) {
   const auto start = [&]<int Rows>(std::integral_constant<int, Rows>) {
-    constexpr FewRowsTile tile = select_few_rows_tile(Rows);
+    constexpr SkinnyGemmTile tile = select_skinny_gemm_tile(Rows);
     constexpr int features_per_block = tile.warps * tile.features_per_warp;
-    launch("few_rows_product", few_rows_product<Types, X, Rows>,
+    launch("skinny_gemm", skinny_gemm<Types, X, Rows>,
            {.blocks = {(store.features + features_per_block - 1) / features_per_block, 1, 1},
             .threads = threads_per_warp * tile.warps},
-           stream, FewRowsProduct<Types, X>{x, weight, store});
+           stream, SkinnyGemm<Types, X>{x, weight, store});
   };
   if (store.rows == 1)
     start(std::integral_constant<int, 1>{});
@@ -140,7 +140,7 @@ void start_few_rows_product(const MatrixRows<X>& x, const StoredRows<typename Ty
   else if (store.rows <= 4)
     start(std::integral_constant<int, 4>{});
   else
-    start(std::integral_constant<int, most_few_rows>{});
+    start(std::integral_constant<int, most_skinny_rows>{});
 }
 
 }  // namespace precast::cuda

@@ -1,4 +1,5 @@
-// SumsStore: what follows a sum of products: bias, activation, a residual, the one rounding, and the store.
+// ProductEpilogue: what follows a sum of products: bias, activation, a residual, the one rounding, and the
+// store.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace precast::cuda {
 
 /// result = activate(scales * sum + bias) + residual, in f32, rounded to Result once.
 template <ScalarDtype Result, bool Saturates>
-struct SumsStore {
+struct ProductEpilogue {
   GlobalPointer<Result> out;
   GlobalPointer<const f32> bias;
   GlobalPointer<const Result> residual;
@@ -65,8 +66,10 @@ struct SumsStore {
 
 /// A residual without data is none.
 template <bool Saturates, ScalarDtype Result>
-SumsStore<Result, Saturates> sums_store(const Epilogue& epilogue, const DeviceView<const Result>& residual,
-                                        const DeviceView<Result>& out, const OperandScales& scales = {}) {
+ProductEpilogue<Result, Saturates> product_epilogue(const Epilogue& epilogue,
+                                                    const DeviceView<const Result>& residual,
+                                                    const DeviceView<Result>& out,
+                                                    const OperandScales& scales = {}) {
   const bool has_residual = residual.data() != nullptr;
   return {.out = pointer_to(out),
           .bias = global_pointer(epilogue.bias.data(), epilogue.bias.elements()),

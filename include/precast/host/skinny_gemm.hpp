@@ -46,25 +46,25 @@ void add_columns(const T* x, std::int64_t x_stride, const T* weights, std::int64
 
 }  // namespace detail
 
-/// The most rows that `few_rows_product` takes.
-inline constexpr std::int64_t most_few_rows = 4;
+/// The most rows that `skinny_gemm` takes.
+inline constexpr std::int64_t most_skinny_rows = 4;
 
 /// Whether few rows may meet a weight pair of bf16 by pair, as it lies; else they do in f32.
 template <class Types>
-inline constexpr bool few_rows_in_pairs = has_bf16_products&& std::is_same_v<typename Types::operand, bf16>&&
+inline constexpr bool skinny_in_pairs = has_bf16_products&& std::is_same_v<typename Types::operand, bf16>&&
     std::is_same_v<typename Types::storage, bf16>;
 
 /// sums[row][feature] = x[row] . weight[feature] for every row of x, of operands, and the features of a
-/// panel. x is f32, or bf16 where few_rows_in_pairs().
+/// panel. x is f32, or bf16 where skinny_in_pairs().
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, Dtype Storage>
-void few_rows_product(HostView<const Multiplied> x, const PackedWeight<Storage>& weight, std::int64_t panel,
-                      f32* sums) {
+void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weight, std::int64_t panel,
+                 f32* sums) {
   // Columns whose weights, in f32, stay in the nearest cache. Their sums are added to those before: that errs
   // less than one long chain.
   constexpr std::int64_t chunk = 64;
   constexpr bool in_place = are_operands<Operand, Multiplied, Storage>;
   alignas(64) Multiplied widened[in_place ? 1 : chunk * widest_panel];
-  alignas(64) Multiplied rows[most_few_rows * chunk];
+  alignas(64) Multiplied rows[most_skinny_rows * chunk];
   const std::int64_t width = weight.panel_width();
   std::fill_n(sums, x.rows() * width, 0.0f);
   for (std::int64_t first = 0; first < weight.columns(); first += chunk) {

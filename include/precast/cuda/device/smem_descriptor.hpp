@@ -9,7 +9,7 @@
 namespace precast::cuda {
 
 /// A matrix descriptor.
-struct SharedMatrix {
+struct SmemDescriptor {
   std::uint64_t bits;
 };
 
@@ -19,8 +19,8 @@ struct SharedMatrix {
 /// nothing; in rows across the depth, stride_bytes are from eight steps of depth to the next eight, and
 /// leading_bytes from a row's values to those that continue it. Swizzled tiles start on a multiple of eight
 /// rows; in them, depth goes on by whole chunks.
-PRECAST_DEVICE SharedMatrix shared_matrix(std::uint32_t address, Swizzle swizzle, int leading_bytes,
-                                          int stride_bytes) {
+PRECAST_DEVICE SmemDescriptor smem_descriptor(std::uint32_t address, Swizzle swizzle, int leading_bytes,
+                                              int stride_bytes) {
   const auto field = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3ffff) >> 4); };
   const std::uint64_t code = swizzle == Swizzle::none ? 0 : 4 - static_cast<std::uint64_t>(swizzle);
   return {field(address) | field(static_cast<std::uint32_t>(leading_bytes)) << 16 |
