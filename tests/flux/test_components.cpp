@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <flux/latents.hpp>
+#include <flux/model_folder.hpp>
 #include <flux/models.hpp>
 #include <image/tensor_image.hpp>
 #include <support/golden.hpp>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <flux/model_folder.hpp>
 #include <flux/models.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <flux/model_folder.hpp>
 #include <flux/models.hpp>
 #include <support/arrays.hpp>
 #include <support/golden.hpp>
