@@ -18,8 +18,7 @@
 #include <precast/interop/cuda_types.hpp>
 #endif
 
-// --- The program as it was: CUDA, and nothing of Precast's
-// ---------------------------------------------------
+// The program as it was: CUDA, and nothing of Precast's.
 
 #if defined(__CUDACC__)
 
@@ -116,8 +115,7 @@ std::vector<Value> made_up(int rows, int number_of_heads, float step) {
   return values;
 }
 
-// --- What the program gains: one call on its own pointers
-// ----------------------------------------------------
+// What the program gains: one call on its own pointers.
 
 /// softmax(q k^T / sqrt(width)) v, on `stream`; queries and result [B, Sq, H, D], keys and values [B, Sk,
 /// Hkv, D], all of them the caller's.
@@ -133,8 +131,7 @@ void attend(const Value* q, const Value* k, const Value* v, Value* out, Stream s
                     heads_at<DeviceSpace>(out, {batch, queries, heads, width}));
 }
 
-// --- Whether it is right
-// -------------------------------------------------------------------------------------
+// Whether it is right.
 
 /// The result of one query of one head in float64.
 double exact(const std::vector<Value>& q, const std::vector<Value>& k, const std::vector<Value>& v, int b,

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include <precast/cuda/tile/architecture.hpp>
+#include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::cuda {
@@ -16,11 +17,13 @@ struct WarpgroupAttentionTile {
   int bringing_registers;     ///< of each thread of the warpgroup that brings tiles
   int multiplying_registers;  ///< of each thread of the others
 
-  constexpr int queries() const { return 64 * warpgroups; }
-  constexpr int multiplying_warps() const { return 4 * warpgroups; }
-  constexpr int threads() const { return 128 * (warpgroups + 1); }
+  PRECAST_HOST_DEVICE_CONSTEXPR int queries() const { return 64 * warpgroups; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int multiplying_warps() const { return 4 * warpgroups; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return 128 * (warpgroups + 1); }
   /// With what it takes to start on a multiple of 1024 bytes.
-  constexpr int shared_bytes(int width) const { return 1024 + (queries() + stages * keys) * width * 2; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int shared_bytes(int width) const {
+    return 1024 + (queries() + stages * keys) * width * 2;
+  }
 };
 
 /// Two warpgroups, so that one multiplies while the other weighs its scores; two pairs of tiles, of which one
