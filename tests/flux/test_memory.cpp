@@ -27,12 +27,10 @@ struct Taken {
   std::int64_t weights = 0, peak = 0;
 };
 
-/// Measures it: `load` loads a component, `run` runs it. On threads that hold no scratch yet.
+/// Measures it: `load` loads a component, `run` runs it. On one thread that holds no scratch yet: how many
+/// of several take part is chance.
 template <class Load, class Run>
 Taken measured(Load&& load, Run&& run) {
-  const int threads = host::threads();
-  host::set_threads(threads + 1);  // those of before end
-  host::set_threads(threads);
   Taken taken;
   std::thread([&] {
     release_cached_memory();
@@ -58,7 +56,10 @@ Taken estimated(Load&& load, Run&& run) {
 /// Holds if the estimate of the weights is exact, and that of the peak is a tenth off at most.
 template <class Load, class Run>
 void check_estimate(const char* component, Load&& load, Run&& run) {
+  const int threads = host::threads();
+  host::set_threads(1);
   const Taken estimate = estimated(load, run), truth = measured(load, run);
+  host::set_threads(threads);
   INFO(component << ": estimated " << estimate.weights << " of " << estimate.peak << ", measured "
                  << truth.weights << " of " << truth.peak);
   CHECK(estimate.weights == truth.weights);
