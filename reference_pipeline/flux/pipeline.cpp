@@ -127,6 +127,11 @@ struct FluxPipeline::Parts {
   auto with_weights(std::string_view component, std::string_view stage, const Reporter& progress,
                     Use&& use) const {
     if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
+    if (DryRun::active() && !io::ComponentSource::find_weights(model.component(component))) {
+      auto loaded = use(nn::AbsentParameters());  // what a model takes is told before there are weights
+      if (progress.meter) progress.meter->loaded();
+      return loaded;
+    }
     std::int64_t taken = 0;
     std::int64_t total = 0;
     const io::ComponentSource source(model.component(component), [&](std::size_t bytes) {

@@ -190,7 +190,10 @@ TEST_CASE("Flux.1-dev's and schnell's real configs open at full depth, and count
     CHECK(full.height == 1024);
     CHECK(full.steps == (guided ? 28 : 4));
     const auto estimate = pipeline.estimate(request);
-    CHECK(estimate.components.at(2).weights ==
-          parameters * (narrow_choice().precision == precision_of<f32> ? 4 : 2));
+    // As stored, and biases in f32: less than a thousandth more.
+    const std::int64_t stored = parameters * static_cast<std::int64_t>(bytes_of(narrow_choice().precision));
+    CHECK(estimate.components.at(2).component == "transformer");
+    CHECK(estimate.components.at(2).weights >= stored);
+    CHECK(estimate.components.at(2).weights < stored + stored / 1000);
   }
 }

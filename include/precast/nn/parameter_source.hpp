@@ -28,10 +28,23 @@ class ParameterSource {
   virtual bool contains(std::string_view name) const = 0;
   /// The parameter of that name. Throws InputError that names the file where it is missing.
   virtual Parameter find(std::string_view name) const = 0;
+  /// Whether it has no shapes of its own, and takes a config's word for them: in dry runs without weights.
+  virtual bool takes_any_shape() const { return false; }
   /// The file or folder, for messages.
   virtual std::string description() const = 0;
   /// Is told when a module has taken `bytes` of a parameter, for progress. May throw to cancel.
   virtual void taken(std::size_t bytes) const = 0;
+};
+
+/// Parameters of a model whose weights are not there: every one that is asked for, without bytes. For dry
+/// runs.
+class AbsentParameters final : public ParameterSource {
+ public:
+  bool contains(std::string_view) const override { return true; }
+  Parameter find(std::string_view) const override { return {{"f32", 1, 4}, Shape{0}, {}}; }
+  bool takes_any_shape() const override { return true; }
+  std::string description() const override { return "absent weights"; }
+  void taken(std::size_t) const override {}
 };
 
 }  // namespace precast::nn

@@ -44,6 +44,7 @@ class Parameters {
   Parameter find(const Shape& shape) const {
     Parameter found = source_->find(path_);
     found.name = path_;
+    if (source_->takes_any_shape()) found.shape = shape;
     if (!(found.shape == shape))
       throw InputError(source_->description() + ": tensor '" + path_ + "' has shape " +
                        to_string(found.shape) + " where the config asks for " + to_string(shape) +
