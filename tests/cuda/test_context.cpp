@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <simt/stream.hpp>
 #include <support/arrays.hpp>
+#include <support/every_op.hpp>
 #include <support/policies.hpp>
 
 #include <precast/cuda/runtime/event.hpp>
@@ -61,6 +62,18 @@ Tensor<T> there(const HostTensor<T>& tensor) {
 }
 
 }  // namespace
+
+TEST_CASE("every op runs in the context that it is given, and writes into a view", "[context]") {
+  for_every_op<Bf16>([](std::string_view name, const auto& op, const auto& into) {
+    INFO(name);
+    simt::wait_for_device();  // what the inputs were made of
+    check_in_context(op, 1);
+    const auto expected = op();
+    Tensor<typename std::remove_cvref_t<decltype(expected)>::value_type> out(expected.shape());
+    into(out.view(), current_context());
+    CHECK(same_bits(to_host(out), to_host(expected)));
+  });
+}
 
 TEMPLATE_TEST_CASE("attention runs in the context that it is given", "[context]", Bf16, Bf16Flash) {
   const auto q = there(random_tensor<bf16>({1, 5, 16}, 1)), k = there(random_tensor<bf16>({1, 7, 16}, 2)),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/backend/conv.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
@@ -147,6 +148,12 @@ ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvShap
           .out_width = (width - weight.kernel_width()) / shape.stride + 1};
 }
 
+/// The shape of what comes out.
+template <PolicyType P>
+Shape conv_result(const ConvSizes& sizes, const ConvWeight<P>& weight) {
+  return {sizes.batch, sizes.out_height, sizes.out_width, weight.out_channels()};
+}
+
 }  // namespace PRECAST_BACKEND
 
 }  // namespace detail
@@ -158,16 +165,37 @@ inline namespace PRECAST_BACKEND {
 /// the policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32,
 /// results rounded once. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X>
+void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvShape& shape, Activate activate,
+                 View<typename precisions<P, Conv>::result> out) {
+  const auto in = as_view(x);
+  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
+  detail::require_same_shape("conv2d", detail::conv_result(sizes, weight), out.shape());
+  detail::run_op_into<Conv, precisions<P, Conv>>("conv2d", out, [&]<class Types>(Types, auto to) {
+    backend::conv<Types>(in, weight.weight(), sizes, weight.epilogue(activate), to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X>
 Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight<P>& weight,
                                                     const ConvShape& shape = {},
                                                     Activate activate = Activate::none) {
-  const auto in = as_view(x);
-  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
-  return detail::run_op<Conv, precisions<P, Conv>>(
-      "conv2d", Shape{sizes.batch, sizes.out_height, sizes.out_width, weight.out_channels()},
-      [&]<class Types>(Types, auto out) {
-        backend::conv<Types>(in, weight.weight(), sizes, weight.epilogue(activate), out);
-      });
+  const ConvSizes sizes = detail::conv_sizes(as_view(x).shape(), weight, shape);
+  Tensor<typename precisions<P, Conv>::result> out(detail::conv_result(sizes, weight));
+  conv2d_into<P>(x, weight, shape, activate, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, ScalarArray X>
+void conv2d_into(const Context& context, const X& x, const ConvWeight<P>& weight, const ConvShape& shape,
+                 Activate activate, View<typename precisions<P, Conv>::result> out) {
+  with_context(context, [&] { conv2d_into<P>(x, weight, shape, activate, out); });
+}
+template <PolicyType P, ScalarArray X>
+auto conv2d(const Context& context, const X& x, const ConvWeight<P>& weight, const ConvShape& shape = {},
+            Activate activate = Activate::none) {
+  return with_context(context, [&] { return conv2d<P>(x, weight, shape, activate); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/backend/gather.hpp>
 #include <precast/error.hpp>
 #include <precast/ops/run_op.hpp>
@@ -18,7 +19,8 @@ inline namespace PRECAST_BACKEND {
 /// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation.
 /// Throws ShapeError where the table is no matrix, and InputError for an id outside of [0, V).
 template <PolicyType P, StoredArray T>
-auto embedding(const T& table, std::span<const std::int32_t> ids) {
+void embedding_into(const T& table, std::span<const std::int32_t> ids,
+                    View<typename precisions<P, Pointwise>::result> out) {
   if (table.shape().rank() != 2)
     throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
   const std::int64_t entries = table.shape()[0], columns = table.shape()[1];
@@ -28,9 +30,29 @@ auto embedding(const T& table, std::span<const std::int32_t> ids) {
                        " is not one of the table's " + std::to_string(entries) +
                        " rows: the tokenizer does not belong to this model");
   const Shape shape{static_cast<std::int64_t>(ids.size()), columns};
-  return detail::run_op<Pointwise, precisions<P, Pointwise>>("embedding", shape, [&](auto types, auto out) {
-    backend::embedding<decltype(types)>(as_stored_view(table), ids, out);
+  detail::require_same_shape("embedding", shape, out.shape());
+  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("embedding", out, [&](auto types, auto to) {
+    backend::embedding<decltype(types)>(as_stored_view(table), ids, to);
   });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, StoredArray T>
+auto embedding(const T& table, std::span<const std::int32_t> ids) {
+  Tensor<typename precisions<P, Pointwise>::result> out(
+      Shape{static_cast<std::int64_t>(ids.size()), table.shape().back()});
+  embedding_into<P>(table, ids, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto embedding_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return embedding_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto embedding(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return embedding<P>(arguments...); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
@@ -87,6 +88,16 @@ Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWe
   Tensor<typename precisions<P, Matmul>::result> out(x.shape().with_back(weight.out_features()));
   linear_into<P>(x, weight, out, activate);
   return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto linear_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return linear_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto linear(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return linear<P>(arguments...); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -33,7 +33,7 @@ inline namespace PRECAST_BACKEND {
 /// sums kept in its accumulate dtype, results rounded once. b is packed first, as weights are, which costs
 /// 1/M of the product. Throws ShapeError where shapes do not fit, or K is 0.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, const B& b) {
+void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
   const auto right = as_view(b);
   if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
@@ -42,26 +42,50 @@ Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, con
   using Right = value_type_of<B>;
   const auto packed = backend::PackedWeight<Right>::template for_one_product<
       detail::with_storage<precisions<P, Matmul>, Right>>(right);
-  return detail::run_op<Matmul, precisions<P, Matmul>>(
-      "matmul", left.shape().with_back(right.rows()), [&]<class Types>(Types, auto out) {
-        backend::matmul_transposed<detail::with_storage<Types, Right>>(left, packed, Epilogue{}, out);
-      });
+  detail::require_same_shape("matmul_transposed", left.shape().with_back(right.rows()), out.shape());
+  detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", out, [&]<class Types>(Types, auto to) {
+    backend::matmul_transposed<detail::with_storage<Types, Right>>(left, packed, Epilogue{}, to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray A, ScalarArray B>
+Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, const B& b) {
+  Tensor<typename precisions<P, Matmul>::result> out(as_view(a).shape().with_back(as_view(b).rows()));
+  matmul_transposed_into<P>(a, b, out.view());
+  return out;
 }
 
 /// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is turned over first, which costs
 /// 1/M of the product.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
+void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
   const auto right = as_view(b);
   if (right.shape().rank() != 2 || left.columns() != right.rows() || left.columns() == 0)
     detail::shapes_do_not_fit("matmul", left.shape(), right.shape(), "are not [..., M, K] and [K, N]");
   Tensor<value_type_of<B>> turned(Shape{right.columns(), right.rows()});
   backend::transpose(right, turned.view());
-  return matmul_transposed<P>(left, turned);
+  matmul_transposed_into<P>(left, turned, out);
 }
 
-/// Both in a context.
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray A, ScalarArray B>
+Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
+  Tensor<typename precisions<P, Matmul>::result> out(as_view(a).shape().with_back(as_view(b).columns()));
+  matmul_into<P>(a, b, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto matmul_transposed_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return matmul_transposed_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto matmul_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return matmul_into<P>(arguments...); });
+}
 template <PolicyType P, ScalarArray A, ScalarArray B>
 auto matmul_transposed(const Context& context, const A& a, const B& b) {
   return with_context(context, [&] { return matmul_transposed<P>(a, b); });

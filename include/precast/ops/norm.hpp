@@ -5,6 +5,7 @@
 #include <string>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/backend/norm.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
@@ -34,37 +35,63 @@ inline namespace PRECAST_BACKEND {
 /// eps). x [..., C] -> [..., C] in Activation; statistics in the op table's dtypes, f32 without
 /// Downcast<Norm>.
 template <PolicyType P, ScalarArray X>
-auto layer_norm(const X& x, double eps) {
-  return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
+void layer_norm_into(const X& x, double eps, View<typename precisions<P, Norm>::result> out) {
+  detail::require_same_shape("layer_norm", x.shape(), out.shape());
+  detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm", out, [&](auto types, auto to) {
     using None = Affine<typename precisions<P, Norm>::result>;
-    backend::layer_norm<decltype(types)>(as_view(x), None{}, static_cast<f32>(eps), out);
+    backend::layer_norm<decltype(types)>(as_view(x), None{}, static_cast<f32>(eps), to);
   });
 }
 
 /// Layer normalisation with a weight and a bias, both [C]. Throws ShapeError where they are not.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
+void layer_norm_into(const X& x, const W& weight, const W& bias, double eps,
+                     View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("layer_norm", x.shape(), weight.shape());
   detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
+  detail::require_same_shape("layer_norm", x.shape(), out.shape());
   const Affine<value_type_of<W>> affine{as_view(weight), as_view(bias)};
-  return detail::run_op<Norm, precisions<P, Norm>>("layer_norm", x.shape(), [&](auto types, auto out) {
-    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(eps), out);
+  detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm", out, [&](auto types, auto to) {
+    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(eps), to);
   });
+}
+
+/// Both into a new tensor.
+template <PolicyType P, ScalarArray X>
+auto layer_norm(const X& x, double eps) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  layer_norm_into<P>(x, eps, out.view());
+  return out;
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  layer_norm_into<P>(x, weight, bias, eps, out.view());
+  return out;
 }
 
 /// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each
 /// picture of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
 /// one picture, [S, C]; scale and shift [B, C].
 template <PolicyType P, ScalarArray X, ScalarArray M>
-auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps) {
+void layer_norm_modulate_into(const X& x, const M& scale, const M& shift, double eps,
+                              View<typename precisions<P, Norm>::result> out) {
   const std::int64_t rows_per_picture =
       detail::rows_per_picture("layer_norm_modulate", x.shape(), scale.shape());
   detail::rows_per_picture("layer_norm_modulate", x.shape(), shift.shape());
   const Affine<value_type_of<M>> affine{as_view(scale), as_view(shift), rows_per_picture, true};
-  return detail::run_op<Norm, precisions<P, Norm>>(
-      "layer_norm_modulate", x.shape(), [&](auto types, auto out) {
-        backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(eps), out);
-      });
+  detail::require_same_shape("layer_norm_modulate", x.shape(), out.shape());
+  detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm_modulate", out, [&](auto types, auto to) {
+    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(eps), to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X, ScalarArray M>
+auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  layer_norm_modulate_into<P>(x, scale, shift, eps, out.view());
+  return out;
 }
 
 /// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps)
@@ -112,8 +139,8 @@ auto rms_norm_heads(const X& x, const W& weight, double eps) {
 /// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight
 /// [C] plus bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
-                Activate activation = Activate::none) {
+void group_norm_into(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
+                     Activate activation, View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   detail::require_one_per_column("group_norm", shape, weight.shape());
   detail::require_one_per_column("group_norm", shape, bias.shape());
@@ -121,11 +148,63 @@ auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias,
   if (groups < 1 || shape.back() % groups != 0)
     throw ShapeError("group_norm: " + std::to_string(groups) + " groups do not divide the channels of " +
                      to_string(shape));
-  return detail::run_op<Norm, precisions<P, Norm>>("group_norm", shape, [&](auto types, auto out) {
-    if (out.elements() == 0) return;
+  detail::require_same_shape("group_norm", shape, out.shape());
+  detail::run_op_into<Norm, precisions<P, Norm>>("group_norm", out, [&](auto types, auto to) {
+    if (to.elements() == 0) return;
     backend::group_norm<decltype(types)>(as_view(x), groups, as_view(weight), as_view(bias),
-                                         static_cast<f32>(eps), activation, out);
+                                         static_cast<f32>(eps), activation, to);
   });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
+                Activate activation = Activate::none) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  group_norm_into<P>(x, groups, weight, bias, eps, activation, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto layer_norm_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return layer_norm_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto layer_norm(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return layer_norm<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto layer_norm_modulate_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return layer_norm_modulate_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto layer_norm_modulate(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return layer_norm_modulate<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto rms_norm_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return rms_norm_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto rms_norm(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return rms_norm<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto rms_norm_heads_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return rms_norm_heads_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto rms_norm_heads(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return rms_norm_heads<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto group_norm_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return group_norm_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto group_norm(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return group_norm<P>(arguments...); });
 }
 
 }  // namespace PRECAST_BACKEND

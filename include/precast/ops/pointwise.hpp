@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/backend/pointwise.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/activate.hpp>
@@ -22,10 +23,11 @@ inline namespace PRECAST_BACKEND {
 /// An op that makes each value of the values in the same places of its inputs, the first of which has the
 /// result's shape.
 template <PolicyType P, class F, class... In>
-auto pointwise(std::string_view name, const F& function, const In&... in) {
-  const Shape shape = std::get<0>(std::tie(in...)).shape();
-  return run_op<Pointwise, precisions<P, Pointwise>>(name, shape, [&](auto types, auto out) {
-    backend::map_values<decltype(types)>(out, function, as_view(in)...);
+void pointwise_into(std::string_view name, View<typename precisions<P, Pointwise>::result> out,
+                    const F& function, const In&... in) {
+  require_same_shape(name, std::get<0>(std::tie(in...)).shape(), out.shape());
+  run_op_into<Pointwise, precisions<P, Pointwise>>(name, out, [&](auto types, auto to) {
+    backend::map_values<decltype(types)>(to, function, as_view(in)...);
   });
 }
 
@@ -37,15 +39,23 @@ inline namespace PRECAST_BACKEND {
 
 /// An activation function of every value. x [...] -> [...] in Activation.
 template <PolicyType P, ScalarArray X>
+void activate_into(const X& x, Activate activation, View<typename precisions<P, Pointwise>::result> out) {
+  elementwise::visit_activation(
+      activation, [&](auto function) { detail::pointwise_into<P>("activate", out, function, x); });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X>
 auto activate(const X& x, Activate activation) {
-  return elementwise::visit_activation(
-      activation, [&](auto function) { return detail::pointwise<P>("activate", function, x); });
+  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
+  activate_into<P>(x, activation, out.view());
+  return out;
 }
 
 /// a + b. The shapes are the same, or b's is the end of a's: [B, S, C] + [S, C] adds b to each of B.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-auto add(const A& a, const B& b) {
-  if (a.shape() == b.shape()) return detail::pointwise<P>("add", elementwise::Add{}, a, b);
+void add_into(const A& a, const B& b, View<typename precisions<P, Pointwise>::result> out) {
+  if (a.shape() == b.shape()) return detail::pointwise_into<P>("add", out, elementwise::Add{}, a, b);
   const Shape &long_shape = a.shape(), &short_shape = b.shape();
   const std::size_t extra = long_shape.rank() - short_shape.rank();
   bool fits = short_shape.rank() > 0 && short_shape.rank() < long_shape.rank();
@@ -53,9 +63,18 @@ auto add(const A& a, const B& b) {
   if (!fits)
     detail::shapes_do_not_fit("add", a.shape(), b.shape(),
                               "are neither equal nor is the second the end of the first");
-  return detail::run_op<Pointwise, precisions<P, Pointwise>>("add", a.shape(), [&](auto types, auto out) {
-    backend::map_values<decltype(types)>(out, elementwise::Add{}, as_view(a), RowBroadcast{as_view(b), 1});
+  detail::require_same_shape("add", a.shape(), out.shape());
+  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("add", out, [&](auto types, auto to) {
+    backend::map_values<decltype(types)>(to, elementwise::Add{}, as_view(a), RowBroadcast{as_view(b), 1});
   });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray A, ScalarArray B>
+auto add(const A& a, const B& b) {
+  Tensor<typename precisions<P, Pointwise>::result> out(a.shape());
+  add_into<P>(a, b, out.view());
+  return out;
 }
 
 /// residual + gate x with one gate for each channel of each picture: residual and x [B, S, C], gate [B, C];
@@ -83,23 +102,49 @@ auto gated_add(const R& residual, const G& gate, const X& x) {
 
 /// activation(a) b, the gate of a gated feed-forward layer. Both [...].
 template <PolicyType P, ScalarArray A, ScalarArray B>
-auto gated_product(const A& a, const B& b, Activate activation) {
+void gated_product_into(const A& a, const B& b, Activate activation,
+                        View<typename precisions<P, Pointwise>::result> out) {
   detail::require_same_shape("gated_product", a.shape(), b.shape());
-  return elementwise::visit_activation(activation, [&](auto function) {
-    return detail::pointwise<P>("gated_product", elementwise::GatedProduct<decltype(function)>{}, a, b);
+  elementwise::visit_activation(activation, [&](auto function) {
+    detail::pointwise_into<P>("gated_product", out, elementwise::GatedProduct<decltype(function)>{}, a, b);
   });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray A, ScalarArray B>
+auto gated_product(const A& a, const B& b, Activate activation) {
+  Tensor<typename precisions<P, Pointwise>::result> out(a.shape());
+  gated_product_into<P>(a, b, activation, out.view());
+  return out;
 }
 
 /// x factor + offset.
 template <PolicyType P, ScalarArray X>
+void scale_shift_into(const X& x, f32 factor, f32 offset,
+                      View<typename precisions<P, Pointwise>::result> out) {
+  detail::pointwise_into<P>("scale_shift", out, elementwise::ScaleShift{factor, offset}, x);
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X>
 auto scale_shift(const X& x, f32 factor, f32 offset) {
-  return detail::pointwise<P>("scale_shift", elementwise::ScaleShift{factor, offset}, x);
+  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
+  scale_shift_into<P>(x, factor, offset, out.view());
+  return out;
 }
 
 /// x, no smaller than `low` and no larger than `high`; NaN stays.
 template <PolicyType P, ScalarArray X>
+void clamp_into(const X& x, f32 low, f32 high, View<typename precisions<P, Pointwise>::result> out) {
+  detail::pointwise_into<P>("clamp", out, elementwise::Clamp{low, high}, x);
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X>
 auto clamp(const X& x, f32 low, f32 high) {
-  return detail::pointwise<P>("clamp", elementwise::Clamp{low, high}, x);
+  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
+  clamp_into<P>(x, low, high, out.view());
+  return out;
 }
 
 /// A step of Euler's method, the sampler's: state += distance velocity, in f32, the product rounded before
@@ -117,6 +162,60 @@ void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) 
     detail::shapes_do_not_fit("copy_into", x.shape(), out.shape(), "have different rows");
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>(
       "copy_into", out, [&](auto types, auto to) { backend::copy_values<decltype(types)>(as_view(x), to); });
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto activate_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return activate_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto activate(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return activate<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto add_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return add_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto add(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return add<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto gated_add_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return gated_add_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto gated_add(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return gated_add<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto gated_product_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return gated_product_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto gated_product(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return gated_product<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto scale_shift_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return scale_shift_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto scale_shift(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return scale_shift<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto clamp_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return clamp_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto clamp(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return clamp<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto copy_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return copy_into<P>(arguments...); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/backend/position.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/ops/run_op.hpp>
@@ -88,13 +89,41 @@ auto rotary(const X& x, std::int64_t heads, const RotaryTable& table) {
 /// it, in its f32 steps: n times -> [n, dim], cosines of t 10000^(-i / half)
 /// first, then sines; an odd dim ends with a zero.
 template <PolicyType P>
+void timestep_embedding_into(const View<const f32>& times,
+                             View<typename precisions<P, Position>::result> out) {
+  if (out.columns() < 2)
+    throw ShapeError("timestep_embedding: " + std::to_string(out.columns()) +
+                     " values hold no cosine and sine");
+  detail::require_same_shape("timestep_embedding", Shape{times.elements(), out.columns()}, out.shape());
+  detail::run_op_into<Position, precisions<P, Position>>("timestep_embedding", out, [&](auto types, auto to) {
+    backend::timestep_embedding<decltype(types)>(times, to);
+  });
+}
+
+/// The same into a new tensor of `dim` columns.
+template <PolicyType P>
 auto timestep_embedding(const View<const f32>& times, std::int64_t dim) {
-  if (dim < 2)
-    throw ShapeError("timestep_embedding: " + std::to_string(dim) + " values hold no cosine and sine");
-  const Shape shape{times.elements(), dim};
-  return detail::run_op<Position, precisions<P, Position>>(
-      "timestep_embedding", shape,
-      [&](auto types, auto out) { backend::timestep_embedding<decltype(types)>(times, out); });
+  Tensor<typename precisions<P, Position>::result> out(Shape{times.elements(), dim});
+  timestep_embedding_into<P>(times, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto rotary_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return rotary_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto rotary(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return rotary<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto timestep_embedding_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return timestep_embedding_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto timestep_embedding(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return timestep_embedding<P>(arguments...); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/backend/gather.hpp>
 #include <precast/ops/run_op.hpp>
 
@@ -15,15 +16,38 @@ inline namespace PRECAST_BACKEND {
 /// Nearest-neighbour enlargement: each pixel becomes factor x factor pixels. x [B, H, W, C] ->
 /// [B, factor H, factor W, C] in Activation. Throws ShapeError for another rank or a factor below 1.
 template <PolicyType P, ScalarArray X>
-auto upsample_nearest(const X& x, std::int64_t factor) {
+void upsample_nearest_into(const X& x, std::int64_t factor,
+                           View<typename precisions<P, Pointwise>::result> out) {
   const Shape& from = x.shape();
   if (from.rank() != 4 || factor < 1)
     throw ShapeError("upsample_nearest: " + to_string(from) + " by " + std::to_string(factor) +
                      " is not [B, H, W, C] by 1 or more");
   const Shape shape{from[0], from[1] * factor, from[2] * factor, from[3]};
-  return detail::run_op<Pointwise, precisions<P, Pointwise>>(
-      "upsample_nearest", shape,
-      [&](auto types, auto out) { backend::upsample_nearest<decltype(types)>(as_view(x), factor, out); });
+  detail::require_same_shape("upsample_nearest", shape, out.shape());
+  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("upsample_nearest", out, [&](auto types, auto to) {
+    backend::upsample_nearest<decltype(types)>(as_view(x), factor, to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X>
+auto upsample_nearest(const X& x, std::int64_t factor) {
+  const Shape& from = x.shape();
+  const bool enlarges = from.rank() == 4 && factor >= 1;  // what does not is refused below
+  Tensor<typename precisions<P, Pointwise>::result> out(
+      enlarges ? Shape{from[0], from[1] * factor, from[2] * factor, from[3]} : Shape{0});
+  upsample_nearest_into<P>(x, factor, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto upsample_nearest_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return upsample_nearest_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto upsample_nearest(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return upsample_nearest<P>(arguments...); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
 #include <precast/backend/softmax.hpp>
 #include <precast/ops/run_op.hpp>
 
@@ -10,13 +11,30 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// e^x / sum e^x over the last dimension, returned in f32, and computed in it without Downcast<Softmax>. x
-/// [..., C] -> [..., C]. A row that
-/// holds +inf or NaN, or nothing but -inf, gives NaN.
+/// [..., C] -> [..., C]. A row that holds +inf or NaN, or nothing but -inf, gives NaN.
+template <PolicyType P, ScalarArray X>
+void softmax_into(const X& x, View<typename precisions<P, Softmax>::result> out) {
+  detail::require_same_shape("softmax", x.shape(), out.shape());
+  detail::run_op_into<Softmax, precisions<P, Softmax>>(
+      "softmax", out, [&](auto types, auto to) { backend::softmax<decltype(types)>(as_view(x), to); });
+}
+
+/// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
 auto softmax(const X& x) {
-  return detail::run_op<Softmax, precisions<P, Softmax>>("softmax", x.shape(), [&](auto types, auto out) {
-    backend::softmax<decltype(types)>(as_view(x), out);
-  });
+  Tensor<typename precisions<P, Softmax>::result> out(x.shape());
+  softmax_into<P>(x, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto softmax_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return softmax_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto softmax(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return softmax<P>(arguments...); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -1,0 +1,44 @@
+// cast: values in another scalar dtype.
+#pragma once
+
+#include <precast/backend/backend.hpp>
+#include <precast/backend/context.hpp>
+#include <precast/backend/convert.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/tensor/as_view.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// x [...] as To, each value rounded once to nearest, ties to even; what is above To's range becomes inf (NaN
+/// where To has none), or with `Saturates` the largest finite number. `out` has x's shape, and is x itself or
+/// apart from it. No policy decides this: To does. Throws ShapeError where the shapes differ.
+template <ScalarDtype To, bool Saturates = false, ScalarArray X>
+void cast_into(const X& x, View<To> out) {
+  detail::require_same_shape("cast", x.shape(), out.shape());
+  if (!DryRun::active()) backend::convert_values<To, Saturates>(as_view(x), out);
+}
+
+/// The same into a new tensor.
+template <ScalarDtype To, bool Saturates = false, ScalarArray X>
+Tensor<To> cast(const X& x) {
+  Tensor<To> out(x.shape());
+  cast_into<To, Saturates>(x, out.view());
+  return out;
+}
+
+/// Both in a context.
+template <ScalarDtype To, bool Saturates = false, ScalarArray X>
+void cast_into(const Context& context, const X& x, View<To> out) {
+  with_context(context, [&] { cast_into<To, Saturates>(x, out); });
+}
+template <ScalarDtype To, bool Saturates = false, ScalarArray X>
+Tensor<To> cast(const Context& context, const X& x) {
+  return with_context(context, [&] { return cast<To, Saturates>(x); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,116 @@
+// Every op once: as a function that returns its result, and as one that writes into a view; with or without a
+// Context before the other arguments.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <support/arrays.hpp>
+
+#include <precast/ops/attention.hpp>
+#include <precast/ops/cast.hpp>
+#include <precast/ops/conv.hpp>
+#include <precast/ops/embedding.hpp>
+#include <precast/ops/linear.hpp>
+#include <precast/ops/matmul.hpp>
+#include <precast/ops/norm.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/ops/position.hpp>
+#include <precast/ops/resample.hpp>
+#include <precast/ops/softmax.hpp>
+
+namespace precast::testing {
+
+/// Calls `check(name, op, into)` for each op under a policy of one dtype: `op(context...)` gives a tensor,
+/// and `into(out, context...)` writes the same into a view.
+template <class P, class Check>
+void for_every_op(Check&& check) {
+  using T = typename P::storage;
+  const auto x = sent(random_tensor<T>({2, 3, 8}, 1)), y = sent(random_tensor<T>({2, 3, 8}, 2));
+  const auto image = sent(random_tensor<T>({1, 4, 5, 8}, 3));
+  const auto weight = sent(random_tensor<T>({8}, 4)), bias = sent(random_tensor<T>({8}, 5));
+  const auto rows = sent(random_tensor<T>({2, 8}, 6)), matrix = sent(random_tensor<T>({8, 6}, 7)),
+             turned = sent(random_tensor<T>({6, 8}, 8));
+  const LinearWeight<P> linear_weight(random_tensor<T>({6, 8}, 9));
+  const ConvWeight<P> conv_weight(random_tensor<T>({4, 8, 3, 3}, 10));
+  const RotaryTable table{sent(random_tensor<f32>({3, 4}, 11)), sent(random_tensor<f32>({3, 4}, 12))};
+  const auto times = sent(random_tensor<f32>({3}, 13));
+  const std::vector<std::int32_t> ids{5, 0, 1};
+  constexpr double eps = 1e-5;
+
+  check(
+      "attention", [&](const auto&... c) { return attention<P>(c..., x, y, y, {.heads = 2}); },
+      [&](auto out, const auto&... c) { attention_into<P>(c..., x, y, y, {.heads = 2}, out); });
+  check(
+      "linear", [&](const auto&... c) { return linear<P>(c..., x, linear_weight); },
+      [&](auto out, const auto&... c) { linear_into<P>(c..., x, linear_weight, out); });
+  check(
+      "conv2d", [&](const auto&... c) { return conv2d<P>(c..., image, conv_weight); },
+      [&](auto out, const auto&... c) { conv2d_into<P>(c..., image, conv_weight, {}, Activate::none, out); });
+  check(
+      "matmul", [&](const auto&... c) { return matmul<P>(c..., x, matrix); },
+      [&](auto out, const auto&... c) { matmul_into<P>(c..., x, matrix, out); });
+  check(
+      "matmul_transposed", [&](const auto&... c) { return matmul_transposed<P>(c..., x, turned); },
+      [&](auto out, const auto&... c) { matmul_transposed_into<P>(c..., x, turned, out); });
+  check(
+      "softmax", [&](const auto&... c) { return softmax<P>(c..., x); },
+      [&](auto out, const auto&... c) { softmax_into<P>(c..., x, out); });
+  check(
+      "layer_norm without parameters", [&](const auto&... c) { return layer_norm<P>(c..., x, eps); },
+      [&](auto out, const auto&... c) { layer_norm_into<P>(c..., x, eps, out); });
+  check(
+      "layer_norm", [&](const auto&... c) { return layer_norm<P>(c..., x, weight, bias, eps); },
+      [&](auto out, const auto&... c) { layer_norm_into<P>(c..., x, weight, bias, eps, out); });
+  check(
+      "layer_norm_modulate",
+      [&](const auto&... c) { return layer_norm_modulate<P>(c..., x, rows, rows, eps); },
+      [&](auto out, const auto&... c) { layer_norm_modulate_into<P>(c..., x, rows, rows, eps, out); });
+  check(
+      "rms_norm", [&](const auto&... c) { return rms_norm<P>(c..., x, weight, eps); },
+      [&](auto out, const auto&... c) { rms_norm_into<P>(c..., x, weight, eps, out); });
+  check(
+      "rms_norm_heads", [&](const auto&... c) { return rms_norm_heads<P>(c..., x, weight, eps); },
+      [&](auto out, const auto&... c) { rms_norm_heads_into<P>(c..., x, weight, eps, out); });
+  check(
+      "group_norm", [&](const auto&... c) { return group_norm<P>(c..., image, 2, weight, bias, eps); },
+      [&](auto out, const auto&... c) {
+        group_norm_into<P>(c..., image, 2, weight, bias, eps, Activate::none, out);
+      });
+  check(
+      "activate", [&](const auto&... c) { return activate<P>(c..., x, Activate::silu); },
+      [&](auto out, const auto&... c) { activate_into<P>(c..., x, Activate::silu, out); });
+  check(
+      "add", [&](const auto&... c) { return add<P>(c..., x, y); },
+      [&](auto out, const auto&... c) { add_into<P>(c..., x, y, out); });
+  check(
+      "gated_add", [&](const auto&... c) { return gated_add<P>(c..., x, rows, y); },
+      [&](auto out, const auto&... c) { gated_add_into<P>(c..., x, rows, y, out); });
+  check(
+      "gated_product", [&](const auto&... c) { return gated_product<P>(c..., x, y, Activate::silu); },
+      [&](auto out, const auto&... c) { gated_product_into<P>(c..., x, y, Activate::silu, out); });
+  check(
+      "scale_shift", [&](const auto&... c) { return scale_shift<P>(c..., x, 2.0f, 1.0f); },
+      [&](auto out, const auto&... c) { scale_shift_into<P>(c..., x, 2.0f, 1.0f, out); });
+  check(
+      "clamp", [&](const auto&... c) { return clamp<P>(c..., x, -0.5f, 0.5f); },
+      [&](auto out, const auto&... c) { clamp_into<P>(c..., x, -0.5f, 0.5f, out); });
+  check(
+      "rotary", [&](const auto&... c) { return rotary<P>(c..., x, 2, table); },
+      [&](auto out, const auto&... c) { rotary_into<P>(c..., x, 2, table, out); });
+  check(
+      "timestep_embedding", [&](const auto&... c) { return timestep_embedding<P>(c..., times, 6); },
+      [&](auto out, const auto&... c) { timestep_embedding_into<P>(c..., times, out); });
+  check(
+      "embedding", [&](const auto&... c) { return embedding<P>(c..., turned, ids); },
+      [&](auto out, const auto&... c) { embedding_into<P>(c..., turned, ids, out); });
+  check(
+      "upsample_nearest", [&](const auto&... c) { return upsample_nearest<P>(c..., image, 2); },
+      [&](auto out, const auto&... c) { upsample_nearest_into<P>(c..., image, 2, out); });
+  check(
+      "cast", [&](const auto&... c) { return cast<f32>(c..., x); },
+      [&](auto out, const auto&... c) { cast_into<f32>(c..., x, out); });
+}
+
+}  // namespace precast::testing
