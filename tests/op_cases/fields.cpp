@@ -112,8 +112,16 @@ std::vector<double> attention_of(const std::vector<double>& q, const std::vector
   std::fill_n(first_key.begin(), width, 1.0);
   const auto v = sent(tensor_of<f32>({1, 2, width}, first_key));
   Tensor<typename Types::result> out({1, 1, width});
-  backend::plain_attention<Types>(AttentionProblem{1, 1, 1, 2, width, scale, false, {}}, as_view(wide_q),
-                                  as_view(wide_k), as_view(v), out.view());
+  const AttentionProblem problem{.batch = 1,
+                                 .heads = 1,
+                                 .heads_kv = 1,
+                                 .queries = 1,
+                                 .keys = 2,
+                                 .width = width,
+                                 .width_v = width,
+                                 .scale = scale};
+  backend::plain_attention<Types>(problem, split_heads(as_view(wide_q), 1), split_heads(as_view(wide_k), 1),
+                                  split_heads(as_view(v), 1), split_heads(out.view(), 1));
   return {wide(out)[0]};
 }
 
