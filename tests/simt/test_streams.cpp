@@ -180,7 +180,7 @@ TEST_CASE("the host's waits order everything that it gives out later, to any str
   cuda::wait_for(b);
 }
 
-TEST_CASE("the default stream waits for streams that block, and they for it; others do not", "[simt]") {
+TEST_CASE("the default stream waits for streams that block, and they for it, where others do not", "[simt]") {
   const cuda::Stream blocking = simt::make_blocking_stream(), other = simt::make_stream();
   {
     const Value value({});
