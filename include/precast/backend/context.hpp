@@ -1,12 +1,13 @@
 // Where ops run, on this translation unit's backend; and how an op takes a Context.
 //
-// An op is written once, for the current context. The overload that takes one first is this, with the op's
-// own parameters in their order, so that braces work for its options:
+// An op is written once, for the current context. The overload that takes one first passes all else on:
 //
-//   template <PolicyType P, ScalarArray A, ScalarArray B>
-//   auto matmul(const Context& context, const A& a, const B& b) {
-//     return with_context(context, [&] { return matmul<P>(a, b); });
+//   template <PolicyType P, class... Arguments>
+//   auto softmax(const Context& context, const Arguments&... arguments) {
+//     return with_context(context, [&] { return softmax<P>(arguments...); });
 //   }
+//
+// An op with options in braces (attention, conv2d) spells its parameters out.
 #pragma once
 
 #include <precast/backend/backend.hpp>
