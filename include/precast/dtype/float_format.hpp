@@ -1,7 +1,6 @@
 // The facts of a floating-point format, and the exact conversions between its codes and real numbers.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 
@@ -70,7 +69,7 @@ struct FloatFormat {
     return specials == Specials::nan_only ? sign_code() - 1 : max_code();
   }
 
-  constexpr ValueKind kind(std::uint32_t code) const {
+  PRECAST_HOST_DEVICE_CONSTEXPR ValueKind kind(std::uint32_t code) const {
     const std::uint32_t magnitude = code & (sign_code() - 1);
     if (magnitude == 0) return ValueKind::zero;
     if (specials == Specials::infinity_and_nan && magnitude >= infinity_code())
@@ -80,17 +79,17 @@ struct FloatFormat {
   }
 
   /// The number behind a code; every code converts exactly.
-  constexpr double decode(std::uint32_t code) const {
+  PRECAST_HOST_DEVICE_CONSTEXPR double decode(std::uint32_t code) const {
     const bool negative = (code & sign_code()) != 0;
     double value = 0;
     switch (kind(code)) {
       case ValueKind::zero:
         break;
       case ValueKind::infinity:
-        value = std::numeric_limits<double>::infinity();
+        value = __builtin_huge_val();
         break;
       case ValueKind::nan:
-        value = std::numeric_limits<double>::quiet_NaN();
+        value = __builtin_nan("");
         break;
       case ValueKind::subnormal:
       case ValueKind::normal: {
@@ -105,7 +104,7 @@ struct FloatFormat {
 
   /// The code nearest to a number, ties to even, in one rounding. Above the range: infinity where the format
   /// has one, else NaN, else the largest number.
-  constexpr std::uint32_t encode(double value) const {
+  PRECAST_HOST_DEVICE_CONSTEXPR std::uint32_t encode(double value) const {
     const auto word = bit_cast<std::uint64_t>(value);
     const std::uint32_t sign = (word >> 63) ? sign_code() : 0;
     const int field = static_cast<int>(word >> 52) & 0x7ff;
@@ -119,9 +118,7 @@ struct FloatFormat {
     if (field) {
       significand |= std::uint64_t{1} << 52;
     } else {  // a double's own subnormal: normalise it, so that the shift below is right for wide formats
-      const int shift = std::countl_zero(significand) - 11;
-      significand <<= shift;
-      exponent -= shift;
+      for (; (significand >> 52) == 0; significand <<= 1) --exponent;
     }
     // `significand` has its leading one at bit 52. Drop bits until one unit is an ulp of the target.
     const int result_exponent = exponent < min_exponent() ? min_exponent() : exponent;
@@ -148,12 +145,12 @@ struct FloatFormat {
   }
 
   /// The biased exponent bits of a code.
-  constexpr int exponent_field(std::uint32_t code) const {
+  PRECAST_HOST_DEVICE_CONSTEXPR int exponent_field(std::uint32_t code) const {
     return static_cast<int>((code & (sign_code() - 1)) >> mantissa_bits);
   }
 
  private:
-  constexpr std::uint32_t overflow_code() const {
+  PRECAST_HOST_DEVICE_CONSTEXPR std::uint32_t overflow_code() const {
     return specials == Specials::infinity_and_nan ? infinity_code() : nan_code();
   }
 };

@@ -87,20 +87,24 @@ struct dtype_traits<fp8_e5m2> : detail::scalar_traits<fp8_e5m2> {
 
 /// A scalar as a double, exactly.
 template <ScalarDtype T>
-constexpr double to_double(T value) {
-  if constexpr (std::same_as<T, f32>)
+PRECAST_HOST_DEVICE_CONSTEXPR double to_double(T value) {
+  if constexpr (std::same_as<T, f32>) {
     return static_cast<double>(value);
-  else
-    return dtype_traits<T>::format.decode(value.bits);
+  } else {
+    constexpr FloatFormat format = dtype_traits<T>::format;
+    return format.decode(value.bits);
+  }
 }
 
 /// The nearest T to a double, ties to even, in one rounding.
 template <ScalarDtype T>
-constexpr T from_double(double value) {
-  if constexpr (std::same_as<T, f32>)
+PRECAST_HOST_DEVICE_CONSTEXPR T from_double(double value) {
+  if constexpr (std::same_as<T, f32>) {
     return static_cast<f32>(value);
-  else
-    return T{static_cast<decltype(T::bits)>(dtype_traits<T>::format.encode(value))};
+  } else {
+    constexpr FloatFormat format = dtype_traits<T>::format;
+    return T{static_cast<decltype(T::bits)>(format.encode(value))};
+  }
 }
 
 /// Whether every value of From is a value of To, so that a conversion cannot round.
