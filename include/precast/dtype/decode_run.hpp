@@ -42,12 +42,6 @@ consteval bool decodes() {
   return true;
 }
 
-/// Blocks that `count` values take: each row of a matrix begins with a block of its own.
-template <Dtype T>
-PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for(std::int64_t count) {
-  return (count + dtype_traits<T>::values_per_block - 1) / dtype_traits<T>::values_per_block;
-}
-
 /// Values [first, first + count) of a row as f32. `row` points to its first block (scalar): a pointer, or one
 /// of the emulator's.
 template <Dtype T, class Pointer>

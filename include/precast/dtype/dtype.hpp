@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <precast/dtype/float_format.hpp>
+#include <precast/dtype/host_device.hpp>
 
 namespace precast {
 
@@ -51,12 +52,16 @@ template <Dtype T>
 inline constexpr DtypeInfo dtype_info{dtype_traits<T>::name, dtype_traits<T>::values_per_block,
                                       dtype_traits<T>::bytes_per_block};
 
+/// Blocks that `count` values take, the last of which may be part empty; scalars are blocks of one.
+template <Dtype T>
+PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for(std::int64_t count) {
+  return (count + dtype_traits<T>::values_per_block - 1) / dtype_traits<T>::values_per_block;
+}
+
 /// Bytes that `count` values take; block dtypes round up to whole blocks.
 template <Dtype T>
 constexpr std::int64_t bytes_for(std::int64_t count) {
-  const std::int64_t blocks =
-      (count + dtype_traits<T>::values_per_block - 1) / dtype_traits<T>::values_per_block;
-  return blocks * dtype_traits<T>::bytes_per_block;
+  return blocks_for<T>(count) * dtype_traits<T>::bytes_per_block;
 }
 
 }  // namespace precast
