@@ -1,7 +1,7 @@
 // Scaled dot-product attention: plain, or flash where the policy says so.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/ops/attention_call.hpp>
 

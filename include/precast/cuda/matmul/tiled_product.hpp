@@ -114,10 +114,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
 /// Starts the tiled product of a source's rows with a tile. The operands are those of Types, whose sums are
 /// f32.
 template <class Types, MatmulTile tile, class Source>
-void start_product_of_tiles(const char* name, const Source& x,
-                            const StoredRows<typename Types::storage>& weight,
-                            const ProductEpilogue<typename Types::result, Types::saturate>& store,
-                            Stream stream) {
+void launch_product_of_tiles(const char* name, const Source& x,
+                             const StoredRows<typename Types::storage>& weight,
+                             const ProductEpilogue<typename Types::result, Types::saturate>& store,
+                             Stream stream) {
   const std::int64_t row_tiles = (store.rows + tile.rows - 1) / tile.rows;
   const std::int64_t feature_tiles = (store.features + tile.features - 1) / tile.features;
   if (row_tiles * feature_tiles > std::numeric_limits<std::int32_t>::max())
@@ -134,16 +134,17 @@ void start_product_of_tiles(const char* name, const Source& x,
 
 /// The same with the tile that suits the sizes and the device.
 template <class Types, class Source>
-void start_tiled_product(const char* name, const Source& x, const StoredRows<typename Types::storage>& weight,
-                         const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream,
-                         Architecture architecture = current_architecture()) {
+void launch_tiled_product(const char* name, const Source& x,
+                          const StoredRows<typename Types::storage>& weight,
+                          const ProductEpilogue<typename Types::result, Types::saturate>& store,
+                          Stream stream, Architecture architecture = current_architecture()) {
   visit_architecture(architecture, [&](auto known) {
     constexpr MatmulTile small = select_matmul_tile(known(), MatmulTileSize::small);
     constexpr MatmulTile large = select_matmul_tile(known(), MatmulTileSize::large);
     if (suits_large_tiles(store.rows, store.features, large))
-      start_product_of_tiles<Types, large>(name, x, weight, store, stream);
+      launch_product_of_tiles<Types, large>(name, x, weight, store, stream);
     else
-      start_product_of_tiles<Types, small>(name, x, weight, store, stream);
+      launch_product_of_tiles<Types, small>(name, x, weight, store, stream);
   });
 }
 
