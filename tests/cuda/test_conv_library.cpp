@@ -162,5 +162,5 @@ TEST_CASE("what a library convolves in is counted while it does, and a dry run c
   CHECK(cuda::memory_use().in_use == before);
   const std::int64_t with_workspace = counted();
   host.workspace_bytes = 0;
-  CHECK(counted() == with_workspace - cuda::DeviceMemory::rounded(100'000));
+  CHECK(counted() == with_workspace - static_cast<std::int64_t>(cuda::DeviceMemory::rounded(100'000)));
 }
