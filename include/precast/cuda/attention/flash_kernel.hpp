@@ -12,6 +12,7 @@
 #include <precast/cuda/attention/tensor_core_products.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/tile/flash_attention_tile.hpp>
+#include <precast/cuda/tile/selector.hpp>
 
 namespace precast::cuda {
 
@@ -27,9 +28,9 @@ struct FlashArguments {
 };
 
 /// The two products of a warp, by tensor cores or by FMA.
-template <class Operand, int Width, class TileOf>
+template <class Operand, int Width, class Selector>
 struct FlashProducts {
-  static constexpr FlashAttentionTile tile = TileOf::tile;
+  static constexpr FlashAttentionTile tile = Selector::tile(compiled_architecture);
   using Element = HeldDtype<Operand>;
   using Queries = SharedTile<Element, tile.queries, Width>;
   using Keys = SharedTile<Element, tile.keys, Width>;
@@ -60,13 +61,14 @@ struct FlashProducts {
 /// values take turns in a ring of tile.stages buffers: a block waits for one, starts the copy that comes
 /// tile.stages - 1 later, and computes. Bytes moved: q and out once, k and v once for every tile.queries
 /// rows.
-template <class Operand, int Width, class TileOf, bool Biased, bool Saturates, class Q, class K, class V,
+template <class Operand, int Width, class Selector, bool Biased, bool Saturates, class Q, class K, class V,
           class Result>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 8 / TileOf::tile.warps)
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).warps* threads_per_warp,
+                                          8 / Selector::tile(compiled_architecture).warps)
     flash_attention_kernel(const detail::FlashArguments<Q, K, V, Result> given) {
   using namespace detail;
-  constexpr FlashAttentionTile tile = TileOf::tile;
-  using Products = FlashProducts<Operand, Width, TileOf>;
+  constexpr FlashAttentionTile tile = Selector::tile(compiled_architecture);
+  using Products = FlashProducts<Operand, Width, Selector>;
   using Element = typename Products::Element;
   using Scores = typename Products::Scores;
   using Results = typename Products::Results;

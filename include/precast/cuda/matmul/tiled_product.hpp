@@ -19,6 +19,7 @@
 #include <precast/cuda/matmul/tile_loader.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
+#include <precast/cuda/tile/selector.hpp>
 
 namespace precast::cuda {
 
@@ -46,10 +47,10 @@ PRECAST_DEVICE TilePlace tile_place(int block, int row_tiles, int feature_tiles)
 
 /// A block computes a tile of rows x features sums. While one stage is multiplied the following ones arrive;
 /// each is read from memory once by each block, and swizzled so that no two lanes wait for a bank.
-template <class Types, class Source, class TileType>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
+template <class Types, class Source, class Selector>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).threads(), 1)
     tiled_product(TiledProduct<Types, Source> product) {
-  constexpr MatmulTile tile = TileType::tile;
+  constexpr MatmulTile tile = Selector::tile(compiled_architecture);
   using Operand = typename Types::operand;
   using Held = HeldDtype<Operand>;
   using RowLoader = TileLoader<Operand, Types::saturate, Source, tile.rows, tile.threads()>;
@@ -111,19 +112,21 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
     product.store.store(first_row + warp_row + lane_index() / 4 + 8 * i, feature, sums.take_row(), biases);
 }
 
-/// Starts the tiled product of a source's rows with a tile. The operands are those of Types, whose sums are
-/// f32.
-template <class Types, MatmulTile tile, class Source>
+/// Starts the tiled product of a source's rows with the tile of a selector. The operands are those of Types,
+/// whose sums are f32.
+template <class Types, class Selector, class Source>
 void start_product_of_tiles(const char* name, const Source& x,
                             const StoredRows<typename Types::storage>& weight,
                             const ProductEpilogue<typename Types::result, Types::saturate>& store,
                             Stream stream) {
+  const auto kernel = &tiled_product<Types, Source, Selector>;
+  const MatmulTile tile = tile_in_code<Selector>(kernel);
   const std::int64_t row_tiles = (store.rows + tile.rows - 1) / tile.rows;
   const std::int64_t feature_tiles = (store.features + tile.features - 1) / tile.features;
   if (row_tiles * feature_tiles > std::numeric_limits<std::int32_t>::max())
     throw ShapeError(std::string(name) + ": " + std::to_string(store.rows) + " x " +
                      std::to_string(store.features) + " results are more than one launch computes");
-  launch(name, tiled_product<Types, Source, TypeOfMatmulTile<tile>>,
+  launch(name, kernel,
          {.blocks = {static_cast<int>(row_tiles * feature_tiles), 1, 1},
           .threads = tile.threads(),
           .shared_bytes = static_cast<std::size_t>(tile.shared_bytes())},
@@ -137,13 +140,14 @@ template <class Types, class Source>
 void start_tiled_product(const char* name, const Source& x, const StoredRows<typename Types::storage>& weight,
                          const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream,
                          Architecture architecture = current_architecture()) {
-  visit_architecture(architecture, [&](auto known) {
-    constexpr MatmulTile small = select_matmul_tile(known(), MatmulTileSize::small);
-    constexpr MatmulTile large = select_matmul_tile(known(), MatmulTileSize::large);
-    if (suits_large_tiles(store.rows, store.features, large))
-      start_product_of_tiles<Types, large>(name, x, weight, store, stream);
+  using Small = MatmulSelector<MatmulTileSize::small>;
+  using Large = MatmulSelector<MatmulTileSize::large>;
+  visit_selectors<Small, Large>(architecture, [&](auto small, auto large) {
+    const MatmulTile of_large = tile_in_code<decltype(large)>(&tiled_product<Types, Source, decltype(large)>);
+    if (suits_large_tiles(store.rows, store.features, of_large))
+      start_product_of_tiles<Types, decltype(large)>(name, x, weight, store, stream);
     else
-      start_product_of_tiles<Types, small>(name, x, weight, store, stream);
+      start_product_of_tiles<Types, decltype(small)>(name, x, weight, store, stream);
   });
 }
 
