@@ -15,9 +15,9 @@
 #include <boost/hana/type.hpp>
 #include <boost/hana/unpack.hpp>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/visit.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/watch/compiled.hpp>
 
 namespace precast::kernels {

@@ -13,8 +13,8 @@
 #include <common/random_tensor.hpp>
 #include <common/work.hpp>
 
+#include <precast/memory/memory.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/tensor/memory.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::bench {

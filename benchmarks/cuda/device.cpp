@@ -13,7 +13,7 @@
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/shared_library.hpp>
 #include <precast/cuda/runtime/stream.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/memory.hpp>
 
 namespace precast::bench {
 

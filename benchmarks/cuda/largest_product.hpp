@@ -6,8 +6,8 @@
 #include <cuda/measure.hpp>
 #include <cuda/suite.hpp>
 
-#include <precast/cuda/matmul/library_product.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
@@ -57,7 +57,7 @@ class LargestProduct {
   cuda::ProductLibrary library_ =
       cuda::library_in_use<cuda::ProductLibrary>();  // ours stay where another takes its place
   Tensor<Value> x_, weight_, out_;
-  cuda::LibraryProduct product_;
+  cuda::ProductRequest product_;
 };
 
 /// Measures `start()`, which must multiply as much, in turn with the largest product. Counters:

@@ -11,7 +11,7 @@
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/memory.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::bench {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include <precast/error.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/policy/choice.hpp>
-#include <precast/tensor/dry_run.hpp>
 
 namespace precast::families {
 

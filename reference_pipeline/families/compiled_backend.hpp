@@ -6,7 +6,7 @@
 
 #include <families/backend.hpp>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/policy/visit.hpp>
 

@@ -2,7 +2,7 @@
 #include <families/compiled_backend.hpp>
 #include <families/free_memory.hpp>
 
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/memory.hpp>
 
 namespace precast::families {
 

@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <precast/tensor/dry_run.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
 
 namespace precast::families {
 

@@ -10,7 +10,7 @@
 #include <families/choices.hpp>
 #include <families/request.hpp>
 
-#include <precast/tensor/dry_run.hpp>
+#include <precast/memory/dry_run.hpp>
 
 namespace precast::families {
 

@@ -8,7 +8,7 @@
 #include <families/backend.hpp>
 #include <flux/models_template.hpp>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
 
 namespace precast::families {

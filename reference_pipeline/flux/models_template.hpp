@@ -9,7 +9,7 @@
 #include <text/t5_encoder_template.hpp>
 #include <vae/autoencoder_template.hpp>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
 
 namespace precast::flux {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>

@@ -6,7 +6,7 @@
 
 #include <flux/transformer.hpp>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/ops/attention.hpp>

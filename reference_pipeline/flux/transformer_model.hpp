@@ -10,7 +10,7 @@
 #include <flux/transformer.hpp>
 #include <flux/transformer_blocks.hpp>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/replay.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/widened.hpp>

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/problem/activate.hpp>

@@ -8,7 +8,7 @@
 
 #include <text/clip_text_model.hpp>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>

@@ -10,7 +10,7 @@
 
 #include <text/t5_encoder.hpp>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>

@@ -8,7 +8,7 @@
 
 #include <vae/autoencoder.hpp>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/nn/conv.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>

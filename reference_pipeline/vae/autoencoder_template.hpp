@@ -10,7 +10,7 @@
 #include <vae/autoencoder.hpp>
 #include <vae/autoencoder_blocks.hpp>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/nn/conv.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>

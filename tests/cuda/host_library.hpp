@@ -15,14 +15,14 @@ namespace precast::testing {
 
 /// Computes products in float64. Must outlive its use.
 struct HostLibrary {
-  std::vector<cuda::LibraryProduct> multiplied;
+  std::vector<cuda::ProductRequest> multiplied;
   bool has_code = true;    ///< false: it says that it has code for nothing
   bool multiplies = true;  ///< false: it says otherwise, and refuses when it is called
 
   cuda::ProductLibrary library() {
-    return {.has_code = [this](const cuda::LibraryProduct&) { return has_code; },
+    return {.has_code = [this](const cuda::ProductRequest&) { return has_code; },
             .multiply =
-                [this](const cuda::LibraryProduct& product, cuda::Stream stream) {
+                [this](const cuda::ProductRequest& product, cuda::Stream stream) {
                   multiplied.push_back(product);
                   if (multiplies) multiply(product, stream);
                   return multiplies;
@@ -50,7 +50,7 @@ struct HostLibrary {
     if (dtype == cuda::LibraryDtype::f16) static_cast<f16*>(data)[index] = from_double<f16>(value);
   }
 
-  static void multiply(const cuda::LibraryProduct& p, cuda::Stream stream) {
+  static void multiply(const cuda::ProductRequest& p, cuda::Stream stream) {
     const simt::StreamWork work("the library's product", stream);
     for (const void* operand : {p.x, p.weight, p.bias, p.residual})
       if (operand) work.reads(operand, 1);

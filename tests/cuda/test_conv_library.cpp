@@ -14,14 +14,14 @@ namespace {
 
 /// A library on the host, in cuDNN's place: f32 or bf16 as it lies, sums in float64. Must outlive its use.
 struct HostConvLibrary {
-  std::vector<cuda::LibraryConv> convolved;
+  std::vector<cuda::ConvRequest> convolved;
   bool convolves = true;  ///< false: it refuses when it is called
   bool has_code = true;
 
   cuda::ConvLibrary library() {
-    return {.has_code = [this](const cuda::LibraryConv&) { return has_code; },
+    return {.has_code = [this](const cuda::ConvRequest&) { return has_code; },
             .convolve =
-                [this](const cuda::LibraryConv& conv, cuda::Stream stream) {
+                [this](const cuda::ConvRequest& conv, cuda::Stream stream) {
                   convolved.push_back(conv);
                   if (!convolves) return false;
                   if (conv.dtype == cuda::LibraryDtype::f32) convolve<f32>(conv, stream);
@@ -32,7 +32,7 @@ struct HostConvLibrary {
 
  private:
   template <class T>
-  static void convolve(const cuda::LibraryConv& conv, cuda::Stream stream) {
+  static void convolve(const cuda::ConvRequest& conv, cuda::Stream stream) {
     const simt::StreamWork work("the library's convolution", stream);
     for (const void* operand : {conv.x, conv.weight, conv.bias}) work.reads(operand, 1);
     work.writes(conv.out, 1);

@@ -12,12 +12,12 @@
 #include <support/norm_reference.hpp>
 #include <support/on_device.hpp>
 
+#include <precast/cuda/gather/upsample_nearest.hpp>
 #include <precast/cuda/norm/group_norm.hpp>
 #include <precast/cuda/norm/layer_norm.hpp>
 #include <precast/cuda/norm/rms_norm.hpp>
 #include <precast/cuda/pointwise/map_values.hpp>
 #include <precast/cuda/position/rotary.hpp>
-#include <precast/cuda/resample/upsample_nearest.hpp>
 #include <precast/cuda/softmax/softmax.hpp>
 #include <precast/host/group_norm.hpp>
 #include <precast/host/norm.hpp>

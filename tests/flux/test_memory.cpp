@@ -15,8 +15,8 @@
 
 #include <precast/host/conv_bands.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/tensor/dry_run.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
 
 using namespace precast;
 using namespace precast::testing;

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <precast/interop/dlpack.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/memory.hpp>
 
 using namespace precast;
 

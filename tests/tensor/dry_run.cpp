@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 
 #include <precast/host/parallel.hpp>
-#include <precast/tensor/dry_run.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
 #include <precast/tensor/tensor.hpp>
 
 using namespace precast;

@@ -10,7 +10,7 @@
 // An op with options in braces (attention, conv2d) spells its parameters out.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/runtime/context.hpp>

@@ -1,7 +1,7 @@
 // Convolution and the weights that it takes, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/declarations.hpp>
+#include <precast/problem/declarations.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/matmul/packed_weight.hpp>

@@ -1,7 +1,7 @@
 // Attention in tiles, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/declarations.hpp>
+#include <precast/problem/declarations.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/attention/flash_attention.hpp>

@@ -1,11 +1,11 @@
 // Look-ups and enlargement, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/declarations.hpp>
+#include <precast/problem/declarations.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/embedding/embedding.hpp>
-#include <precast/cuda/resample/upsample_nearest.hpp>
+#include <precast/cuda/gather/embedding.hpp>
+#include <precast/cuda/gather/upsample_nearest.hpp>
 #elif PRECAST_HOLDS_KERNELS
 #include <precast/host/gather.hpp>
 #endif

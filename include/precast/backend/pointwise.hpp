@@ -1,8 +1,8 @@
 // Functions of values, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/declarations.hpp>
 #include <precast/problem/broadcast.hpp>
+#include <precast/problem/declarations.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/pointwise/map_values.hpp>

@@ -1,7 +1,7 @@
 // Work that is repeated, on this translation unit's backend.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/runtime/replay.hpp>

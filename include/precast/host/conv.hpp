@@ -7,7 +7,6 @@
 #include <span>
 #include <type_traits>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/conv_bands.hpp>
 #include <precast/host/onednn.hpp>
@@ -18,6 +17,7 @@
 #include <precast/host/tile_registers.hpp>
 #include <precast/host/tiled_operands.hpp>
 #include <precast/problem/conv_sizes.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>

@@ -20,8 +20,8 @@
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/panel_product.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/memory/memory.hpp>
 #include <precast/problem/conv_sizes.hpp>
-#include <precast/tensor/memory.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host::detail {

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <span>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/as_view.hpp>
 
 namespace precast::host {

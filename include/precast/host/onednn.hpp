@@ -21,7 +21,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/memory.hpp>
 
 namespace precast::host {
 

@@ -15,7 +15,7 @@
 #include <precast/host/operands.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/host/transpose.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/memory.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>

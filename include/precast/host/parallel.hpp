@@ -16,8 +16,8 @@
 #include <vector>
 
 #include <precast/error.hpp>
-#include <precast/tensor/dry_run.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
 
 #if __has_include(<omp.h>)
 #include <omp.h>

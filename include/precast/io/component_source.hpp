@@ -15,8 +15,8 @@
 
 #include <precast/io/config.hpp>
 #include <precast/io/safetensors.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/nn/parameter_source.hpp>
-#include <precast/tensor/dry_run.hpp>
 
 namespace precast::io {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/problem/activate.hpp>

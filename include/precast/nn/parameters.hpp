@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/convert.hpp>
 #include <precast/tensor/as_view.hpp>
 #include <precast/tensor/tensor.hpp>

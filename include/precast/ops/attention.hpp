@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include <precast/backend.hpp>
 #include <precast/backend/attention.hpp>
-#include <precast/backend/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/ops/attention_operand.hpp>
 #include <precast/ops/run_op.hpp>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/tensor/as_view.hpp>
 #include <precast/tensor/heads_view.hpp>
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>

@@ -1,7 +1,7 @@
 // cast: values in another scalar dtype.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/convert.hpp>
 #include <precast/ops/run_op.hpp>

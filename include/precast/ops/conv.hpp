@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/conv.hpp>
 #include <precast/ops/bias.hpp>

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/ops/bias.hpp>

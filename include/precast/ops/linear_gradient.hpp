@@ -5,7 +5,7 @@
 #include <string>
 #include <type_traits>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/backend/turned_weight.hpp>
 #include <precast/ops/linear.hpp>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/ops/run_op.hpp>

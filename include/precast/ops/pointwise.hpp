@@ -6,7 +6,7 @@
 #include <string_view>
 #include <tuple>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/pointwise.hpp>
 #include <precast/ops/run_op.hpp>

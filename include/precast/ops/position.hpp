@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/position.hpp>
 #include <precast/host/parallel.hpp>

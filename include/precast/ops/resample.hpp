@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/gather.hpp>
 #include <precast/ops/run_op.hpp>

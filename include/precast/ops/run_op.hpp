@@ -6,13 +6,13 @@
 #include <string_view>
 #include <type_traits>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/error.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/ops/report.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/as_view.hpp>
-#include <precast/tensor/dry_run.hpp>
 #include <precast/tensor/tensor.hpp>
-#include <precast/watch/report.hpp>
 
 namespace precast::detail {
 

@@ -1,7 +1,7 @@
 // Softmax over the last dimension.
 #pragma once
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/softmax.hpp>
 #include <precast/ops/run_op.hpp>

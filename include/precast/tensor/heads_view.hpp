@@ -10,8 +10,8 @@
 #include <type_traits>
 
 #include <precast/dtype/dtype.hpp>
+#include <precast/memory/space.hpp>
 #include <precast/tensor/shape.hpp>
-#include <precast/tensor/space.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast {

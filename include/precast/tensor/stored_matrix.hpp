@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include <precast/memory/memory.hpp>
 #include <precast/tensor/as_view.hpp>
 #include <precast/tensor/block_view.hpp>
-#include <precast/tensor/memory.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {

@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include <precast/backend/memory.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/tensor/backend_memory.hpp>
 #include <precast/tensor/shape.hpp>
 #include <precast/tensor/view.hpp>
 

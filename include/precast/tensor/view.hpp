@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include <precast/dtype/dtype.hpp>
+#include <precast/memory/space.hpp>
 #include <precast/tensor/shape.hpp>
-#include <precast/tensor/space.hpp>
 
 namespace precast {
 

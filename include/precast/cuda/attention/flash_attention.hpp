@@ -1,11 +1,11 @@
 // Starts flash attention.
 #pragma once
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/attention/flash_kernel.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/attention/warpgroup_kernel.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {

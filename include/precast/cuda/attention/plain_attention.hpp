@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/attention/plain_kernels.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/watch/ran_in.hpp>
 

@@ -4,7 +4,6 @@
 
 #include <type_traits>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/conv/convolve_by_library.hpp>
 #include <precast/cuda/conv/implicit_im2col.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
@@ -14,6 +13,7 @@
 #include <precast/cuda/matmul/rounded_product.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/problem/conv_sizes.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
@@ -42,9 +42,9 @@ void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& we
   const auto store =
       product_epilogue<Types::saturate>(epilogue, DeviceView<const typename Types::result>{}, out);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
-    start_tiled_product<ProductTypes<Types>>("conv", rows, features, store, stream);
+    launch_tiled_product<ProductTypes<Types>>("conv", rows, features, store, stream);
   else
-    start_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
+    launch_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
 }
 
 /// The same with a weight that lies in the memory of the device already.

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include <precast/cuda/conv/library_conv.hpp>
+#include <precast/cuda/conv/conv_request.hpp>
 #include <precast/cuda/runtime/library_in_use.hpp>
 
 #if !PRECAST_CUDA_IS_EMULATED

@@ -5,13 +5,13 @@
 #include <type_traits>
 
 #include <precast/cuda/conv/conv_library.hpp>
-#include <precast/cuda/conv/library_conv.hpp>
+#include <precast/cuda/conv/conv_request.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/block_view.hpp>
-#include <precast/tensor/dry_run.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
@@ -45,7 +45,7 @@ bool convolve_by_library(const DeviceView<const X>& x,
         !padded_alike(sizes) || !weight.contiguous() || !rows_begin_on_16_bytes(weight) ||
         !rows_begin_on_16_bytes(x) || !rows_begin_on_16_bytes(out))
       return false;
-    LibraryConv conv{.dtype = library_dtype<X>(),
+    ConvRequest conv{.dtype = library_dtype<X>(),
                      .sizes = sizes,
                      .features = out.columns(),
                      .x_stride = x.row_stride(),

@@ -15,7 +15,7 @@
 #include <string>
 #include <tuple>
 
-#include <precast/cuda/conv/library_conv.hpp>
+#include <precast/cuda/conv/conv_request.hpp>
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cudnn_library.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
@@ -26,7 +26,7 @@ namespace precast::cuda {
 /// algorithm: the others do not take a bias without an activation.
 class CudnnPlan {
  public:
-  CudnnPlan(cudnn::Handle handle, const LibraryConv& conv) {
+  CudnnPlan(cudnn::Handle handle, const ConvRequest& conv) {
     const auto& library = CudnnLibrary::instance();
     const auto& call = library.functions();
     const ConvSizes& s = conv.sizes;
@@ -72,7 +72,7 @@ class CudnnPlan {
   bool exists() const { return exists_; }
 
   /// Starts the convolution on the stream that the handle has; false where cuDNN has no code for it.
-  bool start(cudnn::Handle handle, const LibraryConv& conv, Stream stream) {
+  bool start(cudnn::Handle handle, const ConvRequest& conv, Stream stream) {
     const StreamScope scope(stream);
     const BufferIn<DeviceMemory> workspace(workspace_bytes_);
     const f32 one = 1, zero = 0;
@@ -111,7 +111,7 @@ class CudnnPlan {
 };
 
 /// What a plan depends on: all but the pointers.
-inline auto shape_of(const LibraryConv& conv) {
+inline auto shape_of(const ConvRequest& conv) {
   const ConvSizes& s = conv.sizes;
   return std::tuple(conv.dtype, s.batch, s.height, s.width, s.channels, s.kernel_height, s.kernel_width,
                     s.stride, s.pad_top, s.pad_left, s.out_height, s.out_width, conv.features, conv.x_stride,
@@ -124,7 +124,7 @@ class Cudnn {
  public:
   /// Whether nothing is known against a convolution on the current device: none where cuDNN does not start.
   /// Throws Error where a call fails later.
-  bool has_code(const LibraryConv& conv) {
+  bool has_code(const ConvRequest& conv) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();
     return device.handle && plan_for(conv, device).exists();
@@ -137,7 +137,7 @@ class Cudnn {
   }
 
   /// Starts a convolution; false where it has no code for it, which later has_code knows.
-  bool convolve(const LibraryConv& conv, Stream stream) {
+  bool convolve(const ConvRequest& conv, Stream stream) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();
     const auto& library = CudnnLibrary::instance();
@@ -154,7 +154,7 @@ class Cudnn {
   struct OfDevice {
     cudnn::Handle handle = nullptr;
     std::string problem;
-    std::map<decltype(shape_of(LibraryConv{})), CudnnPlan> plans;
+    std::map<decltype(shape_of(ConvRequest{})), CudnnPlan> plans;
   };
 
   OfDevice& current_device() {
@@ -171,7 +171,7 @@ class Cudnn {
     }
     return device;
   }
-  static CudnnPlan& plan_for(const LibraryConv& conv, OfDevice& device) {
+  static CudnnPlan& plan_for(const ConvRequest& conv, OfDevice& device) {
     return device.plans.try_emplace(shape_of(conv), device.handle, conv).first->second;
   }
 
@@ -189,8 +189,8 @@ inline std::string convolutions_described() {
 /// cuDNN, or nothing where it was not found (CudnnLibrary::described says why).
 inline ConvLibrary cudnn_convolutions() {
   if (!CudnnLibrary::instance().found()) return {};
-  return {.has_code = [](const LibraryConv& conv) { return Cudnn::instance().has_code(conv); },
-          .convolve = [](const LibraryConv& conv,
+  return {.has_code = [](const ConvRequest& conv) { return Cudnn::instance().has_code(conv); },
+          .convolve = [](const ConvRequest& conv,
                          Stream stream) { return Cudnn::instance().convolve(conv, stream); }};
 }
 

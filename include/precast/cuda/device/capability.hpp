@@ -13,7 +13,7 @@
 #include <cuda_runtime_api.h>
 
 #include <precast/cuda/runtime/check.hpp>
-#include <precast/tensor/dry_run.hpp>
+#include <precast/memory/dry_run.hpp>
 #endif
 
 namespace precast::cuda {

@@ -10,7 +10,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/error.hpp>
-#include <precast/tensor/dry_run.hpp>
+#include <precast/memory/dry_run.hpp>
 
 #if PRECAST_ON_DEVICE
 #include <precast/cuda/runtime/check.hpp>

@@ -10,7 +10,7 @@
 #include <string>
 
 #include <precast/cuda/matmul/cublaslt_plan.hpp>
-#include <precast/cuda/matmul/library_product.hpp>
+#include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
@@ -39,7 +39,7 @@ class CublasLtWorkspace {
 class CublasLt {
  public:
   /// Whether nothing is known against a product on the current device. Throws Error where a call fails.
-  bool has_code(const LibraryProduct& product) {
+  bool has_code(const ProductRequest& product) {
     // fp8 takes sizes in multiples of 16, and a bias of 16 bits.
     if (product.operand == LibraryDtype::fp8_e4m3 &&
         (product.columns % 16 || product.features % 16 ||
@@ -50,7 +50,7 @@ class CublasLt {
   }
 
   /// Starts a product; false where it has no code for it, which later has_code knows.
-  bool multiply(const LibraryProduct& product, cudaStream_t stream) {
+  bool multiply(const ProductRequest& product, cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();
     void* const workspace = resource_of<CublasLtWorkspace>(stream).data();
@@ -78,7 +78,7 @@ class CublasLt {
     }
     return device;
   }
-  static CublasLtPlan& plan_for(const LibraryProduct& product, OfDevice& device) {
+  static CublasLtPlan& plan_for(const ProductRequest& product, OfDevice& device) {
     const CublasLtShape shape = shape_of(product);
     return device.plans.try_emplace(shape, device.handle, shape).first->second;
   }
@@ -90,8 +90,8 @@ class CublasLt {
 /// cuBLASLt, or nothing where it was not found (CublasLtLibrary::described says why).
 inline ProductLibrary cublaslt_products() {
   if (!CublasLtLibrary::instance().found()) return {};
-  return {.has_code = [](const LibraryProduct& product) { return CublasLt::instance().has_code(product); },
-          .multiply = [](const LibraryProduct& product,
+  return {.has_code = [](const ProductRequest& product) { return CublasLt::instance().has_code(product); },
+          .multiply = [](const ProductRequest& product,
                          Stream stream) { return CublasLt::instance().multiply(product, stream); }};
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include <precast/cuda/matmul/library_product.hpp>
+#include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
 
 namespace precast::cuda {
@@ -15,7 +15,7 @@ namespace precast::cuda {
 /// later; older devices use less of it.
 inline constexpr std::uint64_t cublaslt_workspace_bytes = std::uint64_t{32} << 20;
 
-/// The alignment of all rows that is promised (LibraryProduct). cuBLASLt assumes 256 where it is not told.
+/// The alignment of all rows that is promised (ProductRequest). cuBLASLt assumes 256 where it is not told.
 inline constexpr std::uint32_t cublaslt_alignment = 16;
 
 /// What a plan depends on: all but the pointers.
@@ -26,7 +26,7 @@ struct CublasLtShape {
   friend auto operator<=>(const CublasLtShape&, const CublasLtShape&) = default;
 };
 
-inline CublasLtShape shape_of(const LibraryProduct& product) {
+inline CublasLtShape shape_of(const ProductRequest& product) {
   return {.operand = product.operand,
           .result = product.result,
           .rows = product.rows,
@@ -122,7 +122,7 @@ class CublasLtPlan {
   bool exists() const { return exists_; }
 
   /// Starts the product on a stream; false where cuBLASLt has no code for it after all.
-  bool start(cublasLtHandle_t handle, const LibraryProduct& product, void* workspace, cudaStream_t stream) {
+  bool start(cublasLtHandle_t handle, const ProductRequest& product, void* workspace, cudaStream_t stream) {
     const auto& library = CublasLtLibrary::instance();
     if (product.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
     if (product.scales.weight) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, product.scales.weight);

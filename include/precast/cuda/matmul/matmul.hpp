@@ -5,7 +5,6 @@
 #include <string>
 #include <type_traits>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
@@ -13,6 +12,7 @@
 #include <precast/cuda/matmul/skinny_gemm.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
@@ -40,12 +40,12 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
   const auto features = stored_rows(weight.view());
   const auto store = product_epilogue<Types::saturate>(epilogue, residual, out, scales);
   if constexpr (!std::is_same_v<typename Types::accumulate, f32>) {
-    start_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
+    launch_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
   } else {
     if (out.rows() <= most_skinny_rows)
-      return start_skinny_gemm<ProductTypes<Types>>(rows, features, store, stream);
+      return launch_skinny_gemm<ProductTypes<Types>>(rows, features, store, stream);
     if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;
-    start_tiled_product<ProductTypes<Types>>("matmul", rows, features, store, stream);
+    launch_tiled_product<ProductTypes<Types>>("matmul", rows, features, store, stream);
   }
 }
 

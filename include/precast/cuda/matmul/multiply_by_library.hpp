@@ -5,12 +5,12 @@
 #include <type_traits>
 
 #include <precast/cuda/matmul/library_operands.hpp>
-#include <precast/cuda/matmul/library_product.hpp>
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/matmul/product_request.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/problem/epilogue.hpp>
-#include <precast/tensor/dry_run.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
@@ -49,7 +49,7 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     if (LibraryOperands<Operand, X>::in_place && !rows_begin_on_16_bytes(x)) return false;
     const DeviceView<const Storage> held_weight = operands_held<Types>(weight);
     const bool weight_is_held = held_weight.elements() != 0;
-    LibraryProduct product{
+    ProductRequest product{
         .operand = library_dtype<Operand>(),
         .result = library_dtype<Result>(),
         .rows = out.rows(),

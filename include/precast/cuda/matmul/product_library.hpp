@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include <precast/cuda/matmul/library_product.hpp>
+#include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/library_in_use.hpp>
 
 #if !PRECAST_CUDA_IS_EMULATED

@@ -44,9 +44,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(rounded_product_threads, 1)
 }
 
 template <class Types, class Source>
-void start_rounded_product(const Source& x, const StoredRows<typename Types::storage>& weight,
-                           const ProductEpilogue<typename Types::result, Types::saturate>& store,
-                           Stream stream) {
+void launch_rounded_product(const Source& x, const StoredRows<typename Types::storage>& weight,
+                            const ProductEpilogue<typename Types::result, Types::saturate>& store,
+                            Stream stream) {
   const std::int64_t blocks =
       (store.rows * store.features + rounded_product_threads - 1) / rounded_product_threads;
   if (blocks > std::numeric_limits<std::int32_t>::max())

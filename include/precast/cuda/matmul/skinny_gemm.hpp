@@ -123,8 +123,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_t
 
 /// Starts the product of at most `most_skinny_rows` rows.
 template <class Types, class X>
-void start_skinny_gemm(const MatrixRows<X>& x, const StoredRows<typename Types::storage>& weight,
-                       const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream) {
+void launch_skinny_gemm(const MatrixRows<X>& x, const StoredRows<typename Types::storage>& weight,
+                        const ProductEpilogue<typename Types::result, Types::saturate>& store,
+                        Stream stream) {
   const auto start = [&]<int Rows>(std::integral_constant<int, Rows>) {
     constexpr SkinnyGemmTile tile = select_skinny_gemm_tile(Rows);
     constexpr int features_per_block = tile.warps * tile.features_per_warp;

@@ -115,10 +115,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
 /// Starts the tiled product of a source's rows with the tile of a selector. The operands are those of Types,
 /// whose sums are f32.
 template <class Types, class Selector, class Source>
-void start_product_of_tiles(const char* name, const Source& x,
-                            const StoredRows<typename Types::storage>& weight,
-                            const ProductEpilogue<typename Types::result, Types::saturate>& store,
-                            Stream stream) {
+void launch_product_of_tiles(const char* name, const Source& x,
+                             const StoredRows<typename Types::storage>& weight,
+                             const ProductEpilogue<typename Types::result, Types::saturate>& store,
+                             Stream stream) {
   const auto kernel = &tiled_product<Types, Source, Selector>;
   const MatmulTile tile = tile_in_code<Selector>(kernel);
   const std::int64_t row_tiles = (store.rows + tile.rows - 1) / tile.rows;
@@ -137,17 +137,18 @@ void start_product_of_tiles(const char* name, const Source& x,
 
 /// The same with the tile that suits the sizes and the device.
 template <class Types, class Source>
-void start_tiled_product(const char* name, const Source& x, const StoredRows<typename Types::storage>& weight,
-                         const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream,
-                         Architecture architecture = current_architecture()) {
+void launch_tiled_product(const char* name, const Source& x,
+                          const StoredRows<typename Types::storage>& weight,
+                          const ProductEpilogue<typename Types::result, Types::saturate>& store,
+                          Stream stream, Architecture architecture = current_architecture()) {
   using Small = MatmulSelector<MatmulTileSize::small>;
   using Large = MatmulSelector<MatmulTileSize::large>;
   visit_selectors<Small, Large>(architecture, [&](auto small, auto large) {
     const MatmulTile of_large = tile_in_code<decltype(large)>(&tiled_product<Types, Source, decltype(large)>);
     if (suits_large_tiles(store.rows, store.features, of_large))
-      start_product_of_tiles<Types, decltype(large)>(name, x, weight, store, stream);
+      launch_product_of_tiles<Types, decltype(large)>(name, x, weight, store, stream);
     else
-      start_product_of_tiles<Types, decltype(small)>(name, x, weight, store, stream);
+      launch_product_of_tiles<Types, decltype(small)>(name, x, weight, store, stream);
   });
 }
 

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {

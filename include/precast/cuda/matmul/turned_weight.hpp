@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include <precast/backend/matmul.hpp>
+#include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/tensor/shape.hpp>
 

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <utility>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/norm/group_moments.hpp>
 #include <precast/cuda/norm/narrow_norm.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>

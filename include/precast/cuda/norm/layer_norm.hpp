@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
@@ -12,6 +11,7 @@
 #include <precast/cuda/norm/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/affine.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/error.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/as_view.hpp>
 
 namespace precast::cuda {

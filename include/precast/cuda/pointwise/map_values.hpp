@@ -1,11 +1,11 @@
 // map_values: a function of f32 values (problem/elementwise.hpp) over arrays of any scalar dtypes.
 #pragma once
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/watch/ran_in.hpp>
 

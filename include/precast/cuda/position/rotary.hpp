@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/position/rotate.hpp>
 #include <precast/policy/op_row.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

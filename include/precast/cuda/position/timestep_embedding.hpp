@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstdint>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/policy/op_row.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

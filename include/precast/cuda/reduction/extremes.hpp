@@ -2,8 +2,8 @@
 // emulator.
 #pragma once
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/problem/declarations.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
 #include <simt/stream.hpp>

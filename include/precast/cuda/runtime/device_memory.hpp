@@ -13,8 +13,8 @@
 #include <precast/cuda/runtime/staging.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
-#include <precast/tensor/dry_run.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
 #include <simt/transfer.hpp>

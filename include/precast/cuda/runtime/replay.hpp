@@ -9,7 +9,7 @@
 #include <precast/cuda/runtime/current_device.hpp>
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/stream.hpp>
-#include <precast/tensor/dry_run.hpp>
+#include <precast/memory/dry_run.hpp>
 
 namespace precast::cuda {
 

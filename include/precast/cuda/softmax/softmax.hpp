@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/norm/row.hpp>
 #include <precast/cuda/softmax/narrow_softmax.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

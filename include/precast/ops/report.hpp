@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include <precast/backend/extremes.hpp>
-#include <precast/backend/memory.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/op_class.hpp>
+#include <precast/tensor/backend_memory.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/observer.hpp>

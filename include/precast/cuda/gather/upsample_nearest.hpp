@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include <precast/backend/declarations.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/declarations.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

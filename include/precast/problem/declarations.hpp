@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/affine.hpp>

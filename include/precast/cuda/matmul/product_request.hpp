@@ -1,4 +1,4 @@
-// LibraryProduct: a product as a library of matrix products is asked for it, and the library that is asked.
+// ProductRequest: a product as a library of matrix products is asked for it, and the library that is asked.
 // On the device that is cuBLASLt; in the emulator tests put a product of the host in its place.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace precast::cuda {
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
 /// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.
 /// Rows begin on multiples of 16 bytes. All memory is the device's.
-struct LibraryProduct {
+struct ProductRequest {
   LibraryDtype operand{}, result{};
   std::int64_t rows = 0, features = 0, columns = 0;
   const void* x = nullptr;
@@ -36,10 +36,10 @@ struct LibraryProduct {
 struct ProductLibrary {
   /// Whether nothing is known against a product of these sizes, strides and dtypes, whose pointers are not
   /// set yet.
-  std::function<bool(const LibraryProduct&)> has_code;
+  std::function<bool(const ProductRequest&)> has_code;
   /// Starts the product on a stream; false, and nothing has happened, where it turns out to have no code for
   /// it.
-  std::function<bool(const LibraryProduct&, Stream)> multiply;
+  std::function<bool(const ProductRequest&, Stream)> multiply;
 };
 
 }  // namespace precast::cuda

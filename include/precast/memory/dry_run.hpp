@@ -10,7 +10,7 @@
 namespace precast {
 
 /// While one lives, its thread's tensors have sizes and no memory: allocations are counted as the pools of
-/// tensor/memory.hpp and of a device would count them, and give addresses that nobody can read; copies, loads
+/// memory/memory.hpp and of a device would count them, and give addresses that nobody can read; copies, loads
 /// and the tasks of parallel_for do nothing. What remains of a model's code is what decides how much memory
 /// it takes. Code that reads or writes values outside of an op asks `active()` and leaves that out.
 class DryRun {

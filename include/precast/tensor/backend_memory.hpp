@@ -1,8 +1,8 @@
 // The memory that this translation unit's ops work in.
 #pragma once
 
-#include <precast/backend/backend.hpp>
-#include <precast/tensor/memory.hpp>
+#include <precast/backend.hpp>
+#include <precast/memory/memory.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/runtime/device_memory.hpp>

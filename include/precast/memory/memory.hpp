@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <precast/error.hpp>
-#include <precast/tensor/dry_run.hpp>
-#include <precast/tensor/space.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/memory/space.hpp>
 
 namespace precast {
 

@@ -1,11 +1,11 @@
-// LibraryConv: a convolution as a library is asked for it, and the library that is asked. On the device that
+// ConvRequest: a convolution as a library is asked for it, and the library that is asked. On the device that
 // is cuDNN; in the emulator tests put a convolution of the host in its place.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 
-#include <precast/cuda/matmul/library_product.hpp>
+#include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/problem/conv_sizes.hpp>
 
@@ -14,7 +14,7 @@ namespace precast::cuda {
 /// out [pixels, features] = patches of x times weight [features, kernel_height, kernel_width, channels]^T +
 /// bias, sums in f32, results rounded once. All is of one dtype and in the memory of the device; pixels of x
 /// and out may lie apart.
-struct LibraryConv {
+struct ConvRequest {
   LibraryDtype dtype{};
   ConvSizes sizes{};  ///< padded alike on opposite sides
   std::int64_t features = 0;
@@ -29,10 +29,10 @@ struct LibraryConv {
 struct ConvLibrary {
   /// Whether nothing is known against a convolution of these sizes, strides and dtype, whose pointers are not
   /// set yet.
-  std::function<bool(const LibraryConv&)> has_code;
+  std::function<bool(const ConvRequest&)> has_code;
   /// Starts the convolution on a stream; false, and nothing has happened, where it turns out to have no code
   /// for it.
-  std::function<bool(const LibraryConv&, Stream)> convolve;
+  std::function<bool(const ConvRequest&, Stream)> convolve;
 };
 
 }  // namespace precast::cuda

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include <precast/backend/backend.hpp>
+#include <precast/backend.hpp>
 
 namespace precast {
 
