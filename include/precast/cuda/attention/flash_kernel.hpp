@@ -7,12 +7,13 @@
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/finish_scores.hpp>
-#include <precast/cuda/attention/fma_products.hpp>
+#include <precast/cuda/attention/fma_weights.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
-#include <precast/cuda/attention/tensor_core_products.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/tile/flash_attention_tile.hpp>
 #include <precast/cuda/tile/selector.hpp>
+#include <precast/cuda/tile/tensor_core_products.hpp>
+#include <precast/cuda/tile/tile_loader.hpp>
 
 namespace precast::cuda {
 
@@ -38,20 +39,20 @@ struct FlashProducts {
   static constexpr bool on_tensor_cores = !std::is_same_v<Operand, f32>;
   static_assert(rows == 16 || (rows == 32 && on_tensor_cores),
                 "FlashAttentionTile: a warp has 16 rows of queries, or on tensor cores 32.");
-  using Scores = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, tile.keys>, FmaSums<tile.keys, 1>>;
-  using Results = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, Width>, FmaSums<Width, 4>>;
+  using Scores = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, tile.keys>, FmaScores<tile.keys>>;
+  using Results = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, Width>, FmaSums<16, Width, 4, 8>>;
 
   static PRECAST_DEVICE void scores(Scores& to, Queries queries, int first_row, Keys keys) {
     if constexpr (on_tensor_cores)
-      add_scores<Operand>(to, LeftRows(queries, first_row), keys);
+      add_product_transposed<Operand>(to, LeftRows(queries, first_row), keys);
     else
       add_scores<f32>(to, queries, first_row, keys);
   }
   static PRECAST_DEVICE void results(Results& to, const Scores& weights, Keys values) {
     if constexpr (on_tensor_cores)
-      add_values<Operand>(to, WeightRows<Operand, rows, tile.keys>{weights}, values);
+      add_product<Operand>(to, SumsAsRows<Operand, rows, tile.keys>{weights}, values);
     else
-      add_values<f32>(to, HeldWeights<tile.keys>{weights}, values);
+      add_product<f32>(to, HeldWeights<tile.keys>{weights}, values);
   }
 };
 
@@ -84,10 +85,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   const int steps = 2 * ((shape.keys_seen_by(end - 1) + tile.keys - 1) / tile.keys);
 
   const int kv_head = shape.kv_head(head);
-  const detail::TileLoader<Operand, typename Products::Queries, threads, Q> load_queries(
+  const TileLoader<Operand, false, typename Products::Queries, threads, HeadRows<Q>> load_queries(
       given.q.rows(batch, head));
-  const detail::TileLoader<Operand, Ring, threads, K> load_keys(given.k.rows(batch, kv_head));
-  const detail::TileLoader<Operand, Ring, threads, V> load_values(given.v.rows(batch, kv_head));
+  const TileLoader<Operand, false, Ring, threads, HeadRows<K>> load_keys(given.k.rows(batch, kv_head));
+  const TileLoader<Operand, false, Ring, threads, HeadRows<V>> load_values(given.v.rows(batch, kv_head));
   const typename Products::Queries queries{dynamic_shared<Element>(0, Products::Queries::size)};
   const auto buffer = [&](int step) {
     const int place =

@@ -65,7 +65,7 @@ PRECAST_DEVICE void for_each_score(const ScoresArguments<Q, K>& given, const Que
                                    const Take& take) {
   using Product = PlainProduct<Operand, Accumulate, false>;
   const AttentionShape& shape = given.shape;
-  typename Product::AccumulatorFragment scores{};
+  typename Product::Sums scores{};
   Product::add(scores, given.q.rows(tile.batch, tile.head), tile.first,
                given.k.rows(tile.batch, shape.kv_head(tile.head)), first_key, shape.width);
   PRECAST_UNROLL
@@ -161,9 +161,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const int first_column = block_index().x % column_tiles * plain_columns;
   const QueryTile at(shape, weights.first_tile + tile);
   const int rows = shape.queries - at.first < plain_rows ? shape.queries - at.first : plain_rows;
-  const GlobalRows<Inside> left{weights.row(tile, 0), weights.stride, rows, static_cast<int>(weights.stride),
-                                true};
-  typename Product::AccumulatorFragment sums{};
+  const HeadRows<Inside> left{weights.row(tile, 0), rows, weights.stride, static_cast<int>(weights.stride),
+                              true};
+  typename Product::Sums sums{};
   Product::add(sums, left, 0, v.rows(at.batch, shape.kv_head(at.head)), first_column, shape.keys);
   PRECAST_UNROLL
   for (int i = 0; i < sums.rows; ++i) {

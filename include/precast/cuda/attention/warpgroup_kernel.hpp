@@ -7,10 +7,10 @@
 #include <precast/cuda/attention/finish_scores.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/attention/panel_tile.hpp>
-#include <precast/cuda/attention/tensor_core_products.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/warpgroup_matrix.hpp>
+#include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/warpgroup_attention_tile.hpp>
 
 namespace precast::cuda {
@@ -130,7 +130,7 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     PRECAST_UNROLL
     for (int i = 0; i < Results::rows; ++i) PRECAST_UNROLL
     for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
-    const WeightRows<Operand, 16, tile.keys> rounded{scores};
+    const SumsAsRows<Operand, 16, tile.keys> rounded{scores};
     Fragment<4> weights[tile.keys / 16];
     PRECAST_UNROLL
     for (int k = 0; k < tile.keys / 16; ++k) weights[k] = rounded(0, k);

@@ -10,10 +10,10 @@
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/block_rows.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 
 namespace precast::cuda {
 

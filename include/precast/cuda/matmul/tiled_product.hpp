@@ -13,13 +13,14 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/block_rows.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
-#include <precast/cuda/matmul/tile_loader.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/cuda/tile/selector.hpp>
+#include <precast/cuda/tile/shared_tile.hpp>
+#include <precast/cuda/tile/tile_loader.hpp>
 
 namespace precast::cuda {
 
@@ -53,28 +54,33 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   constexpr MatmulTile tile = Selector::tile(compiled_architecture);
   using Operand = typename Types::operand;
   using Held = HeldDtype<Operand>;
-  using RowLoader = TileLoader<Operand, Types::saturate, Source, tile.rows, tile.threads()>;
-  using FeatureLoader = TileLoader<Operand, Types::saturate, StoredRows<typename Types::storage>,
-                                   tile.features, tile.threads()>;
+  // Lanes that multiply by FMA read features eight apart.
+  constexpr bool by_fma = std::is_same_v<MultipliedDtype<Operand>, f32>;
+  constexpr int columns_per_stage = MatmulTile::bytes_per_row / static_cast<int>(sizeof(Held));
+  using Rows = SharedTile<Held, tile.rows, columns_per_stage, by_fma>;
+  using Features = SharedTile<Held, tile.features, columns_per_stage, by_fma>;
+  using RowLoader = BandLoader<Operand, Types::saturate, Rows, tile.threads(), Source>;
+  using FeatureLoader =
+      BandLoader<Operand, Types::saturate, Features, tile.threads(), StoredRows<typename Types::storage>>;
   constexpr bool copies = RowLoader::in_place || FeatureLoader::in_place;
-  constexpr int columns_per_stage = RowLoader::columns_per_stage;
-  constexpr int row_values = tile.rows * columns_per_stage, stage_values = tile.stage_bytes() / sizeof(Held);
+  constexpr int stage_values = Rows::size + Features::size;
 
   const auto [row_tile, feature_tile] = tile_place(block_index().x, product.row_tiles, product.feature_tiles);
   const std::int64_t first_row = std::int64_t{row_tile} * tile.rows;
   const int first_feature = feature_tile * tile.features;
   const auto stages = dynamic_shared<Held>(0, tile.stages * stage_values);
-  const auto stage = [&](int turn) { return stages + turn % tile.stages * stage_values; };
+  const auto rows_of = [&](int turn) { return Rows{stages + turn % tile.stages * stage_values}; };
+  const auto features_of = [&](int turn) { return Features{rows_of(turn).data + Rows::size}; };
 
   RowLoader row_loader(product.x, first_row);
   FeatureLoader feature_loader(product.weight, first_feature);
-  const auto fetch = [&](int turn) {
-    row_loader.fetch(stage(turn), turn * columns_per_stage);
-    feature_loader.fetch(stage(turn) + row_values, turn * columns_per_stage);
+  const auto start = [&](int turn) {
+    row_loader.start(rows_of(turn), turn * columns_per_stage);
+    feature_loader.start(features_of(turn), turn * columns_per_stage);
   };
-  const auto put = [&](int turn) {
-    row_loader.put(stage(turn));
-    feature_loader.put(stage(turn) + row_values);
+  const auto convert_and_store = [&](int turn) {
+    row_loader.convert_and_store(rows_of(turn));
+    feature_loader.convert_and_store(features_of(turn));
   };
 
   const int turns = (product.weight.columns + columns_per_stage - 1) / columns_per_stage;
@@ -82,8 +88,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   PRECAST_KEEP_LOOP
   for (int turn = 0; turn < ahead; ++turn) {
     if (turn < turns) {
-      fetch(turn);
-      put(turn);
+      start(turn);
+      convert_and_store(turn);
     }
     if constexpr (copies) commit_copies();
   }
@@ -96,10 +102,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
     // This turn's stage has arrived for all, and all are done with the one that is filled next.
     sync_block();
     const int next = turn + planted<"stage in use">(ahead, ahead + 1);
-    if (next < turns) fetch(next);
+    if (next < turns) start(next);
     if constexpr (copies) commit_copies();
-    sums.add(stage(turn), warp_row, stage(turn) + row_values, warp_feature);
-    if (next < turns) put(next);
+    sums.add(rows_of(turn), warp_row, features_of(turn), warp_feature);
+    if (next < turns) convert_and_store(next);
   }
 
   const int feature = first_feature + warp_feature + lane_index() % 4 * 8;
