@@ -10,7 +10,7 @@ template <class Row, class Types>
 struct FlashAttention {
   using In = typename Row::result;
   static constexpr std::tuple functions{
-      Attends<In, typename Types::result>(&backend::flash_attention<Types, In, In, In>)};
+      Attends<In, typename Types::result>(&backend::flash_attention<Types, EveryAttention, In, In, In>)};
 };
 
 [[gnu::used, maybe_unused]] constexpr auto stamped = addresses<FlashAttention, WithFlash, Attention>();

@@ -117,8 +117,9 @@ class FlashTile {
 }  // namespace detail
 
 /// Attention with tiles of f32 scores. q, k and v, of the problem's sizes, are rounded to the operand dtype,
-/// the weights e^(score - running maximum) too; all sums are f32, and the result is rounded once.
-template <class Types, class Q, class K, class V>
+/// the weights e^(score - running maximum) too; all sums are f32, and the result is rounded once. It is the
+/// same code for every choice.
+template <class Types, class Choice, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k,
                      HostHeadsView<const V> v, HostHeadsView<typename Types::result> out) {
   watch::ran_in<Types>();

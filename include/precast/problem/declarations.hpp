@@ -10,6 +10,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/affine.hpp>
+#include <precast/problem/attention_choice.hpp>
 #include <precast/problem/attention_problem.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -42,7 +43,7 @@ void transpose(View<const T> from, View<T> to PRECAST_ON_STREAM);
 template <class Types, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
                      HeadsView<const V> v, HeadsView<typename Types::result> out PRECAST_ON_STREAM);
-template <class Types, class Q, class K, class V>
+template <class Types, class Choice = EveryAttention, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
                      HeadsView<const V> v, HeadsView<typename Types::result> out PRECAST_ON_STREAM);
 template <class Q, class K>

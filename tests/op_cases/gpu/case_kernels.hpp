@@ -40,7 +40,7 @@ using Attends = Overload<void, const AttentionProblem&, HeadsView<const Q>, Head
 template <class Types, class Q, class K, class V>
 constexpr auto plain = Attends<Types, Q, K, V>(&cuda::plain_attention<Types, Q, K, V>);
 template <class Types, class Q, class K, class V>
-constexpr auto flash = Attends<Types, Q, K, V>(&cuda::flash_attention<Types, Q, K, V>);
+constexpr auto flash = Attends<Types, Q, K, V>(&cuda::flash_attention<Types, EveryAttention, Q, K, V>);
 
 /// Whether kernels/ has a product, or an attention of one dtype. Of f32 there are products for each row.
 template <class Types, class X, OpClass... Ops>

@@ -1,6 +1,8 @@
 // Starts flash attention.
 #pragma once
 
+#include <limits>
+
 #include <precast/cuda/attention/flash_kernel.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/attention/warpgroup_kernel.hpp>
@@ -50,13 +52,21 @@ bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments
 }
 
 /// Calls `function` with the first width that holds `width`, as a std::integral_constant; false where none
-/// does.
-template <class F>
+/// does, or where the choice has no heads of that width.
+template <class Choice, class F>
 bool visit_flash_width(int width, F&& function) {
+  const auto call_if = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+    constexpr int narrower = I == 0 ? 0 : flash_attention_widths[I - (I > 0)];
+    constexpr int known = flash_attention_widths[I];
+    if constexpr (Choice::has_widths(narrower, known))
+      if (width > narrower && width <= known) {
+        function(std::integral_constant<int, known>{});
+        return true;
+      }
+    return false;
+  };
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return ((width <= flash_attention_widths[I] &&
-             (function(std::integral_constant<int, flash_attention_widths[I]>{}), true)) ||
-            ...);
+    return (call_if(std::integral_constant<std::size_t, I>{}) || ...);
   }
   (std::make_index_sequence<flash_attention_widths.size()>{});
 }
@@ -66,8 +76,9 @@ bool visit_flash_width(int width, F&& function) {
 /// Attention with tiles of f32 scores (host::flash_attention's contract). q, k and v, of the problem's sizes,
 /// are rounded to the operand dtype, the weights e^(score - running maximum) too; all sums are f32, and the
 /// result is rounded once. Keys and values are padded to one width; heads wider than 256 take the plain
-/// kernels, with f32 scores in memory. `architecture` is the device's. Throws Error where the launch fails.
-template <class Types, class Q, class K, class V>
+/// kernels, with f32 scores in memory. Kernels are stamped for what `Choice` has, and the problem must be one
+/// of it. `architecture` is the device's. Throws Error where the launch fails.
+template <class Types, class Choice = EveryAttention, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                      DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream,
                      Architecture architecture) {
@@ -91,21 +102,22 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
           arguments, stream);
     });
   };
-  const bool done =
-      problem.width > 0 &&  // plain attention's products may be of nothing
-      detail::visit_flash_width(max_of(arguments.shape.width, arguments.shape.width_v), [&](auto width) {
-        if (arguments.shape.biased)
-          start(width, std::true_type{});
-        else
-          start(width, std::false_type{});
-      });
-  if (!done) plain_attention<Types>(problem, q, k, v, out, stream);
+  const bool done = problem.width > 0 &&  // plain attention's products may be of nothing
+                    detail::visit_flash_width<Choice>(max_of(arguments.shape.width, arguments.shape.width_v),
+                                                      [&](auto width) {
+                                                        if constexpr (Choice::biased)
+                                                          if (arguments.shape.biased)
+                                                            return start(width, std::true_type{});
+                                                        start(width, std::false_type{});
+                                                      });
+  if constexpr (Choice::has_widths(flash_attention_widths.back(), std::numeric_limits<int>::max()))
+    if (!done) plain_attention<Types>(problem, q, k, v, out, stream);
 }
 /// The same on the device that is there.
-template <class Types, class Q, class K, class V>
+template <class Types, class Choice, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                      DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream) {
-  flash_attention<Types>(problem, q, k, v, out, stream, current_architecture());
+  flash_attention<Types, Choice>(problem, q, k, v, out, stream, current_architecture());
 }
 
 }  // namespace precast::cuda

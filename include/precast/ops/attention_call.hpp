@@ -1,0 +1,105 @@
+// The call of an attention: its operands checked against each other and against what was chosen, and the
+// kernel that the policy takes.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <precast/backend.hpp>
+#include <precast/backend/attention.hpp>
+#include <precast/ops/attention_operand.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/problem/attention_choice.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+struct AttentionOptions {
+  std::int64_t heads = 1;                  ///< of operands [B, S, H * D]; a HeadsView has its own
+  std::optional<std::int64_t> heads_kv{};  ///< of keys and values [B, S, Hkv * D]; else as many as `heads`
+  std::optional<f32> scale{};              ///< what scores are multiplied by; else 1 / sqrt(D)
+  bool causal = false;                     ///< query i sees keys 0 to i only
+  std::optional<View<const f32>> bias{};   ///< [H, Sq, Sk], added to the scaled scores; may hold -inf
+};
+
+}  // namespace PRECAST_BACKEND
+
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// An attention whose operands fit each other, and which is one of its choice's.
+template <class Choice, class Q, class K, class V>
+struct AttentionCall {
+  HeadsView<const Q> q;
+  HeadsView<const K> k;
+  HeadsView<const V> v;
+  AttentionProblem problem;
+
+  /// [B, Sq, H * Dv].
+  Shape rows() const { return {problem.batch, problem.queries, problem.heads * problem.width_v}; }
+
+  /// The kernel that the policy takes.
+  template <PolicyType P, class Types>
+  void run(HeadsView<typename Types::result> out) const {
+    if (out.elements() == 0) return;
+    if constexpr (P::flash)
+      backend::flash_attention<Types, Choice>(problem, q, k, v, out);
+    else
+      backend::plain_attention<Types>(problem, q, k, v, out);
+  }
+  /// The same into rows [B, Sq, H * Dv], with a word to the watch hook.
+  template <PolicyType P>
+  void into(View<typename precisions<P, Attention>::result> out) const {
+    run_op_into<Attention, precisions<P, Attention>>(
+        "attention", out,
+        [&](auto types, auto to) { this->template run<P, decltype(types)>(split_heads(to, problem.heads)); },
+        [&] { return static_cast<double>(backend::largest_score(problem, q, k)); });
+  }
+};
+
+/// Throws ShapeError, in one line, where operands do not fit each other or heads were not chosen, and Error
+/// where there is a bias that was not.
+template <class Choice, AttentionArray QueryArray, AttentionArray KeyArray, AttentionArray ValueArray>
+auto attention_call(const QueryArray& queries, const KeyArray& keys, const ValueArray& values,
+                    const AttentionOptions& options) {
+  const std::int64_t given_kv = options.heads_kv.value_or(options.heads);
+  const auto [q, q_shape] = attention_operand(queries, options.heads);
+  const auto [k, k_shape] = attention_operand(keys, given_kv);
+  const auto [v, v_shape] = attention_operand(values, given_kv);
+  if (q.batch() != k.batch() || q.width() != k.width())
+    shapes_do_not_fit("attention", q_shape, k_shape, "are not queries and keys of one batch and width");
+  if (k.batch() != v.batch() || k.rows() != v.rows() || k.heads() != v.heads())
+    shapes_do_not_fit("attention", k_shape, v_shape,
+                      "are not keys and values of one batch, one length and as many heads");
+  if (q.heads() < 1 || k.heads() < 1 || q.heads() % k.heads() != 0)
+    throw ShapeError("attention: " + std::to_string(q.heads()) + " heads of queries are no multiple of " +
+                     std::to_string(k.heads()) + " of keys");
+  const Shape scores{q.heads(), q.rows(), k.rows()};
+  if (options.bias && options.bias->shape() != scores)
+    shapes_do_not_fit("attention", scores, options.bias->shape(),
+                      "are the bias that the heads need and the one given");
+  require_chosen(Choice{}, q.width() == 0 ? 0 : max_of(q.width(), v.width()), options.bias.has_value());
+  const f32 usual = q.width() == 0 ? 0.0f : static_cast<f32>(1.0 / std::sqrt(static_cast<double>(q.width())));
+  const AttentionProblem problem{.batch = q.batch(),
+                                 .heads = q.heads(),
+                                 .heads_kv = k.heads(),
+                                 .queries = q.rows(),
+                                 .keys = k.rows(),
+                                 .width = q.width(),
+                                 .width_v = v.width(),
+                                 .scale = options.scale.value_or(usual),
+                                 .causal = options.causal,
+                                 .bias = options.bias.value_or(View<const f32>())};
+  return AttentionCall<Choice, typename QueryArray::value_type, typename KeyArray::value_type,
+                       typename ValueArray::value_type>{q, k, v, problem};
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
+}  // namespace precast

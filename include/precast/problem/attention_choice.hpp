@@ -1,0 +1,92 @@
+// AttentionChoice: what an attention is compiled for, where its user says so: widths of heads, and whether
+// there can be a bias.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+
+#include <precast/error.hpp>
+
+namespace precast {
+
+/// Heads of these widths alone: `attention<P, HeadWidths<64, 128>>`. The width of a head is the wider of its
+/// keys' and its values'.
+template <int... Widths>
+struct HeadWidths {
+  static_assert(sizeof...(Widths) > 0 && ((Widths > 0) && ...),
+                "attention: HeadWidths<...> takes one or more widths, each above 0.");
+};
+
+/// Never a bias: `attention<P, WithoutBias>`.
+struct WithoutBias {};
+
+/// What an attention is compiled for: these widths, or without one all; with a bias or without, or only
+/// without.
+template <bool Biased, int... Widths>
+struct AttentionChoice {
+  static constexpr bool biased = Biased;
+  /// Whether there can be heads that are wider than `above` and no wider than `most`.
+  static constexpr bool has_widths(int above, int most) {
+    return sizeof...(Widths) == 0 || ((above < Widths && Widths <= most) || ...);
+  }
+};
+
+/// All that an attention can be.
+using EveryAttention = AttentionChoice<true>;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_head_widths = false;
+template <int... Widths>
+inline constexpr bool is_head_widths<HeadWidths<Widths...>> = true;
+
+template <bool Biased, class... Options>
+struct ChosenAttention {
+  using type = AttentionChoice<Biased>;
+};
+template <bool Biased, int... Widths, class... Rest>
+struct ChosenAttention<Biased, HeadWidths<Widths...>, Rest...> {
+  static_assert((!is_head_widths<Rest> && ...),
+                "attention: HeadWidths is given twice: name all widths in one.");
+  using type = AttentionChoice<Biased, Widths...>;
+};
+template <bool Biased, class... Rest>
+struct ChosenAttention<Biased, WithoutBias, Rest...> : ChosenAttention<Biased, Rest...> {
+  static_assert((!std::is_same_v<Rest, WithoutBias> && ...), "attention: WithoutBias is given twice.");
+};
+
+[[noreturn]] inline void head_width_is_left_out(std::int64_t width, std::initializer_list<int> chosen) {
+  std::string widths;
+  for (const int one : chosen) widths += (widths.empty() ? "" : ", ") + std::to_string(one);
+  const std::string given = std::to_string(width);
+  throw ShapeError("attention: heads of " + given + " values were left out by HeadWidths<" + widths +
+                   ">: name " + given + " there too");
+}
+[[noreturn]] inline void bias_is_left_out() {
+  throw Error("attention: a bias is given, and was left out by WithoutBias: take that option away");
+}
+
+/// Throws ShapeError or Error where an attention is not one that was chosen.
+template <bool Biased, int... Widths>
+void require_chosen(AttentionChoice<Biased, Widths...>, std::int64_t width, bool has_bias) {
+  if constexpr (sizeof...(Widths) > 0)
+    if (((width != Widths) && ...)) head_width_is_left_out(width, {Widths...});
+  if constexpr (!Biased)
+    if (has_bias) bias_is_left_out();
+}
+
+}  // namespace detail
+
+/// What may follow the policy of an attention, in any order.
+template <class T>
+concept AttentionOption = detail::is_head_widths<T> || std::is_same_v<T, WithoutBias>;
+
+/// What these options choose.
+template <AttentionOption... Options>
+using chosen_attention =
+    typename detail::ChosenAttention<(!std::is_same_v<Options, WithoutBias> && ...), Options...>::type;
+
+}  // namespace precast
