@@ -1,9 +1,10 @@
-// Whether ops of this build can be watched. The CMake option PRECAST_WATCH decides; who only includes headers
-// has the watch hook unless PRECAST_HAS_WATCH is defined as 0, in all units of a program alike.
+// Whether ops of this build can be watched. The CMake option PRECAST_WATCH decides. Who only includes headers
+// has the watch hook where PRECAST_HAS_WATCH is defined as 1, in all units of a program alike; with CUDA one of
+// them then includes cuda/reduction/extremes_by_cub.hpp and stamps extremes_of for the results' dtypes.
 #pragma once
 
 #ifndef PRECAST_HAS_WATCH
-#define PRECAST_HAS_WATCH 1
+#define PRECAST_HAS_WATCH 0
 #endif
 
 namespace precast::watch {
