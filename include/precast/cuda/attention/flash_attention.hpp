@@ -21,7 +21,8 @@ void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, St
   const auto kernel = &flash_attention_kernel<Operand, Width, Selector, Biased, Saturates, Q, K, V, Result>;
   const FlashAttentionTile tile = tile_in_code<Selector>(kernel);
   const AttentionShape& shape = arguments.shape;
-  const std::int64_t tiles = tiles_over(shape.queries, tile.queries) * shape.heads * shape.batch;
+  const std::int64_t tiles =
+      std::int64_t{ceil_divide(shape.queries, tile.queries)} * shape.heads * shape.batch;
   launch("flash_attention", kernel,
          {{checked_int(tiles, "tiles of queries")},
           tile.warps * threads_per_warp,
@@ -42,7 +43,8 @@ bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments
                                           map_of<tile.keys>(arguments.k, shape.heads_kv, shape.batch),
                                           map_of<tile.keys>(arguments.v, shape.heads_kv, shape.batch),
                                           arguments.out, shape};
-  const std::int64_t tiles = tiles_over(shape.queries, tile.queries()) * shape.heads * shape.batch;
+  const std::int64_t tiles =
+      std::int64_t{ceil_divide(shape.queries, tile.queries())} * shape.heads * shape.batch;
   launch("warpgroup_attention", &warpgroup_attention_kernel<Operand, Width, Biased, Saturates, Result>,
          {{checked_int(tiles, "tiles of queries")},
           tile.threads(),

@@ -77,12 +77,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   constexpr int threads = tile.warps * threads_per_warp, ahead = tile.stages - 1;
   static_assert(ahead >= 1, "FlashAttentionTile: one stage to compute on, and one on its way.");
   const AttentionShape& shape = given.shape;
-  const int tiles = (shape.queries + tile.queries - 1) / tile.queries;
+  const int tiles = ceil_divide(shape.queries, tile.queries);
   const int head = block_index().x / tiles % shape.heads, batch = block_index().x / tiles / shape.heads;
   // The last queries see most keys of a causal attention: their blocks are the longest, and start first.
   const int first = (tiles - 1 - block_index().x % tiles) * tile.queries;
   const int end = first + tile.queries < shape.queries ? first + tile.queries : shape.queries;
-  const int steps = 2 * ((shape.keys_seen_by(end - 1) + tile.keys - 1) / tile.keys);
+  const int steps = 2 * ceil_divide(shape.keys_seen_by(end - 1), tile.keys);
 
   const int kv_head = shape.kv_head(head);
   const TileLoader<Operand, false, typename Products::Queries, threads, HeadRows<Q>> load_queries(

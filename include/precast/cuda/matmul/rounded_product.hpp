@@ -47,8 +47,7 @@ template <class Types, class Source>
 void launch_rounded_product(const Source& x, const StoredRows<typename Types::storage>& weight,
                             const ProductEpilogue<typename Types::result, Types::saturate>& store,
                             Stream stream) {
-  const std::int64_t blocks =
-      (store.rows * store.features + rounded_product_threads - 1) / rounded_product_threads;
+  const std::int64_t blocks = ceil_divide(store.rows * store.features, rounded_product_threads);
   if (blocks > std::numeric_limits<std::int32_t>::max())
     throw ShapeError("a product of " + std::to_string(store.rows) + " x " + std::to_string(store.features) +
                      " results is more than one launch computes");

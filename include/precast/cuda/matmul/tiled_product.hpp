@@ -83,7 +83,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
     feature_loader.convert_and_store(features_of(turn));
   };
 
-  const int turns = (product.weight.columns + columns_per_stage - 1) / columns_per_stage;
+  const int turns = ceil_divide(product.weight.columns, columns_per_stage);
   constexpr int ahead = tile.stages - 1;
   PRECAST_KEEP_LOOP
   for (int turn = 0; turn < ahead; ++turn) {
@@ -127,8 +127,8 @@ void launch_product_of_tiles(const char* name, const Source& x,
                              Stream stream) {
   const auto kernel = &tiled_product<Types, Source, Selector>;
   const MatmulTile tile = tile_in_code<Selector>(kernel);
-  const std::int64_t row_tiles = (store.rows + tile.rows - 1) / tile.rows;
-  const std::int64_t feature_tiles = (store.features + tile.features - 1) / tile.features;
+  const std::int64_t row_tiles = ceil_divide(store.rows, tile.rows);
+  const std::int64_t feature_tiles = ceil_divide(store.features, tile.features);
   if (row_tiles * feature_tiles > std::numeric_limits<std::int32_t>::max())
     throw ShapeError(std::string(name) + ": " + std::to_string(store.rows) + " x " +
                      std::to_string(store.features) + " results are more than one launch computes");

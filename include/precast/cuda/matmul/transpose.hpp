@@ -51,8 +51,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(transposed_threads, 1) transpose_kerne
 template <ScalarDtype T>
 void transpose(DeviceView<const T> from, DeviceView<T> to, Stream stream) {
   constexpr std::int64_t side = detail::transposed_side, most_blocks = 65535;
-  const std::int64_t row_blocks = (from.rows() + side - 1) / side;
-  const std::int64_t column_blocks = (from.columns() + side - 1) / side;
+  const std::int64_t row_blocks = ceil_divide(from.rows(), side);
+  const std::int64_t column_blocks = ceil_divide(from.columns(), side);
   // The grid's second dimension ends early: tall matrices are turned over band by band.
   for (std::int64_t first = 0; first < row_blocks; first += most_blocks) {
     const std::int64_t blocks = row_blocks - first < most_blocks ? row_blocks - first : most_blocks;

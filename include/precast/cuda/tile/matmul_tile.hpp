@@ -61,8 +61,7 @@ struct MatmulSelector {
 /// Whether there are enough large tiles for every multiprocessor of a large device.
 constexpr bool suits_large_tiles(std::int64_t rows, std::int64_t features, const MatmulTile& large) {
   constexpr std::int64_t enough_tiles = 128;
-  return ((rows + large.rows - 1) / large.rows) * ((features + large.features - 1) / large.features) >=
-         enough_tiles;
+  return ceil_divide(rows, large.rows) * ceil_divide(features, large.features) >= enough_tiles;
 }
 
 /// How a product of few rows is shared out: a warp computes `features_per_warp` results of each row and has
