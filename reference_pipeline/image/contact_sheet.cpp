@@ -5,6 +5,8 @@
 #include <image/contact_sheet.hpp>
 #include <image/font.hpp>
 
+#include <precast/dtype/host_device.hpp>
+
 namespace precast::image {
 namespace {
 
