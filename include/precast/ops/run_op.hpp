@@ -24,8 +24,9 @@ template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::No
 void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel,
                  Probe&& probe = {}) {
   if (DryRun::active()) {
-    constexpr bool takes_memory =
-        std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> || std::is_same_v<Op, Attention>;
+    constexpr bool takes_memory = std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> ||
+                                  std::is_same_v<Op, Attention> ||
+                                  (std::is_same_v<Op, Norm> && !backend::Memory::on_host);
     if constexpr (takes_memory) kernel(Types{}, out);
     return;
   }

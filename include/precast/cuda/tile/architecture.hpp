@@ -48,7 +48,7 @@ constexpr Architecture closest_architecture(int capability) {
   for (const Architecture known : all_architectures)
     if (static_cast<int>(known) <= capability) closest = known;
   if (closest == Architecture{})
-    throw Error("Precast's CUDA kernels need a GPU of compute capability 8.0 or more: use --device cpu");
+    throw Error("Precast's CUDA kernels need a GPU of compute capability 8.0 or more: run on the host");
   return closest;
 }
 
