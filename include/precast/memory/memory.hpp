@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include <precast/dtype/host_device.hpp>
 #include <precast/error.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/space.hpp>
@@ -50,7 +51,7 @@ class MemoryPool {
   /// The size that a request is rounded up to: whole cache lines, or pages where blocks are large.
   static constexpr std::size_t rounded(std::size_t bytes) {
     const std::size_t step = bytes < smallest_cached ? alignment : 4096;
-    return (bytes + step - 1) / step * step;
+    return ceil_divide(bytes, step) * step;
   }
 
   void* allocate(std::size_t bytes, MemoryPurpose purpose) {

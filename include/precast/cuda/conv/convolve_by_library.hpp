@@ -7,8 +7,8 @@
 #include <precast/cuda/conv/conv_library.hpp>
 #include <precast/cuda/conv/conv_request.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>

@@ -7,9 +7,9 @@
 
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/block_rows.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/declarations.hpp>
 #include <precast/tensor/view.hpp>

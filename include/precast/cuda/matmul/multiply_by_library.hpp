@@ -6,12 +6,12 @@
 #include <type_traits>
 
 #include <precast/cuda/matmul/library_operands.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/cuda/runtime/workspace.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>

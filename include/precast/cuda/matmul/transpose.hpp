@@ -10,7 +10,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/block_rows.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/problem/declarations.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
@@ -72,8 +72,8 @@ template <class Source>
 void transpose(const char* name, const Source& source, std::int64_t all_rows, std::int64_t columns,
                const DeviceView<typename Source::value_type>& to, Stream stream) {
   constexpr std::int64_t side = transposed_side, most_blocks = 65535;
-  const std::int64_t row_blocks = (all_rows + side - 1) / side;
-  const std::int64_t column_blocks = (columns + side - 1) / side;
+  const std::int64_t row_blocks = ceil_divide(all_rows, side);
+  const std::int64_t column_blocks = ceil_divide(columns, side);
   // The grid's second dimension ends early: tall matrices are turned over band by band.
   for (std::int64_t first = 0; first < row_blocks; first += most_blocks) {
     const std::int64_t blocks = row_blocks - first < most_blocks ? row_blocks - first : most_blocks;
