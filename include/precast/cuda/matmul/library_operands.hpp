@@ -11,6 +11,7 @@
 #include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/stream.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 

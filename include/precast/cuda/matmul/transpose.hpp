@@ -9,7 +9,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/product_kernels.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
