@@ -17,10 +17,10 @@ namespace {
 /// Calls `visitor(name, format)` for every scalar dtype, widest first.
 template <class Visitor>
 void for_each_format(Visitor&& visitor) {
-  const auto visit = [&]<class... Types>(std::tuple<Types...>*) {
-    (visitor(dtype_traits<Types>::name, dtype_traits<Types>::format), ...);
-  };
-  visit(static_cast<std::tuple<f32, tf32, bf16, f16, fp8_e4m3, fp8_e5m2>*>(nullptr));
+  any_dtype(ScalarDtypes{}, [&]<class T>() {
+    visitor(dtype_traits<T>::name, dtype_traits<T>::format);
+    return false;
+  });
 }
 
 std::string_view kind_name(ValueKind kind) {

@@ -45,9 +45,7 @@ Tensor<f32> read_latents(const std::filesystem::path& file) {
         "has shape " + to_string(entry->shape) + ": packed latents are [pictures, tokens, channels]");
   Tensor<f32> latents(entry->shape);
   const std::span<f32> values = latents.values();
-  const bool known = widened<f32>(*entry, values) || widened<bf16>(*entry, values) ||
-                     widened<f16>(*entry, values) || widened<fp8_e4m3>(*entry, values) ||
-                     widened<fp8_e5m2>(*entry, values);
+  const bool known = any_dtype(ScalarDtypes{}, [&]<class T>() { return widened<T>(*entry, values); });
   if (!known && entry->dtype.is_float)
     widen<double>(entry->bytes, values, [](double value) { return static_cast<f32>(value); });
   else if (!known)

@@ -5,20 +5,17 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <tuple>
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
 
-using AllScalars = std::tuple<precast::f32, precast::tf32, precast::bf16, precast::f16, precast::fp8_e4m3,
-                              precast::fp8_e5m2>;
-
 /// Calls `visitor.operator()<T>()` for each scalar dtype.
 template <class Visitor>
 void for_each_scalar(Visitor&& visitor) {
-  [&]<class... Ts>(std::type_identity<std::tuple<Ts...>>) {
-    (visitor.template operator()<Ts>(), ...);
-  }(std::type_identity<AllScalars>{});
+  precast::any_dtype(precast::ScalarDtypes{}, [&]<class T>() {
+    visitor.template operator()<T>();
+    return false;
+  });
 }
 
 template <class T>

@@ -1,16 +1,31 @@
-// A kernel that calls all that precast/cuda/device offers, on pointers of all its kinds, under names that
-// must not be CUDA's. It computes nothing.
+// A kernel that calls all that precast/cuda/device offers to every architecture, on pointers of all its
+// kinds, under names that must not be CUDA's. It computes nothing. Of what warpgroups alone may say it has
+// the declarations; tests/cuda_build/warpgroup_kernels.cu calls that. CMake holds the list against the
+// folder.
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/activate.hpp>
 #include <precast/cuda/device/async_copy.hpp>
 #include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/bulk_copy.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/matrix.hpp>
+#include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/operand.hpp>
+#include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/side.hpp>
+#include <precast/cuda/device/smem_descriptor.hpp>
+#include <precast/cuda/device/swizzle.hpp>
+#include <precast/cuda/device/tensor_map.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warp.hpp>
+#include <precast/cuda/device/warpgroup.hpp>
+#include <precast/cuda/device/warpgroup_matrix.hpp>
 
 using namespace precast;
 using namespace precast::cuda;
@@ -53,13 +68,20 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
 
   f32 value = with_barriers(to_f32(from[0]) + sums.values[0], scratch);
   value += shuffle(value, 0) + shuffle_xor(value, 1) + shuffle_down(value, 1);
-  value =
-      multiply_then_add(maximum(value, minimum(1.0f, square_root(value))), exponential(value), cosine(value));
-  value += hyperbolic_tangent(value) * error_function(value) * sine(value) * power_of_two_fast(value);
+  value = multiply_then_add(maximum(value, square_root(value)), exponential(value), cosine(value));
+  value += complementary_error_function(value) * sine(value) * power_of_two_fast(value);
+  value += sigmoid(value) + activated(Activate::gelu_erf, value) + activated(Activate::silu, value);
+  value += warp_sum(value) + warp_max<8>(value) + block_sum<64, struct Sum>(value) +
+           block_max<64, struct Most>(value);
+  value += static_cast<f32>(divide_index(block.x, grid.x).rest);
+  value += to_f32(operand_value<fp8_e4m3, true>(value)) + operand_in_f32<tf32, false>(value);
+  const auto run = load_run<4>(from, 3, false);
+  store_run(to, Run<f32, 4>{{to_f32(run[0]), 0, 0, value}}, 2, false);
+  store_rounded<true>(to, load_f32<4>(from, 4, true), 4, true);
   const auto loaded = load_vector<2>(from);
   store_vector(to + 4 * thread_index(), Vector<f32, 4>{{value, to_f32(loaded[0]), rounded<T>(value), 0.0f}});
   if (counts && planted<"edge">(warp_ballot(value > 0) != 0, false)) {
-    atomic_add(counts, round_pair<T>(value, 1.0f));
+    atomic_add(counts, round_pair<T>(value, 1.0f) + operand_pair<T>(value, 1.0f));
     atomic_max(counts + 1, pack_pair(round_to<T>(value), tile[0]));
   }
 }

@@ -83,7 +83,7 @@ TEMPLATE_LIST_TEST_CASE("attention follows its definition", "[attention]", Atten
     const AttentionInputs<typename TestType::activation> in(c);
     const AttentionReference<precisions<TestType, Attention>> reference(c, in, TestType::flash);
     CHECK(outside(attention_of<TestType>(c, in), reference.values, reference.bound()) == "");
-    CHECK(repeats([&] { return attention_of<TestType>(c, in); }));
+    check_repeats([&] { return attention_of<TestType>(c, in); });
   }
 }
 

@@ -55,7 +55,7 @@ TEMPLATE_LIST_TEST_CASE("linear multiplies with a weight in blocks", "[linear][b
     for (const Activate activate : {Activate::none, Activate::gelu_tanh}) {
       const auto run = [&] { return linear<TestType>(sent(x), weight, activate); };
       CHECK(expected.outside(run(), activate) == "");
-      CHECK(repeats(run));
+      check_repeats(run);
     }
     // A scale of another block is noticed, where sums are not themselves as far off as it is.
     const LinearWeight<TestType> wrong(with_scales_of_others(stored).view(), bias.values());
@@ -134,7 +134,7 @@ TEMPLATE_LIST_TEST_CASE("conv2d multiplies with a weight in blocks", "[conv][blo
       return conv2d<TestType>(sent(x), weight, {c.stride, c.pad_top, c.pad_left, c.pad_bottom, c.pad_right});
     };
     CHECK(expected.outside(run(stored)) == "");
-    CHECK(repeats([&] { return run(stored); }));
+    check_repeats([&] { return run(stored); });
     CHECK(expected.outside(run(with_scales_of_others(stored))) != "");
   }
 }

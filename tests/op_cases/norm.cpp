@@ -33,7 +33,7 @@ TEMPLATE_LIST_TEST_CASE("layer_norm follows its definition", "[norm]", NormPolic
     const auto run = [&] { return layer_norm<TestType>(sent(x), sent(weight), sent(bias), eps); };
     const auto affine = expected_layer_norm(wide(x), c.columns, 0, wide(weight), wide(bias), eps);
     CHECK(outside(run(), affine.values, affine.bound()) == "");
-    CHECK(repeats(run));
+    check_repeats(run);
     const auto plain = expected_layer_norm(wide(x), c.columns, 0, {}, {}, eps);
     CHECK(outside(layer_norm<TestType>(sent(x), eps), plain.values, plain.bound()) == "");
   }
@@ -57,7 +57,7 @@ TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes a scale and a shift for each 
                                            there.view().columns_between(0, c.columns), eps);
     };
     CHECK(outside(run(), expected.values, expected.bound()) == "");
-    CHECK(repeats(run));
+    check_repeats(run);
   }
 }
 
@@ -90,7 +90,7 @@ TEMPLATE_LIST_TEST_CASE("rms_norm follows its definition, whole rows and heads",
     const auto expected = expected_rms_norm(wide(x), wide(weight), eps);
     const auto run = [&] { return rms_norm<TestType>(sent(x), sent(weight), eps); };
     CHECK(outside(run(), expected.values, expected.bound()) == "");
-    CHECK(repeats(run));
+    check_repeats(run);
     if (c.columns == 0) continue;
     auto heads =
         rms_norm_heads<TestType>(sent(x).reshaped({c.batch, c.tokens * c.columns}), sent(weight), eps);
@@ -132,7 +132,7 @@ TEMPLATE_LIST_TEST_CASE("group_norm follows its definition, with and without sil
     CHECK(outside(run(Activate::none), expected.values, expected.bound()) == "");
     const auto silu = expected.silu();
     CHECK(outside(run(Activate::silu), silu.values, silu.bound()) == "");
-    CHECK(repeats([&] { return run(Activate::silu); }));
+    check_repeats([&] { return run(Activate::silu); });
   }
 }
 

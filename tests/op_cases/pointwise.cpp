@@ -45,7 +45,7 @@ TEMPLATE_LIST_TEST_CASE("activations and gated products follow their definitions
               return (activation_error(in[i], expected[i]) + unit<f32> * std::abs(expected[i])) *
                      std::abs(other[i]);
             }) == "");
-      CHECK(repeats(run));
+      check_repeats(run);
     }
   }
 }
@@ -101,7 +101,7 @@ TEMPLATE_LIST_TEST_CASE("a gate is one for each channel of each picture, and a r
     CHECK(outside(run(), gated, [&](std::size_t i) {
             return unit<f32> * (std::abs(gated[i]) + std::abs(products[i]));
           }) == "");
-    CHECK(repeats(run));
+    check_repeats(run);
     CHECK(outside(add<TestType>(sent(x), sent(positions)), placed, one_rounding(placed)) == "");
     CHECK(outside(add<TestType>(sent(x), sent(last)), shifted, one_rounding(shifted)) == "");
     if (c.batch < 2 || c.tokens == 0) continue;

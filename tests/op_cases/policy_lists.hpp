@@ -2,9 +2,12 @@
 #pragma once
 
 #include <tuple>
+#include <type_traits>
 
 #include <support/block_dtype.hpp>
 #include <support/policies.hpp>
+
+#include <precast/policy/op_table.hpp>
 
 namespace precast::testing {
 
@@ -74,5 +77,14 @@ using PytorchPolicies = std::tuple<F32, F32Flash, Bf16Flash, F16Flash, F16Upcast
 using BlockPolicies = std::tuple<BlocksInBf16, BlocksInF32, BlocksInF16Sums>;
 
 #endif
+
+template <class... Ps>
+auto those_that_sum_in_f32(std::tuple<Ps...>*) -> decltype(std::tuple_cat(
+    std::conditional_t<std::is_same_v<typename precisions<Ps, Matmul>::accumulate, f32> &&
+                           std::is_same_v<typename precisions<Ps, Conv>::accumulate, f32>,
+                       std::tuple<Ps>, std::tuple<>>()...));
+
+/// For products whose sums are exact where they are integers.
+using ExactSumPolicies = decltype(those_that_sum_in_f32(static_cast<ProductPolicies*>(nullptr)));
 
 }  // namespace precast::testing

@@ -71,7 +71,7 @@ TEMPLATE_LIST_TEST_CASE("rotary turns neighbouring pairs of each head", "[positi
     const auto bound = [&](std::size_t i) { return bounds[i]; };
     const auto run = [&] { return rotary<TestType>(sent(x), heads, table); };
     CHECK(outside(run(), expected, bound) == "");
-    CHECK(repeats(run));
+    check_repeats(run);
     // Into a slice, whose first column is aligned or not.
     for (const std::int64_t first : {3, 8}) {
       Tensor<A> target = sent(filled<A>({batch, tokens, columns + 2 * first}, 9));

@@ -15,7 +15,8 @@ namespace precast {
 ///  - `values_per_block` and `bytes_per_block`: storage is blocks of n values in m bytes (1 and sizeof for
 ///  scalars);
 ///  - for a scalar: `format`, its FloatFormat. A scalar type other than float keeps its code in a member
-///  `bits`;
+///  `bits`. It may have `between_ops`, the dtype that products of such operands leave by default (its own
+///  where it says nothing), and `safetensors_name`, if files hold it;
 ///  - for a block dtype that ops read: `decode(block, first, count, values)` (dtype/decode_run.hpp). The type
 ///  itself is one block as it lies in memory.
 template <class T>

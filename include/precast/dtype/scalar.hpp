@@ -51,38 +51,60 @@ template <class T>
 struct scalar_traits {
   static constexpr int values_per_block = 1;
   static constexpr int bytes_per_block = sizeof(T);
+  using between_ops = T;
 };
 }  // namespace detail
 
 template <>
 struct dtype_traits<f32> : detail::scalar_traits<f32> {
-  static constexpr std::string_view name = "f32";
+  static constexpr std::string_view name = "f32", safetensors_name = "F32";
   static constexpr FloatFormat format{8, 23};
 };
 template <>
 struct dtype_traits<tf32> : detail::scalar_traits<tf32> {
   static constexpr std::string_view name = "tf32";
   static constexpr FloatFormat format{8, 10};
+  using between_ops = f32;
 };
 template <>
 struct dtype_traits<bf16> : detail::scalar_traits<bf16> {
-  static constexpr std::string_view name = "bf16";
+  static constexpr std::string_view name = "bf16", safetensors_name = "BF16";
   static constexpr FloatFormat format{8, 7};
 };
 template <>
 struct dtype_traits<f16> : detail::scalar_traits<f16> {
-  static constexpr std::string_view name = "f16";
+  static constexpr std::string_view name = "f16", safetensors_name = "F16";
   static constexpr FloatFormat format{5, 10};
 };
 template <>
 struct dtype_traits<fp8_e4m3> : detail::scalar_traits<fp8_e4m3> {
-  static constexpr std::string_view name = "fp8_e4m3";
+  static constexpr std::string_view name = "fp8_e4m3", safetensors_name = "F8_E4M3";
   static constexpr FloatFormat format{4, 3, Specials::nan_only};
+  using between_ops = bf16;
 };
 template <>
 struct dtype_traits<fp8_e5m2> : detail::scalar_traits<fp8_e5m2> {
-  static constexpr std::string_view name = "fp8_e5m2";
+  static constexpr std::string_view name = "fp8_e5m2", safetensors_name = "F8_E5M2";
   static constexpr FloatFormat format{5, 2};
+  using between_ops = bf16;
+};
+
+/// Types as a list.
+template <class... Ts>
+struct DtypeList {};
+/// The scalar dtypes that Precast has, widest first. What all of them go through takes them from here.
+using ScalarDtypes = DtypeList<f32, tf32, bf16, f16, fp8_e4m3, fp8_e5m2>;
+
+/// Calls `visitor.operator()<T>()` with one after another, until it returns true; whether it did.
+template <class Visitor, class... Ts>
+constexpr bool any_dtype(DtypeList<Ts...>, Visitor&& visitor) {
+  return (visitor.template operator()<Ts>() || ...);
+}
+
+/// Whether files hold values of a dtype: tf32 is a format of operands alone.
+template <ScalarDtype T>
+inline constexpr bool in_files = requires {
+  dtype_traits<T>::safetensors_name;
 };
 
 /// A scalar as a double, exactly.

@@ -25,10 +25,12 @@ constexpr DLDataType dlpack_dtype() {
   static_assert(!std::is_same_v<T, tf32>, "DLPack: it has no tf32, which is a format of operands only.");
   // The codes of fp8 came with DLPack 1.1.
   constexpr int float_code = kDLFloat, bfloat_code = kDLBfloat, e4m3fn_code = 10, e5m2_code = 12;
-  const int code = std::is_same_v<T, bf16>       ? bfloat_code
-                   : std::is_same_v<T, fp8_e4m3> ? e4m3fn_code
-                   : std::is_same_v<T, fp8_e5m2> ? e5m2_code
-                                                 : float_code;
+  constexpr int code = std::is_same_v<T, bf16>       ? bfloat_code
+                       : std::is_same_v<T, fp8_e4m3> ? e4m3fn_code
+                       : std::is_same_v<T, fp8_e5m2> ? e5m2_code
+                                                     : float_code;
+  static_assert(code != float_code || std::is_same_v<T, f32> || std::is_same_v<T, f16>,
+                "DLPack: say here which code this dtype has.");
   return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * sizeof(T)), 1};
 }
 

@@ -28,14 +28,11 @@ struct FileDtype {
   bool is_float = false;       ///< only these can become parameters
 };
 
-/// Every dtype that a file may hold. Only the scalars of dtype/ are computed with; the others are listed.
-inline constexpr std::array<FileDtype, 15> file_dtypes = {{
+namespace detail {
+
+/// What files hold and nothing here computes with.
+inline constexpr std::array<FileDtype, 10> foreign_file_dtypes = {{
     {"F64", {"f64", 1, 8}, true},
-    {"F32", dtype_info<f32>, true},
-    {"BF16", dtype_info<bf16>, true},
-    {"F16", dtype_info<f16>, true},
-    {"F8_E4M3", dtype_info<fp8_e4m3>, true},
-    {"F8_E5M2", dtype_info<fp8_e5m2>, true},
     {"I64", {"i64", 1, 8}},
     {"I32", {"i32", 1, 4}},
     {"I16", {"i16", 1, 2}},
@@ -46,6 +43,23 @@ inline constexpr std::array<FileDtype, 15> file_dtypes = {{
     {"U8", {"u8", 1, 1}},
     {"BOOL", {"bool", 1, 1}},
 }};
+
+template <class... Ts>
+consteval auto all_file_dtypes(DtypeList<Ts...>) {
+  std::array<FileDtype, (std::size_t{in_files<Ts>} + ...) + foreign_file_dtypes.size()> all{};
+  std::size_t count = 0;
+  const auto add = [&]<class T>() {
+    if constexpr (in_files<T>) all[count++] = {dtype_traits<T>::safetensors_name, dtype_info<T>, true};
+  };
+  (add.template operator()<Ts>(), ...);
+  for (const FileDtype& other : foreign_file_dtypes) all[count++] = other;
+  return all;
+}
+
+}  // namespace detail
+
+/// Every dtype that a file may hold. Only the scalars of dtype/ are computed with; the others are listed.
+inline constexpr auto file_dtypes = detail::all_file_dtypes(ScalarDtypes{});
 
 /// A tensor in a file. `bytes` lies in the map: it need not be aligned, and lives as long as the file object.
 struct TensorEntry {

@@ -59,23 +59,23 @@ class Parameters {
 
 namespace detail {
 
-template <class T, class Visitor>
-bool visit_if(const DtypeInfo& dtype, Visitor&& visitor) {
-  if (dtype.name != dtype_traits<T>::name) return false;
-  visitor(T{});
-  return true;
-}
-
 /// Calls `visitor(T{})` with the scalar dtype that a file holds.
 template <class Visitor>
 void visit_file_dtype(const Parameters& place, const DtypeInfo& dtype, Visitor&& visitor) {
-  const bool known = visit_if<f32>(dtype, visitor) || visit_if<bf16>(dtype, visitor) ||
-                     visit_if<f16>(dtype, visitor) || visit_if<fp8_e4m3>(dtype, visitor) ||
-                     visit_if<fp8_e5m2>(dtype, visitor);
+  std::string names;
+  const bool known = any_dtype(ScalarDtypes{}, [&]<class T>() {
+    if constexpr (in_files<T>) {
+      if (dtype.name == dtype_traits<T>::name) {
+        visitor(T{});
+        return true;
+      }
+      names += (names.empty() ? "" : ", ") + std::string(dtype_traits<T>::name);
+    }
+    return false;
+  });
   if (!known)
     throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
-                     std::string(dtype.name) +
-                     ", which holds no weights: f32, bf16, f16, fp8_e4m3 or fp8_e5m2 do");
+                     std::string(dtype.name) + ", which holds no weights; " + names + " do");
 }
 
 }  // namespace detail

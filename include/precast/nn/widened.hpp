@@ -1,9 +1,6 @@
 // widened: a tensor as f32, exactly, where values leave one component for another.
 #pragma once
 
-#include <type_traits>
-#include <utility>
-
 #include <precast/backend.hpp>
 #include <precast/backend/convert.hpp>
 #include <precast/tensor/as_view.hpp>
@@ -24,13 +21,10 @@ Tensor<f32> widened(const View<T>& view) {
 
 /// The same values in f32. An f32 tensor moves through.
 template <ScalarDtype T>
-Tensor<f32> widened(Tensor<T> tensor) {
-  if constexpr (std::is_same_v<T, f32>) {
-    return tensor;
-  } else {
-    return widened(tensor.view());
-  }
+Tensor<f32> widened(const Tensor<T>& tensor) {
+  return widened(tensor.view());
 }
+inline Tensor<f32> widened(Tensor<f32> tensor) { return tensor; }
 
 }  // namespace PRECAST_BACKEND
 

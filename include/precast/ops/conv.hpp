@@ -9,8 +9,8 @@
 #include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/conv.hpp>
-#include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/ops/weight_and_bias.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/tensor/as_view.hpp>
@@ -33,11 +33,11 @@ struct ConvShape {
 /// The weight of a convolution as the policy stores it, and its bias. Files have each output channel's values
 /// as [in_channels, height, width]; here they lie as [height, width, in_channels], as pixels do.
 template <PolicyType P>
-class ConvWeight {
+class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
+  using Base = detail::WeightAndBias<precisions<P, Conv>>;
+
  public:
-  using Types = precisions<P, Conv>;
-  using Storage = typename Types::storage;
-  using BiasStorage = typename Types::vector_storage;
+  using typename Base::BiasStorage, typename Base::Storage, typename Base::Types;
 
   /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of output channels after another. A
   /// row of scalars is [in_channels, kernel_height, kernel_width]; one of blocks, whose values cannot change
@@ -46,18 +46,18 @@ class ConvWeight {
   template <RowFill<Storage> Fill>
   ConvWeight(std::int64_t out_channels, std::int64_t in_channels, std::int64_t kernel_height,
              std::int64_t kernel_width, Fill&& fill, std::span<const BiasStorage> bias = {})
-      : in_channels_(in_channels),
+      : Base(Base::Packed::template filled<Types>(
+                 checked({out_channels, kernel_height, kernel_width, in_channels}),
+                 [&](std::int64_t first, HostStoredView<Storage> rows) {
+                   if constexpr (BlockDtype<Storage>)
+                     fill(first, rows);
+                   else
+                     fill_pixels(fill, first, rows, kernel_height * kernel_width);
+                 }),
+             bias),
+        in_channels_(in_channels),
         kernel_height_(kernel_height),
-        kernel_width_(kernel_width),
-        weight_(
-            Packed::template filled<Types>(checked({out_channels, kernel_height, kernel_width, in_channels}),
-                                           [&](std::int64_t first, HostStoredView<Storage> rows) {
-                                             if constexpr (BlockDtype<Storage>)
-                                               fill(first, rows);
-                                             else
-                                               fill_pixels(fill, first, rows);
-                                           })),
-        bias_(bias, out_channels) {}
+        kernel_width_(kernel_width) {}
   /// Copies a weight [out_channels, in_channels, kernel_height, kernel_width].
   explicit ConvWeight(HostStoredView<const Storage> weight,
                       std::span<const BiasStorage> bias = {}) requires ScalarDtype<Storage>
@@ -70,21 +70,13 @@ class ConvWeight {
             },
             bias) {}
 
-  std::int64_t out_channels() const { return weight_.features(); }
+  // The matrix is [out_channels, kernel_height * kernel_width * in_channels].
+  std::int64_t out_channels() const { return this->weight().features(); }
   std::int64_t in_channels() const { return in_channels_; }
   std::int64_t kernel_height() const { return kernel_height_; }
   std::int64_t kernel_width() const { return kernel_width_; }
-  /// [out_channels, kernel_height * kernel_width * in_channels].
-  const backend::PackedWeight<Storage>& weight() const { return weight_; }
-  /// In f32, exactly, in the backend's memory; empty where the layer has none.
-  View<const f32> bias() const { return bias_.in_f32(); }
-  /// What follows the sums: the bias in every form that is held, and an activation.
-  Epilogue epilogue(Activate activate) const { return bias_.epilogue(activate); }
-  std::int64_t bytes() const { return weight_.bytes() + bias_.bytes(); }
 
  private:
-  using Packed = backend::PackedWeight<Storage>;
-
   static const Shape& four(const Shape& shape) {
     if (shape.rank() != 4)
       throw ShapeError("a convolution's weight has four dimensions, not " + to_string(shape));
@@ -97,22 +89,20 @@ class ConvWeight {
   }
   /// Fills rows of a file's order, and writes them as pixels lie.
   template <class Fill, class T>
-  void fill_pixels(Fill& fill, std::int64_t first, ViewIn<T, HostSpace> pixels) const {
+  static void fill_pixels(Fill& fill, std::int64_t first, ViewIn<T, HostSpace> pixels, std::int64_t taps) {
     const HostTensor<T> rows = [&] {
       HostTensor<T> filled(pixels.shape());
       fill(first, filled.view());
       return filled;
     }();
-    const std::int64_t taps = kernel_height_ * kernel_width_, columns = pixels.columns();
+    const std::int64_t columns = pixels.columns(), channels = columns / taps;
     for (std::int64_t r = 0; r < pixels.rows() && !DryRun::active(); ++r)
       for (std::int64_t tap = 0; tap < taps; ++tap)
-        for (std::int64_t c = 0; c < in_channels_; ++c)
-          pixels.data()[r * columns + tap * in_channels_ + c] = rows.data()[r * columns + c * taps + tap];
+        for (std::int64_t c = 0; c < channels; ++c)
+          pixels.data()[r * columns + tap * channels + c] = rows.data()[r * columns + c * taps + tap];
   }
 
   std::int64_t in_channels_, kernel_height_, kernel_width_;
-  Packed weight_;
-  detail::Bias<Types> bias_;
 };
 
 }  // namespace PRECAST_BACKEND
@@ -154,6 +144,14 @@ Shape conv_result(const ConvSizes& sizes, const ConvWeight<P>& weight) {
   return {sizes.batch, sizes.out_height, sizes.out_width, weight.out_channels()};
 }
 
+template <PolicyType P, class X>
+void conv2d_of_sizes(View<const X> x, const ConvWeight<P>& weight, const ConvSizes& sizes, Activate activate,
+                     View<typename precisions<P, Conv>::result> out) {
+  run_op_into<Conv, precisions<P, Conv>>("conv2d", out, [&]<class Types>(Types, auto to) {
+    backend::conv<Types>(x, weight.weight(), sizes, weight.epilogue(activate), to);
+  });
+}
+
 }  // namespace PRECAST_BACKEND
 
 }  // namespace detail
@@ -170,9 +168,7 @@ void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvShape& shape
   const auto in = as_view(x);
   const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
   detail::require_same_shape("conv2d", detail::conv_result(sizes, weight), out.shape());
-  detail::run_op_into<Conv, precisions<P, Conv>>("conv2d", out, [&]<class Types>(Types, auto to) {
-    backend::conv<Types>(in, weight.weight(), sizes, weight.epilogue(activate), to);
-  });
+  detail::conv2d_of_sizes<P>(in, weight, sizes, activate, out);
 }
 
 /// The same into a new tensor.
@@ -180,9 +176,10 @@ template <PolicyType P, ScalarArray X>
 Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight<P>& weight,
                                                     const ConvShape& shape = {},
                                                     Activate activate = Activate::none) {
-  const ConvSizes sizes = detail::conv_sizes(as_view(x).shape(), weight, shape);
+  const auto in = as_view(x);
+  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
   Tensor<typename precisions<P, Conv>::result> out(detail::conv_result(sizes, weight));
-  conv2d_into<P>(x, weight, shape, activate, out.view());
+  detail::conv2d_of_sizes<P>(in, weight, sizes, activate, out.view());
   return out;
 }
 

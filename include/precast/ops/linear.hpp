@@ -8,8 +8,8 @@
 #include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/matmul.hpp>
-#include <precast/ops/bias.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/ops/weight_and_bias.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/tensor/as_view.hpp>
@@ -23,11 +23,11 @@ inline namespace PRECAST_BACKEND {
 /// The weight [out_features, in_features] of a linear layer as the policy stores it, scalars or blocks, in
 /// the form that products of this backend read; and its bias [out_features].
 template <PolicyType P>
-class LinearWeight {
+class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
+  using Base = detail::WeightAndBias<precisions<P, Matmul>>;
+
  public:
-  using Types = precisions<P, Matmul>;
-  using Storage = typename Types::storage;
-  using BiasStorage = typename Types::vector_storage;
+  using typename Base::BiasStorage, typename Base::Storage, typename Base::Types;
 
   /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of rows after another, which writes
   /// them; the backend says how many it wants at a time, and a weight that is being loaded is never in memory
@@ -35,31 +35,19 @@ class LinearWeight {
   template <RowFill<Storage> Fill>
   LinearWeight(std::int64_t out_features, std::int64_t in_features, Fill&& fill,
                std::span<const BiasStorage> bias = {})
-      : weight_(Packed::template filled<Types>(checked({out_features, in_features}), fill)),
-        bias_(bias, out_features) {}
+      : Base(Base::Packed::template filled<Types>(checked({out_features, in_features}), fill), bias) {}
   /// Copies a weight [out_features, in_features].
   explicit LinearWeight(HostStoredView<const Storage> weight, std::span<const BiasStorage> bias = {})
       : LinearWeight(weight.rows(), weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
 
-  std::int64_t out_features() const { return weight_.features(); }
-  std::int64_t in_features() const { return weight_.columns(); }
-  const backend::PackedWeight<Storage>& weight() const { return weight_; }
-  /// In f32, exactly, in the backend's memory; empty where the layer has none.
-  View<const f32> bias() const { return bias_.in_f32(); }
-  /// What follows the sums: the bias in every form that is held, and an activation.
-  Epilogue epilogue(Activate activate) const { return bias_.epilogue(activate); }
-  std::int64_t bytes() const { return weight_.bytes() + bias_.bytes(); }
+  std::int64_t out_features() const { return this->weight().features(); }
+  std::int64_t in_features() const { return this->weight().columns(); }
 
  private:
-  using Packed = backend::PackedWeight<Storage>;
-
   static const Shape& checked(const Shape& shape) {
     if (shape.elements() == 0) throw ShapeError("a linear weight of shape " + to_string(shape) + " is empty");
     return shape;
   }
-
-  Packed weight_;
-  detail::Bias<Types> bias_;
 };
 
 /// out = activate(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the

@@ -47,11 +47,18 @@ struct Precisions {
 
 namespace detail {
 
-/// The dtype that an operand format leaves between ops.
+/// The dtype that an operand format leaves between ops: what it says, or itself.
 template <class T>
-using activation_for = std::conditional_t<
-    std::is_same_v<T, tf32>, f32,
-    std::conditional_t<std::is_same_v<T, fp8_e4m3> || std::is_same_v<T, fp8_e5m2>, bf16, T>>;
+struct between_ops_of {
+  using type = T;
+};
+template <class T>
+  requires requires { typename dtype_traits<T>::between_ops; }
+struct between_ops_of<T> {
+  using type = typename dtype_traits<T>::between_ops;
+};
+template <class T>
+using activation_for = typename between_ops_of<T>::type;
 
 /// The table itself. `Options` has a policy's dtypes and says which op classes it casts up and down.
 template <class Options, class Op>

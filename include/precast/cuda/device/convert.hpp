@@ -17,6 +17,7 @@ template <ScalarDtype To>
 PRECAST_DEVICE To round_16_bits([[maybe_unused]] f32 value) {
 #if PRECAST_ON_DEVICE
   To result;
+  static_assert(std::is_same_v<To, bf16> || std::is_same_v<To, f16>);
   if constexpr (std::is_same_v<To, bf16>)
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
   else
@@ -70,6 +71,7 @@ PRECAST_DEVICE std::uint32_t pack_pair(T low, T high) {
 /// Two f32 rounded to a 16-bit dtype and packed.
 template <ScalarDtype T>
 PRECAST_DEVICE std::uint32_t round_pair(f32 low, f32 high) {
+  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
 #if PRECAST_ON_DEVICE
   std::uint32_t word;
   if constexpr (std::is_same_v<T, bf16>)

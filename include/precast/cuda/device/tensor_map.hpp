@@ -71,7 +71,8 @@ inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder() {
 /// The map of a tensor of bf16 or f16. Throws Error where the TMA does not take it.
 template <ScalarDtype T>
 TensorMap make_tensor_map(GlobalPointer<const T> data, const BoxedTensor& of) {
-  static_assert(sizeof(T) == 2, "make_tensor_map: tensors of bf16 or f16.");
+  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>,
+                "make_tensor_map: tensors of bf16 or f16.");
 #if PRECAST_ON_DEVICE
   static const auto encode = detail::tensor_map_encoder();
   detail::check_boxes(data, of);

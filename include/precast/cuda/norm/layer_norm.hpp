@@ -8,6 +8,7 @@
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/norm/narrow_norm.hpp>
+#include <precast/cuda/norm/norm_arguments.hpp>
 #include <precast/cuda/norm/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/affine.hpp>
@@ -20,15 +21,9 @@ namespace precast::cuda {
 namespace detail {
 
 template <class From, class To, class W>
-struct LayerNormArguments {
-  GlobalPointer<const From> x;
-  GlobalPointer<To> out;
-  GlobalPointer<const W> scale, shift;
-  bool scales, shifts, one_plus;
+struct LayerNormArguments : NormArguments<From, To, W> {
   bool aligned;
-  std::int64_t x_stride, out_stride, scale_stride, shift_stride;
-  std::int64_t rows, columns, rows_per_batch;
-  f32 eps;
+  std::int64_t rows, columns;
 };
 
 // Bytes moved: each value read once and written once, which is the minimum, up to 8192 columns (f32; 16384 of
@@ -98,22 +93,8 @@ void layer_norm(DeviceView<const From> x, const AffineIn<W, DeviceSpace>& affine
     const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
                          rows_are_aligned<min_of(count, widest_vector<W>)>(affine.scale) &&
                          rows_are_aligned<min_of(count, widest_vector<W>)>(affine.shift);
-    const detail::LayerNormArguments<From, To, W> arguments{pointer_to(x),
-                                                            pointer_to(out),
-                                                            pointer_to(affine.scale),
-                                                            pointer_to(affine.shift),
-                                                            affine.scale.data() != nullptr,
-                                                            affine.shift.data() != nullptr,
-                                                            affine.one_plus,
-                                                            aligned,
-                                                            x.row_stride(),
-                                                            out.row_stride(),
-                                                            affine.scale.row_stride(),
-                                                            affine.shift.row_stride(),
-                                                            x.rows(),
-                                                            x.columns(),
-                                                            affine.rows_per_batch,
-                                                            eps};
+    const detail::LayerNormArguments<From, To, W> arguments{detail::norm_arguments(x, affine, eps, out),
+                                                            aligned, x.rows(), x.columns()};
     visit_row_tile(x.columns(), count, [&](auto tile) {
       launch("layer_norm", detail::layer_norm_kernel<tile, count, Types::saturate, From, To, W>,
              {blocks_of_rows(row_tiles[tile], x.rows()), row_tiles[tile].threads}, stream, arguments);

@@ -12,6 +12,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/norm/narrow_sum.hpp>
+#include <precast/cuda/norm/norm_arguments.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/problem/narrow_activation.hpp>
@@ -23,15 +24,9 @@ namespace precast::cuda::detail {
 /// Sets of values that are normalised together: `pixels` runs of `width` columns, `across` of them side by
 /// side: a row, a head of a row, or a group of a picture.
 template <class From, class To, class W>
-struct NarrowNormArguments {
-  GlobalPointer<const From> x;
-  GlobalPointer<To> out;
-  GlobalPointer<const W> scale, shift;
-  bool scales, shifts, one_plus;
+struct NarrowNormArguments : NormArguments<From, To, W> {
   bool columns_have_parameters;  ///< rather than the columns of a set
-  std::int64_t x_stride, out_stride, scale_stride, shift_stride;
-  std::int64_t across, pixels, width, rows_per_batch;
-  f32 eps;
+  std::int64_t across, pixels, width;
 };
 
 // Bytes moved: each value read two or three times and written once.
@@ -80,23 +75,8 @@ void narrow_norm(const char* name, DeviceView<const From> x, const AffineIn<W, D
                  std::int64_t across, std::int64_t pixels, bool columns_have_parameters, f32 eps,
                  DeviceView<typename Types::result> out, Stream stream) {
   if (x.elements() == 0) return;
-  const NarrowNormArguments<From, typename Types::result, W> arguments{pointer_to(x),
-                                                                       pointer_to(out),
-                                                                       pointer_to(affine.scale),
-                                                                       pointer_to(affine.shift),
-                                                                       affine.scale.data() != nullptr,
-                                                                       affine.shift.data() != nullptr,
-                                                                       affine.one_plus,
-                                                                       columns_have_parameters,
-                                                                       x.row_stride(),
-                                                                       out.row_stride(),
-                                                                       affine.scale.row_stride(),
-                                                                       affine.shift.row_stride(),
-                                                                       across,
-                                                                       pixels,
-                                                                       x.columns() / across,
-                                                                       affine.rows_per_batch,
-                                                                       eps};
+  const NarrowNormArguments<From, typename Types::result, W> arguments{
+      norm_arguments(x, affine, eps, out), columns_have_parameters, across, pixels, x.columns() / across};
   launch(name, narrow_norm_kernel<Types, Centred, Activation, From, W>,
          {{static_cast<int>(x.rows() / pixels * across), 1, 1}, narrow_partial_sums}, stream, arguments);
 }

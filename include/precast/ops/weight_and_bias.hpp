@@ -1,0 +1,48 @@
+// WeightAndBias: what the weights of linear layers and convolutions have in common.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <precast/backend.hpp>
+#include <precast/backend/matmul.hpp>
+#include <precast/ops/bias.hpp>
+#include <precast/problem/activate.hpp>
+#include <precast/problem/epilogue.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// A matrix packed for products with `Row`, a row of the op table, and the bias of its output features.
+template <class Row>
+class WeightAndBias {
+ public:
+  using Types = Row;
+  using Storage = typename Types::storage;
+  using BiasStorage = typename Types::vector_storage;
+
+  const backend::PackedWeight<Storage>& weight() const { return weight_; }
+  /// In f32, exactly, in the backend's memory; empty where the layer has none.
+  View<const f32> bias() const { return bias_.in_f32(); }
+  /// What follows the sums: the bias in every form that is held, and an activation.
+  Epilogue epilogue(Activate activate) const { return bias_.epilogue(activate); }
+  std::int64_t bytes() const { return weight_.bytes() + bias_.bytes(); }
+
+ protected:
+  using Packed = backend::PackedWeight<Storage>;
+
+  /// Throws ShapeError for a bias that is not empty and not of the weight's features.
+  WeightAndBias(Packed weight, std::span<const BiasStorage> bias)
+      : weight_(std::move(weight)), bias_(bias, weight_.features()) {}
+
+ private:
+  Packed weight_;
+  Bias<Types> bias_;
+};
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::detail

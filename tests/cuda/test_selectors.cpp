@@ -1,0 +1,59 @@
+// What chooses on the host's side: the architecture of a device, the grid of a pointwise kernel; and the
+// division of indices.
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <precast/cuda/device/index.hpp>
+#include <precast/cuda/tile/architecture.hpp>
+#include <precast/cuda/tile/map_tile.hpp>
+#include <precast/error.hpp>
+
+using namespace precast;
+using cuda::Architecture;
+
+TEST_CASE("a device works as the newest architecture that is no newer", "[selectors]") {
+  CHECK(cuda::closest_architecture(8, 0) == Architecture::sm_80);
+  CHECK(cuda::closest_architecture(8, 6) == Architecture::sm_86);
+  CHECK(cuda::closest_architecture(8, 7) == Architecture::sm_86);
+  CHECK(cuda::closest_architecture(8, 9) == Architecture::sm_89);
+  CHECK(cuda::closest_architecture(9, 0) == Architecture::sm_90);
+  CHECK(cuda::closest_architecture(10, 3) == Architecture::sm_100);
+  CHECK(cuda::closest_architecture(12, 1) == cuda::all_architectures.back());
+  CHECK(cuda::closest_architecture(99, 0) == cuda::all_architectures.back());
+  CHECK_THROWS_AS(cuda::closest_architecture(7, 5), Error);
+}
+
+TEST_CASE("a pointwise grid covers every value once, and no row twice", "[selectors]") {
+  for (const std::int64_t rows : {1, 2, 7, 255, 4608})
+    for (const std::int64_t columns : {1, 7, 8, 16, 17, 100, 3072, 4096, 4097, 100000})
+      for (const int values_of_run : {1, 4, 8}) {
+        CAPTURE(rows, columns, values_of_run);
+        const cuda::MapPlan plan = cuda::plan_map(rows, columns, values_of_run);
+        REQUIRE(std::has_single_bit(static_cast<unsigned>(plan.lanes)));
+        REQUIRE(plan.lanes * plan.rows_per_block() == cuda::map_tile.threads);
+        const std::int64_t values = std::int64_t{values_of_run} * cuda::map_tile.runs * plan.lanes;
+        // Blocks of a row reach its end, and the last of them has work.
+        CHECK(plan.blocks_per_row * values >= columns);
+        CHECK((plan.blocks_per_row - 1) * values < columns);
+        REQUIRE(plan.blocks % plan.blocks_per_row == 0);
+        const std::int64_t groups = plan.blocks / plan.blocks_per_row;
+        CHECK(groups * plan.rows_per_block() >= rows);
+        CHECK((groups - 1) * plan.rows_per_block() < rows);
+      }
+}
+
+TEST_CASE("an index is divided alike in 32 bits and in 64", "[selectors]") {
+  const std::vector<std::int64_t> numbers = {
+      1, 2, 3, 7, 4607, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x100000001, 0x123456789abcdef};
+  for (const std::int64_t index : numbers)
+    for (const std::int64_t by : numbers) {
+      CAPTURE(index, by);
+      const auto [quotient, rest] = cuda::divide_index(index, by);
+      CHECK(quotient == index / by);
+      CHECK(rest == index % by);
+    }
+  CHECK(cuda::divide_index(0, 5).quotient == 0);
+}

@@ -1,0 +1,93 @@
+// What shapes, views and tensors refuse, and in which words.
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <support/block_dtype.hpp>
+
+#include <precast/error.hpp>
+#include <precast/tensor/block_view.hpp>
+#include <precast/tensor/shape.hpp>
+#include <precast/tensor/stored_matrix.hpp>
+#include <precast/tensor/tensor.hpp>
+#include <precast/tensor/view.hpp>
+
+using namespace precast;
+using precast::testing::Blocks32;
+
+namespace {
+
+/// The words of the ShapeError that `act` throws; "nothing" where it throws none.
+template <class F>
+std::string refusal(F&& act) {
+  try {
+    act();
+  } catch (const ShapeError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+TEST_CASE("a shape has six dimensions at most, none below 0, and at most 2^62 elements", "[shapes]") {
+  const std::array<std::int64_t, 7> seven{1, 1, 1, 1, 1, 1, 1};
+  CHECK(refusal([&] { (void)Shape(std::span(seven)); }) == "a tensor has at most 6 dimensions");
+  CHECK(refusal([&] { (void)Shape(std::span(seven).first(6)); }) == "nothing");
+  CHECK(refusal([] { (void)Shape{2, -1}; }) == "a tensor's size cannot be negative");
+  CHECK(refusal([] { (void)Shape{huge, 2}; }) == "a tensor's size overflows");
+  CHECK(refusal([] {
+          (void)Shape{std::int64_t{1} << 31, std::int64_t{1} << 31, 2};
+        }) == "a tensor's size overflows");
+  CHECK(Shape{std::int64_t{1} << 31, std::int64_t{1} << 31}.elements() == std::int64_t{1} << 62);
+  CHECK(refusal([] { (void)Shape{2, 3}.with_back(-1); }) == "a tensor's size cannot be negative");
+  // A size of 0 makes nothing of what is beside it.
+  CHECK(Shape{0, 5}.elements() == 0);
+}
+
+TEST_CASE("a view stays within its rows and columns", "[shapes]") {
+  std::vector<f32> values(12);
+  const HostView<f32> view(values.data(), Shape{3, 4});
+  CHECK(refusal([&] { (void)view.rows_between(1, 3); }) == "rows 1 + 3 leave [3, 4]");
+  CHECK(refusal([&] { (void)view.rows_between(-1, 1); }) == "rows -1 + 1 leave [3, 4]");
+  CHECK(refusal([&] { (void)view.rows_between(0, -1); }) == "rows 0 + -1 leave [3, 4]");
+  CHECK(refusal([&] { (void)view.columns_between(3, 2); }) == "columns 3 + 2 leave [3, 4]");
+  CHECK(refusal([&] { (void)view.columns_between(-1, 1); }) == "columns -1 + 1 leave [3, 4]");
+  CHECK(refusal([&] { (void)view.columns_between(0, -2); }) == "columns 0 + -2 leave [3, 4]");
+  CHECK(view.rows_between(3, 0).elements() == 0);
+  CHECK(view.columns_between(1, 3).row(2).data() == values.data() + 9);
+
+  const HostView<f32> slice = view.columns_between(1, 2);
+  CHECK(refusal([&] { (void)slice.values(); }) == "a strided view of shape [3, 2] is not one run of values");
+  CHECK(refusal([&] { (void)slice.reshaped(Shape{2, 3}); }) == "cannot view [3, 2] as [2, 3]");
+  CHECK(refusal([&] { (void)view.reshaped(Shape{5}); }) == "cannot view [3, 4] as [5]");
+  CHECK(slice.reshaped(Shape{3, 1, 2}).row(1).data() == values.data() + 5);
+  CHECK(view.reshaped(Shape{2, 6}).row(1).data() == values.data() + 6);
+}
+
+TEST_CASE("a tensor takes as many values as it has", "[shapes]") {
+  const std::vector<f32> five(5);
+  CHECK(refusal([&] { (void)HostTensor<f32>(Shape{2, 3}, five); }) == "5 values do not fill [2, 3]");
+  HostTensor<f32> tensor(Shape{2, 3});
+  CHECK(refusal([&] { tensor.upload(2, five); }) == "5 values from 2 on leave [2, 3]");
+  CHECK(refusal([&] { tensor.upload(-1, five); }) == "5 values from -1 on leave [2, 3]");
+  CHECK(refusal([&] { tensor.upload(1, five); }) == "nothing");
+  CHECK(refusal([&] { (void)std::move(tensor).reshaped(Shape{7}); }) == "cannot reshape [2, 3] to [7]");
+}
+
+TEST_CASE("a matrix of blocks has rows and columns", "[shapes]") {
+  CHECK(refusal([] { (void)BlockMatrix<Blocks32, HostMemory>(Shape{32}); }) ==
+        "a matrix of blocks has two dimensions, not [32]");
+  const BlockMatrix<Blocks32, HostMemory> matrix(Shape{3, 40});
+  CHECK(refusal([&] { (void)matrix.view().rows_between(2, 2); }) == "rows 2 + 2 leave [3, 40]");
+  CHECK(refusal([&] { (void)matrix.view().rows_between(-1, 2); }) == "rows -1 + 2 leave [3, 40]");
+  CHECK(refusal([&] { (void)matrix.view().rows_between(0, -1); }) == "rows 0 + -1 leave [3, 40]");
+  CHECK(matrix.view().rows_between(3, 0).elements() == 0);
+}
