@@ -9,6 +9,8 @@
 #include <precast/cuda/matmul/product_library.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_resources.hpp>
+#include <precast/cuda/runtime/workspace.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 
@@ -42,7 +44,9 @@ class LargestProduct {
                   std::string(dtype_traits<Operand>::name) + ": name its folder in LD_LIBRARY_PATH");
   }
 
-  void operator()() const {
+  void operator()() {
+    product_.workspace =
+        cuda::resource_of<cuda::Workspace>(cuda::current_stream()).of(library_.workspace_bytes);
     if (!library_.multiply(product_, cuda::current_stream()))
       throw Error("cuBLASLt has no code for its largest product after all");
   }
@@ -66,7 +70,7 @@ class LargestProduct {
 ///   flops         those of the work
 template <ScalarDtype Operand, class Start>
 void compare_with_largest_product(benchmark::State& state, const Suite& suite, double flops, Start&& start) {
-  const LargestProduct<Operand> largest(suite.sizes.largest_product);
+  LargestProduct<Operand> largest(suite.sizes.largest_product);
   const InTurn times = measure_cold(state, suite, start, largest);
   state.counters["share"] = times.reference_over_work * flops / largest.flops();
   state.counters["ceiling_rate"] = largest.flops() / times.reference_seconds;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What the kernels in objects or programs of nvcc take: registers, shared memory, stack, and so their occupancy.
 
-    resources.py PROGRAM...                       prints a table of kernels by family and dtypes
-    resources.py --update docs/kernel_resources.md PROGRAM...   writes it between the marks in that file
+    resources.py --tiles KERNEL_TILES PROGRAM...  prints a table of kernels by family and dtypes
+    resources.py --tiles KERNEL_TILES --update docs/kernel_resources.md PROGRAM...   writes it between the marks there
     resources.py --names PROGRAM...               prints their names
     resources.py --no-spills PROGRAM...           fails where a kernel has a stack: spills or indexed local arrays
 
+KERNEL_TILES is the program of kernel_tiles.cu, which knows the tile that a kernel's selector gives an architecture.
 Reads the cubins in the fat binaries by itself (ELF, and the attributes of .nv.info): cuobjdump is not part of every
 toolkit's installation. Entries that nvcc has compressed are refused by name, not passed over.
 """
@@ -29,8 +30,11 @@ class NotRead(Exception):
     pass
 
 
-def cubins(data, of):
-    """The device's ELF files in the fat binaries of a file, with their architectures."""
+PTX, ELF = 1, 2
+
+
+def device_code(data, of, wanted=ELF):
+    """The device's ELF files, or texts of PTX, in the fat binaries of a file, with their architectures."""
     header, entry = struct.Struct("<IHHQ"), struct.Struct("<HHIQIIHHIIIQ")
     place = data.find(b"\x50\xed\x55\xba")
     while place >= 0:
@@ -40,9 +44,9 @@ def cubins(data, of):
             at = place + header_size
             while at + entry.size <= end:
                 kind, _, entry_size, payload, *_, architecture, _, _, flags = entry.unpack_from(data, at)
-                if kind == 2:
+                if kind == wanted:
                     content = data[at + entry_size:at + entry_size + payload]
-                    if content[:4] != b"\x7fELF":
+                    if kind == ELF and content[:4] != b"\x7fELF" or kind == PTX and b".target" not in content:
                         raise NotRead(f"{of}: device code of sm_{architecture} is compressed: compile with "
                                       "nvcc --compress-mode=none")
                     yield architecture, content
@@ -74,7 +78,7 @@ def kernels_of(path):
     max_threads, frame_size, register_count = 0x05, 0x11, 0x2F
     with open(path, "rb") as file:
         data = file.read()
-    for architecture, elf in cubins(data, path):
+    for architecture, elf in device_code(data, path):
         sections = sections_of(elf)
         symbols, strings = sections[".symtab"], sections[".strtab"][4]
 
@@ -122,15 +126,23 @@ def short(text):
     return re.sub(r"[({]anonymous class[)}]", "lambda", text)
 
 
-BYTES = {"f32": 4, "tf32": 4, "bf16": 2, "f16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
-
-
 def of_row(dtype):
     """What a row says of a dtype: bf16 and f16 share one, since they take the same instructions but for their type."""
     return "bf16, f16" if dtype in ("bf16", "f16") else dtype
 
 
-def described(signature):
+Tile = collections.namedtuple("Tile", "works_on bytes stages")
+
+
+def tiles_by(program):
+    """Tiles by selector and architecture, as kernel_tiles prints them."""
+    lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [line.split(";") for line in lines]
+    return {(selector, int(capability)): Tile(works_on, int(size), int(stages))
+            for selector, capability, works_on, size, stages in rows}
+
+
+def described(signature, architecture, tiles):
     """Family, variety and dynamic shared memory of a demangled kernel."""
     head = re.match(r"(?:void )?((?:\w+::)*\w+)(?:<(.*)>)?\(", signature.replace("(anonymous namespace)::", ""))
     path = head[1].split("::") if head else [signature]
@@ -143,20 +155,16 @@ def described(signature):
         if depth == 0:
             break
     arguments = split_arguments(short(signature[start + 1:end])) if start >= 0 else []
-    numbers = lambda text: [int(number) for number in re.findall(r"\d+", text[text.index("<"):])]
-    if family == "flash_attention":  # flash_attention_bytes() of tile/flash_attention_tile.hpp
-        operand, width = arguments[0], int(arguments[1])
-        queries, keys, stages, _ = numbers(arguments[2])
-        shared = (queries + stages * keys) * width * BYTES[operand]
-        return "flash attention", f"{of_row(operand)}; heads of {width}", shared
+    if family == "flash_attention":
+        return "flash attention", f"{of_row(arguments[0])}; heads of {arguments[1]}", tiles[arguments[2], architecture].bytes
     if family == "warpgroup_attention":  # WarpgroupAttentionTile::shared_bytes() of tile/warpgroup_attention_tile.hpp
         width = int(arguments[1])
         return "flash attention on warpgroups", f"{of_row(arguments[0])}; heads of {width}", 1024 + (128 + 4 * 128) * width * 2
-    if family == "tiled_product":  # MatmulTile::shared_bytes() of tile/matmul_tile.hpp
-        rows, features, _, stages = numbers(arguments[2])
+    if family == "tiled_product":
         name = "conv" if arguments[1].startswith("ImplicitIm2col") else "matmul"
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
-        return name, f"{of_row(operand)}; tiles of {rows} x {features}", stages * (rows + features) * 128
+        tile = tiles[arguments[2], architecture]
+        return name, f"{of_row(operand)}; tiles of {tile.works_on}", tile.bytes
     if family == "skinny_gemm":
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
         return "matmul, few rows", of_row(operand), 0
@@ -187,11 +195,11 @@ def span(values, unit=""):
     return "–" if not values else f"{values[0]}{unit}" if len(values) == 1 else f"{values[0]}–{values[-1]}{unit}"
 
 
-def table(kernels):
+def table(kernels, tiles):
     names = demangled(sorted({kernel.name for kernel in kernels}))
     groups = collections.defaultdict(list)
     for kernel in kernels:
-        family, variety, dynamic = described(names[kernel.name])
+        family, variety, dynamic = described(names[kernel.name], kernel.architecture, tiles)
         groups[family, variety].append((kernel, dynamic))
     architectures = sorted({kernel.architecture for kernel in kernels})
     titles = ["kernel", "of which", "variants", "threads", "shared memory, bytes"]
@@ -226,7 +234,10 @@ def main():
     parser.add_argument("--update", metavar="FILE", help="write the table between its marks in a file")
     parser.add_argument("--no-spills", action="store_true", help="fail where a kernel has a stack")
     parser.add_argument("--names", action="store_true", help="print the kernels' names instead")
+    parser.add_argument("--tiles", metavar="KERNEL_TILES", help="the program that prints tiles, which the table needs")
     options = parser.parse_args()
+    if not (options.tiles or options.names or options.no_spills):
+        parser.error("a table needs --tiles")
     kernels = list(dict.fromkeys(kernel for path in options.files for kernel in kernels_of(path)))
     if not kernels:
         raise NotRead("no kernels in " + " ".join(options.files))
@@ -236,11 +247,11 @@ def main():
     spilling = [kernel for kernel in kernels if kernel.stack]
     if options.update:
         with open(options.update, encoding="utf-8") as file:
-            text = updated(file.read(), table(kernels))
+            text = updated(file.read(), table(kernels, tiles_by(options.tiles)))
         with open(options.update, "w", encoding="utf-8") as file:
             file.write(text)
     elif not options.no_spills:
-        print(table(kernels))
+        print(table(kernels, tiles_by(options.tiles)))
     print(f"{len(kernels)} kernels, {len(spilling)} with a stack", file=sys.stderr)
     if options.no_spills and spilling:
         names = demangled([kernel.name for kernel in spilling])

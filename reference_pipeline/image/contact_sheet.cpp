@@ -5,6 +5,8 @@
 #include <image/contact_sheet.hpp>
 #include <image/font.hpp>
 
+#include <precast/dtype/host_device.hpp>
+
 namespace precast::image {
 namespace {
 
@@ -129,7 +131,7 @@ Image contact_sheet(const std::string& title, std::span<const SheetCell> cells, 
   if (cells.empty()) throw InputError("a contact sheet needs at least one picture");
   const Layout layout(cells, columns);
   const auto across = static_cast<std::size_t>(layout.columns);
-  const std::size_t rows = (cells.size() + across - 1) / across;
+  const std::size_t rows = ceil_divide(cells.size(), across);
   const std::int64_t width =
       std::int64_t{layout.columns} * (layout.cell_width + layout.margin) + layout.margin;
   const auto too_large = [](std::int64_t w, std::int64_t h) {

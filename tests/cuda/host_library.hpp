@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct HostLibrary {
   std::vector<cuda::ProductRequest> multiplied;
   bool has_code = true;    ///< false: it says that it has code for nothing
   bool multiplies = true;  ///< false: it says otherwise, and refuses when it is called
+  std::size_t workspace_bytes = 0;
 
   cuda::ProductLibrary library() {
     return {.has_code = [this](const cuda::ProductRequest&) { return has_code; },
@@ -26,7 +28,8 @@ struct HostLibrary {
                   multiplied.push_back(product);
                   if (multiplies) multiply(product, stream);
                   return multiplies;
-                }};
+                },
+            .workspace_bytes = workspace_bytes};
   }
 
  private:
@@ -50,8 +53,9 @@ struct HostLibrary {
     if (dtype == cuda::LibraryDtype::f16) static_cast<f16*>(data)[index] = from_double<f16>(value);
   }
 
-  static void multiply(const cuda::ProductRequest& p, cuda::Stream stream) {
+  void multiply(const cuda::ProductRequest& p, cuda::Stream stream) const {
     const simt::StreamWork work("the library's product", stream);
+    if (workspace_bytes) work.writes(p.workspace, workspace_bytes);
     for (const void* operand : {p.x, p.weight, p.bias, p.residual})
       if (operand) work.reads(operand, 1);
     work.writes(p.out, 1);

@@ -59,7 +59,7 @@ HostTensor<typename Types::result> tiled_product(const HostTensor<X>& x, const H
   auto out = not_written<T>({x.rows(), weight.rows()});
   const auto wide_bias = in_f32(bias);
   const Epilogue epilogue{on_device(wide_bias), activate};
-  cuda::launch_product_of_tiles<Types, tile>(
+  cuda::launch_product_of_tiles<Types, cuda::FixedTile<tile>>(
       "matmul", cuda::matrix_rows(on_device(x)), cuda::matrix_rows(on_device(weight)),
       cuda::product_epilogue<Types::saturate>(epilogue, View<const T>{}, on_device(out)), cuda::Stream{});
   return out;

@@ -1,4 +1,5 @@
 // Convolutions that a library computes: what it is asked, and what stays ours.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -6,6 +7,10 @@
 #include <catch2/catch.hpp>
 #include <cuda/conv_runs.hpp>
 #include <simt/stream.hpp>
+
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/ops/conv.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -17,6 +22,7 @@ struct HostConvLibrary {
   std::vector<cuda::ConvRequest> convolved;
   bool convolves = true;  ///< false: it refuses when it is called
   bool has_code = true;
+  std::size_t workspace_bytes = 0;
 
   cuda::ConvLibrary library() {
     return {.has_code = [this](const cuda::ConvRequest&) { return has_code; },
@@ -27,7 +33,8 @@ struct HostConvLibrary {
                   if (conv.dtype == cuda::LibraryDtype::f32) convolve<f32>(conv, stream);
                   if (conv.dtype == cuda::LibraryDtype::bf16) convolve<bf16>(conv, stream);
                   return true;
-                }};
+                },
+            .workspace_bytes = [this](const cuda::ConvRequest&) { return workspace_bytes; }};
   }
 
  private:
@@ -36,6 +43,7 @@ struct HostConvLibrary {
     const simt::StreamWork work("the library's convolution", stream);
     for (const void* operand : {conv.x, conv.weight, conv.bias}) work.reads(operand, 1);
     work.writes(conv.out, 1);
+    if (conv.workspace_bytes) work.writes(conv.workspace, conv.workspace_bytes);
     const ConvSizes& s = conv.sizes;
     const auto at = [](const void* data, std::int64_t i) {
       return to_double(static_cast<const T*>(data)[i]);
@@ -129,4 +137,30 @@ TEST_CASE("a convolution that a library refuses only when it is called is ours")
   host.convolves = false;
   CHECK(wrong_with<Policy<Storage<bf16>>>(host.library(), square) == "");
   CHECK(host.convolved.size() == 1);
+}
+
+TEST_CASE("what a library convolves in is counted while it does, and a dry run counts the same") {
+  using P = Policy<Storage<bf16>>;
+  HostConvLibrary host;
+  host.workspace_bytes = 100'000;
+  const cuda::LibraryScope scope(host.library());
+  const auto x = random_tensor<bf16>(square.picture(), 1),
+             values = random_tensor<bf16>(square.weight(), 2, 0.3), bias = random_tensor<bf16>({8}, 3);
+  const auto run = [&] {
+    const ConvWeight<P> weight(values, bias.values());
+    (void)conv2d<P>(Tensor<bf16>(x.shape(), x.values()), weight, {1, 1, 1, 1, 1});
+  };
+  const auto counted = [&] {
+    DryRun dry(DryRun::Counts::device_memory);
+    run();
+    return dry.peak();
+  };
+  const std::int64_t before = cuda::memory_use().in_use;
+  cuda::reset_peak_memory();
+  run();
+  CHECK(counted() == cuda::memory_use().peak - before);
+  CHECK(cuda::memory_use().in_use == before);
+  const std::int64_t with_workspace = counted();
+  host.workspace_bytes = 0;
+  CHECK(counted() == with_workspace - static_cast<std::int64_t>(cuda::DeviceMemory::rounded(100'000)));
 }

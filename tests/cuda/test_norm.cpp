@@ -13,6 +13,8 @@
 
 #include <precast/cuda/norm/layer_norm.hpp>
 #include <precast/cuda/norm/rms_norm.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/policy/op_table.hpp>
@@ -78,6 +80,24 @@ TEMPLATE_TEST_CASE("norms and gates take their parameters as they lie, in one la
   CHECK(launches([&] { gated_add<P>(x, row, x); }) == 1);
   const auto picture = x.view().reshaped(Shape{1, 2, 3, 16});
   CHECK(launches([&] { group_norm<P>(picture, 4, weight, weight, eps); }) == 3);  // moments twice, and values
+}
+
+TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
+  using P = Policy<Storage<bf16>>;
+  const auto values = random_tensor<bf16>({2, 40, 40, 32}, 1), parameters = random_tensor<bf16>({32}, 2);
+  const auto run = [&] {
+    const Tensor<bf16> x(values.shape(), values.values()), scale(Shape{32}, parameters.values()),
+        shift(Shape{32}, parameters.values());
+    (void)group_norm<P>(x, 8, scale, shift, 1e-5, Activate::silu);
+  };
+  const std::int64_t before = cuda::memory_use().in_use;
+  cuda::reset_peak_memory();
+  run();
+  const std::int64_t taken = cuda::memory_use().peak - before;
+  DryRun dry(DryRun::Counts::device_memory);
+  run();
+  CHECK(dry.peak() == taken);
+  CHECK(taken > 2 * 2 * 40 * 40 * 32 * std::int64_t{sizeof(bf16)});
 }
 
 TEMPLATE_TEST_CASE("rms_norm_rotary rounds once what the two ops round twice", "[norm]", F32, Bf16, F16) {

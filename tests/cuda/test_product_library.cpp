@@ -9,7 +9,10 @@
 #include <cuda/product_runs.hpp>
 #include <simt/session.hpp>
 
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/shared_library.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/ops/linear.hpp>
 
 using namespace precast;
@@ -57,6 +60,40 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   host.has_code = false;
   REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
   REQUIRE(host.multiplied.size() == (std::is_same_v<typename Types::operand, tf32> ? 4 : 3));
+}
+
+TEST_CASE("cuda: what a library works in is counted, and a dry run counts the same", "[library]") {
+  using P = Policy<Storage<bf16>>;
+  HostLibrary host;
+  host.workspace_bytes = 300'000;
+  const cuda::LibraryScope scope(host.library());
+  const auto x = random_tensor<bf16>({20, 64}, 1), values = random_tensor<bf16>({40, 64}, 2, 0.2);
+  const auto run = [&] {
+    const LinearWeight<P> weight(values);
+    for (int i = 0; i < 3; ++i) (void)linear<P>(Tensor<bf16>(x.shape(), x.values()), weight);
+  };
+  const auto counted = [&] {
+    DryRun dry(DryRun::Counts::device_memory);
+    run();
+    return dry.peak();
+  };
+  const std::int64_t with_workspace = counted();
+  std::int64_t before = 0, taken = 0, after = 0;
+  {
+    const cuda::OwnStream stream;
+    before = cuda::memory_use().in_use;
+    cuda::reset_peak_memory();
+    run();
+    taken = cuda::memory_use().peak - before;
+    // It is kept for the stream's next product, and goes with the stream.
+    CHECK(cuda::memory_use().in_use - before == 300'000);
+  }
+  after = cuda::memory_use().in_use;
+  CHECK(after == before);
+  CHECK(with_workspace == taken);
+  host.workspace_bytes = 0;
+  const cuda::LibraryScope without(host.library());
+  CHECK(counted() == with_workspace - 300'000);
 }
 
 TEST_CASE("cuda: a product that the library refuses only when it is called is ours", "[library]") {

@@ -8,22 +8,41 @@
 
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/tile/architecture.hpp>
+#include <precast/cuda/tile/flash_attention_tile.hpp>
 #include <precast/cuda/tile/map_tile.hpp>
+#include <precast/cuda/tile/matmul_tile.hpp>
+#include <precast/cuda/tile/selector.hpp>
 #include <precast/error.hpp>
 
 using namespace precast;
 using cuda::Architecture;
 
 TEST_CASE("a device works as the newest architecture that is no newer", "[selectors]") {
-  CHECK(cuda::closest_architecture(8, 0) == Architecture::sm_80);
-  CHECK(cuda::closest_architecture(8, 6) == Architecture::sm_86);
-  CHECK(cuda::closest_architecture(8, 7) == Architecture::sm_86);
-  CHECK(cuda::closest_architecture(8, 9) == Architecture::sm_89);
-  CHECK(cuda::closest_architecture(9, 0) == Architecture::sm_90);
-  CHECK(cuda::closest_architecture(10, 3) == Architecture::sm_100);
-  CHECK(cuda::closest_architecture(12, 1) == cuda::all_architectures.back());
-  CHECK(cuda::closest_architecture(99, 0) == cuda::all_architectures.back());
-  CHECK_THROWS_AS(cuda::closest_architecture(7, 5), Error);
+  CHECK(cuda::closest_architecture(80) == Architecture::sm_80);
+  CHECK(cuda::closest_architecture(86) == Architecture::sm_86);
+  CHECK(cuda::closest_architecture(87) == Architecture::sm_86);
+  CHECK(cuda::closest_architecture(89) == Architecture::sm_89);
+  CHECK(cuda::closest_architecture(90) == Architecture::sm_90);
+  CHECK(cuda::closest_architecture(103) == Architecture::sm_100);
+  CHECK(cuda::closest_architecture(121) == cuda::all_architectures.back());
+  CHECK(cuda::closest_architecture(990) == cuda::all_architectures.back());
+  CHECK_THROWS_AS(cuda::closest_architecture(75), Error);
+}
+
+TEST_CASE("kernels of the emulator take the tile of the architecture that is asked for", "[selectors]") {
+  using Attends = cuda::FlashAttentionSelector<f32, 256, false>;
+  using Multiplies = cuda::MatmulSelector<cuda::MatmulTileSize::large>;
+  int differ = 0;
+  for (const Architecture architecture : cuda::all_architectures) {
+    cuda::visit_selectors<Attends, Multiplies>(architecture, [&](auto attends, auto multiplies) {
+      for (const Architecture any : cuda::all_architectures) {
+        CHECK(attends.tile(any) == Attends::tile(architecture));
+        CHECK(multiplies.tile(any) == Multiplies::tile(architecture));
+      }
+    });
+    if (Attends::tile(architecture) != Attends::tile(Architecture::sm_80)) ++differ;
+  }
+  CHECK(differ > 0);
 }
 
 TEST_CASE("a pointwise grid covers every value once, and no row twice", "[selectors]") {

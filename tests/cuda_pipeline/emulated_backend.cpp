@@ -1,4 +1,5 @@
 // Compiled with PRECAST_EMULATE_CUDA: the models that are named here are the CUDA backend's.
+#include <cstddef>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -24,10 +25,11 @@ void for_each_emulated(Visitor&& visitor) {
   }(std::type_identity<EmulatedPaths>{});
 }
 
-/// Products of a host's library stand for cuBLASLt's.
+/// Products of a host's library stand for cuBLASLt's, which works in memory of its own: here in about as much
+/// as the models of the tests take.
 class EmulatedSession final : public families::DeviceSession {
   cuda::OwnStream stream_;
-  HostLibrary host_;
+  HostLibrary host_{.workspace_bytes = std::size_t{1} << 20};
   cuda::LibraryScope<cuda::ProductLibrary> library_{host_.library()};
 };
 

@@ -3,11 +3,13 @@
 #include <string_view>
 
 #include <catch2/catch.hpp>
+#include <support/stored_only.hpp>
 
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/scalar.hpp>
 
 using namespace precast;
+using precast::testing::StoredOnly;
 
 namespace {
 
@@ -79,19 +81,9 @@ static_assert(widens_exactly<f16, fp8_e4m3> && widens_exactly<bf16, fp8_e5m2> &&
 static_assert(!widens_exactly<bf16, f16> && !widens_exactly<f16, bf16> &&
               !widens_exactly<fp8_e4m3, fp8_e5m2>);
 
-struct Q40 {};
-}  // namespace
-
-template <>
-struct precast::dtype_traits<Q40> {
-  static constexpr std::string_view name = "q4_0";
-  static constexpr int values_per_block = 32;
-  static constexpr int bytes_per_block = 18;
-};
-
-namespace {
-static_assert(BlockDtype<Q40> && !ScalarDtype<Q40> && dtype_info<Q40> == DtypeInfo{"q4_0", 32, 18});
-static_assert(bytes_for<Q40>(32) == 18 && bytes_for<Q40>(33) == 36);
+static_assert(BlockDtype<StoredOnly> && !ScalarDtype<StoredOnly> &&
+              dtype_info<StoredOnly> == DtypeInfo{"stored_only", 32, 18});
+static_assert(bytes_for<StoredOnly>(32) == 18 && bytes_for<StoredOnly>(33) == 36);
 }  // namespace
 
 TEST_CASE("the facts of the formats hold at compile time") {

@@ -18,18 +18,6 @@ using namespace precast::testing;
 
 namespace {
 
-/// Sets the number of threads for as long as it lives.
-class Threads {
- public:
-  explicit Threads(int count) : before_(host::threads()) { host::set_threads(count); }
-  ~Threads() { host::set_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
-
 template <class Run>
 auto with_threads(int count, Run&& run) {
   const Threads threads(count);

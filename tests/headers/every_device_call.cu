@@ -7,6 +7,7 @@
 #include <precast/cuda/device/async_copy.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/bulk_copy.hpp>
+#include <precast/cuda/device/capability.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
@@ -73,7 +74,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   value += sigmoid(value) + activated(Activate::gelu_erf, value) + activated(Activate::silu, value);
   value += warp_sum(value) + warp_max<8>(value) + block_sum<64, struct Sum>(value) +
            block_max<64, struct Most>(value);
-  value += static_cast<f32>(divide_index(block.x, grid.x).rest);
+  value += static_cast<f32>(divide_index(block.x, grid.x).rest + compiled_capability);
   value += to_f32(operand_value<fp8_e4m3, true>(value)) + operand_in_f32<tf32, false>(value);
   const auto run = load_run<4>(from, 3, false);
   store_run(to, Run<f32, 4>{{to_f32(run[0]), 0, 0, value}}, 2, false);
@@ -89,6 +90,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
 }  // namespace
 
 void start_every_call(const bf16* from, f32* to) {
+  if (capability_of_code(reinterpret_cast<const void*>(&every_call<bf16>)) > device_capability()) return;
   const auto count = std::int64_t{1} << 20;
   launch("every_call", every_call<bf16>, {{2}, 64, 8192}, Stream{},
          GlobalPointer<const bf16>(global_pointer(from, count)), global_pointer(to, count),

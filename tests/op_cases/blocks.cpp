@@ -13,11 +13,8 @@
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/linear.hpp>
-#include <precast/ops/matmul.hpp>
-
-#if !PRECAST_BACKEND_IS_CUDA
 #include <precast/ops/linear_gradient.hpp>
-#endif
+#include <precast/ops/matmul.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -157,7 +154,6 @@ TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products decode the same blocks", 
   }
 }
 
-#if !PRECAST_BACKEND_IS_CUDA
 TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by a weight in blocks that is turned over",
                         "[linear][blocks]", BlockPolicies) {
   using Types = precisions<TestType, Matmul>;
@@ -167,10 +163,13 @@ TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by a weight in blocks that i
   for (std::int64_t r = 0; r < 70; ++r)
     for (std::int64_t c = 0; c < 100; ++c) turned.data()[c * 70 + r] = values.data()[r * 100 + c];
   const TurnedWeight<TestType> weight{LinearWeight<TestType>(stored.view())};
+  const auto others = with_scales_of_others(stored);
+  const TurnedWeight<TestType> of_other_scales{LinearWeight<TestType>(others.view())};
   for (const std::int64_t rows : {1, 7, 40}) {
     const auto y = random_tensor<typename Types::result>({rows, 70}, 2);
     CHECK(expected_products<Types>(y, turned, HostTensor<f32>())
-              .outside(linear_gradient<TestType>(y, weight)) == "");
+              .outside(linear_gradient<TestType>(sent(y), weight)) == "");
+    CHECK(expected_products<Types>(y, turned, HostTensor<f32>())
+              .outside(linear_gradient<TestType>(sent(y), of_other_scales)) != "");
   }
 }
-#endif

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include <catch2/catch.hpp>
+#include <support/stored_only.hpp>
 
 #include <precast/policy/policy.hpp>
 #include <precast/policy/presets.hpp>
@@ -51,17 +52,7 @@ static_assert(!same<Policy<Storage<f16>, Upcast<Matmul>>, Policy<Storage<f16>, D
 static_assert(!same<Policy<Storage<f16>>, Policy<Storage<f16>, Downcast<Norm>>>);
 
 // Defaults. Compute: Storage's dtype; bf16 for blocks. Activation: Compute's; f32 for tf32, bf16 for fp8.
-struct Block {};
-}  // namespace
-
-template <>
-struct precast::dtype_traits<Block> {
-  static constexpr std::string_view name = "block";
-  static constexpr int values_per_block = 32;
-  static constexpr int bytes_per_block = 18;
-};
-
-namespace {
+using Block = precast::testing::StoredOnly;
 
 template <class... Ts>
 struct Types {};

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include <catch2/catch.hpp>
+#include <support/stored_only.hpp>
 
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/presets.hpp>
@@ -11,17 +12,8 @@
 using namespace precast;
 
 namespace {
-struct Block {};
-}  // namespace
 
-template <>
-struct precast::dtype_traits<Block> {
-  static constexpr std::string_view name = "block";
-  static constexpr int values_per_block = 32;
-  static constexpr int bytes_per_block = 18;
-};
-
-namespace {
+using Block = precast::testing::StoredOnly;
 
 using None = NoDtype;
 using Given = AsGiven;

@@ -56,7 +56,7 @@ inline constexpr DtypeInfo dtype_info{dtype_traits<T>::name, dtype_traits<T>::va
 /// Blocks that `count` values take, the last of which may be part empty; scalars are blocks of one.
 template <Dtype T>
 PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for(std::int64_t count) {
-  return (count + dtype_traits<T>::values_per_block - 1) / dtype_traits<T>::values_per_block;
+  return ceil_divide(count, dtype_traits<T>::values_per_block);
 }
 
 /// Bytes that `count` values take; block dtypes round up to whole blocks.

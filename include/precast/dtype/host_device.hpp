@@ -23,6 +23,12 @@ template <class To, class From>
   return __builtin_bit_cast(To, from);
 }
 
+/// The least whole number that, times `by`, is not below `value`, which is not negative.
+template <class Value, class By>
+PRECAST_HOST_DEVICE_CONSTEXPR auto ceil_divide(Value value, By by) {
+  return (value + by - 1) / by;
+}
+
 /// The lesser of two values.
 template <class T>
 PRECAST_HOST_DEVICE_CONSTEXPR T min_of(T a, T b) {

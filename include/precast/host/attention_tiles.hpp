@@ -191,7 +191,7 @@ class PackedKeysAndValues {
       : heads_(problem.heads_kv),
         depth_(rounded_up(problem.width, depth_multiple<Tile>)),
         columns_(rounded_up(problem.width_v, Lanes::width)),
-        blocks_((problem.keys + keys_per_block - 1) / keys_per_block),
+        blocks_(ceil_divide(problem.keys, keys_per_block)),
         key_block_(depth_ * keys_per_block),
         value_block_(columns_ * keys_per_block),
         keys_(Shape{problem.batch * heads_, blocks_, key_block_}),

@@ -36,7 +36,7 @@ class PackedWeight<Storage> {
   std::int64_t columns_at_once() const { return 1; }
   std::int64_t padded_columns() const { return rounded_up(columns(), 16); }
   std::int64_t panel_width() const { return std::min(widest_panel, rounded_up(features(), 16)); }
-  std::int64_t panels() const { return (features() + widest_panel - 1) / widest_panel; }
+  std::int64_t panels() const { return ceil_divide(features(), widest_panel); }
   std::int64_t bytes() const { return blocks_.bytes(); }
   HostStoredView<const Storage> view() const { return blocks_.view(); }
   /// One value, for those who look.

@@ -102,7 +102,7 @@ class BandConv {
   /// Whether oneDNN has more than plain loops for it.
   bool fast() const { return fast_; }
   std::int64_t rows_per_band() const { return rows_per_band_; }
-  std::int64_t bands() const { return (sizes_.out_height + rows_per_band_ - 1) / rows_per_band_; }
+  std::int64_t bands() const { return ceil_divide(sizes_.out_height, rows_per_band_); }
   BandRows rows_of(std::int64_t band) const {
     const std::int64_t first = band * rows_per_band_;
     return band_rows(sizes_, first, std::min(rows_per_band_, sizes_.out_height - first));
@@ -164,7 +164,7 @@ Buffer rearranged_weight(const PackedWeight<typename Types::storage>& weight, co
   };
   const dnnl_memory_desc_t first_layout = layout_of(0);
   // A group as [columns, panels of the group, width].
-  const std::int64_t panels = (group + widest_panel - 1) / widest_panel, width = weight.panel_width();
+  const std::int64_t panels = ceil_divide(group, widest_panel), width = weight.panel_width();
   const std::int64_t row = panels * width;
   const auto from =
       onednn::strided(onednn::data_type<T>, {group, sizes.channels, sizes.kernel_height, sizes.kernel_width},

@@ -24,10 +24,10 @@ void convert_values(const A& from, HostView<To> to) {
   const bool whole = in.contiguous() && to.contiguous();
   const std::int64_t rows = whole ? 1 : in.rows(), columns = whole ? in.elements() : in.columns();
   constexpr std::int64_t chunk = 16 * values_per_chunk;
-  const std::int64_t chunks = (columns + chunk - 1) / chunk;
+  const std::int64_t chunks = ceil_divide(columns, chunk);
   // Short rows are grouped, so that a task is worth a thread.
   const std::int64_t rows_per_task = std::max<std::int64_t>(1, chunk / columns);
-  const std::int64_t row_groups = (rows + rows_per_task - 1) / rows_per_task;
+  const std::int64_t row_groups = ceil_divide(rows, rows_per_task);
   parallel_for(row_groups * chunks, [&](std::int64_t task) {
     const std::int64_t first = task % chunks * chunk, count = std::min(chunk, columns - first);
     const std::int64_t begin = task / chunks * rows_per_task, end = std::min(rows, begin + rows_per_task);

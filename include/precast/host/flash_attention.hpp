@@ -128,7 +128,7 @@ void flash_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, 
       "Flash attention sums and keeps its scores in f32.");
   using Tile = detail::tile_type<typename Types::operand, f32>;
   const auto packed = detail::PackedKeysAndValues<Tile>::template of<typename Types::operand>(problem, k, v);
-  const std::int64_t tiles = (problem.queries + detail::flash_rows - 1) / detail::flash_rows;
+  const std::int64_t tiles = ceil_divide(problem.queries, detail::flash_rows);
   const std::int64_t tasks = problem.batch * problem.heads * tiles;
   task_memory(tasks, detail::FlashTile<Types, Tile>::bytes(packed));
   parallel_for(tasks, [&](std::int64_t task) {

@@ -106,7 +106,7 @@ void wide_group_norm(HostView<const From> x, std::int64_t groups, HostView<const
   const std::int64_t batch = x.shape()[0], channels = x.columns(), width = channels / groups;
   const std::int64_t pixels = x.shape()[1] * x.shape()[2];
   const std::int64_t chunk = std::clamp<std::int64_t>(4 * values_per_chunk / channels, 1, 1024);
-  const std::int64_t chunks = (pixels + chunk - 1) / chunk;
+  const std::int64_t chunks = ceil_divide(pixels, chunk);
   std::vector<ChunkMoments> partial(static_cast<std::size_t>(batch * chunks * groups));
   // One chunk of pixels as f32, in place where they are f32 and side by side already.
   const auto load = [&](std::int64_t first, std::int64_t count, f32* scratch) -> const f32* {

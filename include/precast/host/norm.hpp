@@ -24,7 +24,7 @@ template <class Term>
 f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
   constexpr std::int64_t lanes = 32, block = 2048;
   if (count > block) {
-    const std::int64_t left = (count / 2 + block - 1) / block * block;
+    const std::int64_t left = ceil_divide(count / 2, block) * block;
     return sum_of(left, term, first) + sum_of(count - left, term, first + left);
   }
   std::array<f32, lanes> sums{};
@@ -71,7 +71,7 @@ void for_each_row(HostView<const From> x, HostView<typename Types::result> out, 
   const std::int64_t columns = x.columns(), rows = x.rows();
   const std::int64_t rows_per_task =
       std::max<std::int64_t>(1, 8 * values_per_chunk / std::max<std::int64_t>(columns, 1));
-  parallel_for((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
+  parallel_for(ceil_divide(rows, rows_per_task), [&](std::int64_t task) {
     HostTensor<f32> scratch(Shape{2, columns});
     const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
     for (std::int64_t r = task * rows_per_task; r < end; ++r) {

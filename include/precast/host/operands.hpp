@@ -50,7 +50,7 @@ class Operands {
     copy_ = HostTensor<Multiplied>(Shape{from.rows(), from.columns()});
     view_ = copy_.view();
     const std::int64_t rows_a_task = rows_per_task(from.columns());
-    parallel_for((from.rows() + rows_a_task - 1) / rows_a_task, [&](std::int64_t task) {
+    parallel_for(ceil_divide(from.rows(), rows_a_task), [&](std::int64_t task) {
       const std::int64_t end = std::min(from.rows(), (task + 1) * rows_a_task);
       for (std::int64_t r = task * rows_a_task; r < end; ++r)
         operand_row<Operand, Saturates>(from.row(r), copy_.view().row(r));

@@ -82,7 +82,7 @@ class PackedWeight {
   std::int64_t padded_columns() const { return rounded_up(columns_, 16 * columns_at_once_); }
   /// Features of a panel, with the zeros after them.
   std::int64_t panel_width() const { return std::min(widest_panel, rounded_up(features_, 16)); }
-  std::int64_t panels() const { return (features_ + widest_panel - 1) / widest_panel; }
+  std::int64_t panels() const { return ceil_divide(features_, widest_panel); }
   std::int64_t panel_values() const { return padded_columns() * panel_width(); }
   std::int64_t bytes() const { return bytes_for<Storage>(panels() * panel_values()); }
   const Storage* panel(std::int64_t index) const { return data() + index * panel_values(); }
@@ -108,7 +108,7 @@ class PackedWeight {
   void pack(std::int64_t first_feature, HostView<const Storage> rows) {
     Storage* const to = data() + first_feature / widest_panel * panel_values();
     constexpr std::int64_t columns_per_task = 512;
-    parallel_for((padded_columns() + columns_per_task - 1) / columns_per_task, [&](std::int64_t task) {
+    parallel_for(ceil_divide(padded_columns(), columns_per_task), [&](std::int64_t task) {
       const std::int64_t first = task * columns_per_task;
       const std::int64_t end = std::min(padded_columns(), first + columns_per_task);
       if (columns_at_once_ == 2)

@@ -43,10 +43,10 @@ constexpr std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, s
   constexpr std::int64_t enough_tasks = 16, fewest = 128;
   const std::int64_t near =
       in_place || columns < 2048 ? 256 : std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
-  const std::int64_t shares = (enough_tasks + panels - 1) / panels;
-  const std::int64_t most = std::min(near, std::max(fewest, (rows + shares - 1) / shares));
-  const std::int64_t blocks = (rows + most - 1) / most;
-  return std::min(rows, ((rows + blocks - 1) / blocks + 15) / 16 * 16);
+  const std::int64_t shares = ceil_divide(enough_tasks, panels);
+  const std::int64_t most = std::min(near, std::max(fewest, ceil_divide(rows, shares)));
+  const std::int64_t blocks = ceil_divide(rows, most);
+  return std::min(rows, rounded_up(ceil_divide(rows, blocks), 16));
 }
 
 struct TileScratch;
@@ -139,9 +139,9 @@ class PanelProduct {
     if (DryRun::active()) count_scratch();
   }
 
-  std::int64_t blocks() const { return (rows_ + block_ - 1) / block_; }
+  std::int64_t blocks() const { return ceil_divide(rows_, block_); }
   /// Groups of panels that are multiplied together.
-  std::int64_t panels() const { return (weight_.panels() + at_once_ - 1) / at_once_; }
+  std::int64_t panels() const { return ceil_divide(weight_.panels(), at_once_); }
   std::int64_t first_row(std::int64_t block) const { return block * block_; }
   std::int64_t rows_of(std::int64_t block) const { return std::min(block_, rows_ - block * block_); }
 
@@ -220,7 +220,7 @@ class PanelProduct {
     const std::int64_t first = group * at_once_, end = std::min(weight_.panels(), first + at_once_);
     if constexpr (may_be_in_place)
       if (in_place_) return weight_.panel(first);
-    const std::int64_t columns = (weight_.columns() + 16 * pairs - 1) / (16 * pairs) * (16 * pairs);
+    const std::int64_t columns = rounded_up(weight_.columns(), 16 * pairs);
     const std::int64_t values = columns * weight_.panel_width();
     auto* const operands = reinterpret_cast<Multiplied*>(thread_scratch<detail::PanelScratch>(
         static_cast<std::size_t>((end - first) * values) * sizeof(Multiplied)));

@@ -30,7 +30,7 @@ void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, 
   using Inside = typename Types::inside;
   using Tile = detail::tile_type<Operand, typename Types::accumulate>;
   const auto packed = detail::PackedKeysAndValues<Tile>::template of<Operand>(problem, k, v);
-  const std::int64_t tiles = (problem.queries + plain_rows - 1) / plain_rows;
+  const std::int64_t tiles = ceil_divide(problem.queries, plain_rows);
   const std::int64_t depth = packed.depth(), columns = packed.columns(),
                      stride = packed.blocks() * keys_per_block;
   const std::int64_t tasks = problem.batch * problem.heads * tiles;

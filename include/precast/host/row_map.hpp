@@ -64,12 +64,12 @@ template <bool Saturates, class T, class F, std::size_t... I, class... In>
 void map_pieces(HostView<T> out, std::int64_t rows, std::int64_t columns, const F& function,
                 std::index_sequence<I...>, const In&... in) {
   const std::int64_t piece = std::min(columns, values_per_chunk);
-  const std::int64_t pieces = (columns + piece - 1) / piece;
+  const std::int64_t pieces = ceil_divide(columns, piece);
   // A task takes several rows where rows are short, and several pieces where they are not.
   const std::int64_t rows_per_task = std::max<std::int64_t>(1, 8 * values_per_chunk / columns);
   const std::int64_t pieces_per_task = pieces > 1 ? std::min<std::int64_t>(pieces, 8) : 1;
-  const std::int64_t tasks_across = (pieces + pieces_per_task - 1) / pieces_per_task;
-  parallel_for((rows + rows_per_task - 1) / rows_per_task * tasks_across, [&](std::int64_t task) {
+  const std::int64_t tasks_across = ceil_divide(pieces, pieces_per_task);
+  parallel_for(ceil_divide(rows, rows_per_task) * tasks_across, [&](std::int64_t task) {
     alignas(64) std::array<std::array<f32, values_per_chunk>, sizeof...(In) + 1> scratch;
     const std::int64_t begin = task / tasks_across * rows_per_task,
                        end = std::min(rows, begin + rows_per_task);

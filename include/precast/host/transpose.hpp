@@ -118,7 +118,7 @@ inline void split_pairs(const bf16* pairs, std::int64_t width, f32* to) {
 template <ScalarDtype T>
 void transpose(HostView<const T> from, HostView<T> to) {
   constexpr std::int64_t rows_per_task = 32;
-  parallel_for((to.rows() + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
+  parallel_for(ceil_divide(to.rows(), rows_per_task), [&](std::int64_t task) {
     const std::int64_t first = task * rows_per_task, end = std::min(to.rows(), first + rows_per_task);
     for (std::int64_t k = 0; k < from.rows(); ++k)
       for (std::int64_t n = first; n < end; ++n)

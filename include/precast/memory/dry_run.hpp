@@ -46,10 +46,14 @@ class DryRun final : public MemoryCounter {
   /// Memory that threads keep after their tasks: `Use` names it, and its largest size counts.
   template <class Use>
   void kept_by_threads(std::int64_t tasks, int threads, std::int64_t bytes) {
-    if (counts_ == Counts::device_memory) return;
+    kept<Use>(std::min<std::int64_t>(tasks, threads) * bytes, Counts::host_memory);
+  }
+  /// Memory beside tensors that is kept once it was taken: `Use` names it, and its largest size counts.
+  template <class Use>
+  void kept(std::int64_t size, Counts where) {
+    if (where != counts_) return;
     static const char use = 0;
     std::int64_t& most = kept_[&use];
-    const std::int64_t size = std::min<std::int64_t>(tasks, threads) * bytes;
     if (size <= most) return;
     kept_sum_ += size - most;
     most = size;
@@ -68,7 +72,7 @@ class DryRun final : public MemoryCounter {
   }
 
   std::int64_t in_use() const { return in_use_; }
-  /// The most that was held at once since the last `restart_peak`: in use, free in the pool, kept by threads.
+  /// The most that was held at once since the last `restart_peak`: in use, free in the pool, kept.
   std::int64_t peak() const { return peak_; }
   void restart_peak() {
     peak_ = 0;

@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include <precast/dtype/host_device.hpp>
 #include <precast/error.hpp>
 #include <precast/memory/buffer.hpp>
 #include <precast/memory/dry_run.hpp>
@@ -38,7 +39,7 @@ class MemoryPool {
   /// The size that a request is rounded up to: whole cache lines, or pages where blocks are large.
   static constexpr std::size_t rounded(std::size_t bytes) {
     const std::size_t step = bytes < smallest_cached ? alignment : 4096;
-    return (bytes + step - 1) / step * step;
+    return ceil_divide(bytes, step) * step;
   }
 
   void* allocate(std::size_t bytes, MemoryPurpose purpose) {

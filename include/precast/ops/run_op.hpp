@@ -33,8 +33,9 @@ template <OpClass Op, class Types, class Kernel, class Probe = NoProbe>
 void run_op_into([[maybe_unused]] std::string_view name, View<typename Types::result> out, Kernel&& kernel,
                  [[maybe_unused]] Probe&& probe = {}) {
   if (MemoryCounter::active()) {
-    constexpr bool takes_memory =
-        std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> || std::is_same_v<Op, Attention>;
+    constexpr bool takes_memory = std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> ||
+                                  std::is_same_v<Op, Attention> ||
+                                  (std::is_same_v<Op, Norm> && !backend::Memory::on_host);
     if constexpr (takes_memory) kernel(Types{}, out);
     return;
   }

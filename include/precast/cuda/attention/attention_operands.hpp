@@ -6,11 +6,19 @@
 #include <string>
 #include <type_traits>
 
-#include <precast/cuda/attention/shared_tile.hpp>
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/error.hpp>
 #include <precast/problem/attention_problem.hpp>
 
 namespace precast::cuda::detail {
+
+/// The rows of a head, or of scratch. Where they can be moved 16 bytes at a time, no chunk is cut off.
+template <class T>
+using HeadRows = MatrixRows<T, true>;
 
 /// A HeadsView in global memory.
 template <class T>
@@ -24,8 +32,8 @@ struct Heads {
   PRECAST_DEVICE GlobalPointer<T> first(int batch, int head) const {
     return data + (batch * batch_stride + head * head_stride);
   }
-  PRECAST_DEVICE GlobalRows<std::remove_const_t<T>> rows(int batch, int head) const {
-    return {first(batch, head), stride, sequence, width, aligned};
+  PRECAST_DEVICE HeadRows<std::remove_const_t<T>> rows(int batch, int head) const {
+    return {first(batch, head), sequence, stride, width, aligned};
   }
 };
 
@@ -57,6 +65,13 @@ inline int checked_int(std::int64_t count, const char* of) {
   if (count > std::numeric_limits<int>::max() - (1 << 16))
     throw ShapeError("attention: " + std::to_string(count) + " " + of + " are more than a kernel can count");
   return static_cast<int>(count);
+}
+
+/// Whether rows of `columns` values, `stride` apart, can be moved 16 bytes at a time.
+template <class T>
+bool in_whole_vectors(const T* data, std::int64_t stride, std::int64_t columns) {
+  constexpr std::int64_t count = widest_vector<T>;
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && stride % count == 0 && columns % count == 0;
 }
 
 /// Whether the rows of all heads can be moved 16 bytes at a time.

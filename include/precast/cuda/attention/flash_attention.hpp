@@ -15,14 +15,15 @@ namespace precast::cuda {
 namespace detail {
 
 /// One instance of the kernel.
-template <class Operand, int Width, class TileOf, bool Biased, bool Saturates, class Q, class K, class V,
+template <class Operand, int Width, class Selector, bool Biased, bool Saturates, class Q, class K, class V,
           class Result>
 void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, Stream stream) {
-  constexpr FlashAttentionTile tile = TileOf::tile;
+  const auto kernel = &flash_attention_kernel<Operand, Width, Selector, Biased, Saturates, Q, K, V, Result>;
+  const FlashAttentionTile tile = tile_in_code<Selector>(kernel);
   const AttentionShape& shape = arguments.shape;
-  const std::int64_t tiles = tiles_over(shape.queries, tile.queries) * shape.heads * shape.batch;
-  launch("flash_attention",
-         &flash_attention_kernel<Operand, Width, TileOf, Biased, Saturates, Q, K, V, Result>,
+  const std::int64_t tiles =
+      std::int64_t{ceil_divide(shape.queries, tile.queries)} * shape.heads * shape.batch;
+  launch("flash_attention", kernel,
          {{checked_int(tiles, "tiles of queries")},
           tile.warps * threads_per_warp,
           static_cast<std::size_t>(flash_attention_bytes<Operand>(tile, Width))},
@@ -42,7 +43,8 @@ bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments
                                           map_of<tile.keys>(arguments.k, shape.heads_kv, shape.batch),
                                           map_of<tile.keys>(arguments.v, shape.heads_kv, shape.batch),
                                           arguments.out, shape};
-  const std::int64_t tiles = tiles_over(shape.queries, tile.queries()) * shape.heads * shape.batch;
+  const std::int64_t tiles =
+      std::int64_t{ceil_divide(shape.queries, tile.queries())} * shape.heads * shape.batch;
   launch("warpgroup_attention", &warpgroup_attention_kernel<Operand, Width, Biased, Saturates, Result>,
          {{checked_int(tiles, "tiles of queries")},
           tile.threads(),
@@ -77,7 +79,7 @@ bool visit_flash_width(int width, F&& function) {
 /// are rounded to the operand dtype, the weights e^(score - running maximum) too; all sums are f32, and the
 /// result is rounded once. Keys and values are padded to one width; heads wider than 256 take the plain
 /// kernels, with f32 scores in memory. Kernels are stamped for what `Choice` has, and the problem must be one
-/// of it. Throws Error where the launch fails.
+/// of it. `architecture` is the device's. Throws Error where the launch fails.
 template <class Types, class Choice = EveryAttention, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                      DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream,
@@ -91,28 +93,29 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
   const detail::FlashArguments<Q, K, V, typename Types::result> arguments{
       detail::heads_in(q), detail::heads_in(k), detail::heads_in(v), detail::heads_in(out),
       detail::shape_of(problem)};
-  const auto start = [&](auto width, auto known, auto biased) {
-    if constexpr (takes_warpgroups<Operand, Q, K, V>(known(), width()))
-      if (detail::launch_warpgroup_attention<Operand, width(), biased(), Types::saturate>(arguments, stream))
+  const auto start = [&](auto width, auto biased) {
+    if constexpr (takes_warpgroups<Operand, Q, K, V>(width()))
+      if (architecture == Architecture::sm_90 &&
+          detail::launch_warpgroup_attention<Operand, width(), biased(), Types::saturate>(arguments, stream))
         return;
-    constexpr FlashAttentionTile tile = select_flash_attention<Operand>(known(), width(), biased());
-    using TileOf = FlashAttentionTileOf<tile.queries, tile.keys, tile.stages, tile.warps>;
-    detail::launch_flash_attention<Operand, width(), TileOf, biased(), Types::saturate>(arguments, stream);
+    using Selector = FlashAttentionSelector<Operand, width(), biased()>;
+    visit_selectors<Selector>(architecture, [&](auto selector) {
+      detail::launch_flash_attention<Operand, width(), decltype(selector), biased(), Types::saturate>(
+          arguments, stream);
+    });
   };
   const bool done = problem.width > 0 &&  // plain attention's products may be of nothing
                     detail::visit_flash_width<Choice>(max_of(arguments.shape.width, arguments.shape.width_v),
                                                       [&](auto width) {
-                                                        visit_architecture(architecture, [&](auto known) {
-                                                          if constexpr (Choice::biased)
-                                                            if (arguments.shape.biased)
-                                                              return start(width, known, std::true_type{});
-                                                          start(width, known, std::false_type{});
-                                                        });
+                                                        if constexpr (Choice::biased)
+                                                          if (arguments.shape.biased)
+                                                            return start(width, std::true_type{});
+                                                        start(width, std::false_type{});
                                                       });
   if constexpr (Choice::has_widths(flash_attention_widths.back(), std::numeric_limits<int>::max()))
     if (!done) plain_attention<Types>(problem, q, k, v, out, stream);
 }
-/// The same with the tiles of the device that is there.
+/// The same on the device that is there.
 template <class Types, class Choice, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                      DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream) {

@@ -7,11 +7,13 @@
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/finish_scores.hpp>
-#include <precast/cuda/attention/fma_products.hpp>
+#include <precast/cuda/attention/fma_weights.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
-#include <precast/cuda/attention/tensor_core_products.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/tile/flash_attention_tile.hpp>
+#include <precast/cuda/tile/selector.hpp>
+#include <precast/cuda/tile/tensor_core_products.hpp>
+#include <precast/cuda/tile/tile_loader.hpp>
 
 namespace precast::cuda {
 
@@ -27,9 +29,9 @@ struct FlashArguments {
 };
 
 /// The two products of a warp, by tensor cores or by FMA.
-template <class Operand, int Width, class TileOf>
+template <class Operand, int Width, class Selector>
 struct FlashProducts {
-  static constexpr FlashAttentionTile tile = TileOf::tile;
+  static constexpr FlashAttentionTile tile = Selector::tile(compiled_architecture);
   using Element = HeldDtype<Operand>;
   using Queries = SharedTile<Element, tile.queries, Width>;
   using Keys = SharedTile<Element, tile.keys, Width>;
@@ -37,20 +39,20 @@ struct FlashProducts {
   static constexpr bool on_tensor_cores = !std::is_same_v<Operand, f32>;
   static_assert(rows == 16 || (rows == 32 && on_tensor_cores),
                 "FlashAttentionTile: a warp has 16 rows of queries, or on tensor cores 32.");
-  using Scores = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, tile.keys>, FmaSums<tile.keys, 1>>;
-  using Results = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, Width>, FmaSums<Width, 4>>;
+  using Scores = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, tile.keys>, FmaScores<tile.keys>>;
+  using Results = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, Width>, FmaSums<16, Width, 4, 8>>;
 
   static PRECAST_DEVICE void scores(Scores& to, Queries queries, int first_row, Keys keys) {
     if constexpr (on_tensor_cores)
-      add_scores<Operand>(to, LeftRows(queries, first_row), keys);
+      add_product_transposed<Operand>(to, LeftRows(queries, first_row), keys);
     else
       add_scores<f32>(to, queries, first_row, keys);
   }
   static PRECAST_DEVICE void results(Results& to, const Scores& weights, Keys values) {
     if constexpr (on_tensor_cores)
-      add_values<Operand>(to, WeightRows<Operand, rows, tile.keys>{weights}, values);
+      add_product<Operand>(to, SumsAsRows<Operand, rows, tile.keys>{weights}, values);
     else
-      add_values<f32>(to, HeldWeights<tile.keys>{weights}, values);
+      add_product<f32>(to, HeldWeights<tile.keys>{weights}, values);
   }
 };
 
@@ -60,13 +62,14 @@ struct FlashProducts {
 /// values take turns in a ring of tile.stages buffers: a block waits for one, starts the copy that comes
 /// tile.stages - 1 later, and computes. Bytes moved: q and out once, k and v once for every tile.queries
 /// rows.
-template <class Operand, int Width, class TileOf, bool Biased, bool Saturates, class Q, class K, class V,
+template <class Operand, int Width, class Selector, bool Biased, bool Saturates, class Q, class K, class V,
           class Result>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 8 / TileOf::tile.warps)
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).warps* threads_per_warp,
+                                          8 / Selector::tile(compiled_architecture).warps)
     flash_attention_kernel(const detail::FlashArguments<Q, K, V, Result> given) {
   using namespace detail;
-  constexpr FlashAttentionTile tile = TileOf::tile;
-  using Products = FlashProducts<Operand, Width, TileOf>;
+  constexpr FlashAttentionTile tile = Selector::tile(compiled_architecture);
+  using Products = FlashProducts<Operand, Width, Selector>;
   using Element = typename Products::Element;
   using Scores = typename Products::Scores;
   using Results = typename Products::Results;
@@ -74,18 +77,18 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileOf::tile.warps* threads_per_warp, 
   constexpr int threads = tile.warps * threads_per_warp, ahead = tile.stages - 1;
   static_assert(ahead >= 1, "FlashAttentionTile: one stage to compute on, and one on its way.");
   const AttentionShape& shape = given.shape;
-  const int tiles = (shape.queries + tile.queries - 1) / tile.queries;
+  const int tiles = ceil_divide(shape.queries, tile.queries);
   const int head = block_index().x / tiles % shape.heads, batch = block_index().x / tiles / shape.heads;
   // The last queries see most keys of a causal attention: their blocks are the longest, and start first.
   const int first = (tiles - 1 - block_index().x % tiles) * tile.queries;
   const int end = first + tile.queries < shape.queries ? first + tile.queries : shape.queries;
-  const int steps = 2 * ((shape.keys_seen_by(end - 1) + tile.keys - 1) / tile.keys);
+  const int steps = 2 * ceil_divide(shape.keys_seen_by(end - 1), tile.keys);
 
   const int kv_head = shape.kv_head(head);
-  const detail::TileLoader<Operand, typename Products::Queries, threads, Q> load_queries(
+  const TileLoader<Operand, false, typename Products::Queries, threads, HeadRows<Q>> load_queries(
       given.q.rows(batch, head));
-  const detail::TileLoader<Operand, Ring, threads, K> load_keys(given.k.rows(batch, kv_head));
-  const detail::TileLoader<Operand, Ring, threads, V> load_values(given.v.rows(batch, kv_head));
+  const TileLoader<Operand, false, Ring, threads, HeadRows<K>> load_keys(given.k.rows(batch, kv_head));
+  const TileLoader<Operand, false, Ring, threads, HeadRows<V>> load_values(given.v.rows(batch, kv_head));
   const typename Products::Queries queries{dynamic_shared<Element>(0, Products::Queries::size)};
   const auto buffer = [&](int step) {
     const int place =

@@ -22,7 +22,7 @@ f32 largest_score(const AttentionProblem& problem, DeviceHeadsView<const Q> q, D
   const f32 none = 0;
   BufferIn<DeviceMemory> largest(sizeof(f32));
   largest.upload(0, &none, sizeof none);
-  const std::int64_t tiles = query_tiles(given.shape) * tiles_over(problem.keys, plain_columns);
+  const std::int64_t tiles = query_tiles(given.shape) * ceil_divide(problem.keys, plain_columns);
   launch("largest_score", &largest_score_kernel<Q, K>,
          {{checked_int(tiles, "tiles")}, plain_threads, PlainProduct<f32, f32, false>::shared_bytes}, stream,
          given, global_pointer(reinterpret_cast<std::uint32_t*>(largest.data()), 1));

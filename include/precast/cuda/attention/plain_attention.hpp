@@ -18,11 +18,9 @@ namespace detail {
 /// Bytes of scores that are in memory at once, where one tile of queries does not need more.
 inline constexpr std::int64_t most_stored_bytes = std::int64_t{256} << 20;
 
-inline std::int64_t tiles_over(std::int64_t count, std::int64_t tile) { return (count + tile - 1) / tile; }
-
 /// Tiles of queries of all heads.
 inline std::int64_t query_tiles(const AttentionShape& shape) {
-  return tiles_over(shape.queries, plain_rows) * shape.heads * shape.batch;
+  return std::int64_t{ceil_divide(shape.queries, plain_rows)} * shape.heads * shape.batch;
 }
 
 }  // namespace detail
@@ -47,7 +45,7 @@ void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
   const auto values = heads_in(v);
   const auto results = heads_in(out);
   const AttentionShape& shape = given.shape;
-  const std::int64_t stride = tiles_over(problem.keys, widest_vector<Inside>) * widest_vector<Inside>;
+  const std::int64_t stride = ceil_divide(problem.keys, widest_vector<Inside>) * widest_vector<Inside>;
   const std::int64_t tiles = query_tiles(shape), tile_values = plain_rows * stride;
   const std::int64_t tile_bytes =
       max_of<std::int64_t>(1, tile_values * static_cast<std::int64_t>(sizeof(Inside)));
@@ -61,13 +59,13 @@ void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
     const auto blocks = [&](std::int64_t of_each) {
       return LaunchShape{{checked_int(count * of_each, "tiles")}, plain_threads, 0};
     };
-    LaunchShape grid = blocks(tiles_over(shape.keys, plain_columns));
+    LaunchShape grid = blocks(ceil_divide(shape.keys, plain_columns));
     grid.shared_bytes = PlainProduct<Operand, Accumulate, false>::shared_bytes;
     launch("attention_scores", &attention_scores_kernel<Operand, Accumulate, Inside, Types::saturate, Q, K>,
            grid, stream, given, scores);
     launch("attention_weights", &attention_weights_kernel<Inside>, blocks(plain_rows / plain_warps), stream,
            shape, scores);
-    grid = blocks(tiles_over(shape.width_v, plain_columns));
+    grid = blocks(ceil_divide(shape.width_v, plain_columns));
     grid.shared_bytes = PlainProduct<Operand, Accumulate, true>::shared_bytes;
     launch("attention_values",
            &attention_values_kernel<Operand, Accumulate, Types::saturate, Inside, V, Result>, grid, stream,

@@ -24,7 +24,7 @@ struct QueryTile {
   int batch, head, first;
 
   PRECAST_DEVICE QueryTile(const AttentionShape& shape, int tile) {
-    const int tiles = (shape.queries + plain_rows - 1) / plain_rows;
+    const int tiles = ceil_divide(shape.queries, plain_rows);
     first = tile % tiles * plain_rows;
     head = tile / tiles % shape.heads;
     batch = tile / tiles / shape.heads;
@@ -65,7 +65,7 @@ PRECAST_DEVICE void for_each_score(const ScoresArguments<Q, K>& given, const Que
                                    const Take& take) {
   using Product = PlainProduct<Operand, Accumulate, false>;
   const AttentionShape& shape = given.shape;
-  typename Product::AccumulatorFragment scores{};
+  typename Product::Sums scores{};
   Product::add(scores, given.q.rows(tile.batch, tile.head), tile.first,
                given.k.rows(tile.batch, shape.kv_head(tile.head)), first_key, shape.width);
   PRECAST_UNROLL
@@ -92,7 +92,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
     attention_scores_kernel(const detail::ScoresArguments<Q, K> given,
                             const detail::StoredScores<Inside> scores) {
   using namespace detail;
-  const int key_tiles = (given.shape.keys + plain_columns - 1) / plain_columns;
+  const int key_tiles = ceil_divide(given.shape.keys, plain_columns);
   const int tile = block_index().x / key_tiles, first_key = block_index().x % key_tiles * plain_columns;
   for_each_score<Operand, Accumulate>(given, QueryTile(given.shape, scores.first_tile + tile), first_key,
                                       [&](int row, int key, f32 score, f32 bias) {
@@ -156,14 +156,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
                             const detail::Heads<const V> v, const detail::Heads<Result> out) {
   using namespace detail;
   using Product = PlainProduct<Operand, Accumulate, true>;
-  const int column_tiles = (shape.width_v + plain_columns - 1) / plain_columns;
+  const int column_tiles = ceil_divide(shape.width_v, plain_columns);
   const int tile = block_index().x / column_tiles;
   const int first_column = block_index().x % column_tiles * plain_columns;
   const QueryTile at(shape, weights.first_tile + tile);
   const int rows = shape.queries - at.first < plain_rows ? shape.queries - at.first : plain_rows;
-  const GlobalRows<Inside> left{weights.row(tile, 0), weights.stride, rows, static_cast<int>(weights.stride),
-                                true};
-  typename Product::AccumulatorFragment sums{};
+  const HeadRows<Inside> left{weights.row(tile, 0), rows, weights.stride, static_cast<int>(weights.stride),
+                              true};
+  typename Product::Sums sums{};
   Product::add(sums, left, 0, v.rows(at.batch, shape.kv_head(at.head)), first_column, shape.keys);
   PRECAST_UNROLL
   for (int i = 0; i < sums.rows; ++i) {
@@ -182,7 +182,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
     largest_score_kernel(const detail::ScoresArguments<Q, K> given,
                          const GlobalPointer<std::uint32_t> largest) {
   using namespace detail;
-  const int key_tiles = (given.shape.keys + plain_columns - 1) / plain_columns;
+  const int key_tiles = ceil_divide(given.shape.keys, plain_columns);
   const int first_key = block_index().x % key_tiles * plain_columns;
   f32 most = 0;
   for_each_score<f32, f32>(

@@ -3,15 +3,17 @@
 
 #include <type_traits>
 
-#include <precast/cuda/attention/fma_products.hpp>
-#include <precast/cuda/attention/shared_tile.hpp>
-#include <precast/cuda/attention/tensor_core_products.hpp>
+#include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/attention/fma_weights.hpp>
 #include <precast/cuda/device/async_copy.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/tile/shared_tile.hpp>
+#include <precast/cuda/tile/tensor_core_products.hpp>
+#include <precast/cuda/tile/tile_loader.hpp>
 
 namespace precast::cuda::detail {
 
@@ -29,18 +31,17 @@ struct PlainProduct {
   using Left = SharedTile<Element, plain_rows, depth>;
   using Right = std::conditional_t<OfValues, SharedTile<Element, depth, plain_columns>,
                                    SharedTile<Element, plain_columns, depth>>;
-  using AccumulatorFragment =
-      std::conditional_t<on_tensor_cores, TensorCoreSums<plain_rows / plain_warps, plain_columns>,
-                         FmaSums<plain_columns, OfValues ? 4 : 1>>;
+  using Sums = std::conditional_t<on_tensor_cores, TensorCoreSums<plain_rows / plain_warps, plain_columns>,
+                                  FmaSums<plain_rows / plain_warps, plain_columns, OfValues ? 4 : 1, 8>>;
   static constexpr int shared_bytes = stages * (Left::size + Right::size) * static_cast<int>(sizeof(Element));
 
   /// sums += left right, where left is [plain_rows, total] from first_row on, and right [total,
   /// plain_columns] or its transpose, from first_column on.
   template <class L, class R>
-  static PRECAST_DEVICE void add(AccumulatorFragment& sums, const GlobalRows<L>& left, int first_row,
-                                 const GlobalRows<R>& right, int first_column, int total) {
-    const TileLoader<Operand, Left, plain_threads, L> load_left(left);
-    const TileLoader<Operand, Right, plain_threads, R> load_right(right);
+  static PRECAST_DEVICE void add(Sums& sums, const HeadRows<L>& left, int first_row, const HeadRows<R>& right,
+                                 int first_column, int total) {
+    const TileLoader<Operand, false, Left, plain_threads, HeadRows<L>> load_left(left);
+    const TileLoader<Operand, false, Right, plain_threads, HeadRows<R>> load_right(right);
     const auto left_tile = [](int step) {
       return Left{dynamic_shared<Element>(
           sizeof(Element) *
@@ -72,14 +73,14 @@ struct PlainProduct {
   }
 
  private:
-  static PRECAST_DEVICE void multiply(AccumulatorFragment& sums, Left left, Right right) {
+  static PRECAST_DEVICE void multiply(Sums& sums, Left left, Right right) {
     const int first_row = warp_index() * (plain_rows / plain_warps);
     if constexpr (on_tensor_cores && OfValues)
-      add_values<Operand>(sums, LeftRows(left, first_row), right);
+      add_product<Operand>(sums, LeftRows(left, first_row), right);
     else if constexpr (on_tensor_cores)
-      add_scores<Operand>(sums, LeftRows(left, first_row), right);
+      add_product_transposed<Operand>(sums, LeftRows(left, first_row), right);
     else if constexpr (OfValues)
-      add_values<Accumulate>(sums, StoredWeights<plain_rows, depth>{left, first_row}, right);
+      add_product<Accumulate>(sums, StoredWeights<plain_rows, depth>{left, first_row}, right);
     else
       add_scores<Accumulate>(sums, left, first_row, right);
   }

@@ -7,10 +7,10 @@
 #include <precast/cuda/attention/finish_scores.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/attention/panel_tile.hpp>
-#include <precast/cuda/attention/tensor_core_products.hpp>
 #include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/warpgroup_matrix.hpp>
+#include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/warpgroup_attention_tile.hpp>
 
 namespace precast::cuda {
@@ -76,12 +76,12 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
   using Scores = TensorCoreSums<16, tile.keys>;
   using Results = TensorCoreSums<16, Width>;
   const AttentionShape& shape = given.shape;
-  const int tiles = (shape.queries + tile.queries() - 1) / tile.queries();
+  const int tiles = ceil_divide(shape.queries, tile.queries());
   const int head = block_index().x / tiles % shape.heads, batch = block_index().x / tiles / shape.heads;
   // The last queries see most keys of a causal attention: their blocks are the longest, and start first.
   const int first = (tiles - 1 - block_index().x % tiles) * tile.queries();
   const int end = first + tile.queries() < shape.queries ? first + tile.queries() : shape.queries;
-  const int steps = 2 * ((shape.keys_seen_by(end - 1) + tile.keys - 1) / tile.keys);
+  const int steps = 2 * ceil_divide(shape.keys_seen_by(end - 1), tile.keys);
 
   const Queries queries{padding_to<1024>()};
   const TileRing<Keys, tile.stages> ring(queries.start + Queries::bytes);
@@ -130,7 +130,7 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     PRECAST_UNROLL
     for (int i = 0; i < Results::rows; ++i) PRECAST_UNROLL
     for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
-    const WeightRows<Operand, 16, tile.keys> rounded{scores};
+    const SumsAsRows<Operand, 16, tile.keys> rounded{scores};
     Fragment<4> weights[tile.keys / 16];
     PRECAST_UNROLL
     for (int k = 0; k < tile.keys / 16; ++k) weights[k] = rounded(0, k);

@@ -6,12 +6,12 @@
 
 #include <precast/cuda/conv/convolve_by_library.hpp>
 #include <precast/cuda/conv/implicit_im2col.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/matmul/rounded_product.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/problem/product_kernels.hpp>

@@ -2,6 +2,7 @@
 // is cuDNN; in the emulator tests put a convolution of the host in its place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -23,6 +24,8 @@ struct ConvRequest {
   const void* weight = nullptr;
   const void* bias = nullptr;
   void* out = nullptr;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;  ///< those that the library asks for
 };
 
 /// A library of convolutions: a value, cheap to copy. Without functions it has no code for anything.
@@ -33,6 +36,8 @@ struct ConvLibrary {
   /// Starts the convolution on a stream; false, and nothing has happened, where it turns out to have no code
   /// for it.
   std::function<bool(const ConvRequest&, Stream)> convolve;
+  /// How many bytes a convolution that it has code for works in.
+  std::function<std::size_t(const ConvRequest&)> workspace_bytes;
 };
 
 }  // namespace precast::cuda

@@ -7,7 +7,8 @@
 #include <precast/cuda/conv/conv_library.hpp>
 #include <precast/cuda/conv/conv_request.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -58,6 +59,10 @@ bool convolve_by_library(const DeviceView<const X>& x,
     std::optional<LibraryOperands<X, f32>> bias;  // exact: it has the weight's dtype
     if (!held_bias) bias.emplace(epilogue.bias, stream);
     conv.bias = bias ? bias->view().data() : held_bias;
+    conv.workspace_bytes = library.workspace_bytes ? library.workspace_bytes(conv) : 0;
+    const StreamScope scope(stream);  // of the workspace
+    const BufferIn<Memory> workspace(conv.workspace_bytes);
+    conv.workspace = workspace.data();
     return DryRun::active() || library.convolve(conv, stream);
   } else {
     return false;

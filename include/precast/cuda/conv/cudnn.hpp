@@ -18,7 +18,6 @@
 #include <precast/cuda/conv/conv_request.hpp>
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cudnn_library.hpp>
-#include <precast/cuda/runtime/device_memory.hpp>
 
 namespace precast::cuda {
 
@@ -70,17 +69,17 @@ class CudnnPlan {
   /// Whether nothing is known against the convolution: cuDNN has no way to ask for the call that is made,
   /// with its bias and its activation, other than making it.
   bool exists() const { return exists_; }
+  /// What it works in.
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
 
   /// Starts the convolution on the stream that the handle has; false where cuDNN has no code for it.
-  bool start(cudnn::Handle handle, const ConvRequest& conv, Stream stream) {
-    const StreamScope scope(stream);
-    const BufferIn<DeviceMemory> workspace(workspace_bytes_);
+  bool start(cudnn::Handle handle, const ConvRequest& conv) {
     const f32 one = 1, zero = 0;
     const auto& call = CudnnLibrary::instance().functions();
     exists_ = accepted(
         call.convolve(handle, &one, x_.get(), conv.x, weight_.get(), conv.weight, convolution_.get(),
-                      cudnn::implicit_precomputed_gemm, workspace.data(), workspace_bytes_, &zero, out_.get(),
-                      conv.out, bias_.get(), conv.bias, activation_.get(), out_.get(), conv.out),
+                      cudnn::implicit_precomputed_gemm, conv.workspace, conv.workspace_bytes, &zero,
+                      out_.get(), conv.out, bias_.get(), conv.bias, activation_.get(), out_.get(), conv.out),
         "convolve");
     return exists_;
   }
@@ -142,7 +141,13 @@ class Cudnn {
     OfDevice& device = current_device();
     const auto& library = CudnnLibrary::instance();
     library.check(library.functions().set_stream(device.handle, stream), "use a stream");
-    return plan_for(conv, device).start(device.handle, conv, stream);
+    return plan_for(conv, device).start(device.handle, conv);
+  }
+
+  /// What a convolution that it has code for works in.
+  std::size_t workspace_bytes(const ConvRequest& conv) {
+    const std::lock_guard lock(mutex_);
+    return plan_for(conv, current_device()).workspace_bytes();
   }
 
   static Cudnn& instance() {
@@ -191,7 +196,8 @@ inline ConvLibrary cudnn_convolutions() {
   if (!CudnnLibrary::instance().found()) return {};
   return {.has_code = [](const ConvRequest& conv) { return Cudnn::instance().has_code(conv); },
           .convolve = [](const ConvRequest& conv,
-                         Stream stream) { return Cudnn::instance().convolve(conv, stream); }};
+                         Stream stream) { return Cudnn::instance().convolve(conv, stream); },
+          .workspace_bytes = [](const ConvRequest& conv) { return Cudnn::instance().workspace_bytes(conv); }};
 }
 
 }  // namespace precast::cuda

@@ -6,7 +6,7 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/tensor/view.hpp>
@@ -26,7 +26,7 @@ struct ImplicitIm2col {
     int top, left;
     bool there;
   };
-  using Run = typename MatrixRows<T>::Run;
+  using Extent = typename MatrixRows<T>::Extent;
 
   GlobalPointer<const T> data;
   std::int64_t rows, pixel_stride;
@@ -41,9 +41,9 @@ struct ImplicitIm2col {
             static_cast<int>(pixel - line * out_width) * stride - pad_left, pixel < rows};
   }
   /// The `count` values from `column` on, for a count that divides the channels: all of them, or none.
-  PRECAST_DEVICE Run run(const Row& row, int column, int count) const {
+  PRECAST_DEVICE Extent extent(const Row& row, int column, int count) const {
     const std::int64_t offset = place(row, column);
-    return offset < 0 ? Run{0, 0} : Run{offset, count};
+    return offset < 0 ? Extent{0, 0} : Extent{offset, count};
   }
   PRECAST_DEVICE T value(const Row& row, int column) const {
     const std::int64_t offset = place(row, column);

@@ -1,5 +1,6 @@
 // Which side a kernel is being compiled for: the device, by nvcc, or the emulator of tests/simt, by a host
-// compiler. Only the headers of this folder ask; kernels are the same text on both sides.
+// compiler. Kernels are the same text on both sides: who asks is this folder, runtime/, the architecture of
+// tile/, and what stands in for a library (tests/headers/sides.cmake).
 #pragma once
 
 #include <precast/dtype/host_device.hpp>

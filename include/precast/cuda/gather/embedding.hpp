@@ -7,9 +7,9 @@
 
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/block_rows.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/gather_kernels.hpp>
 #include <precast/tensor/view.hpp>
@@ -55,6 +55,18 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(256, 1) void embedding_of_blocks(GlobalPoin
     out[row * row_stride + column] = round_to<To, Saturates>(table.value(table.row(ids.values[row]), column));
 }
 
+/// Calls `start(rows of out, their ids)` for as many rows at a time as a launch takes along.
+template <class To, class Start>
+void for_each_launch(std::span<const std::int32_t> ids, const DeviceView<To>& out, Start&& start) {
+  if (out.elements() == 0) return;
+  for (std::size_t first = 0; first < ids.size(); first += Ids::most) {
+    const auto some = ids.subspan(first, std::min<std::size_t>(ids.size() - first, Ids::most));
+    Ids part{};
+    std::copy(some.begin(), some.end(), part.values);
+    start(out.rows_between(static_cast<std::int64_t>(first), static_cast<std::int64_t>(some.size())), part);
+  }
+}
+
 }  // namespace detail
 
 /// Row i of `out` becomes row ids[i] of the table, [V, C]; the ids are the host's and lie in [0, V).
@@ -64,13 +76,7 @@ void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
   watch::ran_in<Types>();
   using To = typename Types::result;
   constexpr int count = values_at_once<From, To>;
-  if (out.elements() == 0) return;
-  for (std::size_t first = 0; first < ids.size(); first += detail::Ids::most) {
-    const auto some = ids.subspan(first, std::min<std::size_t>(ids.size() - first, detail::Ids::most));
-    detail::Ids part{};
-    std::copy(some.begin(), some.end(), part.values);
-    const auto rows =
-        out.rows_between(static_cast<std::int64_t>(first), static_cast<std::int64_t>(some.size()));
+  detail::for_each_launch(ids, out, [&](const DeviceView<To>& rows, const detail::Ids& part) {
     const detail::MapOutput<To> output{pointer_to(rows),
                                        rows.row_stride(),
                                        rows.rows(),
@@ -80,7 +86,7 @@ void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
     launch("embedding", detail::embedding_kernel<count, Types::saturate, From, To>,
            {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output,
            detail::map_input(table), part);
-  }
+  });
 }
 
 /// The same of a table in blocks.
@@ -89,18 +95,12 @@ void embedding(BlockViewIn<const From, DeviceSpace> table, std::span<const std::
                DeviceView<typename Types::result> out, Stream stream) {
   watch::ran_in<Types>();
   using To = typename Types::result;
-  if (out.elements() == 0) return;
   const auto rows_of_table = stored_rows(table);
-  for (std::size_t first = 0; first < ids.size(); first += detail::Ids::most) {
-    const auto some = ids.subspan(first, std::min<std::size_t>(ids.size() - first, detail::Ids::most));
-    detail::Ids part{};
-    std::copy(some.begin(), some.end(), part.values);
-    const auto rows =
-        out.rows_between(static_cast<std::int64_t>(first), static_cast<std::int64_t>(some.size()));
+  detail::for_each_launch(ids, out, [&](const DeviceView<To>& rows, const detail::Ids& part) {
     launch("embedding_of_blocks", detail::embedding_of_blocks<Types::saturate, From, To>,
-           {{(rows_of_table.columns + 255) / 256, static_cast<int>(some.size()), 1}, 256}, stream,
+           {{(rows_of_table.columns + 255) / 256, static_cast<int>(rows.rows()), 1}, 256}, stream,
            pointer_to(rows), rows.row_stride(), rows_of_table, part);
-  }
+  });
 }
 
 }  // namespace precast::cuda

@@ -13,25 +13,8 @@
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
-#include <precast/cuda/runtime/stream_resources.hpp>
 
 namespace precast::cuda {
-
-/// Memory of a stream (resource_of) in which cuBLASLt works.
-class CublasLtWorkspace {
- public:
-  explicit CublasLtWorkspace(Stream) {
-    check(cudaMalloc(&data_, cublaslt_workspace_bytes), "get a workspace for cuBLASLt");
-  }
-  CublasLtWorkspace(const CublasLtWorkspace&) = delete;
-  CublasLtWorkspace& operator=(const CublasLtWorkspace&) = delete;
-  ~CublasLtWorkspace() { (void)cudaFree(data_); }
-
-  void* data() const { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
 
 /// The products of one process: a handle for each device, and what cuBLASLt chose for each shape. Any thread
 /// may call it. The first product of a stream takes its workspace, and the first of a shape asks cuBLASLt's
@@ -53,8 +36,7 @@ class CublasLt {
   bool multiply(const ProductRequest& product, cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();
-    void* const workspace = resource_of<CublasLtWorkspace>(stream).data();
-    return plan_for(product, device).start(device.handle, product, workspace, stream);
+    return plan_for(product, device).start(device.handle, product, stream);
   }
 
   static CublasLt& instance() {
@@ -92,7 +74,8 @@ inline ProductLibrary cublaslt_products() {
   if (!CublasLtLibrary::instance().found()) return {};
   return {.has_code = [](const ProductRequest& product) { return CublasLt::instance().has_code(product); },
           .multiply = [](const ProductRequest& product,
-                         Stream stream) { return CublasLt::instance().multiply(product, stream); }};
+                         Stream stream) { return CublasLt::instance().multiply(product, stream); },
+          .workspace_bytes = cublaslt_workspace_bytes};
 }
 
 }  // namespace precast::cuda

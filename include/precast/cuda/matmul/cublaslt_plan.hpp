@@ -122,18 +122,18 @@ class CublasLtPlan {
   bool exists() const { return exists_; }
 
   /// Starts the product on a stream; false where cuBLASLt has no code for it after all.
-  bool start(cublasLtHandle_t handle, const ProductRequest& product, void* workspace, cudaStream_t stream) {
+  bool start(cublasLtHandle_t handle, const ProductRequest& product, cudaStream_t stream) {
     const auto& library = CublasLtLibrary::instance();
     if (product.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
     if (product.scales.weight) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, product.scales.weight);
     if (product.scales.x) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, product.scales.x);
     const f32 one = 1, of_residual = product.has_residual ? 1.0f : 0.0f;
     const void* const residual = product.has_residual ? product.residual : product.out;
-    exists_ = accepted(
-        library.functions().multiply(handle, operation_.get(), &one, product.weight, weight_.get(), product.x,
-                                     x_.get(), &of_residual, residual, residual_.get(), product.out,
-                                     out_.get(), &algorithm_, workspace, cublaslt_workspace_bytes, stream),
-        "multiply");
+    exists_ = accepted(library.functions().multiply(
+                           handle, operation_.get(), &one, product.weight, weight_.get(), product.x, x_.get(),
+                           &of_residual, residual, residual_.get(), product.out, out_.get(), &algorithm_,
+                           product.workspace, cublaslt_workspace_bytes, stream),
+                       "multiply");
     return exists_;
   }
 

@@ -8,10 +8,10 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -50,7 +50,7 @@ template <ScalarDtype Operand, ScalarDtype From>
 void round_values(const DeviceView<const From>& from, const DeviceView<LibraryOperand<Operand>>& to,
                   Stream stream) {
   constexpr std::int64_t most_blocks = 4096;
-  const std::int64_t blocks = (from.elements() + round_values_threads - 1) / round_values_threads;
+  const std::int64_t blocks = ceil_divide(from.elements(), round_values_threads);
   launch("round_values", round_values_kernel<Operand, From>,
          {.blocks = {static_cast<int>(blocks < most_blocks ? blocks : most_blocks), 1, 1},
           .threads = round_values_threads},
@@ -69,7 +69,7 @@ class LibraryOperands {
   /// Values from one row to the next, for every row to begin on a multiple of 16 bytes.
   static std::int64_t row_stride(const DeviceView<const From>& from) {
     constexpr std::int64_t step = 16 / sizeof(Value);
-    return in_place ? from.row_stride() : (from.columns() + step - 1) / step * step;
+    return in_place ? from.row_stride() : ceil_divide(from.columns(), step) * step;
   }
 
   LibraryOperands(const DeviceView<const From>& from, Stream stream) {

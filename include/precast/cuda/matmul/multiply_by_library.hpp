@@ -1,14 +1,17 @@
 // Which products the library multiplies, and how it is asked.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <type_traits>
 
 #include <precast/cuda/matmul/library_operands.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_library.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
+#include <precast/cuda/runtime/stream_resources.hpp>
+#include <precast/cuda/runtime/workspace.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
@@ -76,7 +79,12 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     std::optional<LibraryOperands<Result, f32>> bias;
     if (product.has_bias && !held_bias) bias.emplace(epilogue.bias, stream);
     product.bias = bias ? bias->view().data() : held_bias;
-    return DryRun::active() || library.multiply(product, stream);
+    if (DryRun* const dry = DryRun::active()) {
+      dry->kept<Workspace>(static_cast<std::int64_t>(library.workspace_bytes), DryRun::Counts::device_memory);
+      return true;
+    }
+    product.workspace = resource_of<Workspace>(stream).of(library.workspace_bytes);
+    return library.multiply(product, stream);
   } else {
     return false;
   }

@@ -9,9 +9,9 @@
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 

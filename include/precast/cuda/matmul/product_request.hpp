@@ -2,6 +2,7 @@
 // On the device that is cuBLASLt; in the emulator tests put a product of the host in its place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -30,6 +31,7 @@ struct ProductRequest {
   std::int64_t residual_stride = 0;
   bool gelu_tanh = false;  ///< never with a residual
   OperandScales scales{};
+  void* workspace = nullptr;  ///< as many bytes as the library asks for
 };
 
 /// A library of products: a value, cheap to copy. Without functions it has no code for anything.
@@ -40,6 +42,8 @@ struct ProductLibrary {
   /// Starts the product on a stream; false, and nothing has happened, where it turns out to have no code for
   /// it.
   std::function<bool(const ProductRequest&, Stream)> multiply;
+  /// What it works in: memory of the stream, the same for each product.
+  std::size_t workspace_bytes = 0;
 };
 
 }  // namespace precast::cuda

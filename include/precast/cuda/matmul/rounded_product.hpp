@@ -6,9 +6,9 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/block_rows.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/dtype/add_rounded.hpp>
 
 namespace precast::cuda {
@@ -47,8 +47,7 @@ template <class Types, class Source>
 void launch_rounded_product(const Source& x, const StoredRows<typename Types::storage>& weight,
                             const ProductEpilogue<typename Types::result, Types::saturate>& store,
                             Stream stream) {
-  const std::int64_t blocks =
-      (store.rows * store.features + rounded_product_threads - 1) / rounded_product_threads;
+  const std::int64_t blocks = ceil_divide(store.rows * store.features, rounded_product_threads);
   if (blocks > std::numeric_limits<std::int32_t>::max())
     throw ShapeError("a product of " + std::to_string(store.rows) + " x " + std::to_string(store.features) +
                      " results is more than one launch computes");

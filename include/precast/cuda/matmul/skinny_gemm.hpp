@@ -10,10 +10,10 @@
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/block_rows.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 
 namespace precast::cuda {
 
@@ -130,7 +130,7 @@ void launch_skinny_gemm(const MatrixRows<X>& x, const StoredRows<typename Types:
     constexpr SkinnyGemmTile tile = select_skinny_gemm_tile(Rows);
     constexpr int features_per_block = tile.warps * tile.features_per_warp;
     launch("skinny_gemm", skinny_gemm<Types, X, Rows>,
-           {.blocks = {(store.features + features_per_block - 1) / features_per_block, 1, 1},
+           {.blocks = {ceil_divide(store.features, features_per_block), 1, 1},
             .threads = threads_per_warp * tile.warps},
            stream, SkinnyGemm<Types, X>{x, weight, store});
   };

@@ -13,12 +13,14 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/block_rows.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
-#include <precast/cuda/matmul/tile_loader.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
+#include <precast/cuda/tile/selector.hpp>
+#include <precast/cuda/tile/shared_tile.hpp>
+#include <precast/cuda/tile/tile_loader.hpp>
 
 namespace precast::cuda {
 
@@ -46,43 +48,48 @@ PRECAST_DEVICE TilePlace tile_place(int block, int row_tiles, int feature_tiles)
 
 /// A block computes a tile of rows x features sums. While one stage is multiplied the following ones arrive;
 /// each is read from memory once by each block, and swizzled so that no two lanes wait for a bank.
-template <class Types, class Source, class TileType>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
+template <class Types, class Source, class Selector>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).threads(), 1)
     tiled_product(TiledProduct<Types, Source> product) {
-  constexpr MatmulTile tile = TileType::tile;
+  constexpr MatmulTile tile = Selector::tile(compiled_architecture);
   using Operand = typename Types::operand;
   using Held = HeldDtype<Operand>;
-  using RowLoader = TileLoader<Operand, Types::saturate, Source, tile.rows, tile.threads()>;
-  using FeatureLoader = TileLoader<Operand, Types::saturate, StoredRows<typename Types::storage>,
-                                   tile.features, tile.threads()>;
+  // Lanes that multiply by FMA read features eight apart.
+  constexpr bool by_fma = std::is_same_v<MultipliedDtype<Operand>, f32>;
+  constexpr int columns_per_stage = MatmulTile::bytes_per_row / static_cast<int>(sizeof(Held));
+  using Rows = SharedTile<Held, tile.rows, columns_per_stage, by_fma>;
+  using Features = SharedTile<Held, tile.features, columns_per_stage, by_fma>;
+  using RowLoader = BandLoader<Operand, Types::saturate, Rows, tile.threads(), Source>;
+  using FeatureLoader =
+      BandLoader<Operand, Types::saturate, Features, tile.threads(), StoredRows<typename Types::storage>>;
   constexpr bool copies = RowLoader::in_place || FeatureLoader::in_place;
-  constexpr int columns_per_stage = RowLoader::columns_per_stage;
-  constexpr int row_values = tile.rows * columns_per_stage, stage_values = tile.stage_bytes() / sizeof(Held);
+  constexpr int stage_values = Rows::size + Features::size;
 
   const auto [row_tile, feature_tile] = tile_place(block_index().x, product.row_tiles, product.feature_tiles);
   const std::int64_t first_row = std::int64_t{row_tile} * tile.rows;
   const int first_feature = feature_tile * tile.features;
   const auto stages = dynamic_shared<Held>(0, tile.stages * stage_values);
-  const auto stage = [&](int turn) { return stages + turn % tile.stages * stage_values; };
+  const auto rows_of = [&](int turn) { return Rows{stages + turn % tile.stages * stage_values}; };
+  const auto features_of = [&](int turn) { return Features{rows_of(turn).data + Rows::size}; };
 
   RowLoader row_loader(product.x, first_row);
   FeatureLoader feature_loader(product.weight, first_feature);
-  const auto fetch = [&](int turn) {
-    row_loader.fetch(stage(turn), turn * columns_per_stage);
-    feature_loader.fetch(stage(turn) + row_values, turn * columns_per_stage);
+  const auto start = [&](int turn) {
+    row_loader.start(rows_of(turn), turn * columns_per_stage);
+    feature_loader.start(features_of(turn), turn * columns_per_stage);
   };
-  const auto put = [&](int turn) {
-    row_loader.put(stage(turn));
-    feature_loader.put(stage(turn) + row_values);
+  const auto convert_and_store = [&](int turn) {
+    row_loader.convert_and_store(rows_of(turn));
+    feature_loader.convert_and_store(features_of(turn));
   };
 
-  const int turns = (product.weight.columns + columns_per_stage - 1) / columns_per_stage;
+  const int turns = ceil_divide(product.weight.columns, columns_per_stage);
   constexpr int ahead = tile.stages - 1;
   PRECAST_KEEP_LOOP
   for (int turn = 0; turn < ahead; ++turn) {
     if (turn < turns) {
-      fetch(turn);
-      put(turn);
+      start(turn);
+      convert_and_store(turn);
     }
     if constexpr (copies) commit_copies();
   }
@@ -95,10 +102,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
     // This turn's stage has arrived for all, and all are done with the one that is filled next.
     sync_block();
     const int next = turn + planted<"stage in use">(ahead, ahead + 1);
-    if (next < turns) fetch(next);
+    if (next < turns) start(next);
     if constexpr (copies) commit_copies();
-    sums.add(stage(turn), warp_row, stage(turn) + row_values, warp_feature);
-    if (next < turns) put(next);
+    sums.add(rows_of(turn), warp_row, features_of(turn), warp_feature);
+    if (next < turns) convert_and_store(next);
   }
 
   const int feature = first_feature + warp_feature + lane_index() % 4 * 8;
@@ -111,19 +118,21 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(TileType::tile.threads(), 1)
     product.store.store(first_row + warp_row + lane_index() / 4 + 8 * i, feature, sums.take_row(), biases);
 }
 
-/// Starts the tiled product of a source's rows with a tile. The operands are those of Types, whose sums are
-/// f32.
-template <class Types, MatmulTile tile, class Source>
+/// Starts the tiled product of a source's rows with the tile of a selector. The operands are those of Types,
+/// whose sums are f32.
+template <class Types, class Selector, class Source>
 void launch_product_of_tiles(const char* name, const Source& x,
                              const StoredRows<typename Types::storage>& weight,
                              const ProductEpilogue<typename Types::result, Types::saturate>& store,
                              Stream stream) {
-  const std::int64_t row_tiles = (store.rows + tile.rows - 1) / tile.rows;
-  const std::int64_t feature_tiles = (store.features + tile.features - 1) / tile.features;
+  const auto kernel = &tiled_product<Types, Source, Selector>;
+  const MatmulTile tile = tile_in_code<Selector>(kernel);
+  const std::int64_t row_tiles = ceil_divide(store.rows, tile.rows);
+  const std::int64_t feature_tiles = ceil_divide(store.features, tile.features);
   if (row_tiles * feature_tiles > std::numeric_limits<std::int32_t>::max())
     throw ShapeError(std::string(name) + ": " + std::to_string(store.rows) + " x " +
                      std::to_string(store.features) + " results are more than one launch computes");
-  launch(name, tiled_product<Types, Source, TypeOfMatmulTile<tile>>,
+  launch(name, kernel,
          {.blocks = {static_cast<int>(row_tiles * feature_tiles), 1, 1},
           .threads = tile.threads(),
           .shared_bytes = static_cast<std::size_t>(tile.shared_bytes())},
@@ -138,13 +147,14 @@ void launch_tiled_product(const char* name, const Source& x,
                           const StoredRows<typename Types::storage>& weight,
                           const ProductEpilogue<typename Types::result, Types::saturate>& store,
                           Stream stream, Architecture architecture = current_architecture()) {
-  visit_architecture(architecture, [&](auto known) {
-    constexpr MatmulTile small = select_matmul_tile(known(), MatmulTileSize::small);
-    constexpr MatmulTile large = select_matmul_tile(known(), MatmulTileSize::large);
-    if (suits_large_tiles(store.rows, store.features, large))
-      launch_product_of_tiles<Types, large>(name, x, weight, store, stream);
+  using Small = MatmulSelector<MatmulTileSize::small>;
+  using Large = MatmulSelector<MatmulTileSize::large>;
+  visit_selectors<Small, Large>(architecture, [&](auto small, auto large) {
+    const MatmulTile of_large = tile_in_code<decltype(large)>(&tiled_product<Types, Source, decltype(large)>);
+    if (suits_large_tiles(store.rows, store.features, of_large))
+      launch_product_of_tiles<Types, decltype(large)>(name, x, weight, store, stream);
     else
-      launch_product_of_tiles<Types, small>(name, x, weight, store, stream);
+      launch_product_of_tiles<Types, decltype(small)>(name, x, weight, store, stream);
   });
 }
 

@@ -5,22 +5,44 @@
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/problem/product_kernels.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda {
 
 namespace detail {
 
+/// Scalars as they are.
 template <class T>
-struct Transposed {
+struct GivenValues {
+  using value_type = T;
   GlobalPointer<const T> from;
-  GlobalPointer<T> to;
-  std::int64_t rows, columns, from_stride, to_stride;
+  std::int64_t stride;
+  PRECAST_DEVICE T at(std::int64_t row, std::int64_t column) const { return from[row * stride + column]; }
+};
+/// Values of blocks, rounded to To: one at a time, which is slow, and happens once a weight.
+template <class T, class To, bool Saturates>
+struct DecodedValues {
+  using value_type = To;
+  BlockRows<T> from;
+  PRECAST_DEVICE To at(std::int64_t row, std::int64_t column) const {
+    return round_to<To, Saturates>(from.value(from.row(row), static_cast<int>(column)));
+  }
+};
+
+/// The rows of `source` from `first_row` on, and where their columns go.
+template <class Source>
+struct Transposed {
+  Source source;
+  GlobalPointer<typename Source::value_type> to;
+  std::int64_t first_row, rows, columns, to_stride;
 };
 
 inline constexpr int transposed_side = 32, transposed_threads = 256;
@@ -28,8 +50,9 @@ inline constexpr int transposed_side = 32, transposed_threads = 256;
 /// A block turns a square over in shared memory, so that both sides are read and written row by row: the
 /// bytes moved are the least. The square's rows lie one value farther apart, for its columns to be in banks
 /// of their own.
-template <class T>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(transposed_threads, 1) transpose_kernel(Transposed<T> matrix) {
+template <class Source>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(transposed_threads, 1) transpose_kernel(Transposed<Source> matrix) {
+  using T = typename Source::value_type;
   constexpr int side = transposed_side, stride = side + 1, lines = transposed_threads / side;
   const auto square = static_shared<T, side * stride, struct TransposedSquare>();
   const int lane = thread_index() % side, line = thread_index() / side;
@@ -38,11 +61,30 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(transposed_threads, 1) transpose_kerne
   for (int i = line; i < side; i += lines)
     if (first_row + i < matrix.rows &&
         first_column + lane < planted<"column edge">(matrix.columns, matrix.columns - 1))
-      square[i * stride + lane] = matrix.from[(first_row + i) * matrix.from_stride + first_column + lane];
+      square[i * stride + lane] = matrix.source.at(matrix.first_row + first_row + i, first_column + lane);
   sync_block();
   for (int i = line; i < side; i += lines)
     if (first_column + i < matrix.columns && first_row + lane < matrix.rows)
       matrix.to[(first_column + i) * matrix.to_stride + first_row + lane] = square[lane * stride + i];
+}
+
+template <class Source>
+void transpose(const char* name, const Source& source, std::int64_t all_rows, std::int64_t columns,
+               const DeviceView<typename Source::value_type>& to, Stream stream) {
+  constexpr std::int64_t side = transposed_side, most_blocks = 65535;
+  const std::int64_t row_blocks = ceil_divide(all_rows, side);
+  const std::int64_t column_blocks = ceil_divide(columns, side);
+  // The grid's second dimension ends early: tall matrices are turned over band by band.
+  for (std::int64_t first = 0; first < row_blocks; first += most_blocks) {
+    const std::int64_t blocks = row_blocks - first < most_blocks ? row_blocks - first : most_blocks;
+    const std::int64_t left = all_rows - first * side, rows = left < blocks * side ? left : blocks * side;
+    const auto turned = to.columns_between(first * side, rows);
+    launch(name, transpose_kernel<Source>,
+           {.blocks = {static_cast<int>(column_blocks), static_cast<int>(blocks), 1},
+            .threads = transposed_threads},
+           stream,
+           Transposed<Source>{source, pointer_to(turned), first * side, rows, columns, to.row_stride()});
+  }
 }
 
 }  // namespace detail
@@ -50,23 +92,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(transposed_threads, 1) transpose_kerne
 /// to [columns, rows] = from [rows, columns]^T.
 template <ScalarDtype T>
 void transpose(DeviceView<const T> from, DeviceView<T> to, Stream stream) {
-  constexpr std::int64_t side = detail::transposed_side, most_blocks = 65535;
-  const std::int64_t row_blocks = (from.rows() + side - 1) / side;
-  const std::int64_t column_blocks = (from.columns() + side - 1) / side;
-  // The grid's second dimension ends early: tall matrices are turned over band by band.
-  for (std::int64_t first = 0; first < row_blocks; first += most_blocks) {
-    const std::int64_t blocks = row_blocks - first < most_blocks ? row_blocks - first : most_blocks;
-    const std::int64_t rows =
-        from.rows() - first * side < blocks * side ? from.rows() - first * side : blocks * side;
-    const auto band = from.rows_between(first * side, rows);
-    const auto turned = to.columns_between(first * side, rows);
-    launch("transpose", detail::transpose_kernel<T>,
-           {.blocks = {static_cast<int>(column_blocks), static_cast<int>(blocks), 1},
-            .threads = detail::transposed_threads},
-           stream,
-           detail::Transposed<T>{pointer_to(band), pointer_to(turned), rows, from.columns(),
-                                 from.row_stride(), to.row_stride()});
-  }
+  detail::transpose("transpose", detail::GivenValues<T>{pointer_to(from), from.row_stride()}, from.rows(),
+                    from.columns(), to, stream);
+}
+/// The same of a matrix in blocks, whose values are decoded and rounded.
+template <bool Saturates, BlockDtype T, ScalarDtype To>
+void transpose_decoded(BlockViewIn<const T, DeviceSpace> from, DeviceView<To> to, Stream stream) {
+  detail::transpose("transpose_decoded", detail::DecodedValues<T, To, Saturates>{stored_rows(from)},
+                    from.rows(), from.columns(), to, stream);
 }
 
 }  // namespace precast::cuda

@@ -1,21 +1,30 @@
 // turned: the weight of a product x W^T as a product y W takes it.
 #pragma once
 
-#include <type_traits>
-
-#include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/problem/product_kernels.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/shape.hpp>
 
 namespace precast::cuda {
 
-/// A weight of scalars turned over on the device, [columns, features].
+/// to [columns, rows] = from [rows, columns]^T, values decoded and rounded. Where units hold kernels,
+/// transpose.hpp defines it.
+template <bool Saturates, BlockDtype T, ScalarDtype To>
+void transpose_decoded(BlockViewIn<const T, DeviceSpace> from, DeviceView<To> to, Stream stream);
+
+/// A weight turned over on the device, [columns, features], for products with `Types`, whose storage may be
+/// another than the weight's: values of blocks are decoded, and rounded to it.
 template <class Types, Dtype Storage>
 PackedWeight<typename Types::storage> turned(const PackedWeight<Storage>& weight) {
-  static_assert(std::is_same_v<Storage, typename Types::storage>,
-                "turned: weights in blocks are turned over on the host alone so far.");
-  return PackedWeight<Storage>::written(Shape{weight.columns(), weight.features()},
-                                        [&](DeviceView<Storage> to) { transpose(weight.view(), to); });
+  using To = typename Types::storage;
+  return PackedWeight<To>::written(Shape{weight.columns(), weight.features()}, [&](DeviceView<To> to) {
+    if constexpr (BlockDtype<Storage>)
+      transpose_decoded<Types::saturate>(weight.view(), to, current_stream());
+    else
+      transpose(weight.view(), to);
+  });
 }
 
 }  // namespace precast::cuda

@@ -32,13 +32,13 @@ struct GroupPlan {
   static constexpr GroupPlan of(std::int64_t batch, std::int64_t pixels, std::int64_t groups,
                                 std::int64_t width, int values_of_run) {
     GroupPlan plan{batch, pixels, groups, width};
-    plan.runs = (width + values_of_run - 1) / values_of_run;
+    plan.runs = ceil_divide(width, values_of_run);
     const std::int64_t most = min_of<std::int64_t>(groups, 4);
     const int groups_of_warp = most == 3 ? 2 : static_cast<int>(most);
     plan.lanes = threads_per_warp / groups_of_warp;
     plan.chunk = max_of<std::int64_t>(1, runs_of_lane * plan.lanes / plan.runs);
-    plan.chunks = (pixels + plan.chunk - 1) / plan.chunk;
-    plan.spans = (groups + groups_of_warp - 1) / groups_of_warp;
+    plan.chunks = ceil_divide(pixels, plan.chunk);
+    plan.spans = ceil_divide(groups, groups_of_warp);
     return plan;
   }
   std::int64_t warps() const { return batch * chunks * spans; }

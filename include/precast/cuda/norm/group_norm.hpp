@@ -81,7 +81,7 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
   Tensor<f32, Memory> partial(Shape{batch * groups * plan.chunks, 4}), results(Shape{batch * groups, 4});
   constexpr int warps = GroupPlan::threads / threads_per_warp;
   launch("chunk_moments", chunk_moments_kernel<Count, From>,
-         {{static_cast<int>((plan.warps() + warps - 1) / warps), 1, 1}, GroupPlan::threads}, stream,
+         {{static_cast<int>(ceil_divide(plan.warps(), warps)), 1, 1}, GroupPlan::threads}, stream,
          pointer_to(x), x.row_stride(), groups_align && rows_are_aligned<Count>(x), plan,
          pointer_to(partial.view()));
   launch("group_moments", group_moments_kernel<GroupPlan::threads>,

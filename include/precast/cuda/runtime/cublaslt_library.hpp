@@ -55,7 +55,7 @@ class CublasLtLibrary {
     const std::string reason = functions_.status_string(status);
     if (status == CUBLAS_STATUS_ALLOC_FAILED)
       throw OutOfMemory("cuBLASLt could not " + doing + " (" + reason +
-                        "): try a smaller size or another preset");
+                        "): use smaller sizes, or a policy of narrower dtypes");
     throw Error("cuBLASLt could not " + doing + " (" + reason + ")");
   }
 

@@ -18,26 +18,20 @@ struct FlashAttentionTile {
   friend constexpr bool operator==(const FlashAttentionTile&, const FlashAttentionTile&) = default;
 };
 
-/// A tile as the type that a kernel takes: nvcc 13.0 writes code that does not compile for a kernel whose
-/// template argument is a struct.
-template <int Queries, int Keys, int Stages, int Warps>
-struct FlashAttentionTileOf {
-  static constexpr FlashAttentionTile tile{Queries, Keys, Stages, Warps};
-};
-
 /// The widths that kernels are made for. A head of another width is padded to the next; one that is wider
 /// than all is too wide for its sums to stay in registers.
-inline constexpr std::array flash_attention_widths{32, 64, 96, 128, 160, 256};
+inline constexpr std::array<int, 6> flash_attention_widths{32, 64, 96, 128, 160, 256};
 
 /// The shared memory that a tile takes.
 template <class Operand>
-constexpr int flash_attention_bytes(const FlashAttentionTile& tile, int width) {
+PRECAST_HOST_DEVICE_CONSTEXPR int flash_attention_bytes(const FlashAttentionTile& tile, int width) {
   return (tile.queries + tile.stages * tile.keys) * width * static_cast<int>(sizeof(HeldDtype<Operand>));
 }
 
 /// Chooses a tile. Two blocks share a multiprocessor where their tiles fit; what is left over goes to stages.
 template <class Operand>
-constexpr FlashAttentionTile select_flash_attention(Architecture architecture, int width, bool biased) {
+PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architecture architecture, int width,
+                                                                        bool biased) {
   constexpr int system_bytes = 1024, most_stages = 4;
   const ArchitectureLimits limits = limits_of(architecture);
   // A key that a warp loads serves all of its rows: 32 rows are better where registers hold their results,
@@ -52,5 +46,13 @@ constexpr FlashAttentionTile select_flash_attention(Architecture architecture, i
     if (flash_attention_bytes<Operand>(more, width) <= budget) tile.stages = more.stages;
   return tile;
 }
+
+/// The same as kernels take it.
+template <class Operand, int Width, bool Biased>
+struct FlashAttentionSelector {
+  static PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile tile(Architecture architecture) {
+    return select_flash_attention<Operand>(architecture, Width, Biased);
+  }
+};
 
 }  // namespace precast::cuda

@@ -28,13 +28,13 @@ struct MapPlan {
 
 constexpr MapPlan plan_map(std::int64_t rows, std::int64_t columns, int values_of_run) {
   const std::int64_t values = static_cast<std::int64_t>(values_of_run) * map_tile.runs;
-  const std::int64_t threads_of_row = (columns + values - 1) / values;
+  const std::int64_t threads_of_row = ceil_divide(columns, values);
   MapPlan plan;
   plan.lanes = threads_of_row >= map_tile.threads
                    ? map_tile.threads
                    : static_cast<int>(std::bit_ceil(static_cast<std::uint32_t>(threads_of_row)));
-  plan.blocks_per_row = (threads_of_row + plan.lanes - 1) / plan.lanes;
-  plan.blocks = (rows + plan.rows_per_block() - 1) / plan.rows_per_block() * plan.blocks_per_row;
+  plan.blocks_per_row = ceil_divide(threads_of_row, plan.lanes);
+  plan.blocks = ceil_divide(rows, plan.rows_per_block()) * plan.blocks_per_row;
   return plan;
 }
 

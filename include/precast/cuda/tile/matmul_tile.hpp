@@ -30,15 +30,6 @@ struct MatmulTile {
   friend constexpr bool operator==(const MatmulTile&, const MatmulTile&) = default;
 };
 
-/// A tile as a type: nvcc 13 does not compile kernels whose template arguments are objects. Architectures
-/// that share a tile share its type, and so the kernels.
-template <int Rows, int Features, int RowsPerWarp, int Stages>
-struct MatmulTileType {
-  static constexpr MatmulTile tile{Rows, Features, RowsPerWarp, Stages};
-};
-template <MatmulTile tile>
-using TypeOfMatmulTile = MatmulTileType<tile.rows, tile.features, tile.rows_per_warp, tile.stages>;
-
 /// Which tile suits the sizes: large ones read their operands less often, small ones leave fewer
 /// multiprocessors idle.
 enum class MatmulTileSize : std::uint8_t { small, large };
@@ -46,7 +37,7 @@ enum class MatmulTileSize : std::uint8_t { small, large };
 /// Three stages hide the way from memory; a fourth is taken where as many blocks still share a
 /// multiprocessor, which no architecture so far has room for. Registers leave one block of large tiles on a
 /// multiprocessor and two of small ones.
-constexpr MatmulTile select_matmul_tile(Architecture architecture, MatmulTileSize size) {
+PRECAST_HOST_DEVICE_CONSTEXPR MatmulTile select_matmul_tile(Architecture architecture, MatmulTileSize size) {
   const bool large = size == MatmulTileSize::large;
   MatmulTile tile{
       .rows = large ? 128 : 64, .features = large ? 128 : 64, .rows_per_warp = large ? 64 : 32, .stages = 3};
@@ -59,11 +50,18 @@ constexpr MatmulTile select_matmul_tile(Architecture architecture, MatmulTileSiz
   return tile;
 }
 
+/// The same as kernels take it.
+template <MatmulTileSize Size>
+struct MatmulSelector {
+  static PRECAST_HOST_DEVICE_CONSTEXPR MatmulTile tile(Architecture architecture) {
+    return select_matmul_tile(architecture, Size);
+  }
+};
+
 /// Whether there are enough large tiles for every multiprocessor of a large device.
 constexpr bool suits_large_tiles(std::int64_t rows, std::int64_t features, const MatmulTile& large) {
   constexpr std::int64_t enough_tiles = 128;
-  return ((rows + large.rows - 1) / large.rows) * ((features + large.features - 1) / large.features) >=
-         enough_tiles;
+  return ceil_divide(rows, large.rows) * ceil_divide(features, large.features) >= enough_tiles;
 }
 
 /// How a product of few rows is shared out: a warp computes `features_per_warp` results of each row and has

@@ -34,7 +34,7 @@ inline constexpr RowTile row_tiles[]{{128, 8, 2}, {128, 32, 4}, {128, 128, 4}, {
 
 /// The narrowest tile that holds a row of `columns` values in runs of `run`.
 constexpr std::size_t select_row_tile(std::int64_t columns, int run) {
-  const std::int64_t runs = (columns + run - 1) / run;
+  const std::int64_t runs = ceil_divide(columns, run);
   std::size_t chosen = 0;
   while (!row_tiles[chosen].holds(runs)) ++chosen;
   return chosen;

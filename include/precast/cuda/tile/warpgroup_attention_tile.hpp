@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include <precast/cuda/tile/architecture.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 
@@ -44,11 +44,11 @@ inline constexpr bool has_sm_90a_kernels = false;
 inline constexpr bool has_sm_90a_kernels = true;
 #endif
 
-/// Whether flash attention takes warpgroups: on sm_90, for operands that lie in memory as they are
-/// multiplied, bf16 or f16, and heads that fill rows of 128 bytes.
+/// Whether flash attention takes warpgroups on sm_90: for operands that lie in memory as they are multiplied,
+/// bf16 or f16, and heads that fill rows of 128 bytes.
 template <class Operand, class Q, class K, class V>
-constexpr bool takes_warpgroups(Architecture architecture, int width) {
-  return has_sm_90a_kernels && architecture == Architecture::sm_90 && (width == 64 || width == 128) &&
+constexpr bool takes_warpgroups(int width) {
+  return has_sm_90a_kernels && (width == 64 || width == 128) &&
          (std::is_same_v<Operand, bf16> || std::is_same_v<Operand, f16>)&&std::is_same_v<Q, Operand> &&
          std::is_same_v<K, Operand> && std::is_same_v<V, Operand>;
 }

@@ -1,5 +1,5 @@
-// MatrixRows: a matrix as the tiles of a product read it. cuda/conv/implicit_im2col.hpp is the other such
-// source.
+// MatrixRows: rows in global memory as tiles are loaded from them. BlockRows, and ImplicitIm2col of
+// cuda/conv, are other such sources, with the same interface.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@
 
 namespace precast::cuda {
 
-/// Rows of a matrix. What lies outside is zero.
-template <ScalarDtype T>
+/// Rows of a matrix. What lies outside is zero. WholeChunks: where rows are `wide`, they are whole numbers of
+/// 16 bytes, so that no chunk is cut off at their end.
+template <ScalarDtype T, bool WholeChunks = false>
 struct MatrixRows {
   using value_type = T;
   /// Whether values are decoded as they are read; else they lie in memory one after another.
@@ -28,7 +29,7 @@ struct MatrixRows {
     bool there;
   };
   /// Where values of a row lie next to each other, and how many there are.
-  struct Run {
+  struct Extent {
     std::int64_t offset;
     int values;
   };
@@ -36,13 +37,15 @@ struct MatrixRows {
   GlobalPointer<const T> data;
   std::int64_t rows, row_stride;
   int columns;
-  bool wide;  ///< whether a row's 16-byte runs lie on multiples of 16
+  bool wide;  ///< whether a row's chunks of 16 bytes lie on multiples of 16
 
   PRECAST_DEVICE Row row(std::int64_t index) const {
     return {index * row_stride, planted<"row past the end">(index < rows, index <= rows)};
   }
   /// The `count` values from `column` on, fewer at the end of the row.
-  PRECAST_DEVICE Run run(const Row& row, int column, int count) const {
+  PRECAST_DEVICE Extent extent(const Row& row, int column, int count) const {
+    if constexpr (WholeChunks)
+      return row.there && column < columns ? Extent{row.offset + column, count} : Extent{0, 0};
     const int left = row.there ? columns - column : 0;
     if (left <= 0) return {0, 0};
     return {row.offset + column, left < count ? planted<"columns past the end">(left, count) : count};

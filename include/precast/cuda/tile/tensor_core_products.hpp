@@ -1,14 +1,15 @@
-// Attention's two products on tensor cores, by one warp: mma.sync m16n8k16 for 16-bit elements, m16n8k8 for
-// tf32.
+// Products of tiles in shared memory on tensor cores, by one warp: mma.sync m16n8k16 for 16-bit elements,
+// m16n8k8 for tf32.
 #pragma once
 
 #include <cstdint>
 
-#include <precast/cuda/attention/shared_tile.hpp>
 #include <precast/cuda/device/matrix.hpp>
+#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/tile/shared_tile.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::cuda {
 
 /// A warp's Rows x Columns matrix of f32 sums. Each lane has `rows` rows and `columns` columns of it, columns
 /// in runs of two neighbours; lanes that differ in the bits of row_lanes - 1 share their rows.
@@ -30,27 +31,28 @@ struct LeftRows {
   TileReader<Tile> reader;
 
   PRECAST_DEVICE LeftRows(Tile tile, int first_row)
-      : reader(tile, first_row + lane_index() % 16, lane_index() / 16) {}
+      : reader(tile, first_row + planted<"row of a fragment">(lane_index() % 16, lane_index() % 8),
+               lane_index() / 16) {}
   PRECAST_DEVICE Fragment<4> operator()(int m, int step) const {
     return load_matrix<4>(reader.at(16 * m, 2 * step));
   }
 };
 
-/// The weights as a left factor, straight from the registers that hold them as sums: rounded to Operand.
-/// tf32's products take a row's keys in the order 0 2 4 6 1 3 5 7, which is how lanes have them; so must the
-/// right factor.
-template <class Operand, int Rows, int Keys>
-struct WeightRows {
-  const TensorCoreSums<Rows, Keys>& weights;
+/// Sums as a left factor of further products, straight from the registers that hold them as sums: rounded to
+/// Operand. tf32's products take a row's columns in the order 0 2 4 6 1 3 5 7, which is how lanes have them;
+/// so must the right factor.
+template <class Operand, int Rows, int Depth>
+struct SumsAsRows {
+  const TensorCoreSums<Rows, Depth>& sums;
 
   PRECAST_DEVICE Fragment<4> operator()(int m, int step) const {
     if constexpr (std::is_same_v<Operand, tf32>) {
-      const f32(&w)[4] = weights.tiles[m][step].values;
+      const f32(&w)[4] = sums.tiles[m][step].values;
       const int second = planted<"order of keys">(2, 1);
       return {{tf32_word(w[0]), tf32_word(w[second]), tf32_word(w[3 - second]), tf32_word(w[3])}};
     } else {
-      const f32(&near)[4] = weights.tiles[m][2 * step].values;
-      const f32(&far)[4] = weights.tiles[m][2 * step + 1].values;
+      const f32(&near)[4] = sums.tiles[m][2 * step].values;
+      const f32(&far)[4] = sums.tiles[m][2 * step + 1].values;
       return {{operand_pair<Operand>(near[0], near[1]), operand_pair<Operand>(near[2], near[3]),
                operand_pair<Operand>(far[0], far[1]), operand_pair<Operand>(far[2], far[3])}};
     }
@@ -79,40 +81,40 @@ PRECAST_DEVICE void add_products(TensorCoreSums<Rows, Columns>& sums, int first_
   }
 }
 
-/// scores += left keys^T.
-template <class Operand, int Rows, int Keys, int Depth, class Left>
-PRECAST_DEVICE void add_scores(TensorCoreSums<Rows, Keys>& scores, const Left& left,
-                               SharedTile<HeldDtype<Operand>, Keys, Depth> keys) {
-  constexpr int steps = Depth * static_cast<int>(sizeof(HeldDtype<Operand>)) / 32;
+/// sums += left right^T, for the Columns rows of `right` from first_row on.
+template <class Operand, int Rows, int Columns, class Left, class Tile>
+PRECAST_DEVICE void add_product_transposed(TensorCoreSums<Rows, Columns>& sums, const Left& left, Tile right,
+                                           int first_row = 0) {
+  constexpr int steps = Tile::chunks_per_row / 2;
   constexpr int at_once = steps % 4 == 0 ? 4 : 2;
   const int lane = lane_index();
-  const TileReader reader(keys, lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  const TileReader reader(right, first_row + lane / 16 * 8 + lane % 8, lane / 8 % 2);
   PRECAST_KEEP_LOOP
   for (int step = 0; step < steps; step += at_once)
     add_products<Operand, at_once>(
-        scores, step, left, [&](int s, int pair) { return load_matrix<4>(reader.at(16 * pair, 2 * s)); });
+        sums, step, left, [&](int s, int pair) { return load_matrix<4>(reader.at(16 * pair, 2 * s)); });
 }
 
-/// results += left values, where left's depth are the tile's keys.
-template <class Operand, int Rows, int Keys, int Columns, class Left>
-PRECAST_DEVICE void add_values(TensorCoreSums<Rows, Columns>& results, const Left& left,
-                               SharedTile<HeldDtype<Operand>, Keys, Columns> values) {
-  constexpr int steps = Keys * static_cast<int>(sizeof(HeldDtype<Operand>)) / 32;
+/// sums += left right, where left's depth are the rows of `right`.
+template <class Operand, int Rows, int Columns, class Left, class Tile>
+PRECAST_DEVICE void add_product(TensorCoreSums<Rows, Columns>& sums, const Left& left, Tile right) {
+  static_assert(Tile::columns == Columns, "add_product: sums have the columns of the right factor.");
+  constexpr int steps = Tile::rows * static_cast<int>(sizeof(HeldDtype<Operand>)) / 32;
   const int lane = lane_index();
   if constexpr (sizeof(HeldDtype<Operand>) == 2) {
-    const TileReader reader(values, lane % 16, lane / 16);
-    add_products<Operand, steps>(results, 0, left, [&](int step, int pair) {
+    const TileReader reader(right, lane % 16, lane / 16);
+    add_products<Operand, steps>(sums, 0, left, [&](int step, int pair) {
       return load_matrix<4, true>(reader.at(16 * step, 2 * pair));
     });
   } else {
     // ldmatrix transposes 16-bit values only.
-    const TileReader even(values, 2 * (lane % 4), lane / 16, lane / 4 % 4);
-    const TileReader odd(values, 2 * (lane % 4) + 1, lane / 16, lane / 4 % 4);
-    add_products<Operand, steps>(results, 0, left, [&](int step, int pair) -> Fragment<4> {
+    const TileReader even(right, 2 * (lane % 4), lane / 16, lane / 4 % 4);
+    const TileReader odd(right, 2 * (lane % 4) + 1, lane / 16, lane / 4 % 4);
+    add_products<Operand, steps>(sums, 0, left, [&](int step, int pair) -> Fragment<4> {
       return {{load_word(even.at(8 * step, 4 * pair)), load_word(odd.at(8 * step, 4 * pair)),
                load_word(even.at(8 * step, 4 * pair + 2)), load_word(odd.at(8 * step, 4 * pair + 2))}};
     });
   }
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::cuda

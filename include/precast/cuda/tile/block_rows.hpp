@@ -6,7 +6,7 @@
 
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/matmul/matrix_rows.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/dtype/decode_run.hpp>
 #include <precast/tensor/block_view.hpp>
 

@@ -1,0 +1,51 @@
+// Prints what tiles the selectors give: for each selector, as kernels' names spell it, and architecture a
+// line "selector;capability;what a block works on;bytes of dynamic shared memory;stages". resources.py reads
+// it, because kernels' names say which selector they take, and not which tile that gives.
+#include <cstdio>
+#include <utility>
+
+#include <precast/cuda/tile/flash_attention_tile.hpp>
+#include <precast/cuda/tile/matmul_tile.hpp>
+#include <precast/cuda/tile/selector.hpp>
+#include <precast/dtype/scalar.hpp>
+
+using namespace precast;
+using namespace precast::cuda;
+
+namespace {
+
+template <class Operand, int Width, bool Biased>
+void print_attention(const char* operand, Architecture architecture) {
+  const FlashAttentionTile tile = FlashAttentionSelector<Operand, Width, Biased>::tile(architecture);
+  std::printf("FlashAttentionSelector<%s, %d, %s>;%d;%d queries, %d keys;%d;%d\n", operand, Width,
+              Biased ? "true" : "false", static_cast<int>(architecture), tile.queries, tile.keys,
+              flash_attention_bytes<Operand>(tile, Width), tile.stages);
+}
+
+template <class Operand>
+void print_attention_of(const char* operand, Architecture architecture) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((print_attention<Operand, flash_attention_widths[I], false>(operand, architecture),
+      print_attention<Operand, flash_attention_widths[I], true>(operand, architecture)),
+     ...);
+  }
+  (std::make_index_sequence<flash_attention_widths.size()>{});
+}
+
+}  // namespace
+
+int main() {
+  for (const Architecture architecture : all_architectures) {
+    print_attention_of<f32>("f32", architecture);
+    print_attention_of<tf32>("tf32", architecture);
+    print_attention_of<bf16>("bf16", architecture);
+    print_attention_of<f16>("f16", architecture);
+    print_attention_of<fp8_e4m3>("fp8_e4m3", architecture);
+    print_attention_of<fp8_e5m2>("fp8_e5m2", architecture);
+    for (const MatmulTileSize size : {MatmulTileSize::small, MatmulTileSize::large}) {
+      const MatmulTile tile = select_matmul_tile(architecture, size);
+      std::printf("MatmulSelector<(MatmulTileSize)%d>;%d;%d x %d;%d;%d\n", static_cast<int>(size),
+                  static_cast<int>(architecture), tile.rows, tile.features, tile.shared_bytes(), tile.stages);
+    }
+  }
+}
