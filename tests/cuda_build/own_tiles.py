@@ -17,10 +17,8 @@ def main(program, path, *capabilities):
     wanted = {capability: tiles[SELECTOR, capability] for capability in map(int, capabilities)}
     if len(set(wanted.values())) < len(wanted):
         return f"{SELECTOR} gives architectures the same tile, so that nothing can be seen: {wanted}"
-    kernels = resources.kernels_of(path)
-    names = {capability: [] for capability in wanted}
-    for kernel in kernels:
-        names[kernel.architecture].append(kernel.name)
+    kernels = list(resources.kernels_of(path))
+    names = {capability: [kernel.name for kernel in kernels if kernel.architecture == capability] for capability in wanted}
     with open(path, "rb") as file:
         texts = dict(resources.device_code(file.read(), path, resources.PTX))
     for capability, tile in wanted.items():
