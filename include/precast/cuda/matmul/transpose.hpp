@@ -11,7 +11,7 @@
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/product_kernels.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 
