@@ -1,6 +1,5 @@
 // precast compare: what a policy does to a picture, and what it costs.
 #include <array>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,9 +8,12 @@
 #include <cli/commands.hpp>
 #include <cli/comparison.hpp>
 #include <cli/model_path.hpp>
+#include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/picture_run.hpp>
+#include <cli/policy_options.hpp>
 #include <cli/run_options.hpp>
+#include <cli/run_report.hpp>
 #include <families/registry.hpp>
 #include <image/png.hpp>
 
@@ -40,6 +42,8 @@ void compare(const CompareOptions& options) {
   for (const PolicyChoice& choice : policies)
     families::open(model, families::ComponentChoices::all(choice), *device.backend)->check(request);
   options.run.tell_device(device);
+  tell_warnings(run_warnings(
+      *families::open(model, families::ComponentChoices::all(policies.front()), *device.backend), request));
   const std::vector<Compared> rows = compare_policies(model, request, policies, *device.backend);
 
   const std::string prompt = request.prompts.front();
@@ -55,7 +59,7 @@ void compare(const CompareOptions& options) {
                       {"sheet", options.output},
                       {"policies", comparison_json(rows)}});
   print(options.markdown ? comparison_markdown(rows) : comparison_text(rows));
-  std::cerr << "wrote " << io::shown(options.output) << "\n";
+  notes() << "wrote " << io::shown(options.output) << "\n";
 }
 
 }  // namespace
@@ -71,9 +75,9 @@ void add_compare_command(CLI::App& app) {
           ->add_option("--policies",
                        "Policies, with commas between: presets and precisions, with +upcast-attention,\n"
                        "+upcast-matmul, +flash, +no-flash; the first is the reference. Default: all presets")
-          ->type_name("LIST")
+          ->type_name(policy_names() + ",...")
           ->take_all();
-  command->add_option("--output", options->output, "PNG of the contact sheet to write")
+  command->add_option("--output,-o", options->output, "PNG of the contact sheet to write")
       ->type_name("FILE")
       ->capture_default_str();
   command->add_flag("--markdown", options->markdown, "The table as Markdown");

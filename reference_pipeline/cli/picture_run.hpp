@@ -36,7 +36,7 @@ struct PictureRun {
 PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request,
                         std::unique_ptr<TraceFile> trace = nullptr);
 
-/// "out-1.png" … "out-3.png" for three pictures, "out.png" for one.
+/// "out-1.png" … "out-3.png" for three pictures, "out-01.png" … for ten and more, "out.png" for one.
 std::vector<std::filesystem::path> numbered(const std::filesystem::path& file, std::size_t count);
 
 /// Throws InputError that names the file where it cannot be written, before anything is computed for it.
