@@ -13,12 +13,13 @@
 #include <cli/model_path.hpp>
 #include <cli/output.hpp>
 #include <cli/parameters_text.hpp>
+#include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/run_options.hpp>
 #include <cli/trace_file.hpp>
 #include <families/free_memory.hpp>
 #include <families/registry.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -35,6 +36,7 @@ struct GenerateOptions {
   std::string image, latents, save_latents, trace;
   std::optional<double> strength;
   std::string output = "out.png";
+  int quality = image::usual_quality;
   bool json = false;
 };
 
@@ -42,7 +44,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   add_run_options(command, options.run);
   add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures),
               "Pictures for each prompt; default 1");
-  CLI::Option* image = command.add_option("--image", options.image, "PNG to start from (image to image)");
+  CLI::Option* image =
+      command.add_option("--image", options.image, "PNG, JPEG or WebP to start from (image to image)");
   image->type_name("FILE");
   command
       .add_option_function<std::string>(
@@ -55,10 +58,12 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   add_component_options(command, options.policy);
   const std::string group = "Files";
   command
-      .add_option("--output", options.output, "PNG to write; out-1.png, out-2.png … where there are several")
+      .add_option("--output", options.output,
+                  "Picture to write: .png, .jpg or .webp; out-1.png, out-2.png … where there are several")
       ->type_name("FILE")
       ->capture_default_str()
       ->group(group);
+  add_quality_option(command, options.quality)->group(group);
   command
       .add_option("--latents", options.latents,
                   "The noise to start from: safetensors with one tensor 'latents', packed\n"
@@ -95,7 +100,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
 }
 
 /// Every file that will be written: none twice, and none that cannot be.
-void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures) {
+void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures,
+                   const std::vector<std::string>& prompts) {
   std::vector<std::filesystem::path> files = pictures;
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
@@ -105,11 +111,7 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
     if (!seen.insert(std::filesystem::absolute(file).lexically_normal()).second)
       throw UsageError(io::shown(file) + " would be written twice: give each output a name of its own");
   }
-  static constexpr std::array<std::string_view, 8> others{".jpg", ".jpeg", ".webp", ".bmp",
-                                                          ".gif", ".tif",  ".tiff", ".avif"};
-  const std::string extension = std::filesystem::path(options.output).extension().string();
-  if (std::find(others.begin(), others.end(), extension) != others.end())
-    throw UsageError("--output is '" + options.output + "': only PNG is written");
+  check_picture_name(options.output, prompts);
 }
 
 /// The policy of each role, under the name of the first component that has it.
@@ -183,8 +185,8 @@ void write_pictures(const GenerateOptions& options, const PictureRun& run,
                              !options.image.empty(),
                              !options.latents.empty(),
                              run.result.sampler};
-    const std::array texts{image::PngText{"parameters", parameters_text(run.result.used, facts)}};
-    image::write_png(files[i], run.result.images[i], texts);
+    const std::array texts{image::Text{"parameters", parameters_text(run.result.used, facts)}};
+    image::write_image(files[i], run.result.images[i], texts, options.quality);
   }
 }
 
@@ -209,9 +211,9 @@ void generate(const GenerateOptions& options) {
   if (files.size() > most_pictures)
     throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) +
                      " pictures: " + std::to_string(most_pictures) + " are the most in one run");
-  check_outputs(options, files);
+  check_outputs(options, files, request.prompts);
   options.run.set_threads();
-  if (!options.image.empty()) request.image = image::read_png(options.image).image;
+  if (!options.image.empty()) request.image = image::read_image(options.image).image;
   if (!options.latents.empty()) {
     request.latents = read_latents(options.latents);
     if (request.latents->shape()[0] != static_cast<std::int64_t>(files.size()))
