@@ -149,7 +149,8 @@ std::vector<std::string> plain_arguments(const std::vector<std::string>& argumen
   bool first = false;
   for (const std::string& argument : arguments) {
     const bool long_option = argument.starts_with("--");
-    const bool short_option = argument.size() == 2 && argument[0] == '-' && std::isalpha(static_cast<unsigned char>(argument[1]));
+    const bool short_option =
+        argument.size() == 2 && argument[0] == '-' && std::isalpha(static_cast<unsigned char>(argument[1]));
     if (!list.empty() && (first || argument.empty() || argument.front() != '-')) {
       if (first && (long_option || short_option))
         throw UsageError(list + " needs a value before " + argument + " (write " + list + "=" + argument +

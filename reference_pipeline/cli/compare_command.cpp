@@ -10,12 +10,13 @@
 #include <cli/model_path.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
+#include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
 #include <families/registry.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -27,6 +28,7 @@ struct CompareOptions {
   RunOptions run;
   CLI::Option* policies = nullptr;
   std::string output = "compare.png";
+  int quality = image::usual_quality;
   bool markdown = false, json = false;
 };
 
@@ -35,6 +37,7 @@ void compare(const CompareOptions& options) {
   if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
+  check_picture_name(options.output, request.prompts);
   require_writable(options.output);
   options.run.set_threads();
   const auto model = model_path(options.run.model);
@@ -49,8 +52,8 @@ void compare(const CompareOptions& options) {
   const std::string prompt = request.prompts.front();
   std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
   for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
-  const std::array texts{image::PngText{"parameters", facts}};
-  image::write_png(options.output, comparison_sheet(prompt, rows), texts);
+  const std::array texts{image::Text{"parameters", facts}};
+  image::write_image(options.output, comparison_sheet(prompt, rows), texts, options.quality);
   if (options.json)
     return print(Json{{"prompt", prompt},
                       {"seed", request.seed},
@@ -77,9 +80,10 @@ void add_compare_command(CLI::App& app) {
                        "+upcast-matmul, +flash, +no-flash; the first is the reference. Default: all presets")
           ->type_name(policy_names() + ",...")
           ->take_all();
-  command->add_option("--output,-o", options->output, "PNG of the contact sheet to write")
+  command->add_option("--output,-o", options->output, "Contact sheet to write: .png, .jpg or .webp")
       ->type_name("FILE")
       ->capture_default_str();
+  add_quality_option(*command, options->quality);
   command->add_flag("--markdown", options->markdown, "The table as Markdown");
   command->add_flag("--json", options->json, "The table as JSON on stdout");
   command->footer(

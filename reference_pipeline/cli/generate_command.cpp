@@ -14,13 +14,14 @@
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/parameters_text.hpp>
+#include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
 #include <cli/trace_file.hpp>
 #include <families/free_memory.hpp>
 #include <families/registry.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
@@ -39,6 +40,7 @@ struct GenerateOptions {
   std::string image, latents, save_latents, trace;
   std::optional<double> strength;
   std::string output = "out.png";
+  int quality = image::usual_quality;
   bool no_overwrite = false, json = false;
 };
 
@@ -50,11 +52,14 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       ->type_name("FILE");
   command
       .add_option_function<std::string>(
-          "--seed-step", [&](const std::string& text) { options.seed_step = parse_seed("--seed-step", text); },
-          "Picture k of several, from 0, is the one that --seed SEED+k*N makes alone; default: one stream of noise "
+          "--seed-step",
+          [&](const std::string& text) { options.seed_step = parse_seed("--seed-step", text); },
+          "Picture k of several, from 0, is the one that --seed SEED+k*N makes alone; default: one stream of "
+          "noise "
           "for all, as diffusers draws it")
       ->type_name("N");
-  CLI::Option* image = command.add_option("--image", options.image, "PNG to start from (image to image)");
+  CLI::Option* image =
+      command.add_option("--image", options.image, "PNG, JPEG or WebP to start from (image to image)");
   image->type_name("FILE");
   command
       .add_option_function<std::string>(
@@ -68,10 +73,13 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   const std::string group = "Files";
   command
       .add_option("--output,-o", options.output,
-                  "PNG to write; out-1.png, out-2.png … where there are several, out-01.png … from ten on")
+                  "Picture to write: .png, .jpg or .webp; out-1.png, out-2.png … where there are several, "
+                  "out-01.png … "
+                  "from ten on")
       ->type_name("FILE")
       ->capture_default_str()
       ->group(group);
+  add_quality_option(command, options.quality)->group(group);
   command
       .add_option("--latents", options.latents,
                   "The noise to start from: safetensors with one tensor 'latents', packed\n"
@@ -95,8 +103,10 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   command.footer(
       "Examples:\n"
       "  precast generate --prompt \"a large red circle on a blue background, at the left\"\n"
-      "  precast generate --prompt \"a star\" \"a ring\" --batch 2 --seed 7 --seed-step 1 --output shapes.png\n"
-      "  precast generate -m black-forest-labs/FLUX.1-schnell -p \"a lighthouse\" -s random -o lighthouse.png\n"
+      "  precast generate --prompt \"a star\" \"a ring\" --batch 2 --seed 7 --seed-step 1 --output "
+      "shapes.png\n"
+      "  precast generate -m black-forest-labs/FLUX.1-schnell -p \"a lighthouse\" -s random -o "
+      "lighthouse.png\n"
       "  precast generate --model ~/FLUX.1-dev --prompt \"a lighthouse\" --preset memory --steps 20 --width "
       "768 "
       "--height 512\n"
@@ -111,7 +121,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
 }
 
 /// Every file that will be written: none twice, and none that cannot be.
-void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures) {
+void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures,
+                   const std::vector<std::string>& prompts) {
   std::vector<std::filesystem::path> files = pictures;
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
@@ -123,11 +134,7 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
     if (!seen.insert(std::filesystem::absolute(file).lexically_normal()).second)
       throw UsageError(io::shown(file) + " would be written twice: give each output a name of its own");
   }
-  static constexpr std::array<std::string_view, 8> others{".jpg", ".jpeg", ".webp", ".bmp",
-                                                          ".gif", ".tif",  ".tiff", ".avif"};
-  const std::string extension = std::filesystem::path(options.output).extension().string();
-  if (std::find(others.begin(), others.end(), extension) != others.end())
-    throw UsageError("--output is '" + options.output + "': only PNG is written");
+  check_picture_name(options.output, prompts);
 }
 
 /// The policy of each role, under the name of the first component that has it.
@@ -170,31 +177,32 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
   }
   const std::string advice = run.advice();
   const auto file_or_null = [](const std::string& name) { return name.empty() ? Json() : Json(name); };
-  return {{"pictures", pictures},
-          {"model", model},
-          {"device", device.name},
-          {"seed", result.used.seed},
-          {"settings", settings},
-          {"precision", policy_text(choices)},
-          {"policies", policies_json(family, choices)},
-          {"seconds",
-           {{"load", result.load_seconds},
-            {"text", result.text_seconds},
-            {"denoise", result.denoise_seconds},
-            {"step", result.steps ? Json(result.denoise_seconds / static_cast<double>(result.steps)) : Json()},
-            {"decode", result.decode_seconds},
-            {"total", run.seconds}}},
-          {"peak_bytes", result.peak_bytes},
-          {"estimated_peak_bytes", run.estimated_bytes},
-          {"peak_resident_bytes", families::peak_resident_memory()},
-          {"non_finite",
-           {{"latents", run.non_finite_latents},
-            {"pixels", result.nan_values},
-            {"ops", run.trace ? Json(run.trace->non_finite_values()) : Json()},
-            {"advice", advice.empty() ? Json() : Json(advice)}}},
-          {"warnings", warnings},
-          {"latents", file_or_null(options.save_latents)},
-          {"trace", file_or_null(options.trace)}};
+  return {
+      {"pictures", pictures},
+      {"model", model},
+      {"device", device.name},
+      {"seed", result.used.seed},
+      {"settings", settings},
+      {"precision", policy_text(choices)},
+      {"policies", policies_json(family, choices)},
+      {"seconds",
+       {{"load", result.load_seconds},
+        {"text", result.text_seconds},
+        {"denoise", result.denoise_seconds},
+        {"step", result.steps ? Json(result.denoise_seconds / static_cast<double>(result.steps)) : Json()},
+        {"decode", result.decode_seconds},
+        {"total", run.seconds}}},
+      {"peak_bytes", result.peak_bytes},
+      {"estimated_peak_bytes", run.estimated_bytes},
+      {"peak_resident_bytes", families::peak_resident_memory()},
+      {"non_finite",
+       {{"latents", run.non_finite_latents},
+        {"pixels", result.nan_values},
+        {"ops", run.trace ? Json(run.trace->non_finite_values()) : Json()},
+        {"advice", advice.empty() ? Json() : Json(advice)}}},
+      {"warnings", warnings},
+      {"latents", file_or_null(options.save_latents)},
+      {"trace", file_or_null(options.trace)}};
 }
 
 void write_pictures(const GenerateOptions& options, const PictureRun& run,
@@ -209,8 +217,8 @@ void write_pictures(const GenerateOptions& options, const PictureRun& run,
                              !options.image.empty(),
                              !options.latents.empty(),
                              run.result.sampler};
-    const std::array texts{image::PngText{"parameters", parameters_text(run.result.used, facts)}};
-    image::write_png(files[i], run.result.images[i], texts);
+    const std::array texts{image::Text{"parameters", parameters_text(run.result.used, facts)}};
+    image::write_image(files[i], run.result.images[i], texts, options.quality);
   }
 }
 
@@ -219,8 +227,8 @@ void tell(const std::string& model, const families::Request& full, const familie
           const families::ComponentChoices& choices, const families::ChosenDevice& device,
           std::size_t pictures) {
   notes() << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width
-            << "x" << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", "
-            << policy_text(choices) << " on " << device.name << "; needs about " << in_bytes(estimate.peak());
+          << "x" << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", "
+          << policy_text(choices) << " on " << device.name << "; needs about " << in_bytes(estimate.peak());
   if (const std::int64_t free = machine_of(device).free_bytes)
     notes() << ", " << in_bytes(free) << " are free";
   notes() << "\n";
@@ -236,9 +244,9 @@ void generate(const GenerateOptions& options) {
   if (files.size() > most_pictures)
     throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) +
                      " pictures: " + std::to_string(most_pictures) + " are the most in one run");
-  check_outputs(options, files);
+  check_outputs(options, files, request.prompts);
   options.run.set_threads();
-  if (!options.image.empty()) request.image = image::read_png(options.image).image;
+  if (!options.image.empty()) request.image = image::read_image(options.image).image;
   if (!options.latents.empty()) {
     request.latents = read_latents(options.latents);
     if (request.latents->shape()[0] != static_cast<std::int64_t>(files.size()))
@@ -268,7 +276,8 @@ void generate(const GenerateOptions& options) {
   if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())
     std::cerr << "precast: warning: " << advice << "\n";
-  if (options.json) return print(result_json(options, run, pipeline->family(), choices, device, name, files, warnings));
+  if (options.json)
+    return print(result_json(options, run, pipeline->family(), choices, device, name, files, warnings));
   for (const auto& file : files) notes() << "wrote " << io::shown(file) << "\n";
   notes() << run_summary(run, device.is_cuda) << "\n";
 }

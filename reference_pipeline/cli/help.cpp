@@ -68,7 +68,8 @@ class HelpFormatter final : public CLI::Formatter {
         continue;
       }
       finish();
-      if (line.empty()) laid_out += "\n";
+      if (line.empty())
+        laid_out += "\n";
       else
         for (const std::string& part : wrapped_command(line, help_columns())) laid_out += part + "\n";
     }

@@ -181,9 +181,10 @@ void add_inspect_command(CLI::App& app) {
       "inspect",
       "What is in a model folder or a file: components, dtypes, shapes, parameters, bytes, memory");
   command
-      ->add_option("path", options->path,
-                   "A model folder, the name of a model in Hugging Face's cache, a component's folder, a .safetensors "
-                   "file or a config.json")
+      ->add_option(
+          "path", options->path,
+          "A model folder, the name of a model in Hugging Face's cache, a component's folder, a .safetensors "
+          "file or a config.json")
       ->type_name("PATH")
       ->required();
   command->add_flag("--tensors", options->tensors, "Every tensor, not one line for a layer in all blocks");

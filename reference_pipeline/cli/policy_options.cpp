@@ -194,9 +194,8 @@ std::string policy_text(const families::ComponentChoices& choices) {
     return policy_text(choices.transformer);
   const std::string text = policy_text(choices.text_encoder);
   return "transformer " + policy_text(choices.transformer) + ", " +
-         (choices.second_text_encoder
-              ? "clip " + text + ", t5 " + policy_text(*choices.second_text_encoder)
-              : "text " + text) +
+         (choices.second_text_encoder ? "clip " + text + ", t5 " + policy_text(*choices.second_text_encoder)
+                                      : "text " + text) +
          ", vae " + policy_text(choices.vae);
 }
 

@@ -65,9 +65,9 @@ std::vector<std::string> read_prompts(const std::vector<std::string>& given,
   const auto append = [&](std::vector<std::string> more) {
     prompts.insert(prompts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
-  for (const std::string& text : given)
-    append(text == "-" ? standard_input(read_input) : std::vector{text});
-  if (file && file->empty()) throw UsageError("--prompts-file is empty: name a file, or - for standard input");
+  for (const std::string& text : given) append(text == "-" ? standard_input(read_input) : std::vector{text});
+  if (file && file->empty())
+    throw UsageError("--prompts-file is empty: name a file, or - for standard input");
   if (file) append(*file == "-" ? standard_input(read_input) : in_file(*file));
   if (prompts.empty())
     throw UsageError("--prompt is required: say what to paint, --prompt \"a lighthouse in fog\"");

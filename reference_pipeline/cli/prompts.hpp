@@ -8,8 +8,8 @@
 
 namespace precast::cli {
 
-/// The prompts of a file, one a line: without empty lines, a byte order mark or the returns of Windows. Throws
-/// InputError that names the file where it holds none, or more than a run can want.
+/// The prompts of a file, one a line: without empty lines, a byte order mark or the returns of Windows.
+/// Throws InputError that names the file where it holds none, or more than a run can want.
 std::vector<std::string> prompts_in(std::istream& file, const std::string& name);
 
 /// The prompts that were given, those of `file` after them; "-" among them or as the file is standard input.

@@ -57,10 +57,11 @@ CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optio
 
 void add_run_options(CLI::App& command, RunOptions& options) {
   // Bound to no variable: CLI11 would take "[a, b]" and "{}" for lists of its own.
-  options.prompts =
-      command.add_option("--prompt,-p", "What to paint; several texts for several pictures, - for lines of stdin")
-          ->type_name("TEXT...")
-          ->take_all();
+  options.prompts = command
+                        .add_option("--prompt,-p",
+                                    "What to paint; several texts for several pictures, - for lines of stdin")
+                        ->type_name("TEXT...")
+                        ->take_all();
   options.negative = command
                          .add_option("--negative,--negative-prompt,-n",
                                      "What to keep away from, where --cfg-scale is above 1")
@@ -82,15 +83,18 @@ void add_run_options(CLI::App& command, RunOptions& options) {
             options.random_seed = text == "-1" || text == "random";
             options.seed = options.random_seed ? random_seed() : parse_seed("--seed", text);
           },
-          "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; random (or -1): a new one, which is told "
+          "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; random (or -1): a new one, which is "
+          "told "
           "and recorded; default 0")
       ->type_name("N|random");
-  add_integer(command, "--steps,--num-inference-steps", options.steps, 1, 10000, "Denoising steps; default: the model's");
+  add_integer(command, "--steps,--num-inference-steps", options.steps, 1, 10000,
+              "Denoising steps; default: the model's");
   command
       .add_option_function<std::string>(
           "--guidance,--guidance-scale",
           [&](const std::string& text) { options.guidance = parse_real("--guidance", text, 0, 1000); },
-          "How closely to follow the prompt, where the model was trained with it; default: the model's, else 3.5")
+          "How closely to follow the prompt, where the model was trained with it; default: the model's, else "
+          "3.5")
       ->type_name("G");
   command
       .add_option_function<std::string>(
@@ -105,12 +109,14 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       ->type_name("H");
   add_integer(command, "--max-sequence-length", options.max_sequence_length, 1, 1 << 20,
               "Tokens that T5 sees; default: 512, or its tokenizer's limit if smaller");
-  add_integer(command, "--t5-padding", options.t5_padding, 1, 1 << 20,
-              "Fills T5's tokens up to N, and lets longer prompts be longer; 256 is what ComfyUI does; default: "
-              "--max-sequence-length, as diffusers does. Another padding is another picture");
+  add_integer(
+      command, "--t5-padding", options.t5_padding, 1, 1 << 20,
+      "Fills T5's tokens up to N, and lets longer prompts be longer; 256 is what ComfyUI does; default: "
+      "--max-sequence-length, as diffusers does. Another padding is another picture");
   add_integer(command, "--threads", options.threads, 1, 1024,
               "CPU threads; the picture does not depend on them");
-  command.add_flag_callback("--quiet,-q", [] { set_quiet(); }, "Nothing on stderr but warnings and errors");
+  command.add_flag_callback(
+      "--quiet,-q", [] { set_quiet(); }, "Nothing on stderr but warnings and errors");
 }
 
 AutoChoice chosen_by_auto(const std::filesystem::path& model, const families::Request& request,

@@ -26,7 +26,8 @@ struct RunOptions {
 
   /// The request that they ask for, of one picture a prompt. Reads the prompts' files.
   families::Request request() const;
-  /// Tells on stderr what `auto` and `random` chose, and why. Comes after all checks, so that an error is the only line.
+  /// Tells on stderr what `auto` and `random` chose, and why. Comes after all checks, so that an error is the
+  /// only line.
   void tell_device(const families::ChosenDevice& chosen) const;
   /// Tells the library how many threads to use, where that was asked for.
   void set_threads() const;

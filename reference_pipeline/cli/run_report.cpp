@@ -24,7 +24,7 @@ std::string cut_prompt(const families::CutPrompt& cut, const families::Request& 
   return (request.prompts.size() == 1 ? std::string("the prompt")
                                       : "prompt " + std::to_string(cut.prompt + 1)) +
          " is longer than the " + std::to_string(cut.tokens) + " tokens that " + encoder +
-         " reads, without \"" + io::printable(cut.lost, 400) + "\"" +
+         " reads, without \"" + io::printable(cut.lost, 1000) + "\"" +
          (seen_by_another ? " (only " + encoder + " is without it)" : "") +
          (by_choice ? ": raise --max-sequence-length" : "");
 }
@@ -39,7 +39,8 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
                        " does nothing: this model was trained without guidance");
   if (request.negative && !used.negative)
     warnings.emplace_back(
-        "--negative does nothing without classifier-free guidance: add --cfg-scale above 1, which takes twice "
+        "--negative does nothing without classifier-free guidance: add --cfg-scale above 1, which takes "
+        "twice "
         "the time");
   const auto cut = pipeline.cut_prompts(request);
   for (const families::CutPrompt& one : cut) warnings.push_back(cut_prompt(one, request, cut));
@@ -53,8 +54,8 @@ void tell_warnings(const std::vector<std::string>& warnings) {
 std::string run_summary(const PictureRun& run, bool on_device) {
   std::string text = human_duration(run.seconds) + " in all";
   if (run.result.steps > 0)
-    text += ", " + human_duration(run.result.denoise_seconds / static_cast<double>(run.result.steps)) +
-            " a step";
+    text +=
+        ", " + human_duration(run.result.denoise_seconds / static_cast<double>(run.result.steps)) + " a step";
   const std::int64_t peak = on_device ? run.result.peak_bytes : families::peak_resident_memory();
   if (peak > 0) text += ", peak memory " + in_bytes(peak) + (on_device ? " on the device" : "");
   return text;

@@ -17,8 +17,8 @@ std::size_t help_columns();
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 /// A command in lines of at most `width` characters that a shell takes as one: each but the last ends in a
-/// backslash, and texts in quotes stay whole. The first begins with two spaces, the others with six. A comment
-/// that does not fit stands above it.
+/// backslash, and texts in quotes stay whole. The first begins with two spaces, the others with six. A
+/// comment that does not fit stands above it.
 std::vector<std::string> wrapped_command(std::string_view command, std::size_t width);
 
 }  // namespace precast::cli

@@ -12,7 +12,8 @@ namespace precast::families {
 
 /// What a part of a model does: parts of one role have one policy.
 enum class Role : std::uint8_t { denoiser, text_encoder, second_text_encoder, vae };
-inline constexpr std::array all_roles{Role::denoiser, Role::text_encoder, Role::second_text_encoder, Role::vae};
+inline constexpr std::array all_roles{Role::denoiser, Role::text_encoder, Role::second_text_encoder,
+                                      Role::vae};
 
 /// The policy of each role: of the denoiser (a transformer or a UNet), the text encoders and the VAE.
 struct ComponentChoices {

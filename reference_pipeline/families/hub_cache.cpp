@@ -42,9 +42,8 @@ struct HubName {
 
 bool is_part(std::string_view part) {
   return !part.empty() && part.front() != '.' && part.front() != '-' && part.find("--") == part.npos &&
-         std::ranges::all_of(part, [](unsigned char c) {
-           return std::isalnum(c) || c == '.' || c == '-' || c == '_';
-         });
+         std::ranges::all_of(
+             part, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; });
 }
 
 bool is_revision(std::string_view revision) {
@@ -122,8 +121,8 @@ fs::path snapshot(const fs::path& model, const HubName& wanted) {
   }
   for (const std::string& commit : {wanted.revision, commit_of(model, wanted.revision)})
     if (!commit.empty() && has_index(model / "snapshots" / commit)) return model / "snapshots" / commit;
-  throw io::file_error(model, "holds no revision '" + io::printable(wanted.revision) +
-                                  "': fetch it with " + how_to_fetch(wanted));
+  throw io::file_error(model, "holds no revision '" + io::printable(wanted.revision) + "': fetch it with " +
+                                  how_to_fetch(wanted));
 }
 
 /// Models of the cache that end in this name: "x/y" for "y".

@@ -14,9 +14,10 @@ namespace {
 
 using families::ComponentInfo, families::Role, families::with_commas;
 
-constexpr std::array components{
-    ComponentInfo{"text_encoder", Role::text_encoder}, ComponentInfo{"text_encoder_2", Role::second_text_encoder},
-    ComponentInfo{"transformer", Role::denoiser}, ComponentInfo{"vae", Role::vae}};
+constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder},
+                                ComponentInfo{"text_encoder_2", Role::second_text_encoder},
+                                ComponentInfo{"transformer", Role::denoiser},
+                                ComponentInfo{"vae", Role::vae}};
 constexpr std::array<std::string_view, 3> other_folders{"scheduler", "tokenizer", "tokenizer_2"};
 constexpr std::array<std::string_view, 36> config_keys{"num_layers",
                                                        "num_single_layers",

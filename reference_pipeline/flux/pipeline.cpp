@@ -11,9 +11,9 @@
 #include <families/memory_estimate.hpp>
 #include <flux/family.hpp>
 #include <flux/latents.hpp>
-#include <flux/negative_prompt.hpp>
 #include <flux/model_folder.hpp>
 #include <flux/models.hpp>
+#include <flux/negative_prompt.hpp>
 #include <flux/pipeline.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
@@ -183,9 +183,8 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
   for (const std::string& text : texts_of(request)) tokens.push_back(tokenized(text, request));
   std::vector<Prompt> prompts(tokens.size());
   if (DryRun::active())  // in which the first stands for all
-    std::ranges::swap(tokens.front(), *std::ranges::max_element(tokens, {}, [](const Tokens& ids) {
-      return ids.t5.size();
-    }));
+    std::ranges::swap(tokens.front(),
+                      *std::ranges::max_element(tokens, {}, [](const Tokens& ids) { return ids.t5.size(); }));
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
                               auto&& make, auto&& use, auto&& copy) {
     const auto start = std::chrono::steady_clock::now();
@@ -277,7 +276,8 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
         const f32 value = moments.mean.data()[from] + std::exp(0.5f * log_variance) * sample_noise.data()[to];
         sample.data()[to] = (value - shift) * scale;
       }
-    const Tensor<f32> noise = generator.randn(Shape{of_one_seed, packed.channels, packed.height, packed.width});
+    const Tensor<f32> noise =
+        generator.randn(Shape{of_one_seed, packed.channels, packed.height, packed.width});
     for (std::int64_t picture = 0; picture < of_one_seed; ++picture) {
       const HostView<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
       const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
@@ -450,8 +450,8 @@ Request FluxPipeline::with_defaults(const Request& request) const {
     if (side < 1 || side > largest_side || side % (2 * factor) != 0)
       throw out_of_range(what, std::to_string(side),
                          "a multiple of " + std::to_string(2 * factor) + " (two latents of " +
-                             std::to_string(factor) + " pixels) up to " + std::to_string(largest_side) + ": try " +
-                             nearest_sides(side, 2 * factor));
+                             std::to_string(factor) + " pixels) up to " + std::to_string(largest_side) +
+                             ": try " + nearest_sides(side, 2 * factor));
   if (!(full.strength >= 0 && full.strength <= 1))
     throw out_of_range("strength", std::to_string(full.strength), "from 0 to 1");
   if (request.image) image::check_pixels(*request.image, "the image to start from");

@@ -24,9 +24,8 @@ std::vector<std::size_t> word_starts(std::string_view text) {
 /// The last of `ends` up to which the text fits.
 std::size_t last_that_fits(std::string_view text, std::ptrdiff_t limit, const CountTokens& tokens,
                            const std::vector<std::size_t>& ends) {
-  const auto beyond = std::partition_point(ends.begin(), ends.end(), [&](std::size_t end) {
-    return tokens(text.substr(0, end)) <= limit;
-  });
+  const auto beyond = std::partition_point(
+      ends.begin(), ends.end(), [&](std::size_t end) { return tokens(text.substr(0, end)) <= limit; });
   return beyond == ends.begin() ? 0 : *(beyond - 1);
 }
 
