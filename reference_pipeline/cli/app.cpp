@@ -98,6 +98,8 @@ void build_app(CLI::App& app) {
   add_tokenize_command(app);
   add_completions_command(app);
   add_help_command(app);
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    command->group("Commands");
   app.footer(
       "Examples:\n"
       "  precast generate --prompt \"a large red circle on a blue background, at the left\"\n"

@@ -1,4 +1,5 @@
 // Lays out what CLI11 would print in lines of any length.
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,7 @@ class HelpFormatter final : public CLI::Formatter {
     return in_two_columns(command->get_name(), command->get_description());
   }
   std::string make_description(const CLI::App* app) const override {
-    return paragraphs(app->get_description());
+    return paragraphs(app->get_description()) + "\n";
   }
   std::string make_footer(const CLI::App* app) const override { return paragraphs(app->get_footer()); }
 
@@ -83,7 +84,6 @@ class HelpFormatter final : public CLI::Formatter {
 std::shared_ptr<CLI::Formatter> help_formatter() {
   auto formatter = std::make_shared<HelpFormatter>();
   formatter->label("SUBCOMMAND", "COMMAND");
-  formatter->label("Subcommands", "Commands");
   return formatter;
 }
 

@@ -1,5 +1,6 @@
 // Words what run_pipeline's callers tell.
 #include <algorithm>
+#include <cstdio>
 #include <iostream>
 
 #include <cli/auto_preset.hpp>
@@ -29,6 +30,14 @@ std::string cut_prompt(const families::CutPrompt& cut, const families::Request& 
          (by_choice ? ": raise --max-sequence-length" : "");
 }
 
+/// human_duration, and milliseconds where that would be 0.00 s.
+std::string of_a_step(double seconds) {
+  if (seconds >= 0.1) return human_duration(seconds);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f ms", 1000 * seconds);
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const families::Request& request) {
@@ -55,7 +64,7 @@ std::string run_summary(const PictureRun& run, bool on_device) {
   std::string text = human_duration(run.seconds) + " in all";
   if (run.result.steps > 0)
     text +=
-        ", " + human_duration(run.result.denoise_seconds / static_cast<double>(run.result.steps)) + " a step";
+        ", " + of_a_step(run.result.denoise_seconds / static_cast<double>(run.result.steps)) + " a step";
   const std::int64_t peak = on_device ? run.result.peak_bytes : families::peak_resident_memory();
   if (peak > 0) text += ", peak memory " + in_bytes(peak) + (on_device ? " on the device" : "");
   return text;
