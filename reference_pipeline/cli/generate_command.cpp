@@ -103,9 +103,9 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   std::vector<std::filesystem::path> files = pictures;
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
-  for (std::size_t i = 0; i < files.size(); ++i)
-    if (is_standard_output(files[i]) && (pictures.size() > 1 || options.json || i > 0))
-      throw UsageError("standard output holds one picture, and nothing beside it: name a file");
+  const bool crowded = is_standard_output(options.output) && (pictures.size() > 1 || options.json);
+  if (crowded || is_standard_output(options.save_latents) || is_standard_output(options.trace))
+    throw UsageError("standard output holds one picture, and nothing beside it: name a file");
   check_output_files(files);
   static constexpr std::array<std::string_view, 8> others{".jpg", ".jpeg", ".webp", ".bmp",
                                                           ".gif", ".tif",  ".tiff", ".avif"};
