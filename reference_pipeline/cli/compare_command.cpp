@@ -13,10 +13,11 @@
 #include <cli/model_path.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
+#include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/run_options.hpp>
 #include <families/registry.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -28,6 +29,7 @@ struct CompareOptions {
   RunOptions run;
   CLI::Option* policies = nullptr;
   std::string output = "compare.png";
+  int quality = image::usual_quality;
   bool markdown = false, json = false;
 };
 
@@ -39,6 +41,7 @@ void compare(const CompareOptions& options) {
   const bool to_stdout = is_standard_output(options.output);
   if (to_stdout && (options.json || options.markdown))
     throw UsageError("standard output holds the sheet alone: name a file for it, or leave the table out");
+  check_picture_name(options.output, request.prompts);
   check_output_files(std::array{std::filesystem::path(options.output)});
   options.run.set_threads();
   const auto model = model_path(options.run.model);
@@ -51,8 +54,9 @@ void compare(const CompareOptions& options) {
     if (to_stdout && rows.size() < policies.size()) return;  // what is written there cannot be replaced
     std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
     for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
-    const std::array texts{image::PngText{"parameters", facts}};
-    write_output(options.output, image::encode_png(comparison_sheet(prompt, rows), texts));
+    const std::array texts{image::Text{"parameters", facts}};
+    write_output(options.output, image::encode_image(image::format_of_name(options.output),
+                                                     comparison_sheet(prompt, rows), texts, options.quality));
   };
   const std::vector<Compared> rows = compare_policies(model, request, policies, *device.backend, write_sheet);
   if (to_stdout) {
@@ -86,10 +90,13 @@ void add_compare_command(CLI::App& app) {
           ->type_name("LIST")
           ->take_all();
   command
-      ->add_option("--output", options->output,
-                   "PNG of the contact sheet to write, anew after each policy; - for standard output")
+      ->add_option(
+          "--output", options.output,
+          "Contact sheet to write, anew after each policy: .png, .jpg or .webp; - for standard output, as "
+          "PNG")
       ->type_name("FILE")
       ->capture_default_str();
+  add_quality_option(*command, options->quality);
   command->add_flag("--markdown", options->markdown, "The table as Markdown");
   command->add_flag("--json", options->json, "The table as JSON on stdout");
   command->footer(

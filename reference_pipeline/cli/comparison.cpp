@@ -84,7 +84,7 @@ std::vector<Compared> compare_policies(const std::filesystem::path& model, const
                                        const std::function<void(std::span<const Compared>)>& write) {
   std::vector<Compared> rows;
   const auto left_behind = [&] {
-    return std::to_string(rows.size()) + " of " + std::to_string(policies.size()) + " policies are done";
+    return std::to_string(rows.size()) + " of " + std::to_string(policies.size()) + " policies done";
   };
   for (const PolicyChoice& choice : policies) {
     try {

@@ -14,12 +14,13 @@
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/parameters_text.hpp>
+#include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/run_options.hpp>
 #include <cli/trace_file.hpp>
 #include <families/free_memory.hpp>
 #include <families/registry.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -36,6 +37,7 @@ struct GenerateOptions {
   std::string image, latents, save_latents, trace;
   std::optional<double> strength;
   std::string output = "out.png";
+  int quality = image::usual_quality;
   bool json = false;
 };
 
@@ -43,7 +45,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   add_run_options(command, options.run);
   add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures),
               "Pictures for each prompt; default 1");
-  CLI::Option* image = command.add_option("--image", options.image, "PNG to start from (image to image)");
+  CLI::Option* image =
+      command.add_option("--image", options.image, "PNG, JPEG or WebP to start from (image to image)");
   image->type_name("FILE");
   command
       .add_option_function<std::string>(
@@ -58,11 +61,12 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   const std::string group = "Files";
   command
       .add_option("--output", options.output,
-                  "PNG to write; out-1.png, out-2.png … where there are several; - for standard\n"
-                  "output")
+                  "Picture to write: .png, .jpg or .webp; out-1.png, out-2.png … where there are several;\n"
+                  "- for standard output, as PNG")
       ->type_name("FILE")
       ->capture_default_str()
       ->group(group);
+  add_quality_option(command, options.quality)->group(group);
   command
       .add_option("--latents", options.latents,
                   "The noise to start from: safetensors with one tensor 'latents', packed\n"
@@ -99,19 +103,16 @@ void add_options(CLI::App& command, GenerateOptions& options) {
 }
 
 /// Every file that will be written: none twice, and none that cannot be.
-void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures) {
+void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures,
+                   const std::vector<std::string>& prompts) {
   std::vector<std::filesystem::path> files = pictures;
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
+  check_picture_name(options.output, prompts);
   const bool crowded = is_standard_output(options.output) && (pictures.size() > 1 || options.json);
   if (crowded || is_standard_output(options.save_latents) || is_standard_output(options.trace))
     throw UsageError("standard output holds one picture, and nothing beside it: name a file");
   check_output_files(files);
-  static constexpr std::array<std::string_view, 8> others{".jpg", ".jpeg", ".webp", ".bmp",
-                                                          ".gif", ".tif",  ".tiff", ".avif"};
-  const std::string extension = std::filesystem::path(options.output).extension().string();
-  if (std::find(others.begin(), others.end(), extension) != others.end())
-    throw UsageError("--output is '" + options.output + "': only PNG is written");
 }
 
 /// The policy of each role, under the name of the first component that has it.
@@ -186,8 +187,9 @@ void write_picture(const GenerateOptions& options, const families::Result& so_fa
                            !options.image.empty(),
                            !options.latents.empty(),
                            so_far.sampler};
-  const std::array texts{image::PngText{"parameters", parameters_text(so_far.used, facts)}};
-  write_output(files[i], image::encode_png(so_far.images[i], texts));
+  const std::array texts{image::Text{"parameters", parameters_text(so_far.used, facts)}};
+  write_output(files[i], image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts,
+                                             options.quality));
   if (!options.json && !is_standard_output(files[i])) std::cerr << "wrote " << io::shown(files[i]) << "\n";
 }
 
@@ -212,9 +214,9 @@ void generate(const GenerateOptions& options) {
   if (files.size() > most_pictures)
     throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) +
                      " pictures: " + std::to_string(most_pictures) + " are the most in one run");
-  check_outputs(options, files);
+  check_outputs(options, files, request.prompts);
   options.run.set_threads();
-  if (!options.image.empty()) request.image = image::read_png(options.image).image;
+  if (!options.image.empty()) request.image = image::read_image(options.image).image;
   if (!options.latents.empty()) {
     request.latents = read_latents(options.latents);
     if (request.latents->shape()[0] != static_cast<std::int64_t>(files.size()))

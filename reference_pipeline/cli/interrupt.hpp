@@ -19,7 +19,7 @@ void catch_interrupts();
 /// The signal that asked, or 0.
 int interrupting_signal();
 
-/// Throws Interrupted where the flag is set, with what the run leaves behind: "2 of 6 pictures were written".
+/// Throws Interrupted where the flag is set, with what the run leaves behind: "2 of 6 pictures written".
 void throw_if_interrupted(const std::string& left_behind = "nothing was written");
 
 }  // namespace precast::cli

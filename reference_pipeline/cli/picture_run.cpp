@@ -40,8 +40,7 @@ PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Requ
   std::size_t written = 0;
   const auto stop_if_asked = [&] {
     if (written == 0) return throw_if_interrupted();
-    throw_if_interrupted(std::to_string(written) + " of " + std::to_string(wanted) +
-                         " pictures written");
+    throw_if_interrupted(std::to_string(written) + " of " + std::to_string(wanted) + " pictures written");
   };
   run.result = pipeline.generate(
       request,
