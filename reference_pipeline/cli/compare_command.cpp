@@ -91,7 +91,7 @@ void add_compare_command(CLI::App& app) {
           ->take_all();
   command
       ->add_option(
-          "--output", options.output,
+          "--output", options->output,
           "Contact sheet to write, anew after each policy: .png, .jpg or .webp; - for standard output, as "
           "PNG")
       ->type_name("FILE")

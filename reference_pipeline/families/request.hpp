@@ -28,7 +28,8 @@ struct Request {
   std::optional<Tensor<f32>> latents;  ///< as the family packs them: used instead of the seed's noise
 };
 
-/// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode").
+/// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode"). Where
+/// pictures are made one by one, their stages take turns, and each goes on where it was.
 struct Progress {
   std::string_view stage;
   std::int64_t done = 0;
