@@ -1,6 +1,9 @@
 // precast compare: what a policy does to a picture, and what it costs.
 #include <array>
+#include <filesystem>
+#include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +13,7 @@
 #include <cli/model_path.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
+#include <cli/output_files.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
@@ -37,8 +41,11 @@ void compare(const CompareOptions& options) {
   if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
+  const bool to_stdout = is_standard_output(options.output);
+  if (to_stdout && (options.json || options.markdown))
+    throw UsageError("standard output holds the sheet alone: name a file for it, or leave the table out");
   check_picture_name(options.output, request.prompts);
-  require_writable(options.output);
+  check_output_files(std::array{std::filesystem::path(options.output)});
   options.run.set_threads();
   const auto model = model_path(options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
@@ -47,13 +54,20 @@ void compare(const CompareOptions& options) {
   options.run.tell_device(device);
   tell_warnings(run_warnings(
       *families::open(model, families::ComponentChoices::all(policies.front()), *device.backend), request));
-  const std::vector<Compared> rows = compare_policies(model, request, policies, *device.backend);
-
   const std::string prompt = request.prompts.front();
-  std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
-  for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
-  const std::array texts{image::Text{"parameters", facts}};
-  image::write_image(options.output, comparison_sheet(prompt, rows), texts, options.quality);
+  const auto write_sheet = [&](std::span<const Compared> rows) {
+    if (to_stdout && rows.size() < policies.size()) return;  // what is written there cannot be replaced
+    std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
+    for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
+    const std::array texts{image::Text{"parameters", facts}};
+    write_output(options.output, image::encode_image(image::format_of_name(options.output),
+                                                     comparison_sheet(prompt, rows), texts, options.quality));
+  };
+  const std::vector<Compared> rows = compare_policies(model, request, policies, *device.backend, write_sheet);
+  if (to_stdout) {
+    std::cerr << comparison_text(rows);
+    return;
+  }
   if (options.json)
     return print(Json{{"prompt", prompt},
                       {"seed", request.seed},
@@ -80,7 +94,11 @@ void add_compare_command(CLI::App& app) {
                        "+upcast-matmul, +flash, +no-flash; the first is the reference. Default: all presets")
           ->type_name(policy_names() + ",...")
           ->take_all();
-  command->add_option("--output,-o", options->output, "Contact sheet to write: .png, .jpg or .webp")
+  command
+      ->add_option(
+          "--output,-o", options->output,
+          "Contact sheet to write, anew after each policy: .png, .jpg or .webp; - for standard output, as "
+          "PNG")
       ->type_name("FILE")
       ->capture_default_str();
   add_quality_option(*command, options->quality);

@@ -13,6 +13,7 @@
 #include <cli/model_path.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
+#include <cli/output_files.hpp>
 #include <cli/parameters_text.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
@@ -65,7 +66,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       .add_option_function<std::string>(
           "--strength",
           [&](const std::string& text) { options.strength = parse_real("--strength", text, 0, 1); },
-          "How much of --image to replace: 0 keeps it, 1 ignores it; default 0.6")
+          "How much of --image to replace: 0 keeps it, as the model's VAE has it; 1\n"
+          "ignores it; default 0.6")
       ->type_name("S")
       ->needs(image);
   add_policy_options(command, options.policy);
@@ -74,8 +76,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   command
       .add_option("--output,-o", options.output,
                   "Picture to write: .png, .jpg or .webp; out-1.png, out-2.png … where there are several, "
-                  "out-01.png … "
-                  "from ten on")
+                  "out-01.png … from ten on; "
+                  "- for standard output, as PNG")
       ->type_name("FILE")
       ->capture_default_str()
       ->group(group);
@@ -126,15 +128,14 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   std::vector<std::filesystem::path> files = pictures;
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
-  std::set<std::filesystem::path> seen;
-  for (const auto& file : files) {
-    if (options.no_overwrite && io::is_there(file))
+  for (const auto& file : files)
+    if (options.no_overwrite && !is_standard_output(file) && io::is_there(file))
       throw InputError(io::shown(file) + " is there already, and --no-overwrite keeps it: give another name");
-    require_writable(file);
-    if (!seen.insert(std::filesystem::absolute(file).lexically_normal()).second)
-      throw UsageError(io::shown(file) + " would be written twice: give each output a name of its own");
-  }
   check_picture_name(options.output, prompts);
+  const bool crowded = is_standard_output(options.output) && (pictures.size() > 1 || options.json);
+  if (crowded || is_standard_output(options.save_latents) || is_standard_output(options.trace))
+    throw UsageError("standard output holds one picture, and nothing beside it: name a file");
+  check_output_files(files);
 }
 
 /// The policy of each role, under the name of the first component that has it.
@@ -205,21 +206,23 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
       {"trace", file_or_null(options.trace)}};
 }
 
-void write_pictures(const GenerateOptions& options, const PictureRun& run,
-                    const families::ComponentChoices& choices, const std::string& model,
-                    const std::vector<std::filesystem::path>& files) {
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const PictureFacts facts{run.result.prompts[i],
-                             model,
-                             policy_text(choices),
-                             static_cast<std::int64_t>(i),
-                             static_cast<std::int64_t>(files.size()),
-                             !options.image.empty(),
-                             !options.latents.empty(),
-                             run.result.sampler};
-    const std::array texts{image::Text{"parameters", parameters_text(run.result.used, facts)}};
-    image::write_image(files[i], run.result.images[i], texts, options.quality);
-  }
+/// Writes the last picture that there is.
+void write_picture(const GenerateOptions& options, const families::Result& so_far,
+                   const families::ComponentChoices& choices, const std::string& model,
+                   const std::vector<std::filesystem::path>& files) {
+  const std::size_t i = so_far.images.size() - 1;
+  const PictureFacts facts{so_far.prompts[i],
+                           model,
+                           policy_text(choices),
+                           static_cast<std::int64_t>(i),
+                           static_cast<std::int64_t>(files.size()),
+                           !options.image.empty(),
+                           !options.latents.empty(),
+                           so_far.sampler};
+  const std::array texts{image::Text{"parameters", parameters_text(so_far.used, facts)}};
+  write_output(files[i], image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts,
+                                             options.quality));
+  if (!options.json && !is_standard_output(files[i])) notes() << "wrote " << io::shown(files[i]) << "\n";
 }
 
 /// What is about to run and the memory that it takes, on stderr.
@@ -270,15 +273,14 @@ void generate(const GenerateOptions& options) {
   tell_warnings(warnings);
   tell(name, pipeline->with_defaults(request), pipeline->estimate(request), choices, device, files.size());
   const PictureRun run = run_pipeline(
-      *pipeline, request, options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace));
-  write_pictures(options, run, choices, name, files);
+      *pipeline, request, options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace),
+      [&](const families::Result& so_far) { write_picture(options, so_far, choices, name, files); });
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
   if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())
     std::cerr << "precast: warning: " << advice << "\n";
   if (options.json)
-    return print(result_json(options, run, pipeline->family(), choices, device, name, files, warnings));
-  for (const auto& file : files) notes() << "wrote " << io::shown(file) << "\n";
+    print(result_json(options, run, pipeline->family(), choices, device, name, files, warnings));
   notes() << run_summary(run, device.is_cuda) << "\n";
 }
 

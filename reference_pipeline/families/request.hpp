@@ -30,8 +30,8 @@ struct Request {
   std::optional<int> width, height;        ///< pixels
   int batch = 1;                           ///< pictures per prompt
   std::optional<image::Image> image;       ///< img2img: the picture to start from
-  double strength = 0.6;                   ///< img2img: 0 keeps the picture, 1 ignores it
-  std::optional<Tensor<f32>> latents;      ///< as the family packs them: used instead of the seed's noise
+  double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
+  std::optional<Tensor<f32>> latents;  ///< as the family packs them: used instead of the seed's noise
 };
 
 /// The seed that makes picture `picture` alone, where the request has a step; else that of all pictures.
@@ -47,7 +47,8 @@ struct CutPrompt {
   std::string lost;          ///< the words that it does not
 };
 
-/// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode").
+/// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode"). Where
+/// pictures are made one by one, their stages take turns, and each goes on where it was.
 struct Progress {
   std::string_view stage;
   std::int64_t done = 0;
@@ -87,5 +88,9 @@ struct Result {
   std::int64_t nan_values = 0;  ///< values of pixels that were NaN, and are black
   Request used;                 ///< the request with every default filled in (without image and latents)
 };
+
+/// Is called after each picture, from the thread that generates: the last of `images` is new, and `prompts`,
+/// `used` and `sampler` are as they will be. May throw to cancel.
+using PictureCallback = std::function<void(const Result& so_far)>;
 
 }  // namespace precast::families

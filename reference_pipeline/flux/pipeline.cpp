@@ -1,5 +1,6 @@
 // Runs the stages of a Flux pipeline: text, noise, denoising, decoding; one component in memory at a time.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <families/backend.hpp>
 #include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
+#include <families/request_error.hpp>
 #include <flux/family.hpp>
 #include <flux/latents.hpp>
 #include <flux/model_folder.hpp>
@@ -40,8 +42,15 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-InputError out_of_range(std::string_view what, const std::string& value, const std::string& range) {
-  return InputError(std::string(what) + " is " + value + ": it must be " + range);
+families::RequestError out_of_range(std::string_view what, const std::string& value,
+                                    const std::string& range) {
+  return families::RequestError(std::string(what) + " is " + value + ": it must be " + range);
+}
+
+/// "0.6": the shortest decimal text that reads back as the same number.
+std::string shortest(double value) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
 /// Throws InputError where the encoder's embedding has no row for one of the ids.
@@ -96,6 +105,16 @@ struct Prompt {
   Tensor<f32> embeddings;  ///< [tokens, joint dim]
 };
 
+/// What all pictures of a run are denoised with. Without steps they stay as they are.
+struct Denoising {
+  std::span<const Prompt> prompts;
+  std::vector<DenoiseStep> steps;
+};
+
+/// Whether each picture is decoded as soon as it is denoised, with both models in memory, or all of them at
+/// the end, with one model in memory at a time.
+enum class Order : bool { in_stages, one_by_one };
+
 }  // namespace
 
 struct FluxPipeline::Parts {
@@ -126,6 +145,10 @@ struct FluxPipeline::Parts {
       throw ShapeError("latents have shape " + to_string(latents->shape()) + ", and this request needs " +
                        to_string(wanted) +
                        ": give latents of its size, or change --width, --height or --batch");
+  }
+  /// The step that denoising begins with; all of them where the picture to start from is kept.
+  static int first_step(const Request& full, const Request& given) {
+    return given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
   }
   static std::int64_t pictures(const Request& request) {
     return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
@@ -167,14 +190,29 @@ struct FluxPipeline::Parts {
   }
 
   /// The stages, with every default filled in; `given` has the image and the latents to start from. A dry run
-  /// goes through them with one step of one picture.
-  Result run(const Request& full, const Request& given, const Reporter& progress) const;
+  /// goes through them with one step of one picture, or of two where they come one by one.
+  Result run(Request full, const Request& given, Order order, const Reporter& progress,
+             const families::PictureCallback& on_picture) const;
   std::vector<Prompt> encode_prompts(const Request& request, const Reporter& progress, Result& result) const;
   Tensor<f32> initial_latents(const Request& request, const Request& given, std::span<const f32> sigmas,
                               int first_step, const Reporter& progress, Result& result) const;
-  void denoise(const Request& request, std::span<const Prompt> prompts, std::span<const f32> sigmas,
-               int first_step, const Reporter& progress, Result& result) const;
-  void decode(const Request& request, const Reporter& progress, Result& result) const;
+  std::unique_ptr<Transformer> load_transformer(const Reporter& progress, Result& result) const;
+  std::unique_ptr<vae::Decoder> load_decoder(const Reporter& progress, Result& result) const;
+  /// Bytes of one picture.
+  static std::int64_t picture_bytes(const Request& request) {
+    return std::int64_t{3} * *request.width * *request.height;
+  }
+  /// Each on the picture of that number: its latents, and what they are decoded to.
+  void denoise(const Transformer& transformer, std::int64_t picture, const Denoising& denoising,
+               const Reporter& progress, Result& result) const;
+  void decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
+              const families::PictureCallback& on_picture, Result& result) const;
+  void paint_one_by_one(const Denoising& denoising, const Reporter& progress,
+                        const families::PictureCallback& on_picture, Result& result) const;
+  void paint_in_stages(const Denoising& denoising, const Reporter& progress,
+                       const families::PictureCallback& on_picture, Result& result) const;
+  /// How a request is going to run, and what that takes.
+  std::pair<Order, MemoryEstimate> plan(const FluxPipeline& pipeline, const Request& request) const;
 };
 
 std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const Reporter& progress,
@@ -289,79 +327,112 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
   return pack(noised, count, packed);
 }
 
-void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt> prompts,
-                                  std::span<const f32> sigmas, int first_step, const Reporter& progress,
-                                  Result& result) const {
+std::unique_ptr<Transformer> FluxPipeline::Parts::load_transformer(const Reporter& progress,
+                                                                   Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  const auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
+  auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
     return models_of(backend, choices.transformer).transformer(model.transformer, source);
   });
   result.load_seconds += seconds_since(start);
-  const auto loaded = std::chrono::steady_clock::now();
-  const PackedLayout packed = layout(request);
-  const Shape one{packed.tokens(), packed.token_channels()};
-  const std::int64_t count = pictures(request);
-  std::vector<DenoiseStep> steps;
-  for (auto at = static_cast<std::size_t>(first_step); at + 1 < sigmas.size(); ++at)
-    steps.push_back(
-        {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
-  const auto steps_a_picture = static_cast<std::int64_t>(steps.size());
-  if (DryRun::active()) steps.resize(1);
-  TransformerInput input;
-  input.guidance = static_cast<f32>(request.guidance.value_or(0));
-  input.rows = packed.height / 2;
-  input.columns = packed.width / 2;
-  for (std::int64_t picture = 0; picture < count; ++picture) {
-    const Prompt& prompt = prompts[static_cast<std::size_t>(picture / request.batch)];
-    input.prompt = prompt.embeddings;
-    input.pooled = prompt.pooled;
-    const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
-    const BeforeStep before_step = [&](std::int64_t step) {
-      if (progress) progress({"denoise", picture * steps_a_picture + step, count * steps_a_picture});
-    };
-    if (request.negative)
-      denoise_away_from(*transformer, latents, input,
-                        {prompts.back().embeddings, prompts.back().pooled, request.cfg_scale}, steps,
-                        before_step);
-    else
-      transformer->denoise(latents, input, steps, before_step);
-    if (DryRun::active()) return;
-  }
-  result.steps = count * steps_a_picture;
-  if (progress) progress({"denoise", count * steps_a_picture, count * steps_a_picture});
-  result.denoise_seconds = seconds_since(loaded);
+  return transformer;
 }
 
-void FluxPipeline::Parts::decode(const Request& request, const Reporter& progress, Result& result) const {
+std::unique_ptr<vae::Decoder> FluxPipeline::Parts::load_decoder(const Reporter& progress,
+                                                                Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  const auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
+  auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
     return models_of(backend, choices.vae).decoder(model.vae, source);
   });
   result.load_seconds += seconds_since(start);
-  const auto loaded = std::chrono::steady_clock::now();
+  return decoder;
+}
+
+void FluxPipeline::Parts::denoise(const Transformer& transformer, std::int64_t picture,
+                                  const Denoising& denoising, const Reporter& progress,
+                                  Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  const PackedLayout packed = layout(result.used);
+  const Shape one{packed.tokens(), packed.token_channels()};
+  const auto steps = static_cast<std::int64_t>(denoising.steps.size());
+  const Prompt& prompt = denoising.prompts[static_cast<std::size_t>(picture / result.used.batch)];
+  TransformerInput input;
+  input.guidance = static_cast<f32>(result.used.guidance.value_or(0));
+  input.rows = packed.height / 2;
+  input.columns = packed.width / 2;
+  input.prompt = prompt.embeddings;
+  input.pooled = prompt.pooled;
+  const std::span all(denoising.steps);
+  const auto run = DryRun::active() ? all.first(1) : all;
+  const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
+  const BeforeStep before_step = [&](std::int64_t step) {
+    if (progress) progress({"denoise", picture * steps + step, pictures(result.used) * steps});
+  };
+  const Prompt& negative = denoising.prompts.back();
+  if (result.used.negative)
+    denoise_away_from(transformer, latents, input,
+                      {negative.embeddings, negative.pooled, result.used.cfg_scale}, run, before_step);
+  else
+    transformer.denoise(latents, input, run, before_step);
+  result.steps += steps;
+  if (progress && picture + 1 == pictures(result.used))
+    progress({"denoise", pictures(result.used) * steps, pictures(result.used) * steps});
+  result.denoise_seconds += seconds_since(start);
+}
+
+void FluxPipeline::Parts::decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
+                                 const families::PictureCallback& on_picture, Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Request& request = result.used;
   const PackedLayout packed = layout(request);
   const std::int64_t count = pictures(request);
-  for (std::int64_t picture = 0; picture < count; ++picture) {
-    if (progress) progress({"decode", picture, count});
-    const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
-                                  Shape{packed.tokens(), packed.token_channels()});
-    const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
-                                       static_cast<f32>(model.vae.shift_factor));
-    if (DryRun::active()) {
-      // When the last picture is decoded, the others are there; then it is made of what was decoded.
-      const std::int64_t bytes = std::int64_t{3} * *request.width * *request.height;
-      const DryHold others((count - 1) * bytes);
-      const HostTensor<f32> pixels = decoder->decode(latents);
-      const DryHold last(bytes);
-      return;
-    }
-    image::Pictures decoded = image::to_images(decoder->decode(latents));
-    result.images.push_back(std::move(decoded.images.front()));
-    result.nan_values += decoded.nan;
-    result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
+  if (progress) progress({"decode", picture, count});
+  const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
+                                Shape{packed.tokens(), packed.token_channels()});
+  const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
+                                     static_cast<f32>(model.vae.shift_factor));
+  if (DryRun::active()) {
+    const HostTensor<f32> pixels = decoder.decode(latents);
+    const DryHold made_of_them(picture_bytes(request));
+    return;
   }
-  if (progress) progress({"decode", count, count});
-  result.decode_seconds = seconds_since(loaded);
+  image::Pictures decoded = image::to_images(decoder.decode(latents));
+  result.images.push_back(std::move(decoded.images.front()));
+  result.nan_values += decoded.nan;
+  result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
+  if (progress && picture + 1 == count) progress({"decode", count, count});
+  result.decode_seconds += seconds_since(start);
+  if (on_picture) on_picture(result);
+}
+
+void FluxPipeline::Parts::paint_one_by_one(const Denoising& denoising, const Reporter& progress,
+                                           const families::PictureCallback& on_picture,
+                                           Result& result) const {
+  const auto transformer = load_transformer(progress, result);
+  std::unique_ptr<vae::Decoder> decoder;
+  const std::int64_t count = pictures(result.used);
+  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
+    denoise(*transformer, picture, denoising, progress, result);
+    families::give_back_memory();
+    if (!decoder) decoder = load_decoder(progress, result);
+    decode(*decoder, picture, progress, on_picture, result);
+    families::give_back_memory();
+  }
+}
+
+void FluxPipeline::Parts::paint_in_stages(const Denoising& denoising, const Reporter& progress,
+                                          const families::PictureCallback& on_picture, Result& result) const {
+  const std::int64_t count = pictures(result.used), seen = DryRun::active() ? 1 : count;
+  if (!denoising.steps.empty()) {
+    const auto transformer = load_transformer(progress, result);
+    for (std::int64_t picture = 0; picture < seen; ++picture)
+      denoise(*transformer, picture, denoising, progress, result);
+  }
+  families::give_back_memory();
+  const auto decoder = load_decoder(progress, result);
+  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  for (std::int64_t picture = 0; picture < seen; ++picture)
+    decode(*decoder, picture, progress, on_picture, result);
 }
 
 FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices)
@@ -429,11 +500,11 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
   full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
 
-  if (full.prompts.empty()) throw InputError("there is no prompt: give at least one");
+  if (full.prompts.empty()) throw families::RequestError("there is no prompt: give at least one");
   if (*full.steps < 1 || *full.steps > most_steps)
     throw out_of_range("steps", std::to_string(*full.steps), "from 1 to " + std::to_string(most_steps));
   if (!(*full.guidance >= 0 && *full.guidance <= 1000))
-    throw out_of_range("guidance", std::to_string(*full.guidance), "from 0 to 1000");
+    throw out_of_range("guidance", shortest(*full.guidance), "from 0 to 1000");
   if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
     throw out_of_range("max sequence length", std::to_string(*full.max_sequence_length),
                        "from 1 to " + std::to_string(longest_t5));
@@ -453,26 +524,39 @@ Request FluxPipeline::with_defaults(const Request& request) const {
                              std::to_string(factor) + " pixels) up to " + std::to_string(largest_side) +
                              ": try " + nearest_sides(side, 2 * factor));
   if (!(full.strength >= 0 && full.strength <= 1))
-    throw out_of_range("strength", std::to_string(full.strength), "from 0 to 1");
+    throw out_of_range("strength", shortest(full.strength), "from 0 to 1");
   if (request.image) image::check_pixels(*request.image, "the image to start from");
   if (request.image && request.latents)
-    throw InputError("an image and latents are both given to start from: give one of them");
-  if (request.image && sampling::img2img_start(*full.steps, full.strength) >= *full.steps)
-    throw out_of_range("strength", std::to_string(full.strength),
-                       "large enough for one of the " + std::to_string(*full.steps) +
-                           " steps: raise it, or the number of steps");
+    throw families::RequestError("an image and latents are both given to start from: give one of them");
+  if (request.image && full.strength > 0 && Parts::first_step(full, request) >= *full.steps)
+    throw out_of_range("strength", shortest(full.strength),
+                       "0, which keeps the picture, or large enough for one of the " +
+                           std::to_string(*full.steps) + " steps: raise it, or the number of steps");
   return full;
 }
 
+std::pair<Order, MemoryEstimate> FluxPipeline::Parts::plan(const FluxPipeline& pipeline,
+                                                           const Request& request) const {
+  const auto needed = [&](Order order) {
+    const auto session = backend.start();
+    families::ComponentMeter meter(backend.counted_memory());
+    run(pipeline.with_defaults(request), request, order, {{}, &meter}, {});
+    MemoryEstimate estimate = meter.estimate();
+    estimate.held = backend.held_memory();
+    estimate.code = backend.code_memory();
+    return estimate;
+  };
+  const Request full = pipeline.with_defaults(request);
+  if (pictures(full) > 1 && first_step(full, request) < *full.steps) {
+    MemoryEstimate estimate = needed(Order::one_by_one);
+    const auto free_bytes = backend.free_memory();
+    if (!free_bytes || estimate.needed() <= *free_bytes) return {Order::one_by_one, std::move(estimate)};
+  }
+  return {Order::in_stages, needed(Order::in_stages)};
+}
+
 MemoryEstimate FluxPipeline::estimate(const Request& request) const {
-  const Request full = with_defaults(request);
-  const auto session = parts_->backend.start();
-  families::ComponentMeter meter(parts_->backend.counted_memory());
-  parts_->run(full, request, {{}, &meter});
-  MemoryEstimate estimate = meter.estimate();
-  estimate.held = parts_->backend.held_memory();
-  estimate.code = parts_->backend.code_memory();
-  return estimate;
+  return parts_->plan(*this, request).second;
 }
 
 void FluxPipeline::check(const Request& request) const {
@@ -486,31 +570,41 @@ void FluxPipeline::check(const Request& request) const {
   sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
 }
 
-Result FluxPipeline::Parts::run(const Request& full, const Request& given, const Reporter& progress) const {
-  const int first_step = given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
-  const std::vector<f32> sigmas = DryRun::active()
-                                      ? std::vector<f32>(static_cast<std::size_t>(*full.steps) + 1)
-                                      : sampling::sigmas(model.scheduler, *full.steps, layout(full).tokens());
+Result FluxPipeline::Parts::run(Request full, const Request& given, Order order, const Reporter& progress,
+                                const families::PictureCallback& on_picture) const {
   Result result;
+  result.used = std::move(full);
   result.sampler = "Euler";
+  const Request& request = result.used;
+  const int first = first_step(request, given);
+  const std::vector<f32> sigmas =
+      DryRun::active() ? std::vector<f32>(static_cast<std::size_t>(*request.steps) + 1)
+                       : sampling::sigmas(model.scheduler, *request.steps, layout(request).tokens());
+  Denoising denoising;
+  for (auto at = static_cast<std::size_t>(first); at + 1 < sigmas.size(); ++at)
+    denoising.steps.push_back(
+        {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
   families::give_back_memory();
-  const std::vector<Prompt> prompts = encode_prompts(full, progress, result);
-  result.latents = initial_latents(full, given, sigmas, first_step, progress, result);
-  denoise(full, prompts, sigmas, first_step, progress, result);
-  families::give_back_memory();
-  decode(full, progress, result);
+  std::vector<Prompt> prompts;
+  if (!denoising.steps.empty()) prompts = encode_prompts(request, progress, result);
+  denoising.prompts = prompts;
+  result.latents = initial_latents(request, given, sigmas, first, progress, result);
+  if (order == Order::one_by_one)
+    paint_one_by_one(denoising, progress, on_picture, result);
+  else
+    paint_in_stages(denoising, progress, on_picture, result);
   families::give_back_memory();
   return result;
 }
 
-Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress) const {
+Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress,
+                              const families::PictureCallback& on_picture) const {
   check(request);
-  Request full = with_defaults(request);
+  const Order order = parts_->plan(*this, request).first;
   const auto session = parts_->backend.start();
   parts_->backend.reset_peak_memory();
-  Result result = parts_->run(full, request, {progress});
+  Result result = parts_->run(with_defaults(request), request, order, {progress}, on_picture);
   result.peak_bytes = parts_->backend.peak_memory();
-  result.used = std::move(full);
   return result;
 }
 

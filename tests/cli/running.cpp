@@ -26,7 +26,7 @@ std::vector<std::string> small_run(const std::vector<std::string>& more,
 }
 
 std::string settings_of(const fs::path& picture) {
-  const auto file = precast::image::read_picture(picture);
+  const auto file = precast::image::read_image(picture);
   REQUIRE(file.texts.size() == 1);
   return file.texts[0].value;
 }
@@ -147,7 +147,7 @@ TEST_CASE("generate: T5's padding is part of the picture and of its settings") {
   REQUIRE(run(small_run({"-p", "a star", "-o", short_one})).code == 0);
   REQUIRE(run(small_run({"-p", "a star", "--t5-padding", "256", "-o", padded})).code == 0);
   CHECK_THAT(settings_of(padded), Catch::Contains("T5 padding: 256"));
-  CHECK(precast::image::read_picture(short_one).image.rgb != precast::image::read_picture(padded).image.rgb);
+  CHECK(precast::image::read_image(short_one).image.rgb != precast::image::read_image(padded).image.rgb);
 }
 
 TEST_CASE("generate: a line at the end on time and memory, and nothing at all when quiet") {
