@@ -3,7 +3,7 @@
 #include <exception>
 
 #include <flux/pipeline.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 
 int main(int argc, char** argv) try {
   using namespace precast;
@@ -22,7 +22,7 @@ int main(int argc, char** argv) try {
   });
 
   const char* output = argc > 3 ? argv[3] : "picture.png";
-  image::write_png(output, result.images.at(0));
+  image::write_image(output, result.images.at(0));
   std::printf("%s: %dx%d\n", output, result.images[0].width, result.images[0].height);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -1,7 +1,9 @@
 // precast compare: what a policy does to a picture, and what it costs.
 #include <array>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,11 +11,16 @@
 #include <cli/commands.hpp>
 #include <cli/comparison.hpp>
 #include <cli/model_path.hpp>
+#include <cli/notes.hpp>
 #include <cli/output.hpp>
+#include <cli/output_files.hpp>
+#include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
+#include <cli/policy_options.hpp>
 #include <cli/run_options.hpp>
+#include <cli/run_report.hpp>
 #include <families/registry.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -25,6 +32,7 @@ struct CompareOptions {
   RunOptions run;
   CLI::Option* policies = nullptr;
   std::string output = "compare.png";
+  int quality = image::usual_quality;
   bool markdown = false, json = false;
 };
 
@@ -33,20 +41,33 @@ void compare(const CompareOptions& options) {
   if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
-  require_writable(options.output);
+  const bool to_stdout = is_standard_output(options.output);
+  if (to_stdout && (options.json || options.markdown))
+    throw UsageError("standard output holds the sheet alone: name a file for it, or leave the table out");
+  check_picture_name(options.output, request.prompts);
+  check_output_files(std::array{std::filesystem::path(options.output)});
   options.run.set_threads();
   const auto model = model_path(options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   for (const PolicyChoice& choice : policies)
     families::open(model, families::ComponentChoices::all(choice), *device.backend)->check(request);
   options.run.tell_device(device);
-  const std::vector<Compared> rows = compare_policies(model, request, policies, *device.backend);
-
+  tell_warnings(run_warnings(
+      *families::open(model, families::ComponentChoices::all(policies.front()), *device.backend), request));
   const std::string prompt = request.prompts.front();
-  std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
-  for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
-  const std::array texts{image::PngText{"parameters", facts}};
-  image::write_png(options.output, comparison_sheet(prompt, rows), texts);
+  const auto write_sheet = [&](std::span<const Compared> rows) {
+    if (to_stdout && rows.size() < policies.size()) return;  // what is written there cannot be replaced
+    std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
+    for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
+    const std::array texts{image::Text{"parameters", facts}};
+    write_output(options.output, image::encode_image(image::format_of_name(options.output),
+                                                     comparison_sheet(prompt, rows), texts, options.quality));
+  };
+  const std::vector<Compared> rows = compare_policies(model, request, policies, *device.backend, write_sheet);
+  if (to_stdout) {
+    std::cerr << comparison_text(rows);
+    return;
+  }
   if (options.json)
     return print(Json{{"prompt", prompt},
                       {"seed", request.seed},
@@ -55,7 +76,7 @@ void compare(const CompareOptions& options) {
                       {"sheet", options.output},
                       {"policies", comparison_json(rows)}});
   print(options.markdown ? comparison_markdown(rows) : comparison_text(rows));
-  std::cerr << "wrote " << io::shown(options.output) << "\n";
+  notes() << "wrote " << io::shown(options.output) << "\n";
 }
 
 }  // namespace
@@ -71,11 +92,16 @@ void add_compare_command(CLI::App& app) {
           ->add_option("--policies",
                        "Policies, with commas between: presets and precisions, with +upcast-attention,\n"
                        "+upcast-matmul, +flash, +no-flash; the first is the reference. Default: all presets")
-          ->type_name("LIST")
+          ->type_name(policy_names() + ",...")
           ->take_all();
-  command->add_option("--output", options->output, "PNG of the contact sheet to write")
+  command
+      ->add_option(
+          "--output,-o", options->output,
+          "Contact sheet to write, anew after each policy: .png, .jpg or .webp; - for standard output, as "
+          "PNG")
       ->type_name("FILE")
       ->capture_default_str();
+  add_quality_option(*command, options->quality);
   command->add_flag("--markdown", options->markdown, "The table as Markdown");
   command->add_flag("--json", options->json, "The table as JSON on stdout");
   command->footer(

@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <iostream>
 
 #include <cli/arguments.hpp>
 #include <cli/auto_preset.hpp>
 #include <cli/comparison.hpp>
+#include <cli/interrupt.hpp>
+#include <cli/notes.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
 #include <families/registry.hpp>
@@ -42,7 +43,7 @@ Compared run_policy(const std::filesystem::path& model, const families::Request&
   Compared row;
   row.name = policy_text(choice);
   row.choice = choice;
-  std::cerr << row.name << "\n";
+  notes() << row.name << "\n";
   const auto pipeline = families::open(model, families::ComponentChoices::all(choice), backend);
   PictureRun run = run_pipeline(*pipeline, request);
   row.picture = std::move(run.result.images.front());
@@ -51,7 +52,7 @@ Compared run_policy(const std::filesystem::path& model, const families::Request&
   row.non_finite = run.non_finite();
   row.advice = run.advice();
   if (watch::compiled && !row.advice.empty()) {
-    std::cerr << row.name << ": not finite, again with the watch on\n";
+    notes() << row.name << ": not finite, again with the watch on\n";
     row.advice = run_pipeline(*pipeline, request, std::make_unique<TraceFile>()).advice();
   }
   return row;
@@ -79,13 +80,24 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
-                                       const families::Backend& backend) {
+                                       const families::Backend& backend,
+                                       const std::function<void(std::span<const Compared>)>& write) {
   std::vector<Compared> rows;
+  const auto left_behind = [&] {
+    return std::to_string(rows.size()) + " of " + std::to_string(policies.size()) + " policies done";
+  };
   for (const PolicyChoice& choice : policies) {
-    rows.push_back(run_policy(model, request, choice, backend));
+    try {
+      rows.push_back(run_policy(model, request, choice, backend));
+    } catch (const Interrupted&) {
+      if (!rows.empty()) throw_if_interrupted(left_behind());
+      throw;
+    }
     const image::Difference difference = image::difference(rows.front().picture, rows.back().picture);
     rows.back().psnr = difference.psnr;
     rows.back().mse = difference.mse;
+    write(rows);
+    if (rows.size() < policies.size()) throw_if_interrupted(left_behind());
   }
   return rows;
 }

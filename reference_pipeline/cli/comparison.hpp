@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,10 +35,12 @@ struct Compared {
 std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists);
 
 /// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find
-/// the op.
+/// the op. `write` is given all rows that there are after each policy. Throws what pipelines and `write`
+/// throw, and Interrupted, which says how many policies are done.
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
-                                       const families::Backend& backend);
+                                       const families::Backend& backend,
+                                       const std::function<void(std::span<const Compared>)>& write);
 
 std::string comparison_text(std::span<const Compared> rows);
 std::string comparison_markdown(std::span<const Compared> rows);

@@ -4,9 +4,11 @@
 #include <memory>
 #include <set>
 
+#include <cli/arguments.hpp>
 #include <cli/auto_preset.hpp>
 #include <cli/commands.hpp>
 #include <cli/inspect_model.hpp>
+#include <families/hub_cache.hpp>
 #include <families/registry.hpp>
 
 #include <precast/io/message.hpp>
@@ -150,11 +152,8 @@ Json inspection_json(const Inspection& inspection) {
       parts[component.component] = {{"weights", component.weights}, {"activations", component.activations}};
     memory[preset.preset] = {{"peak", preset.estimate.peak()}, {"components", parts}};
   }
-  return {{"path", inspection.path.string()},
-          {"kind", inspection.kind},
-          {"components", components},
-          {"accounting", accounting},
-          {"memory", memory}};
+  return {{"path", inspection.path.string()}, {"kind", inspection.kind},  {"missing", inspection.missing},
+          {"components", components},         {"accounting", accounting}, {"memory", memory}};
 }
 
 void print_text(const Inspection& inspection, bool all_tensors) {
@@ -180,8 +179,10 @@ void add_inspect_command(CLI::App& app) {
       "inspect",
       "What is in a model folder or a file: components, dtypes, shapes, parameters, bytes, memory");
   command
-      ->add_option("path", options->path,
-                   "A model folder, a component's folder, a .safetensors file or a config.json")
+      ->add_option(
+          "path", options->path,
+          "A model folder, the name of a model in Hugging Face's cache, a component's folder, a .safetensors "
+          "file or a config.json")
       ->type_name("PATH")
       ->required();
   command->add_flag("--tensors", options->tensors, "Every tensor, not one line for a layer in all blocks");
@@ -195,11 +196,14 @@ void add_inspect_command(CLI::App& app) {
       "  precast inspect ~/FLUX.1-dev/transformer/config.json\n"
       "  precast inspect --tensors lora.safetensors");
   command->callback([options] {
-    const Inspection inspection = inspect(options->path);
+    const Inspection inspection = inspect(families::find_model(options->path));
     if (options->json)
       print(inspection_json(inspection));
     else
       print_text(inspection, options->tensors);
+    if (!inspection.missing.empty())
+      throw io::file_error(inspection.path, "lacks " + listed(inspection.missing, "and") +
+                                                ", which its model_index.json names: get the model anew");
   });
 }
 

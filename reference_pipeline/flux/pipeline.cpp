@@ -1,23 +1,28 @@
 // Runs the stages of a Flux pipeline: text, noise, denoising, decoding; one component in memory at a time.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include <families/backend.hpp>
 #include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
+#include <families/request_error.hpp>
 #include <flux/family.hpp>
 #include <flux/latents.hpp>
 #include <flux/model_folder.hpp>
 #include <flux/models.hpp>
+#include <flux/negative_prompt.hpp>
 #include <flux/pipeline.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <sampling/torch_random.hpp>
 #include <text/clip_tokenizer.hpp>
+#include <text/lost_words.hpp>
 #include <text/t5_tokenizer.hpp>
 
 #include <precast/io/component_source.hpp>
@@ -37,8 +42,15 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-InputError out_of_range(std::string_view what, const std::string& value, const std::string& range) {
-  return InputError(std::string(what) + " is " + value + ": it must be " + range);
+families::RequestError out_of_range(std::string_view what, const std::string& value,
+                                    const std::string& range) {
+  return families::RequestError(std::string(what) + " is " + value + ": it must be " + range);
+}
+
+/// "0.6": the shortest decimal text that reads back as the same number.
+std::string shortest(double value) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
 /// Throws InputError where the encoder's embedding has no row for one of the ids.
@@ -56,6 +68,21 @@ void check_vocabulary(const std::filesystem::path& encoder, std::span<const std:
 std::vector<std::int32_t> padded(std::vector<std::int32_t> ids, std::int64_t length, std::int32_t padding) {
   ids.resize(static_cast<std::size_t>(length), padding);
   return ids;
+}
+
+/// The nearest sides that a picture can have: "416 or 432".
+std::string nearest_sides(int side, int multiple) {
+  const int below = std::clamp(side / multiple * multiple, multiple, largest_side / multiple * multiple);
+  const int above = below + multiple;
+  const bool one = side < below || above > largest_side || side % multiple == 0;
+  return std::to_string(below) + (one ? "" : " or " + std::to_string(above));
+}
+
+/// Every text of a request that is encoded: its prompts, then what to keep away from.
+std::vector<std::string> texts_of(const Request& request) {
+  std::vector<std::string> texts = request.prompts;
+  if (request.negative) texts.push_back(*request.negative);
+  return texts;
 }
 
 /// A prompt's ids as its encoders take them.
@@ -77,6 +104,16 @@ struct Prompt {
   Tensor<f32> pooled;      ///< [1, pooled dim]
   Tensor<f32> embeddings;  ///< [tokens, joint dim]
 };
+
+/// What all pictures of a run are denoised with. Without steps they stay as they are.
+struct Denoising {
+  std::span<const Prompt> prompts;
+  std::vector<DenoiseStep> steps;
+};
+
+/// Whether each picture is decoded as soon as it is denoised, with both models in memory, or all of them at
+/// the end, with one model in memory at a time.
+enum class Order : bool { in_stages, one_by_one };
 
 }  // namespace
 
@@ -109,14 +146,21 @@ struct FluxPipeline::Parts {
                        to_string(wanted) +
                        ": give latents of its size, or change --width, --height or --batch");
   }
+  /// The step that denoising begins with; all of them where the picture to start from is kept.
+  static int first_step(const Request& full, const Request& given) {
+    return given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
+  }
   static std::int64_t pictures(const Request& request) {
     return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
   }
   /// Throws InputError where an encoder has no row for a token.
-  Tokens tokenized(const std::string& prompt, int t5_length) const {
+  Tokens tokenized(const std::string& prompt, const Request& full) const {
+    const int longest = *full.max_sequence_length;
     Tokens tokens{
         padded(clip_tokenizer.encode(prompt, clip_length()), clip_length(), clip_tokenizer.pad_id()),
-        padded(t5_tokenizer.encode(prompt, t5_length), t5_length, t5_tokenizer.pad_id())};
+        t5_tokenizer.encode(prompt, longest)};
+    const auto length = std::max(std::ssize(tokens.t5), std::ptrdiff_t{full.padding.value_or(longest)});
+    tokens.t5 = padded(std::move(tokens.t5), length, t5_tokenizer.pad_id());
     check_vocabulary(model.component("text_encoder"), tokens.clip, model.clip.vocab_size);
     check_vocabulary(model.component("text_encoder_2"), tokens.t5, model.t5.vocab_size);
     return tokens;
@@ -146,22 +190,39 @@ struct FluxPipeline::Parts {
   }
 
   /// The stages, with every default filled in; `given` has the image and the latents to start from. A dry run
-  /// goes through them with one step of one picture.
-  Result run(const Request& full, const Request& given, const Reporter& progress) const;
+  /// goes through them with one step of one picture, or of two where they come one by one.
+  Result run(Request full, const Request& given, Order order, const Reporter& progress,
+             const families::PictureCallback& on_picture) const;
   std::vector<Prompt> encode_prompts(const Request& request, const Reporter& progress, Result& result) const;
   Tensor<f32> initial_latents(const Request& request, const Request& given, std::span<const f32> sigmas,
                               int first_step, const Reporter& progress, Result& result) const;
-  void denoise(const Request& request, std::span<const Prompt> prompts, std::span<const f32> sigmas,
-               int first_step, const Reporter& progress, Result& result) const;
-  void decode(const Request& request, const Reporter& progress, Result& result) const;
+  std::unique_ptr<Transformer> load_transformer(const Reporter& progress, Result& result) const;
+  std::unique_ptr<vae::Decoder> load_decoder(const Reporter& progress, Result& result) const;
+  /// Bytes of one picture.
+  static std::int64_t picture_bytes(const Request& request) {
+    return std::int64_t{3} * *request.width * *request.height;
+  }
+  /// Each on the picture of that number: its latents, and what they are decoded to.
+  void denoise(const Transformer& transformer, std::int64_t picture, const Denoising& denoising,
+               const Reporter& progress, Result& result) const;
+  void decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
+              const families::PictureCallback& on_picture, Result& result) const;
+  void paint_one_by_one(const Denoising& denoising, const Reporter& progress,
+                        const families::PictureCallback& on_picture, Result& result) const;
+  void paint_in_stages(const Denoising& denoising, const Reporter& progress,
+                       const families::PictureCallback& on_picture, Result& result) const;
+  /// How a request is going to run, and what that takes.
+  std::pair<Order, MemoryEstimate> plan(const FluxPipeline& pipeline, const Request& request) const;
 };
 
 std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const Reporter& progress,
                                                         Result& result) const {
-  std::vector<Prompt> prompts(request.prompts.size());
   std::vector<Tokens> tokens;
-  for (const std::string& prompt : request.prompts)
-    tokens.push_back(tokenized(prompt, *request.max_sequence_length));
+  for (const std::string& text : texts_of(request)) tokens.push_back(tokenized(text, request));
+  std::vector<Prompt> prompts(tokens.size());
+  if (DryRun::active())  // in which the first stands for all
+    std::ranges::swap(tokens.front(),
+                      *std::ranges::max_element(tokens, {}, [](const Tokens& ids) { return ids.t5.size(); }));
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
                               auto&& make, auto&& use, auto&& copy) {
     const auto start = std::chrono::steady_clock::now();
@@ -190,7 +251,9 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
       [](const Prompt& from, Prompt& to) { to.pooled = from.pooled.clone(); });
   encode_all(
       "text_encoder_2", "load T5", "encode with T5",
-      [&](const auto& source) { return models_of(backend, choices.text_encoder).t5(model.t5, source); },
+      [&](const auto& source) {
+        return models_of(backend, choices.of(families::Role::second_text_encoder)).t5(model.t5, source);
+      },
       [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {
         prompt.embeddings = encoder.encode(ids.t5);
       },
@@ -205,9 +268,18 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
   const PackedLayout packed = layout(request);
   const std::int64_t count = pictures(request);
   if (given.latents) return given.latents->clone();
-  sampling::TorchGenerator generator(request.seed);
   const Shape drawn{count, packed.channels, packed.height, packed.width};
-  if (!given.image) return pack(generator.randn(drawn), count, packed);
+  const Shape drawn_alone{1, packed.channels, packed.height, packed.width};
+  if (!given.image && !request.seed_step)
+    return pack(sampling::TorchGenerator(request.seed).randn(drawn), count, packed);
+  if (!given.image) {
+    Tensor<f32> noise(drawn);
+    for (std::int64_t picture = 0; picture < count; ++picture) {
+      const Tensor<f32> own = sampling::TorchGenerator(picture_seed(request, picture)).randn(drawn_alone);
+      if (!DryRun::active()) std::copy_n(own.data(), own.elements(), noise.data() + picture * own.elements());
+    }
+    return pack(noise, count, packed);
+  }
 
   // Image to image: the autoencoder's own sample is drawn first, then the noise, from one stream.
   const auto start = std::chrono::steady_clock::now();
@@ -225,99 +297,142 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
     const image::Image resized = image::resize(*given.image, *request.width, *request.height);
     return encoder->encode(image::to_tensor(resized));
   }();
-  const Tensor<f32> sample_noise = generator.randn(Shape{1, packed.channels, packed.height, packed.width});
-  Tensor<f32> sample(sample_noise.shape());
+  Tensor<f32> sample(drawn_alone), noised(drawn);
   const auto scale = static_cast<f32>(model.vae.scaling_factor),
              shift = static_cast<f32>(model.vae.shift_factor);
   const std::int64_t pixels = packed.height * packed.width;
-  for (std::int64_t channel = 0; channel < packed.channels && !DryRun::active(); ++channel)
-    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-      const std::int64_t from = pixel * packed.channels + channel, to = channel * pixels + pixel;
-      const f32 log_variance = std::clamp(moments.log_variance.data()[from], -30.0f, 20.0f);
-      const f32 value = moments.mean.data()[from] + std::exp(0.5f * log_variance) * sample_noise.data()[to];
-      sample.data()[to] = (value - shift) * scale;
-    }
-  const Tensor<f32> noise = generator.randn(drawn);
-  Tensor<f32> noised(drawn);
   const f32 sigma = sigmas[static_cast<std::size_t>(first_step)];
   const auto per_picture = static_cast<std::size_t>(sample.elements());
-  for (std::int64_t picture = 0; picture < count; ++picture) {
-    const HostView<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
-    const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
-    if (DryRun::active()) continue;
-    std::copy_n(mixed.data(), per_picture, noised.data() + picture * sample.elements());
+  const std::int64_t of_one_seed = request.seed_step ? 1 : count;
+  for (std::int64_t first = 0; first < count; first += of_one_seed) {
+    sampling::TorchGenerator generator(picture_seed(request, first));
+    const Tensor<f32> sample_noise = generator.randn(drawn_alone);
+    for (std::int64_t channel = 0; channel < packed.channels && !DryRun::active(); ++channel)
+      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+        const std::int64_t from = pixel * packed.channels + channel, to = channel * pixels + pixel;
+        const f32 log_variance = std::clamp(moments.log_variance.data()[from], -30.0f, 20.0f);
+        const f32 value = moments.mean.data()[from] + std::exp(0.5f * log_variance) * sample_noise.data()[to];
+        sample.data()[to] = (value - shift) * scale;
+      }
+    const Tensor<f32> noise =
+        generator.randn(Shape{of_one_seed, packed.channels, packed.height, packed.width});
+    for (std::int64_t picture = 0; picture < of_one_seed; ++picture) {
+      const HostView<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
+      const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
+      if (DryRun::active()) continue;
+      std::copy_n(mixed.data(), per_picture, noised.data() + (first + picture) * sample.elements());
+    }
   }
   if (progress) progress({"encode image", 1, 1});
   return pack(noised, count, packed);
 }
 
-void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt> prompts,
-                                  std::span<const f32> sigmas, int first_step, const Reporter& progress,
-                                  Result& result) const {
+std::unique_ptr<Transformer> FluxPipeline::Parts::load_transformer(const Reporter& progress,
+                                                                   Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  const auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
+  auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
     return models_of(backend, choices.transformer).transformer(model.transformer, source);
   });
   result.load_seconds += seconds_since(start);
-  const auto loaded = std::chrono::steady_clock::now();
-  const PackedLayout packed = layout(request);
-  const Shape one{packed.tokens(), packed.token_channels()};
-  const std::int64_t count = pictures(request);
-  std::vector<DenoiseStep> steps;
-  for (auto at = static_cast<std::size_t>(first_step); at + 1 < sigmas.size(); ++at)
-    steps.push_back(
-        {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
-  const auto steps_a_picture = static_cast<std::int64_t>(steps.size());
-  if (DryRun::active()) steps.resize(1);
-  TransformerInput input;
-  input.guidance = static_cast<f32>(*request.guidance);
-  input.rows = packed.height / 2;
-  input.columns = packed.width / 2;
-  for (std::int64_t picture = 0; picture < count; ++picture) {
-    const Prompt& prompt = prompts[static_cast<std::size_t>(picture / request.batch)];
-    input.prompt = prompt.embeddings;
-    input.pooled = prompt.pooled;
-    transformer->denoise({result.latents.data() + picture * one.elements(), one}, input, steps,
-                         [&](std::int64_t step) {
-                           if (progress)
-                             progress({"denoise", picture * steps_a_picture + step, count * steps_a_picture});
-                         });
-    if (DryRun::active()) return;
-  }
-  if (progress) progress({"denoise", count * steps_a_picture, count * steps_a_picture});
-  result.denoise_seconds = seconds_since(loaded);
+  return transformer;
 }
 
-void FluxPipeline::Parts::decode(const Request& request, const Reporter& progress, Result& result) const {
+std::unique_ptr<vae::Decoder> FluxPipeline::Parts::load_decoder(const Reporter& progress,
+                                                                Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  const auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
+  auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
     return models_of(backend, choices.vae).decoder(model.vae, source);
   });
   result.load_seconds += seconds_since(start);
-  const auto loaded = std::chrono::steady_clock::now();
+  return decoder;
+}
+
+void FluxPipeline::Parts::denoise(const Transformer& transformer, std::int64_t picture,
+                                  const Denoising& denoising, const Reporter& progress,
+                                  Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  const PackedLayout packed = layout(result.used);
+  const Shape one{packed.tokens(), packed.token_channels()};
+  const auto steps = static_cast<std::int64_t>(denoising.steps.size());
+  const Prompt& prompt = denoising.prompts[static_cast<std::size_t>(picture / result.used.batch)];
+  TransformerInput input;
+  input.guidance = static_cast<f32>(result.used.guidance.value_or(0));
+  input.rows = packed.height / 2;
+  input.columns = packed.width / 2;
+  input.prompt = prompt.embeddings;
+  input.pooled = prompt.pooled;
+  const std::span all(denoising.steps);
+  const auto run = DryRun::active() ? all.first(1) : all;
+  const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
+  const BeforeStep before_step = [&](std::int64_t step) {
+    if (progress) progress({"denoise", picture * steps + step, pictures(result.used) * steps});
+  };
+  const Prompt& negative = denoising.prompts.back();
+  if (result.used.negative)
+    denoise_away_from(transformer, latents, input,
+                      {negative.embeddings, negative.pooled, result.used.cfg_scale}, run, before_step);
+  else
+    transformer.denoise(latents, input, run, before_step);
+  result.steps += steps;
+  if (progress && picture + 1 == pictures(result.used))
+    progress({"denoise", pictures(result.used) * steps, pictures(result.used) * steps});
+  result.denoise_seconds += seconds_since(start);
+}
+
+void FluxPipeline::Parts::decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
+                                 const families::PictureCallback& on_picture, Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Request& request = result.used;
   const PackedLayout packed = layout(request);
   const std::int64_t count = pictures(request);
-  for (std::int64_t picture = 0; picture < count; ++picture) {
-    if (progress) progress({"decode", picture, count});
-    const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
-                                  Shape{packed.tokens(), packed.token_channels()});
-    const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
-                                       static_cast<f32>(model.vae.shift_factor));
-    if (DryRun::active()) {
-      // When the last picture is decoded, the others are there; then it is made of what was decoded.
-      const std::int64_t bytes = std::int64_t{3} * *request.width * *request.height;
-      const DryHold others((count - 1) * bytes);
-      const HostTensor<f32> pixels = decoder->decode(latents);
-      const DryHold last(bytes);
-      return;
-    }
-    image::Pictures decoded = image::to_images(decoder->decode(latents));
-    result.images.push_back(std::move(decoded.images.front()));
-    result.nan_values += decoded.nan;
-    result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
+  if (progress) progress({"decode", picture, count});
+  const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
+                                Shape{packed.tokens(), packed.token_channels()});
+  const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
+                                     static_cast<f32>(model.vae.shift_factor));
+  if (DryRun::active()) {
+    const HostTensor<f32> pixels = decoder.decode(latents);
+    const DryHold made_of_them(picture_bytes(request));
+    return;
   }
-  if (progress) progress({"decode", count, count});
-  result.decode_seconds = seconds_since(loaded);
+  image::Pictures decoded = image::to_images(decoder.decode(latents));
+  result.images.push_back(std::move(decoded.images.front()));
+  result.nan_values += decoded.nan;
+  result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
+  if (progress && picture + 1 == count) progress({"decode", count, count});
+  result.decode_seconds += seconds_since(start);
+  if (on_picture) on_picture(result);
+}
+
+void FluxPipeline::Parts::paint_one_by_one(const Denoising& denoising, const Reporter& progress,
+                                           const families::PictureCallback& on_picture,
+                                           Result& result) const {
+  const auto transformer = load_transformer(progress, result);
+  std::unique_ptr<vae::Decoder> decoder;
+  const std::int64_t count = pictures(result.used);
+  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
+    denoise(*transformer, picture, denoising, progress, result);
+    families::give_back_memory();
+    if (!decoder) decoder = load_decoder(progress, result);
+    decode(*decoder, picture, progress, on_picture, result);
+    families::give_back_memory();
+  }
+}
+
+void FluxPipeline::Parts::paint_in_stages(const Denoising& denoising, const Reporter& progress,
+                                          const families::PictureCallback& on_picture, Result& result) const {
+  const std::int64_t count = pictures(result.used), seen = DryRun::active() ? 1 : count;
+  if (!denoising.steps.empty()) {
+    const auto transformer = load_transformer(progress, result);
+    for (std::int64_t picture = 0; picture < seen; ++picture)
+      denoise(*transformer, picture, denoising, progress, result);
+  }
+  families::give_back_memory();
+  const auto decoder = load_decoder(progress, result);
+  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  for (std::int64_t picture = 0; picture < seen; ++picture)
+    decode(*decoder, picture, progress, on_picture, result);
 }
 
 FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices)
@@ -325,9 +440,7 @@ FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentC
 
 FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices,
                            const families::Backend& backend) {
-  require_path(choices.transformer);
-  require_path(choices.text_encoder);
-  require_path(choices.vae);
+  for (const families::Role role : families::all_roles) require_path(choices.of(role));
   ModelFolder model = ModelFolder::open(folder);
   auto clip = text::ClipTokenizer::load(model.component("tokenizer"));
   auto t5 = text::T5Tokenizer::load(model.component("tokenizer_2"));
@@ -351,6 +464,22 @@ std::vector<std::int32_t> FluxPipeline::t5_tokens(const std::string& text) const
   return parts_->t5_tokenizer.encode(text, parts_->default_t5_length());
 }
 
+std::vector<families::CutPrompt> FluxPipeline::cut_prompts(const Request& request) const {
+  constexpr int all = std::numeric_limits<int>::max();
+  const int clip = parts_->clip_length(), t5 = *with_defaults(request).max_sequence_length;
+  std::vector<families::CutPrompt> cut;
+  const auto look = [&](std::size_t number, std::string_view encoder, int length, const auto& tokenizer) {
+    const auto tokens = [&](std::string_view text) { return std::ssize(tokenizer.encode(text, all)); };
+    std::string lost = text::lost_words(request.prompts[number], length, tokens);
+    if (!lost.empty()) cut.push_back({number, encoder, length, std::move(lost)});
+  };
+  for (std::size_t number = 0; number < request.prompts.size(); ++number) {
+    look(number, "CLIP", clip, parts_->clip_tokenizer);
+    look(number, "T5", t5, parts_->t5_tokenizer);
+  }
+  return cut;
+}
+
 Request FluxPipeline::with_defaults(const Request& request) const {
   const ModelFolder& model = parts_->model;
   const int factor = static_cast<int>(model.vae.factor());
@@ -361,20 +490,30 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.seed = request.seed;
   full.batch = request.batch;
   full.strength = request.strength;
+  full.seed_step = request.seed_step;
+  full.cfg_scale = request.cfg_scale;
+  if (request.cfg_scale != 1) full.negative = request.negative.value_or("");
   full.steps = request.steps ? request.steps : model.defaults.steps.value_or(guided ? 28 : 4);
   full.guidance = request.guidance ? request.guidance : model.defaults.guidance.value_or(3.5);
   full.max_sequence_length = request.max_sequence_length.value_or(parts_->default_t5_length());
+  full.padding = request.padding;
   full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
   full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
 
-  if (full.prompts.empty()) throw InputError("there is no prompt: give at least one");
+  if (full.prompts.empty()) throw families::RequestError("there is no prompt: give at least one");
   if (*full.steps < 1 || *full.steps > most_steps)
     throw out_of_range("steps", std::to_string(*full.steps), "from 1 to " + std::to_string(most_steps));
   if (!(*full.guidance >= 0 && *full.guidance <= 1000))
-    throw out_of_range("guidance", std::to_string(*full.guidance), "from 0 to 1000");
+    throw out_of_range("guidance", shortest(*full.guidance), "from 0 to 1000");
   if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
     throw out_of_range("max sequence length", std::to_string(*full.max_sequence_length),
                        "from 1 to " + std::to_string(longest_t5));
+  if (full.padding && (*full.padding < 1 || *full.padding > *full.max_sequence_length))
+    throw out_of_range("T5 padding", std::to_string(*full.padding),
+                       "from 1 to the max sequence length, " + std::to_string(*full.max_sequence_length));
+  if (!guided) full.guidance.reset();  // it has been looked at, and does nothing
+  if (!(full.cfg_scale >= 1 && full.cfg_scale <= 1000))
+    throw out_of_range("CFG scale", std::to_string(full.cfg_scale), "from 1 (without) to 1000");
   if (full.batch < 1 || Parts::pictures(full) > most_pictures)
     throw out_of_range("batch", std::to_string(full.batch),
                        "at least 1, for at most " + std::to_string(most_pictures) + " pictures in all");
@@ -382,34 +521,48 @@ Request FluxPipeline::with_defaults(const Request& request) const {
     if (side < 1 || side > largest_side || side % (2 * factor) != 0)
       throw out_of_range(what, std::to_string(side),
                          "a multiple of " + std::to_string(2 * factor) + " (two latents of " +
-                             std::to_string(factor) + " pixels) up to " + std::to_string(largest_side));
+                             std::to_string(factor) + " pixels) up to " + std::to_string(largest_side) +
+                             ": try " + nearest_sides(side, 2 * factor));
   if (!(full.strength >= 0 && full.strength <= 1))
-    throw out_of_range("strength", std::to_string(full.strength), "from 0 to 1");
+    throw out_of_range("strength", shortest(full.strength), "from 0 to 1");
   if (request.image) image::check_pixels(*request.image, "the image to start from");
   if (request.image && request.latents)
-    throw InputError("an image and latents are both given to start from: give one of them");
-  if (request.image && sampling::img2img_start(*full.steps, full.strength) >= *full.steps)
-    throw out_of_range("strength", std::to_string(full.strength),
-                       "large enough for one of the " + std::to_string(*full.steps) +
-                           " steps: raise it, or the number of steps");
+    throw families::RequestError("an image and latents are both given to start from: give one of them");
+  if (request.image && full.strength > 0 && Parts::first_step(full, request) >= *full.steps)
+    throw out_of_range("strength", shortest(full.strength),
+                       "0, which keeps the picture, or large enough for one of the " +
+                           std::to_string(*full.steps) + " steps: raise it, or the number of steps");
   return full;
 }
 
+std::pair<Order, MemoryEstimate> FluxPipeline::Parts::plan(const FluxPipeline& pipeline,
+                                                           const Request& request) const {
+  const auto needed = [&](Order order) {
+    const auto session = backend.start();
+    families::ComponentMeter meter(backend.counted_memory());
+    run(pipeline.with_defaults(request), request, order, {{}, &meter}, {});
+    MemoryEstimate estimate = meter.estimate();
+    estimate.held = backend.held_memory();
+    estimate.code = backend.code_memory();
+    return estimate;
+  };
+  const Request full = pipeline.with_defaults(request);
+  if (pictures(full) > 1 && first_step(full, request) < *full.steps) {
+    MemoryEstimate estimate = needed(Order::one_by_one);
+    const auto free_bytes = backend.free_memory();
+    if (!free_bytes || estimate.needed() <= *free_bytes) return {Order::one_by_one, std::move(estimate)};
+  }
+  return {Order::in_stages, needed(Order::in_stages)};
+}
+
 MemoryEstimate FluxPipeline::estimate(const Request& request) const {
-  const Request full = with_defaults(request);
-  const auto session = parts_->backend.start();
-  families::ComponentMeter meter(parts_->backend.counted_memory());
-  parts_->run(full, request, {{}, &meter});
-  MemoryEstimate estimate = meter.estimate();
-  estimate.held = parts_->backend.held_memory();
-  estimate.code = parts_->backend.code_memory();
-  return estimate;
+  return parts_->plan(*this, request).second;
 }
 
 void FluxPipeline::check(const Request& request) const {
   const Request full = with_defaults(request);
   parts_->check_latents(full, request.latents);
-  for (const std::string& prompt : full.prompts) parts_->tokenized(prompt, *full.max_sequence_length);
+  for (const std::string& text : texts_of(full)) parts_->tokenized(text, full);
   for (const families::ComponentInfo& component : family().components())
     io::ComponentSource{parts_->model.component(component.name)};
   families::require_memory(parts_->model.path, estimate(request), parts_->choices,
@@ -417,31 +570,41 @@ void FluxPipeline::check(const Request& request) const {
   sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
 }
 
-Result FluxPipeline::Parts::run(const Request& full, const Request& given, const Reporter& progress) const {
-  const int first_step = given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
-  const std::vector<f32> sigmas = DryRun::active()
-                                      ? std::vector<f32>(static_cast<std::size_t>(*full.steps) + 1)
-                                      : sampling::sigmas(model.scheduler, *full.steps, layout(full).tokens());
+Result FluxPipeline::Parts::run(Request full, const Request& given, Order order, const Reporter& progress,
+                                const families::PictureCallback& on_picture) const {
   Result result;
+  result.used = std::move(full);
   result.sampler = "Euler";
+  const Request& request = result.used;
+  const int first = first_step(request, given);
+  const std::vector<f32> sigmas =
+      DryRun::active() ? std::vector<f32>(static_cast<std::size_t>(*request.steps) + 1)
+                       : sampling::sigmas(model.scheduler, *request.steps, layout(request).tokens());
+  Denoising denoising;
+  for (auto at = static_cast<std::size_t>(first); at + 1 < sigmas.size(); ++at)
+    denoising.steps.push_back(
+        {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
   families::give_back_memory();
-  const std::vector<Prompt> prompts = encode_prompts(full, progress, result);
-  result.latents = initial_latents(full, given, sigmas, first_step, progress, result);
-  denoise(full, prompts, sigmas, first_step, progress, result);
-  families::give_back_memory();
-  decode(full, progress, result);
+  std::vector<Prompt> prompts;
+  if (!denoising.steps.empty()) prompts = encode_prompts(request, progress, result);
+  denoising.prompts = prompts;
+  result.latents = initial_latents(request, given, sigmas, first, progress, result);
+  if (order == Order::one_by_one)
+    paint_one_by_one(denoising, progress, on_picture, result);
+  else
+    paint_in_stages(denoising, progress, on_picture, result);
   families::give_back_memory();
   return result;
 }
 
-Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress) const {
+Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress,
+                              const families::PictureCallback& on_picture) const {
   check(request);
-  Request full = with_defaults(request);
+  const Order order = parts_->plan(*this, request).first;
   const auto session = parts_->backend.start();
   parts_->backend.reset_peak_memory();
-  Result result = parts_->run(full, request, {progress});
+  Result result = parts_->run(with_defaults(request), request, order, {progress}, on_picture);
   result.peak_bytes = parts_->backend.peak_memory();
-  result.used = std::move(full);
   return result;
 }
 

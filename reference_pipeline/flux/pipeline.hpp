@@ -34,11 +34,13 @@ class FluxPipeline final : public families::Pipeline {
   FluxPipeline& operator=(FluxPipeline&&) noexcept;
   ~FluxPipeline() override;
 
-  Result generate(const Request& request, const ProgressCallback& progress = {}) const override;
+  Result generate(const Request& request, const ProgressCallback& progress = {},
+                  const families::PictureCallback& on_picture = {}) const override;
   void check(const Request& request) const override;
   MemoryEstimate estimate(const Request& request) const override;
   Request with_defaults(const Request& request) const override;
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
+  std::vector<families::CutPrompt> cut_prompts(const Request& request) const override;
   const ComponentChoices& choices() const override;
   const families::Family& family() const override;
 

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <cli/latents_file.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 
 #include "program.hpp"
 
@@ -74,7 +74,7 @@ TEST_CASE("generate: a picture, its latents, its trace and its parameters", "[wa
   CHECK(json["seconds"]["total"] > 0);
   CHECK(names_in(scratch.path()) == std::set<std::string>{"l.safetensors", "p.png", "t.json"});
 
-  const auto png = precast::image::read_png(here + "/p.png");
+  const auto png = precast::image::read_image(here + "/p.png");
   CHECK(png.image.width == 32);
   CHECK(png.image.height == 16);
   REQUIRE(png.texts.size() == 1);
@@ -166,7 +166,7 @@ TEST_CASE("compare: a sheet and a table") {
     CHECK(policy["peak_bytes"] > 0);
     CHECK(policy["non_finite"] == 0);
   }
-  CHECK(precast::image::read_png(output).image.width > 16 * static_cast<int>(policies.size()));
+  CHECK(precast::image::read_image(output).image.width > 16 * static_cast<int>(policies.size()));
   auto markdown = arguments;
   markdown.emplace_back("--markdown");
   CHECK_THAT(run(markdown).out,

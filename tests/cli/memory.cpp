@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 
 #include <precast/policy/paths.hpp>
 
@@ -57,7 +57,7 @@ TEST_CASE("the estimate is within a tenth of the largest size of the process") {
 TEST_CASE("the estimate counts the picture to start from, the trace, and several pictures") {
   const program::Scratch scratch;
   const std::string picture = (scratch.path() / "large.png").string();
-  image::write_png(picture, {4000, 3000, std::vector<std::uint8_t>(std::size_t{3} * 4000 * 3000, 90)}, {});
+  image::write_image(picture, {4000, 3000, std::vector<std::uint8_t>(std::size_t{3} * 4000 * 3000, 90)}, {});
   for (const std::string& preset : compiled_presets()) {
     check_estimate({"--preset", preset, "--image", picture, "--strength", "0.5"});
     check_estimate({"--preset", preset, "--trace", (scratch.path() / "trace.json").string()}, "50");

@@ -63,6 +63,10 @@ TEST_CASE("without preset and precision the machine decides") {
   options.no_flash = true;
   CHECK(options.automatic());
   CHECK(resolved(options, fast) == PolicyChoice{precision_of<bf16>, false, false, false});
+  options.no_flash = false;
+  options.precision = precision_of<f16>;  // of what auto chose, whose other options stay
+  CHECK(options.automatic());
+  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, true, false, false});
 }
 
 TEST_CASE("components take their own precision over the rest") {
@@ -75,6 +79,25 @@ TEST_CASE("components take their own precision over the rest") {
   CHECK(choices.vae == PolicyChoice{precision_of<f32>, false, false, false});  // f32 has nothing to cast up
   CHECK(choices.text_encoder == PolicyChoice{precision_of<bf16>, false, true, false});
   CHECK(policy_text(choices) == "transformer memory, text bf16+upcast-attention, vae quality");
+}
+
+TEST_CASE("each text encoder can have a precision of its own") {
+  PolicyOptions options;
+  options.preset = "quality";
+  options.t5 = precision_of<bf16>;
+  families::ComponentChoices choices = resolved_components(options, {});
+  CHECK(choices.of(families::Role::text_encoder).precision == precision_of<f32>);
+  CHECK(choices.of(families::Role::second_text_encoder).precision == precision_of<bf16>);
+  CHECK(policy_text(choices) == "transformer quality, clip quality, t5 bf16, vae quality");
+  options.text = precision_of<f16>;
+  options.clip = precision_of<f32>;
+  options.t5.reset();
+  choices = resolved_components(options, {});
+  CHECK(choices.of(families::Role::text_encoder).precision == precision_of<f32>);
+  CHECK(choices.of(families::Role::second_text_encoder).precision == precision_of<f16>);
+  options.clip.reset();
+  options.t5 = precision_of<f16>;  // which --text-precision says too
+  CHECK(policy_text(resolved_components(options, {})) == "transformer quality, text f16, vae quality");
 }
 
 TEST_CASE("policies have names that read back") {

@@ -13,7 +13,7 @@
 #include <families/registry.hpp>
 #include <families/toy_family.hpp>
 #include <flux/family.hpp>
-#include <image/png.hpp>
+#include <image/picture_file.hpp>
 #include <sampling/torch_random.hpp>
 #include <support/golden.hpp>
 #include <support/temporary_folder.hpp>
@@ -66,7 +66,7 @@ TEST_CASE("the program generates with a family that it does not know by name") {
                                         "--seed", "3", "--output", output, "--json"}));
   CHECK(json.at("policies").size() == 1);
   CHECK(json.at("policies").contains("linear"));
-  const image::Image picture = image::read_png(output).image;
+  const image::Image picture = image::read_image(output).image;
   REQUIRE((picture.width == 16 && picture.height == 8));
   sampling::TorchGenerator generator(3);
   const Tensor<f32> noise = generator.randn(Shape{16 * 8, 3});

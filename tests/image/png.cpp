@@ -6,6 +6,7 @@
 #include <string>
 
 #include <catch2/catch.hpp>
+#include <image/picture_file.hpp>
 #include <image/png.hpp>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -61,7 +62,7 @@ std::string chunk_of(const Bytes& png, const std::string& name) {
 /// Decodes; returns whether that went through. Any failure must be one line that names the file.
 bool decodes(const Bytes& data) {
   try {
-    const Png png = decode_png(data, "hostile.png");
+    const Picture png = decode_png(data, "hostile.png");
     CHECK(png.image.rgb.size() == std::size_t{3} * static_cast<std::size_t>(png.image.width) *
                                       static_cast<std::size_t>(png.image.height));
     return true;
@@ -108,9 +109,9 @@ TEST_CASE("pictures and texts come back as they were written") {
   for (const auto& [width, height] :
        {std::pair(1, 1), std::pair(7, 3), std::pair(1, 300), std::pair(260, 1)}) {
     const Image image = gradient(width, height);
-    const std::vector<PngText> texts = {{"parameters", "a cat\nSteps: 20, Seed: 1"}, {"Software", "Precast"}};
-    write_png(scratch.path / "x.png", image, texts);
-    const Png read = read_png(scratch.path / "x.png");
+    const std::vector<Text> texts = {{"parameters", "a cat\nSteps: 20, Seed: 1"}, {"Software", "Precast"}};
+    write_image(scratch.path / "x.png", image, texts);
+    const Picture read = read_image(scratch.path / "x.png");
     CHECK(read.image == image);
     CHECK(read.texts == texts);
   }
@@ -119,7 +120,7 @@ TEST_CASE("pictures and texts come back as they were written") {
 
 TEST_CASE("a text is tEXt where Latin-1 can write it, and iTXt elsewhere") {
   const auto written = [](const std::string& value) {
-    const PngText text{"parameters", value};
+    const Text text{"parameters", value};
     return encode_png(gradient(1, 1), std::span(&text, 1));
   };
   const auto read = [](const Bytes& png) { return decode_png(png, "x.png").texts.at(0).value; };
@@ -138,7 +139,7 @@ TEST_CASE("a text is tEXt where Latin-1 can write it, and iTXt elsewhere") {
 
 TEST_CASE("texts that are not UTF-8 are repaired") {
   const auto round_trip = [](const std::string& value) {
-    const PngText text{"parameters", value};
+    const Text text{"parameters", value};
     return decode_png(encode_png(gradient(1, 1), std::span(&text, 1)), "x.png").texts.at(0).value;
   };
   CHECK(round_trip("a\xff"
@@ -151,8 +152,8 @@ TEST_CASE("texts that are not UTF-8 are repaired") {
   CHECK(round_trip("\xed\xa0\x80") == "\ufffd\ufffd\ufffd");            // a surrogate
   CHECK(round_trip("\xf4\x90\x80\x80") == "\ufffd\ufffd\ufffd\ufffd");  // beyond Unicode
   CHECK(round_trip(std::string("a\0b", 3)) == "a b");
-  const PngText empty{"", "x"}, spaced{"a key", "x"}, long_key{std::string(80, 'k'), "x"};
-  for (const PngText& text : {empty, spaced, long_key})
+  const Text empty{"", "x"}, spaced{"a key", "x"}, long_key{std::string(80, 'k'), "x"};
+  for (const Text& text : {empty, spaced, long_key})
     CHECK_THROWS_AS(encode_png(gradient(1, 1), std::span(&text, 1)), InputError);
 }
 
@@ -219,12 +220,12 @@ TEST_CASE("what is no PNG, or cannot be read or written, is named in one line") 
   };
   std::ofstream(scratch.path / "a.jpg") << "\xff\xd8\xff\xe0 this is no PNG";
   std::ofstream(scratch.path / "empty.png");
-  CHECK(message([&] { read_png(scratch.path / "a.jpg"); }).find("a.jpg: is not a PNG") != std::string::npos);
-  CHECK(message([&] { read_png(scratch.path / "empty.png"); }).find("empty.png") != std::string::npos);
-  CHECK(message([&] { read_png(scratch.path / "none.png"); }).find("none.png") != std::string::npos);
-  CHECK(message([&] { read_png(scratch.path); }).find("png_test") != std::string::npos);
+  CHECK(message([&] { read_image(scratch.path / "a.jpg"); }).find("a.jpg: broken JPEG") != std::string::npos);
+  CHECK(message([&] { read_image(scratch.path / "empty.png"); }).find("empty.png") != std::string::npos);
+  CHECK(message([&] { read_image(scratch.path / "none.png"); }).find("none.png") != std::string::npos);
+  CHECK(message([&] { read_image(scratch.path); }).find("png_test") != std::string::npos);
   const auto nowhere = scratch.path / "no such folder/x.png";
-  CHECK(message([&] { write_png(nowhere, gradient(2, 2)); }).find("no such folder") != std::string::npos);
+  CHECK(message([&] { write_image(nowhere, gradient(2, 2)); }).find("no such folder") != std::string::npos);
   CHECK_THROWS_AS(encode_png(Image{2, 2, {1, 2, 3}}), precast::ShapeError);
   CHECK_THROWS_AS(encode_png(Image{}), precast::ShapeError);
 }

@@ -1,0 +1,29 @@
+// EXIF: the block of tags in which JPEG and WebP files, and some PNG files, keep texts and an orientation.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <image/picture.hpp>
+
+namespace precast::image {
+
+struct Exif {
+  int orientation = upright;
+  /// "parameters" from UserComment; "prompt" and "workflow" where Make and Model hold them, as ComfyUI writes
+  /// them to WebP files ("prompt:{…}").
+  std::vector<Text> texts;
+};
+
+/// Reads a block, with or without "Exif\0\0" in front of it. What is broken in it is passed over: a picture
+/// whose tags are damaged is still a picture.
+Exif read_exif(std::span<const std::byte> block);
+
+/// A block (without "Exif\0\0") that holds the text `parameters` as UserComment in UTF-16, as programs that
+/// generate pictures write and read it; and each other text, where its key is "prompt" or "workflow", as
+/// ComfyUI does. Other keys are left out. Empty where nothing is left.
+std::vector<std::byte> exif_block(std::span<const Text> texts);
+
+}  // namespace precast::image

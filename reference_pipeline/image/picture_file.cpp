@@ -1,0 +1,85 @@
+// Chooses the reader or writer of a picture file.
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <string>
+
+#include <image/jpeg.hpp>
+#include <image/picture_file.hpp>
+#include <image/png.hpp>
+#include <image/webp.hpp>
+
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::image {
+namespace {
+
+bool begins(std::span<const std::byte> data, std::string_view with, std::size_t at = 0) {
+  return data.size() >= at + with.size() && std::memcmp(data.data() + at, with.data(), with.size()) == 0;
+}
+
+}  // namespace
+
+std::string_view to_string(Format format) {
+  return format == Format::png ? "PNG" : format == Format::jpeg ? "JPEG" : "WebP";
+}
+
+Format format_of_name(const std::filesystem::path& file) {
+  std::string end = file.extension().string();
+  std::ranges::transform(end, end.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (end.empty() || end == ".png") return Format::png;
+  if (end == ".jpg" || end == ".jpeg") return Format::jpeg;
+  if (end == ".webp") return Format::webp;
+  throw io::file_error(file, "pictures are not written as '" + io::printable(file.extension().string()) +
+                                 "': name it .png, .jpg, .jpeg or .webp");
+}
+
+Format format_of(std::span<const std::byte> data, const std::filesystem::path& name) {
+  if (begins(data, "\x89PNG\r\n\x1a\n")) return Format::png;
+  if (begins(data, "\xff\xd8\xff")) return Format::jpeg;
+  if (begins(data, "RIFF") && begins(data, "WEBP", 8)) return Format::webp;
+  throw io::file_error(name, data.empty()
+                                 ? "is empty: get it anew"
+                                 : "is not a PNG, JPEG or WebP picture: convert it to one of these first");
+}
+
+Picture decode_image(std::span<const std::byte> data, const std::filesystem::path& name) {
+  const Format format = format_of(data, name);
+  Picture picture = format == Format::png    ? decode_png(data, name)
+                    : format == Format::jpeg ? decode_jpeg(data, name)
+                                             : decode_webp(data, name);
+  if (picture.orientation != upright)
+    picture.image = oriented(picture.image, std::exchange(picture.orientation, upright));
+  return picture;
+}
+
+Picture read_image(const std::filesystem::path& path) {
+  const io::MappedFile file(path);
+  return decode_image(file.bytes(), path);
+}
+
+std::vector<std::byte> encode_image(Format format, const Image& image, std::span<const Text> texts,
+                                    int quality) {
+  switch (format) {
+    case Format::jpeg:
+      return encode_jpeg(image, texts, quality);
+    case Format::webp:
+      return encode_webp(image, texts, quality);
+    case Format::png:
+      break;
+  }
+  return encode_png(image, texts);
+}
+
+void write_image(const std::filesystem::path& path, const Image& image, std::span<const Text> texts,
+                 int quality) {
+  const std::vector<std::byte> bytes = encode_image(format_of_name(path), image, texts, quality);
+  io::AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace precast::image
