@@ -66,7 +66,7 @@ class GgufWriter {
     const GgufType* type = gguf_type(dtype.name);
     if (!type || type->info != dtype)
       refuse("GGUF has no " + std::string(dtype.name) + ": choose another type, or write safetensors");
-    if (name.empty() || !names_.emplace(name).second) refuse("needs a name of its own");
+    if (name.empty() || names_.contains(name)) refuse("needs a name of its own");
     if (shape.rank() > GgufFile::most_dimensions)
       refuse(to_string(shape) + " has more than the 4 dimensions that GGUF has");
     if (shape.back() % dtype.values_per_block != 0)
@@ -77,6 +77,7 @@ class GgufWriter {
     tensors_ += text(name) + raw(static_cast<std::uint32_t>(shape.rank()));
     for (std::size_t i = shape.rank(); i-- > 0;) tensors_ += raw(static_cast<std::uint64_t>(shape[i]));
     tensors_ += raw(type->number) + raw(next_offset_);
+    names_.emplace(name);
     sizes_.push_back(bytes);
     next_offset_ += bytes + padding_after(bytes);
   }
