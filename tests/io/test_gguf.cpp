@@ -17,6 +17,9 @@
 #include <precast/io/gguf.hpp>
 #include <precast/io/write_gguf.hpp>
 
+// A namespace of its own: this file is compiled together with others (tests/CMakeLists.txt).
+namespace gguf_tests {
+
 using namespace precast;
 using precast::testing::gguf_array;
 using precast::testing::gguf_text;
@@ -28,8 +31,6 @@ using precast::testing::read_text;
 using precast::testing::refusal;
 using precast::testing::TemporaryFolder;
 using precast::testing::write_text;
-
-namespace gguf_tests {
 
 std::filesystem::path golden_file() {
   return std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden/expected/small.gguf";
@@ -67,10 +68,6 @@ std::string with_value(const std::string& value) {
 }
 
 constexpr std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
-
-}  // namespace gguf_tests
-
-using namespace gguf_tests;
 
 TEST_CASE("gguf: a file of the gguf package") {
   const io::GgufFile file(golden_file());
@@ -475,3 +472,5 @@ TEST_CASE("gguf: damaged files are read or refused in one line, never more") {
   }
   CHECK(refused > 500);
 }
+
+}  // namespace gguf_tests
