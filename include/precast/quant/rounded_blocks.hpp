@@ -15,14 +15,17 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
-/// Puts the integer of value i of 32 into the bytes of a block, which must be zero before the first.
-template <class Block>
-void put_low_bits(Block& block, int i, int integer) {
-  block.low[i % 16] = static_cast<std::uint8_t>(block.low[i % 16] | (integer & 15) << (4 * (i / 16)));
-}
-template <class Block>
-void put_fifth_bit(Block& block, int i, int integer) {
-  block.high[i / 8] = static_cast<std::uint8_t>(block.high[i / 8] | (integer >> 4) << (i % 8));
+/// Stores 32 integers of 4 or 5 bits.
+template <int bits, class Block>
+void put_integers(const std::uint8_t (&integers)[32], Block& block) {
+  for (int i = 0; i < 16; ++i)
+    block.low[i] = static_cast<std::uint8_t>((integers[i] & 15) | (integers[i + 16] & 15) << 4);
+  if constexpr (bits == 5)
+    for (int byte = 0; byte < 4; ++byte) {
+      int high = 0;
+      for (int i = 0; i < 8; ++i) high |= (integers[8 * byte + i] >> 4) << i;
+      block.high[byte] = static_cast<std::uint8_t>(high);
+    }
 }
 
 /// The least and the largest of 32 values, the first of equal ones.
@@ -44,14 +47,13 @@ void encode_around_zero(const f32* values, Block& block) {
   constexpr int middle = 1 << (bits - 1);
   const f32 scale = extreme<32>(values) / static_cast<f32>(-middle);
   const f32 by = reciprocal(scale);
-  block = {};
   block.scale = half_code(scale);
+  std::uint8_t integers[32];
   for (int i = 0; i < 32; ++i) {
     const f32 from_least = values[i] * by + (static_cast<f32>(middle) + 0.5f);
-    const int integer = truncated(from_least, 0, 2 * middle - 1);
-    put_low_bits(block, i, integer);
-    if constexpr (bits == 5) put_fifth_bit(block, i, integer);
+    integers[i] = static_cast<std::uint8_t>(truncated(from_least, 0, 2 * middle - 1));
   }
+  put_integers<bits>(integers, block);
 }
 
 /// Integers count from the least value to the largest.
@@ -61,14 +63,12 @@ void encode_from_least(const f32* values, Block& block) {
   const Range range = range_of_32(values);
   const f32 scale = (range.most - range.least) / static_cast<f32>(most);
   const f32 by = reciprocal(scale);
-  block = {};
   block.scale = half_code(scale);
   block.least = half_code(range.least);
-  for (int i = 0; i < 32; ++i) {
-    const int integer = truncated((values[i] - range.least) * by + 0.5f, 0, most);
-    put_low_bits(block, i, integer);
-    if constexpr (bits == 5) put_fifth_bit(block, i, integer);
-  }
+  std::uint8_t integers[32];
+  for (int i = 0; i < 32; ++i)
+    integers[i] = static_cast<std::uint8_t>(truncated((values[i] - range.least) * by + 0.5f, 0, most));
+  put_integers<bits>(integers, block);
 }
 
 }  // namespace detail
