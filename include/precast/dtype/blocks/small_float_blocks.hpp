@@ -1,0 +1,95 @@
+// mxfp4 nvfp4 mxfp8: floats of 4 and 8 bits under scales of 8 bits. mxfp4 and nvfp4 lie as ggml has them,
+// mxfp8 is OCP's Microscaling format with its scale in front (docs/quantisation.md).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <precast/dtype/blocks/in_pieces.hpp>
+
+namespace precast {
+
+/// 32 values of e2m1 and a power of two.
+struct mxfp4 {
+  std::uint8_t scale;    ///< e8m0: 2^(scale - 127)
+  std::uint8_t low[16];  ///< the code of value i, and above it that of value i + 16
+};
+
+/// 4 groups of 16 values of e2m1, each with a scale of e4m3 without sign.
+struct nvfp4 {
+  std::uint8_t scales[4];
+  std::uint8_t low[32];  ///< 8 bytes a group: the code of value i, and above it that of value i + 8
+};
+
+/// 32 values of e4m3 and a power of two.
+struct mxfp8 {
+  std::uint8_t scale;  ///< e8m0; 255 says that all values are NaN
+  std::uint8_t codes[32];
+};
+
+namespace detail {
+
+/// Twice the number behind a code of e2m1.
+PRECAST_HOST_DEVICE_CONSTEXPR int twice_e2m1(int code) {
+  constexpr std::int8_t values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  return values[code];
+}
+
+/// Half of mxfp4's scale, 2^(code - 128), as f32: what twice_e2m1 is multiplied by. Code 255 is a number too.
+PRECAST_HOST_DEVICE_CONSTEXPR f32 half_e8m0(std::uint8_t code) {
+  const std::uint32_t word = code < 2 ? std::uint32_t{0x00200000} << code : (std::uint32_t{code} - 1) << 23;
+  return bit_cast<f32>(word);
+}
+
+/// mxfp8's scale, 2^(code - 127); NaN for 255.
+PRECAST_HOST_DEVICE_CONSTEXPR f32 e8m0(std::uint8_t code) {
+  if (code == 255) return __builtin_nanf("");
+  return bit_cast<f32>(code == 0 ? std::uint32_t{0x00400000} : std::uint32_t{code} << 23);
+}
+
+/// Half of nvfp4's scale. The code that is NaN in e4m3 is 0 here, and the sign has no meaning.
+PRECAST_HOST_DEVICE f32 half_unsigned_e4m3(std::uint8_t code) {
+  if (code == 0x7f) return 0;
+  const int exponent = (code >> 3) & 15, mantissa = code & 7;
+  const f32 significand = static_cast<f32>(exponent ? mantissa + 8 : mantissa);
+  // 2^-3 for the mantissa, 2^-7 for the bias, 2^-1 for the half.
+  const int power = (exponent ? exponent : 1) - 3 - 7 - 1;
+  return significand * bit_cast<f32>(static_cast<std::uint32_t>(power + 127) << 23);
+}
+
+}  // namespace detail
+
+template <>
+struct dtype_traits<mxfp4> : detail::decoded_in_pieces<mxfp4, 32, 17, 16> {
+  static constexpr std::string_view name = "mxfp4";
+  PRECAST_HOST_DEVICE static void decode_piece(const mxfp4& block, int half, int first, int count,
+                                               f32* values) {
+    const f32 scale = detail::half_e8m0(block.scale);
+    for (int i = 0; i < count; ++i)
+      values[i] = static_cast<f32>(detail::twice_e2m1((block.low[first + i] >> (4 * half)) & 15)) * scale;
+  }
+};
+
+template <>
+struct dtype_traits<nvfp4> : detail::decoded_in_pieces<nvfp4, 64, 36, 8> {
+  static constexpr std::string_view name = "nvfp4";
+  PRECAST_HOST_DEVICE static void decode_piece(const nvfp4& block, int piece, int first, int count,
+                                               f32* values) {
+    const int group = piece / 2, half = piece % 2;
+    const f32 scale = detail::half_unsigned_e4m3(block.scales[group]);
+    const std::uint8_t* low = block.low + 8 * group + first;
+    for (int i = 0; i < count; ++i)
+      values[i] = static_cast<f32>(detail::twice_e2m1((low[i] >> (4 * half)) & 15)) * scale;
+  }
+};
+
+template <>
+struct dtype_traits<mxfp8> : detail::decoded_in_pieces<mxfp8, 32, 33, 32> {
+  static constexpr std::string_view name = "mxfp8";
+  PRECAST_HOST_DEVICE static void decode_piece(const mxfp8& block, int, int first, int count, f32* values) {
+    const f32 scale = detail::e8m0(block.scale);
+    for (int i = 0; i < count; ++i) values[i] = convert_value<f32>(fp8_e4m3{block.codes[first + i]}) * scale;
+  }
+};
+
+}  // namespace precast

@@ -1,0 +1,74 @@
+// encode: rows of f32 values into blocks, in parallel: the `reference` encoder, which writes ggml's bytes.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/error.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/quant/k_blocks.hpp>
+#include <precast/quant/lookup_blocks.hpp>
+#include <precast/quant/rounded_blocks.hpp>
+#include <precast/quant/small_float_blocks.hpp>
+
+namespace precast::quant {
+
+/// A block dtype that can be encoded to: `encode_block(const f32* values, Format& block)` stands beside it,
+/// or here, and writes one block of it from values_per_block finite values.
+template <class Format>
+concept Encodable = BlockDtype<Format> && requires(const f32* values, Format& block) {
+  { encode_block(values, block) } -> std::same_as<void>;
+};
+
+namespace detail {
+
+inline constexpr std::size_t all_finite = static_cast<std::size_t>(-1);
+
+/// Where the first value stands that is infinite or NaN.
+inline std::size_t first_not_finite(std::span<const f32> values) {
+  const auto outside = [](f32 value) {
+    return (bit_cast<std::uint32_t>(value) & 0x7fffffffu) >= 0x7f800000u;
+  };
+  std::uint32_t any = 0;  // without a branch for each value, so that vectors do it
+  for (const f32 value : values) any |= outside(value);
+  if (!any) return all_finite;
+  return static_cast<std::size_t>(std::ranges::find_if(values, outside) - values.begin());
+}
+
+}  // namespace detail
+
+/// Encodes `values`, a row or whole rows of a matrix, into blocks, on all threads of parallel_for: the same
+/// bytes for any number. Subnormal values are numbers like others; where a block's scale is so small that its
+/// reciprocal overflows, which the reference leaves undefined, integers are limited to their range, and the
+/// scale that is stored is 0 in any case.
+///
+/// Throws ShapeError where the sizes are not `values_per_block` values for each block, and InputError, which
+/// names the place, for a value that is infinite or NaN: no block dtype here holds one beside numbers. The
+/// blocks are unspecified then.
+template <Encodable Format>
+void encode(std::span<const f32> values, std::span<Format> blocks) {
+  constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;
+  if (values.size() % in_block != 0 || values.size() / in_block != blocks.size())
+    throw ShapeError("encode: " + std::to_string(values.size()) + " values do not fill " +
+                     std::to_string(blocks.size()) + " blocks of " + std::string(dtype_traits<Format>::name) +
+                     ", of " + std::to_string(in_block) + " values each");
+  constexpr std::size_t blocks_at_once = 8192 / in_block;
+  const std::size_t tasks = (blocks.size() + blocks_at_once - 1) / blocks_at_once;
+  host::parallel_for(static_cast<std::int64_t>(tasks), [&](std::int64_t task) {
+    const std::size_t first = static_cast<std::size_t>(task) * blocks_at_once;
+    const std::size_t count = std::min(blocks_at_once, blocks.size() - first);
+    const std::span<const f32> here = values.subspan(first * in_block, count * in_block);
+    if (const std::size_t bad = detail::first_not_finite(here); bad != detail::all_finite)
+      throw InputError("encode: value " + std::to_string(first * in_block + bad) +
+                       " is infinite or NaN, which " + std::string(dtype_traits<Format>::name) +
+                       " cannot hold: keep these values in a scalar dtype");
+    for (std::size_t b = 0; b < count; ++b) encode_block(here.data() + b * in_block, blocks[first + b]);
+  });
+}
+
+}  // namespace precast::quant
