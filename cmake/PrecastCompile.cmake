@@ -1,5 +1,6 @@
-# precast_compile(target [cold]): the flags of all C++ that is built here; nvcc's are precast_compile_cuda's. `cold`
-# code, which parses and prints, is compiled for size of build rather than speed.
+# precast_compile(target [cold|test]): the flags of all C++ that is built here; nvcc's are precast_compile_cuda's. `cold`
+# code, which parses and prints, is optimised less than kernels are; `test` code still less, since compiling it costs more
+# than running it.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
@@ -33,9 +34,11 @@ function(precast_compile target)
   set(flags ${precast_flags} ${precast_sanitizers})
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
   target_link_options(${target} PRIVATE ${precast_sanitizers})
-  if("cold" IN_LIST ARGN)
-    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O2>)
-  endif()
+  set(level_cold -O2)
+  set(level_test -O1)
+  foreach(kind IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${level_${kind}}>)
+  endforeach()
   if(PRECAST_CCACHE)
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${PRECAST_CCACHE}")
   endif()
