@@ -100,6 +100,6 @@ def report(samples, names, machine_lines):
     rows = [[f"{title(kind)} {size}", ", ".join(f"{policy} {value(samples, name, 'of_copy')}" for policy, name in found),
              ", ".join(f"{policy} {against_pytorch(samples, name)}" for policy, name in found)]
             for (kind, size), found in by_op.items()]
-    lines += ["", "### What only moves numbers on it", ""]
+    lines += ["", "### Memory-bound ops on it", ""]
     lines += table(["op", "share of the copy's rate", "times PyTorch's speed"], rows)
     return lines, []

@@ -1,4 +1,4 @@
-// What only moves numbers: norms, activations, rotary positions, sums with gates, casts, loading. Each runs
+// Memory-bound ops: norms, activations, rotary positions, sums with gates, casts, loading. Each runs
 // in turn with a copy of as many bytes, half read and half written, by the same threads.
 //
 // Floor: the time of that copy. Sizes are 1536 tokens of 3072, so that f32 (19 MB in, 19 out) does not fit

@@ -184,7 +184,7 @@ class Work:
         module = self.random_module(lambda: torch.nn.Linear(into, out), dtype)
         return module, {"input": self.random(rows, into, dtype=dtype)}
 
-    # --- What only moves numbers -----------------------------------------------------------------------------------
+    # --- Memory-bound ops -----------------------------------------------------------------------------------
 
     def copy(self, policy, size):
         x = self.matrix(policy, size)

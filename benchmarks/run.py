@@ -226,7 +226,7 @@ def report(samples, names, machine):
         kind, what = name.split("/")[:2]
         if samples[name].get("of_copy"):
             by_op[kind][what] = cell(samples, misses, name, "of_copy")
-    lines += ["", "### What only moves numbers", "",
+    lines += ["", "### Memory-bound ops", "",
               "The share of the rate at which memory is copied.", ""]
     rows = [[kind, ", ".join(f"{what.replace('_to_', ' to ')} {value}" for what, value in values.items())]
             for kind, values in by_op.items()]

@@ -1,6 +1,7 @@
 // Attention whose scores are in memory, and the probe of every attention's scores for the watch hook.
 #include <attention_kernels.hpp>
 
+#include <precast/backend/largest_score.hpp>
 #include <precast/backend/plain_attention.hpp>
 
 namespace precast::kernels {

@@ -17,7 +17,7 @@
 
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/visit.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/on_stream.hpp>
 #include <precast/watch/compiled.hpp>
 
 namespace precast::kernels {

@@ -9,7 +9,7 @@
 #include <precast/cuda/runtime/code_probe.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
 #include <precast/cuda/runtime/device.hpp>
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/shared_library.hpp>
 #include <precast/cuda/runtime/stream.hpp>

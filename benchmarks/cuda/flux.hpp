@@ -19,7 +19,7 @@
 #include <cuda/suite.hpp>
 #include <flux/transformer_model.hpp>
 
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/replay.hpp>
 
 namespace precast::bench {

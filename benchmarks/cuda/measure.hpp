@@ -8,7 +8,7 @@
 #include <common/measure.hpp>
 #include <cuda/suite.hpp>
 
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/memory/memory.hpp>

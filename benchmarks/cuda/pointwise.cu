@@ -1,4 +1,4 @@
-// What moves numbers and does little to them: copies, casts, activations, sums with gates, rotary positions.
+// Memory-bound work: copies, casts, activations, sums with gates, rotary positions.
 //
 // Floor: the time of cudaMemcpyAsync for as many bytes, half read and half written. A gated sum reads two
 // arrays and writes one. Gates have one row and count for nothing; cosines and sines of 4608 positions, 4.7

@@ -8,6 +8,7 @@
 
 #include <precast/ops/attention.hpp>
 #include <precast/policy/policy.hpp>
+#include <precast/tensor/tensor.hpp>
 
 using namespace precast;
 

@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <simt/proof.hpp>
 
+#include <precast/cuda/attention/largest_score.hpp>
+
 #include "attention_runs.hpp"
 
 using namespace precast;

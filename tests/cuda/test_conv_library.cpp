@@ -8,7 +8,7 @@
 #include <cuda/conv_runs.hpp>
 #include <simt/stream.hpp>
 
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/ops/conv.hpp>
 

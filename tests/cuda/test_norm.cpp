@@ -13,7 +13,7 @@
 
 #include <precast/cuda/norm/layer_norm.hpp>
 #include <precast/cuda/norm/rms_norm.hpp>
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>

@@ -9,6 +9,7 @@
 #include <simt/session.hpp>
 #include <simt/stream.hpp>
 
+#include <precast/cuda/attention/largest_score.hpp>
 #include <precast/host/plain_attention.hpp>
 
 #include "attention_runs.hpp"

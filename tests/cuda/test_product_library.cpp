@@ -9,7 +9,7 @@
 #include <cuda/product_runs.hpp>
 #include <simt/session.hpp>
 
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/shared_library.hpp>
 #include <precast/memory/dry_run.hpp>

@@ -1,6 +1,7 @@
 # Whether PROGRAM, which holds one path of the dtype PRESENT, has kernels of it on every backend, none of another dtype,
 # and none that the watch hook alone would call: from its symbols (NM), and, where CUDA is on and Python reads them, from
-# the names of its cubins' kernels (PYTHON, RESOURCES). Kernels are those of DECLARATIONS. With LOOK_FOR, f16 or f32,
+# the names of its cubins' kernels (PYTHON, RESOURCES). Kernels are those that
+# the folder DECLARATIONS declares in *_kernels.hpp and *_kernel.hpp. With LOOK_FOR, f16 or f32,
 # only one of the latter two is looked for.
 cmake_minimum_required(VERSION 3.25)
 
@@ -33,7 +34,12 @@ function(lines_of result)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-file(READ "${DECLARATIONS}" declarations)
+set(declarations)
+file(GLOB headers "${DECLARATIONS}/*_kernel.hpp" "${DECLARATIONS}/*_kernels.hpp")
+foreach(header IN LISTS headers)
+  file(READ "${header}" text)
+  string(APPEND declarations "${text}")
+endforeach()
 string(REGEX MATCHALL "\n(void|f32|Extremes) [a-z_]+\\(" names "${declarations}")
 list(TRANSFORM names REPLACE ".* ([a-z_]+).*" "\\1")
 list(LENGTH names count)

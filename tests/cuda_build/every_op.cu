@@ -10,6 +10,7 @@
 #include <precast/ops/position.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/ops/softmax.hpp>
+#include <precast/tensor/tensor.hpp>
 using namespace precast;
 template <class P>
 void run() {

@@ -9,7 +9,7 @@
 #include <emulated_paths.hpp>
 #include <families/compiled_backend.hpp>
 
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/error.hpp>
 

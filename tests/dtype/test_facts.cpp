@@ -77,6 +77,14 @@ static_assert(dtype_info<bf16> == DtypeInfo{"bf16", 1, 2} &&
 static_assert(bytes_for<f16>(3) == 6 && bytes_for<f32>(0) == 0);
 
 static_assert(widens_exactly<f32, bf16> && widens_exactly<f32, f16> && widens_exactly<f32, tf32>);
+// Files hold every scalar but tf32, which is a format of operands and leaves f32 between ops, as fp8 leaves
+// bf16.
+static_assert(in_files<f32> && in_files<bf16> && in_files<f16> && in_files<fp8_e4m3> && in_files<fp8_e5m2> &&
+              !in_files<tf32>);
+static_assert(dtype_traits<fp8_e5m2>::safetensors_name == "F8_E5M2");
+static_assert(std::is_same_v<dtype_traits<tf32>::between_ops, f32> &&
+              std::is_same_v<dtype_traits<fp8_e4m3>::between_ops, bf16> &&
+              std::is_same_v<dtype_traits<f16>::between_ops, f16>);
 static_assert(widens_exactly<f16, fp8_e4m3> && widens_exactly<bf16, fp8_e5m2> && widens_exactly<tf32, f16>);
 static_assert(!widens_exactly<bf16, f16> && !widens_exactly<f16, bf16> &&
               !widens_exactly<fp8_e4m3, fp8_e5m2>);

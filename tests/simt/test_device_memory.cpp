@@ -7,7 +7,7 @@
 
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 
 using namespace precast;
 

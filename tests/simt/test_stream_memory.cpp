@@ -12,7 +12,7 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/policy/op_table.hpp>

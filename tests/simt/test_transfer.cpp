@@ -10,7 +10,7 @@
 
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/pinned_memory.hpp>
 #include <precast/cuda/runtime/staging.hpp>

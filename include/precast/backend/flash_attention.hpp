@@ -1,7 +1,7 @@
 // Attention in tiles, on this translation unit's backend.
 #pragma once
 
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/attention_kernels.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/attention/flash_attention.hpp>

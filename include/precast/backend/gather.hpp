@@ -1,7 +1,7 @@
 // Look-ups and enlargement, on this translation unit's backend.
 #pragma once
 
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/gather_kernels.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/gather/embedding.hpp>

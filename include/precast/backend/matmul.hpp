@@ -1,7 +1,7 @@
 // Products and the weights that they take, on this translation unit's backend.
 #pragma once
 
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/product_kernels.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/matmul/packed_weight.hpp>

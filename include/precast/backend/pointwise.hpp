@@ -2,7 +2,7 @@
 #pragma once
 
 #include <precast/problem/broadcast.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/value_kernels.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/pointwise/map_values.hpp>

@@ -1,7 +1,7 @@
 // Softmax of rows, on this translation unit's backend.
 #pragma once
 
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/softmax_kernel.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/softmax/softmax.hpp>

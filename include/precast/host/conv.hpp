@@ -17,7 +17,7 @@
 #include <precast/host/tile_registers.hpp>
 #include <precast/host/tiled_operands.hpp>
 #include <precast/problem/conv_sizes.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/product_kernels.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>

@@ -9,7 +9,7 @@
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/value_kernels.hpp>
 #include <precast/tensor/as_view.hpp>
 
 namespace precast::host {

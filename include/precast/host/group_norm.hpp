@@ -11,6 +11,7 @@
 
 #include <precast/host/activate_row.hpp>
 #include <precast/host/norm.hpp>
+#include <precast/policy/op_row.hpp>
 
 namespace precast::host {
 

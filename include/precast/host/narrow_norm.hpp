@@ -11,6 +11,7 @@
 #include <precast/host/parallel.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/problem/elementwise.hpp>
+#include <precast/problem/narrow_activation.hpp>
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/view.hpp>
 

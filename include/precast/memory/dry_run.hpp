@@ -7,52 +7,33 @@
 #include <map>
 #include <utility>
 
+#include <precast/memory/memory_counter.hpp>
+
 namespace precast {
 
 /// While one lives, its thread's tensors have sizes and no memory: allocations are counted as the pools of
 /// memory/memory.hpp and of a device would count them, and give addresses that nobody can read; copies, loads
 /// and the tasks of parallel_for do nothing. What remains of a model's code is what decides how much memory
 /// it takes. Code that reads or writes values outside of an op asks `active()` and leaves that out.
-class DryRun {
+class DryRun final : public MemoryCounter {
  public:
   /// As MemoryPool has them.
   static constexpr std::size_t smallest_cached = std::size_t{1} << 20;
   static constexpr std::int64_t most_cached = std::int64_t{1} << 30;
 
-  enum class Counts : bool { host_memory, device_memory };
-
   /// Counts the memory of one of the two; what lies in the other is not taken either.
   explicit DryRun(Counts counts = Counts::host_memory)
       : counts_(counts), before_(std::exchange(current(), this)) {}
-  DryRun(const DryRun&) = delete;
-  DryRun& operator=(const DryRun&) = delete;
   ~DryRun() { current() = before_; }
 
   /// The calling thread's, or null.
-  static DryRun* active() { return current(); }
+  static DryRun* active() { return static_cast<DryRun*>(current()); }
 
-  /// Counts a block of the host's or a device's memory, and gives an address for it.
-  void* allocate(std::size_t bytes, Counts where) {
+  void* allocate(std::size_t bytes, Counts where) override {
     const std::uintptr_t address = next_;
     next_ += (bytes + 4095) / 4096 * 4096;
     if (where == counts_) count(bytes);
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-  }
-  /// Whether a dry run made this address. On no machine is memory there.
-  static bool made(const void* block) { return reinterpret_cast<std::uintptr_t>(block) >= first_address; }
-  /// Takes such a block back; after the dry run, does nothing.
-  static void deallocate(std::size_t bytes, Counts where) noexcept {
-    DryRun* const run = current();
-    if (!run || where != run->counts_) return;
-    const auto size = static_cast<std::int64_t>(bytes);
-    run->in_use_ -= size;
-    if (where == Counts::device_memory || bytes < smallest_cached || run->cached_ + size > most_cached)
-      return;
-    try {
-      ++run->free_[bytes];
-      run->cached_ += size;
-    } catch (...) {  // one block less is kept
-    }
   }
 
   /// What threads hold while they run `tasks` tasks, each of them `bytes`: counted with what is in use now.
@@ -99,12 +80,16 @@ class DryRun {
   }
 
  private:
-  // Beyond what an x86-64 or AArch64 processor addresses: whoever reads a value by mistake stops there.
-  static constexpr std::uintptr_t first_address = std::uintptr_t{1} << 62;
-
-  static DryRun*& current() {
-    static thread_local DryRun* run = nullptr;
-    return run;
+  void take_back(std::size_t bytes, Counts where) noexcept override {
+    if (where != counts_) return;
+    const auto size = static_cast<std::int64_t>(bytes);
+    in_use_ -= size;
+    if (where == Counts::device_memory || bytes < smallest_cached || cached_ + size > most_cached) return;
+    try {
+      ++free_[bytes];
+      cached_ += size;
+    } catch (...) {  // one block less is kept
+    }
   }
   void count(std::size_t bytes) {
     const auto size = static_cast<std::int64_t>(bytes);
@@ -118,7 +103,7 @@ class DryRun {
   void note() { peak_ = std::max(peak_, in_use_ + cached_ + in_tasks_ + kept_sum_ + held_); }
 
   Counts counts_;
-  DryRun* before_;
+  MemoryCounter* before_;
   std::uintptr_t next_ = first_address;
   std::map<std::size_t, std::int64_t> free_;
   std::map<const void*, std::int64_t> kept_;

@@ -13,6 +13,10 @@
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/attention_choice.hpp>
 
+#if PRECAST_HAS_WATCH
+#include <precast/backend/largest_score.hpp>
+#endif
+
 namespace precast {
 
 inline namespace PRECAST_BACKEND {
@@ -57,7 +61,12 @@ struct AttentionCall {
     run_op_into<Attention, precisions<P, Attention>>(
         "attention", out,
         [&](auto types, auto to) { this->template run<P, decltype(types)>(split_heads(to, problem.heads)); },
-        [&] { return static_cast<double>(backend::largest_score(problem, q, k)); });
+        [&] {
+          if constexpr (watch::compiled)
+            return static_cast<double>(backend::largest_score(problem, q, k));
+          else
+            return 0.0;
+        });
   }
 };
 

@@ -22,10 +22,6 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-struct NoProbe {
-  double operator()() const { return 0; }
-};
-
 /// The value at a place in row-major order.
 template <class T>
 std::remove_const_t<T> value_at(const View<T>& view, std::int64_t index) {
@@ -67,8 +63,8 @@ inline namespace PRECAST_BACKEND {
 /// (ran_in). `in_f32` computes the same op from the same inputs in f32 and returns a Tensor<f32> of the
 /// result's shape; `largest_inside` returns the largest |x| between the op's steps in f32.
 /// Both are only called for the first result that is not finite.
-template <OpClass Op, class T, class InF32, class Probe = detail::NoProbe>
-void report(std::string_view function, View<T> result, InF32&& in_f32, Probe&& largest_inside = {}) {
+template <OpClass Op, class T, class InF32, class Probe>
+void report(std::string_view function, View<T> result, InF32&& in_f32, Probe&& largest_inside) {
   if (active()) [[unlikely]]
     detail::report_active<Op, std::remove_const_t<T>>(function, result, in_f32, largest_inside);
 }

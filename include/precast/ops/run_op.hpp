@@ -8,43 +8,55 @@
 
 #include <precast/backend.hpp>
 #include <precast/error.hpp>
-#include <precast/memory/dry_run.hpp>
-#include <precast/ops/report.hpp>
+#include <precast/memory/memory_counter.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/tensor/as_view.hpp>
-#include <precast/tensor/tensor.hpp>
+#include <precast/tensor/owned_tensor.hpp>
+#include <precast/watch/compiled.hpp>
+
+#if PRECAST_HAS_WATCH
+#include <precast/ops/report.hpp>
+#endif
 
 namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
+/// The largest value between the steps of an op that keeps none.
+struct NoProbe {
+  double operator()() const { return 0; }
+};
+
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
 /// time, with `widened_to_f32<Types>`, so `out` must not overlap what it reads.
-template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::NoProbe>
-void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel,
-                 Probe&& probe = {}) {
-  if (DryRun::active()) {
+template <OpClass Op, class Types, class Kernel, class Probe = NoProbe>
+void run_op_into([[maybe_unused]] std::string_view name, View<typename Types::result> out, Kernel&& kernel,
+                 [[maybe_unused]] Probe&& probe = {}) {
+  if (MemoryCounter::active()) {
     constexpr bool takes_memory = std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> ||
                                   std::is_same_v<Op, Attention> ||
                                   (std::is_same_v<Op, Norm> && !backend::Memory::on_host);
     if constexpr (takes_memory) kernel(Types{}, out);
     return;
   }
-  if constexpr (watch::compiled) watch::take_ran();  // of what is no op
+#if PRECAST_HAS_WATCH
+  watch::take_ran();  // of what is no op
   kernel(Types{}, out);
-  if constexpr (watch::compiled)
-    watch::report<Op>(
-        name, out,
-        [&] {
-          Tensor<f32> wide(out.shape());
-          kernel(widened_to_f32<Types>{}, wide.view());
-          return wide;
-        },
-        probe);
+  watch::report<Op>(
+      name, out,
+      [&] {
+        Tensor<f32> wide(out.shape());
+        kernel(widened_to_f32<Types>{}, wide.view());
+        return wide;
+      },
+      probe);
+#else
+  kernel(Types{}, out);
+#endif
 }
 
 /// The same into a new tensor.
-template <OpClass Op, class Types, class Kernel, class Probe = watch::detail::NoProbe>
+template <OpClass Op, class Types, class Kernel, class Probe = NoProbe>
 Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape, Kernel&& kernel,
                                       Probe&& probe = {}) {
   Tensor<typename Types::result> out(shape);

@@ -1,7 +1,6 @@
 // AttentionProblem: what an attention kernel of either backend is asked.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include <precast/dtype/scalar.hpp>

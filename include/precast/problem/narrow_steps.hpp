@@ -8,7 +8,6 @@
 
 #include <precast/dtype/add_rounded.hpp>
 #include <precast/dtype/host_device.hpp>
-#include <precast/problem/elementwise.hpp>
 #include <precast/problem/math.hpp>
 #include <precast/problem/rounded_to.hpp>
 
@@ -45,16 +44,6 @@ struct NarrowNorm {
   }
   static PRECAST_HOST_DEVICE f32 normalised(f32 deviation, f32 inverse) { return kept(deviation * inverse); }
 };
-
-/// An activation after a norm: what goes into it is kept too, and so is what is between its own steps.
-template <class Types, class Activation>
-PRECAST_HOST_DEVICE f32 narrow_activation(f32 x) {
-  using Inside = typename Types::inside;
-  if constexpr (std::is_same_v<Activation, elementwise::Identity>)
-    return x;
-  else
-    return elementwise::Stepwise<Inside, Activation>{}(rounded_to<Inside>(x));
-}
 
 /// The steps of a softmax.
 template <class Types>

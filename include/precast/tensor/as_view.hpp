@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include <precast/tensor/tensor.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast {

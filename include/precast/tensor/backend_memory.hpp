@@ -2,8 +2,9 @@
 #pragma once
 
 #include <precast/backend.hpp>
-#include <precast/memory/memory.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/runtime/device_memory.hpp>
+#else
+#include <precast/memory/memory.hpp>
 #endif

@@ -1,88 +1,17 @@
-// Tensor: an owning, contiguous array of scalars. Moves, never copies behind your back.
+// Tensor: an owning, contiguous array of scalars, and its way from and to the host.
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <utility>
 
-#include <precast/dtype/scalar.hpp>
-#include <precast/tensor/backend_memory.hpp>
-#include <precast/tensor/shape.hpp>
-#include <precast/tensor/view.hpp>
+#include <precast/backend.hpp>
+#include <precast/memory/memory.hpp>
+#include <precast/tensor/owned_tensor.hpp>
+
+#if PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/runtime/device_copies.hpp>
+#endif
 
 namespace precast {
-
-/// An owning tensor of scalars in row-major order, aligned to 64 bytes, uninitialised when made. Move only: a
-/// copy is written `clone()`. It lies in the memory of the backend that the translation unit is compiled for,
-/// unless another Memory is named.
-template <ScalarDtype T, class Memory = backend::Memory>
-class Tensor {
- public:
-  using value_type = T;
-  using memory_type = Memory;
-  using space = typename Memory::space;
-
-  Tensor() = default;
-  explicit Tensor(const Shape& shape)
-      : buffer_(static_cast<std::size_t>(bytes_for<T>(shape.elements()))), shape_(shape) {}
-  /// A tensor that holds these values of the host's. Throws ShapeError where their number is not the shape's.
-  Tensor(const Shape& shape, std::span<const T> values) : Tensor(shape) {
-    if (static_cast<std::int64_t>(values.size()) != shape.elements())
-      throw ShapeError(std::to_string(values.size()) + " values do not fill " + to_string(shape));
-    upload(0, values);
-  }
-
-  /// Copies values of the host to element `first` and on: they have been read when this returns. Ops wait for
-  /// them on whichever stream they run. Throws ShapeError where there are too many.
-  void upload(std::int64_t first, std::span<const T> values) {
-    if (first < 0 || first + static_cast<std::int64_t>(values.size()) > elements())
-      throw ShapeError(std::to_string(values.size()) + " values from " + std::to_string(first) +
-                       " on leave " + to_string(shape_));
-    buffer_.upload(static_cast<std::size_t>(first) * sizeof(T), values.data(), values.size_bytes());
-  }
-
-  /// What the current stream has been given so far writes values that other streams are going to read: ops
-  /// wait for it on whichever stream they run.
-  void note_written() { buffer_.note_written(); }
-
-  T* data() { return reinterpret_cast<T*>(buffer_.data()); }
-  const T* data() const { return reinterpret_cast<const T*>(buffer_.data()); }
-  const Shape& shape() const { return shape_; }
-  std::int64_t elements() const { return shape_.elements(); }
-  std::int64_t columns() const { return shape_.back(); }
-  std::int64_t rows() const { return view().rows(); }
-  /// The values, where the host can reach them.
-  std::span<T> values() requires Memory::on_host { return {data(), static_cast<std::size_t>(elements())}; }
-  std::span<const T> values() const requires Memory::on_host {
-    return {data(), static_cast<std::size_t>(elements())};
-  }
-
-  ViewIn<T, space> view() { return {data(), shape_}; }
-  ViewIn<const T, space> view() const { return {data(), shape_}; }
-  operator ViewIn<T, space>() { return view(); }              // NOLINT(google-explicit-constructor)
-  operator ViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
-
-  Tensor clone() const {
-    Tensor copy(shape_);
-    Memory::copy(copy.data(), data(), static_cast<std::size_t>(bytes_for<T>(elements())));
-    return copy;
-  }
-  /// The same memory under another shape. Throws ShapeError where the number of elements differs.
-  Tensor reshaped(const Shape& shape) && {
-    if (shape.elements() != elements())
-      throw ShapeError("cannot reshape " + to_string(shape_) + " to " + to_string(shape));
-    shape_ = shape;
-    return std::move(*this);
-  }
-
- private:
-  BufferIn<Memory> buffer_;
-  Shape shape_ = {0};
-};
-
-/// A tensor that the host can read, whatever the backend.
-template <ScalarDtype T>
-using HostTensor = Tensor<T, HostMemory>;
 
 /// The values of a tensor in the host's memory.
 template <ScalarDtype T, class Memory>

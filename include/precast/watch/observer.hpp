@@ -50,8 +50,10 @@ namespace detail {
 inline std::atomic<Observer*> observer{nullptr};
 }
 
+#if PRECAST_HAS_WATCH
 /// Whether anybody observes.
-inline bool active() { return compiled && detail::observer.load(std::memory_order_relaxed) != nullptr; }
+inline bool active() { return detail::observer.load(std::memory_order_relaxed) != nullptr; }
+#endif
 
 /// Observes for as long as it lives; the observer before it is told of nothing meanwhile. Throws
 /// PathNotCompiled where this build has no watch hook.
@@ -68,7 +70,8 @@ class Watching {
       return detail::observer.exchange(&observer);
     else
       throw PathNotCompiled(
-          "ops of this build cannot be watched or traced: configure with -DPRECAST_WATCH=on");
+          "ops of this build cannot be watched or traced: configure with -DPRECAST_WATCH=on, or define "
+          "PRECAST_HAS_WATCH as 1 where headers alone are included");
   }
 
   Observer* before_;

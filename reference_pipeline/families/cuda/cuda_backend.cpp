@@ -7,7 +7,7 @@
 
 #include <precast/cuda/runtime/code_probe.hpp>
 #include <precast/cuda/runtime/device.hpp>
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 
 namespace precast::families {

@@ -13,6 +13,7 @@
 #include <stamp.hpp>
 
 #include <precast/cuda/attention/flash_attention.hpp>
+#include <precast/cuda/attention/largest_score.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/conv/conv.hpp>
 #include <precast/cuda/matmul/matmul.hpp>

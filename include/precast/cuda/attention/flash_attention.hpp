@@ -7,7 +7,7 @@
 #include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/attention/warpgroup_kernel.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/attention_kernels.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {

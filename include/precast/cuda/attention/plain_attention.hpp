@@ -1,14 +1,14 @@
-// Starts plain attention, and the probe for its largest score.
+// Starts plain attention.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include <precast/cuda/attention/plain_kernels.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
-#include <precast/problem/declarations.hpp>
-#include <precast/tensor/tensor.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/problem/attention_kernels.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {
@@ -48,12 +48,12 @@ void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
   const std::int64_t stride = ceil_divide(problem.keys, widest_vector<Inside>) * widest_vector<Inside>;
   const std::int64_t tiles = query_tiles(shape), tile_values = plain_rows * stride;
   const std::int64_t tile_bytes =
-      std::max<std::int64_t>(1, tile_values * static_cast<std::int64_t>(sizeof(Inside)));
-  const std::int64_t at_once = std::clamp<std::int64_t>(stored_bytes / tile_bytes, 1, tiles);
+      max_of<std::int64_t>(1, tile_values * static_cast<std::int64_t>(sizeof(Inside)));
+  const std::int64_t at_once = max_of<std::int64_t>(1, min_of(stored_bytes / tile_bytes, tiles));
   const StreamScope scope(stream);  // of the scratch memory
   Tensor<Inside, DeviceMemory> scratch(Shape{at_once * tile_values});
   for (std::int64_t first = 0; first < tiles; first += at_once) {
-    const std::int64_t count = std::min(at_once, tiles - first);
+    const std::int64_t count = min_of(at_once, tiles - first);
     const StoredScores<Inside> scores{global_pointer(scratch.data(), scratch.elements()), stride,
                                       checked_int(first, "tiles of queries"), static_cast<int>(count)};
     const auto blocks = [&](std::int64_t of_each) {
@@ -77,26 +77,6 @@ template <class Types, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                      DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream) {
   plain_attention<Types>(problem, q, k, v, out, stream, detail::most_stored_bytes);
-}
-
-/// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold. Waits for the
-/// stream.
-template <class Q, class K>
-f32 largest_score(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
-                  Stream stream) {
-  using namespace detail;
-  const ScoresArguments<Q, K> given{heads_in(q), heads_in(k), shape_of(problem)};
-  const StreamScope scope(stream);  // of the memory and its copies
-  const f32 none = 0;
-  BufferIn<DeviceMemory> largest(sizeof(f32));
-  largest.upload(0, &none, sizeof none);
-  const std::int64_t tiles = query_tiles(given.shape) * ceil_divide(problem.keys, plain_columns);
-  launch("largest_score", &largest_score_kernel<Q, K>,
-         {{checked_int(tiles, "tiles")}, plain_threads, PlainProduct<f32, f32, false>::shared_bytes}, stream,
-         given, global_pointer(reinterpret_cast<std::uint32_t*>(largest.data()), 1));
-  f32 most = 0;
-  DeviceMemory::copy_to_host(&most, largest.data(), sizeof most);
-  return most;
 }
 
 }  // namespace precast::cuda

@@ -13,8 +13,8 @@
 #include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/problem/conv_sizes.hpp>
-#include <precast/problem/declarations.hpp>
 #include <precast/problem/epilogue.hpp>
+#include <precast/problem/product_kernels.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>

@@ -2,7 +2,7 @@
 // else one by one.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include <precast/cuda/device/convert.hpp>
@@ -19,9 +19,18 @@ GlobalPointer<T> pointer_to(const DeviceView<T>& view) {
                         view.rows() ? (view.rows() - 1) * view.row_stride() + view.columns() : 0);
 }
 
+namespace detail {
+template <class... T>
+constexpr int widest_bytes() {
+  std::size_t most = 0;
+  ((most = max_of(most, sizeof(T))), ...);
+  return static_cast<int>(most);
+}
+}  // namespace detail
+
 /// How many values a thread takes at a time: 16 bytes of the widest dtype.
 template <class... T>
-inline constexpr int values_at_once = 16 / static_cast<int>(std::max({sizeof(T)...}));
+inline constexpr int values_at_once = 16 / detail::widest_bytes<T...>();
 
 /// Whether every row of a view begins where `Count` values can be read or written at once.
 template <int Count, class T>

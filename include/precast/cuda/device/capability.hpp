@@ -13,7 +13,7 @@
 #include <cuda_runtime_api.h>
 
 #include <precast/cuda/runtime/check.hpp>
-#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory_counter.hpp>
 #endif
 
 namespace precast::cuda {
@@ -31,7 +31,7 @@ inline constexpr int compiled_capability = 80;
 /// CUDA is asked once for each kernel and device. Throws Error where the device runs none of its code. A dry
 /// run starts nothing, and asks nothing.
 inline int capability_of_code(const void* kernel) {
-  if (DryRun::active()) return compiled_capability;
+  if (MemoryCounter::active()) return compiled_capability;
   thread_local std::map<std::pair<const void*, int>, int> known;
   int device = 0;
   check(cudaGetDevice(&device), "find the current device");

@@ -2,15 +2,14 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
+#include <cstdint>
 #include <string>
-#include <utility>
 
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
 #include <precast/error.hpp>
-#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory_counter.hpp>
 
 #if PRECAST_ON_DEVICE
 #include <precast/cuda/runtime/check.hpp>
@@ -37,14 +36,20 @@ namespace detail {
 inline cudaError_t allow_shared_memory(const void* kernel, std::size_t bytes) {
   constexpr std::size_t without_asking = 48 << 10;
   if (bytes <= without_asking) return cudaSuccess;
-  thread_local std::map<std::pair<const void*, int>, std::size_t> allowed;
+  struct Allowed {
+    const void* kernel = nullptr;
+    int device = 0;
+    std::size_t bytes = 0;
+  };
+  constexpr std::size_t remembered = 64;  // by a thread; where two share a place, they ask in turn
+  thread_local Allowed all[remembered];
   int device = 0;
   if (const cudaError_t status = cudaGetDevice(&device); status != cudaSuccess) return status;
-  std::size_t& most = allowed[{kernel, device}];
-  if (bytes <= most) return cudaSuccess;
+  Allowed& one = all[reinterpret_cast<std::uintptr_t>(kernel) / 16 % remembered];
+  if (one.kernel == kernel && one.device == device && bytes <= one.bytes) return cudaSuccess;
   const cudaError_t status =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-  if (status == cudaSuccess) most = bytes;
+  if (status == cudaSuccess) one = {kernel, device, bytes};
   return status;
 }
 
@@ -58,7 +63,7 @@ inline void check_launch(cudaError_t status, const char* name) {
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
             const Arguments&... arguments) {
-  if (shape.empty() || DryRun::active()) return;
+  if (shape.empty() || MemoryCounter::active()) return;
   detail::check_launch(detail::allow_shared_memory(reinterpret_cast<const void*>(kernel), shape.shared_bytes),
                        name);
   cudaLaunchConfig_t config{};
@@ -73,7 +78,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& 
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Stream stream,
             const Arguments&... arguments) {
-  if (shape.empty() || DryRun::active()) return;
+  if (shape.empty() || MemoryCounter::active()) return;
   const simt::Grid grid{{shape.blocks.x, shape.blocks.y, shape.blocks.z}, shape.threads, shape.shared_bytes};
   const simt::StreamWork work(name, stream);
   simt::launch(name, grid, [&] { kernel(Parameters(arguments)...); });

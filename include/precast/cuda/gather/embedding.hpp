@@ -11,7 +11,7 @@
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/gather_kernels.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

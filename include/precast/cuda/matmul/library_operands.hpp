@@ -10,6 +10,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>

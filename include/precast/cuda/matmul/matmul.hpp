@@ -12,8 +12,8 @@
 #include <precast/cuda/matmul/skinny_gemm.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/problem/declarations.hpp>
 #include <precast/problem/epilogue.hpp>
+#include <precast/problem/product_kernels.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>

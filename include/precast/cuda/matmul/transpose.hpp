@@ -11,7 +11,7 @@
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/product_kernels.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -47,7 +47,7 @@ struct Transposed {
 
 inline constexpr int transposed_side = 32, transposed_threads = 256;
 
-/// A block turns a square over in shared memory, so that both sides are read and written row by row: the
+/// A block transposes a square in padded shared memory, so that both sides are read and written by rows: the
 /// bytes moved are the least. The square's rows lie one value farther apart, for its columns to be in banks
 /// of their own.
 template <class Source>

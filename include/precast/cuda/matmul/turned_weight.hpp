@@ -3,7 +3,7 @@
 
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/runtime/stream.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/product_kernels.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/shape.hpp>
 

@@ -10,9 +10,10 @@
 #include <precast/cuda/norm/narrow_norm.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/stream.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/problem/declarations.hpp>
 #include <precast/problem/elementwise.hpp>
+#include <precast/problem/norm_kernels.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>

@@ -12,7 +12,7 @@
 #include <precast/cuda/norm/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/affine.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/norm_kernels.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

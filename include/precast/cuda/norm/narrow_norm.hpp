@@ -7,36 +7,19 @@
 #include <type_traits>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/norm/narrow_sum.hpp>
 #include <precast/cuda/norm/norm_arguments.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/problem/elementwise.hpp>
+#include <precast/problem/narrow_activation.hpp>
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::cuda::detail {
-
-/// The sum of `term(i)` for i in [0, count) in Types::accumulate, in each thread of a block of
-/// narrow_partial_sums. A block comes to a `Use` once.
-template <class Types, class Use, class Term>
-PRECAST_DEVICE f32 narrow_block_sum(std::int64_t count, Term&& term, Site site = Site::here()) {
-  const auto partial = static_shared<f32, narrow_partial_sums, Use>();
-  const auto add = [](f32 sum, f32 value) {
-    return planted<"accumulate ignored">(narrow_add<Types>(sum, value), sum + value);
-  };
-  f32 sum = 0;
-  for (std::int64_t i = thread_index(); i < count; i += narrow_partial_sums) sum = add(sum, term(i));
-  partial[thread_index()] = sum;
-  sync_block(site.part(1));
-  f32 total = 0;
-  for (int i = 0; i < narrow_partial_sums; ++i) total = add(total, partial[i]);
-  return total;
-}
 
 /// Sets of values that are normalised together: `pixels` runs of `width` columns, `across` of them side by
 /// side: a row, a head of a row, or a group of a picture.

@@ -2,9 +2,7 @@
 // again for each pass.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/fault.hpp>

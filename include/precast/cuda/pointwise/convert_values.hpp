@@ -6,7 +6,7 @@
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/error.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/value_kernels.hpp>
 #include <precast/tensor/as_view.hpp>
 
 namespace precast::cuda {

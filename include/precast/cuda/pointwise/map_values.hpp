@@ -5,8 +5,8 @@
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
-#include <precast/problem/declarations.hpp>
 #include <precast/problem/elementwise.hpp>
+#include <precast/problem/value_kernels.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::cuda {

@@ -8,7 +8,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/policy/op_row.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/position_kernels.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

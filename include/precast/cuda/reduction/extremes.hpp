@@ -3,7 +3,7 @@
 #pragma once
 
 #include <precast/cuda/runtime/stream.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/problem/extremes_kernel.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
 #include <simt/stream.hpp>

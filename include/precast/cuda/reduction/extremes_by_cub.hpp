@@ -9,7 +9,8 @@
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/reduction/extremes.hpp>
 #include <precast/cuda/runtime/check.hpp>
-#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
+#include <precast/cuda/runtime/stream.hpp>
 
 namespace precast::cuda {
 

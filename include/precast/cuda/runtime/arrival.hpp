@@ -1,4 +1,4 @@
-// Arrival: when values that the host sent are there, for streams other than the one that brings them.
+// RecordedArrival: when values that the host sent are there, for streams other than the one that brings them.
 #pragma once
 
 #include <algorithm>
@@ -6,17 +6,18 @@
 #include <mutex>
 #include <vector>
 
+#include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/event.hpp>
 
 namespace precast::cuda {
 
 /// A point in the work of a stream that other streams wait for, each of them once. Any thread may ask.
-class Arrival {
+class RecordedArrival final : public Arrival {
  public:
-  explicit Arrival(Stream stream) : by_(stream) { event_.record(stream); }
+  explicit RecordedArrival(Stream stream) : by_(stream) { event_.record(stream); }
 
   /// What the stream is given from now on comes after the arrival. It costs the first time of each stream.
-  void order_before(Stream stream) {
+  void order_before(Stream stream) override {
     if (stream == by_) return;
     const auto who = number_of(stream);
     const std::lock_guard lock(mutex_);

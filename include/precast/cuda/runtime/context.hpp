@@ -1,11 +1,11 @@
 // Context: the stream that ops run on, and where their memory comes from.
 #pragma once
 
-#include <memory>
 #include <utility>
 
 #include <precast/cuda/runtime/memory_resource.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
+#include <precast/memory/held.hpp>
 
 namespace precast::cuda {
 
@@ -16,7 +16,7 @@ namespace precast::cuda {
 struct Context {
   Stream stream{};
   MemoryResource* memory = &device_pool();
-  std::shared_ptr<const void> owner{};  ///< keeps the stream alive: OwnStream::context() has one
+  Held<const Holdable> owner{};  ///< keeps the stream alive: OwnStream::context() has one
 };
 
 namespace detail {
@@ -28,6 +28,8 @@ inline Context& context_of_thread() {
 
 /// What ops of this thread run in: the device's default stream and its pool until a scope says otherwise.
 inline const Context& current_context() { return detail::context_of_thread(); }
+/// Its stream.
+inline Stream current_stream() { return current_context().stream; }
 
 /// Ops of this thread run in another context for as long as it lives.
 class ContextScope {

@@ -1,8 +1,6 @@
 // OwnStream: a stream that ends, with all that belongs to it.
 #pragma once
 
-#include <memory>
-
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 
@@ -13,7 +11,7 @@ namespace precast::cuda {
 /// memory that it took has been given back to it, which may be later.
 class OwnStream {
  public:
-  OwnStream() : OwnStream(std::make_shared<const Owned>()) {}
+  OwnStream() : OwnStream(Held<const Owned>(new Owned)) {}
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;
   ~OwnStream() {
@@ -29,12 +27,9 @@ class OwnStream {
   const Context& context() const { return context_; }
 
  private:
-  struct Owned {
+  struct Owned final : Holdable {
     Stream stream = made();
-    Owned() = default;
-    Owned(const Owned&) = delete;
-    Owned& operator=(const Owned&) = delete;
-    ~Owned() {
+    ~Owned() override {
       detail::StreamResources::instance().end(stream);
 #if PRECAST_CUDA_IS_EMULATED
       simt::end_stream(stream);
@@ -53,7 +48,7 @@ class OwnStream {
 #endif
   }
 
-  explicit OwnStream(std::shared_ptr<const Owned> owned)
+  explicit OwnStream(const Held<const Owned>& owned)
       : context_{owned->stream, current_context().memory, owned}, scope_(context_) {}
 
   Context context_;

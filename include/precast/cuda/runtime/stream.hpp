@@ -1,13 +1,10 @@
-// The stream that this thread's CUDA ops run on.
+// StreamScope: this thread's CUDA ops on another stream.
 #pragma once
 
 #include <precast/cuda/runtime/context.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
 
 namespace precast::cuda {
-
-/// The stream of the current context: the device's default stream until a scope says otherwise.
-inline Stream current_stream() { return current_context().stream; }
 
 /// Ops of this thread run on another stream for as long as it lives, with the memory of the current context.
 /// The stream must outlive what is made here.

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
-#include <precast/cuda/norm/narrow_norm.hpp>
+#include <precast/cuda/norm/narrow_sum.hpp>
 
 namespace precast::cuda::detail {
 

@@ -7,8 +7,8 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/norm/row.hpp>
 #include <precast/cuda/softmax/narrow_softmax.hpp>
-#include <precast/policy/op_table.hpp>
-#include <precast/problem/declarations.hpp>
+#include <precast/policy/op_row.hpp>
+#include <precast/problem/softmax_kernel.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

@@ -1,0 +1,52 @@
+// Copies of a device's memory, and the arrival of what the host sent.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include <precast/cuda/runtime/arrival.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/staging.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_resources.hpp>
+#include <precast/memory/memory_counter.hpp>
+
+#if PRECAST_CUDA_IS_EMULATED
+#include <simt/transfer.hpp>
+#else
+#include <precast/cuda/runtime/check.hpp>
+#endif
+
+namespace precast::cuda {
+
+inline void DeviceMemory::note_written(Origin& origin) {
+  if (!MemoryCounter::active()) origin.arrival = Held<Arrival>(new RecordedArrival(current_stream()));
+}
+
+inline void DeviceMemory::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0 || MemoryCounter::active()) return;
+#if PRECAST_CUDA_IS_EMULATED
+  const simt::StreamWork work("a copy", current_stream());
+  work.reads(from, bytes);
+  work.writes(to, bytes);
+  std::memcpy(to, from, bytes);
+#else
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, current_stream()), "copy memory");
+#endif
+}
+
+inline void DeviceMemory::copy_from_host(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0 && !MemoryCounter::active()) resource_of<Staging>(current_stream()).upload(to, from, bytes);
+}
+
+inline void DeviceMemory::copy_to_host(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0 || MemoryCounter::active()) return;
+#if PRECAST_CUDA_IS_EMULATED
+  simt::download_async(to, from, bytes, current_stream());
+#else
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, current_stream()), "copy memory");
+#endif
+  wait_for(current_stream());
+}
+
+}  // namespace precast::cuda

@@ -1,0 +1,79 @@
+// BufferIn: bytes of a memory, and who asks for them. The memories are HostMemory (memory/memory.hpp) and a
+// device's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace precast {
+
+/// How much memory this process holds, in bytes.
+struct MemoryUse {
+  std::int64_t in_use = 0;     ///< by tensors
+  std::int64_t peak = 0;       ///< the most that tensors held at once
+  std::int64_t cached = 0;     ///< free, and ready for the next tensor of its size
+  std::int64_t scratch = 0;    ///< by threads, for the tiles they work on: kept until they end
+  std::int64_t most_held = 0;  ///< the most that all three came to
+};
+
+/// The host's memory (memory/memory.hpp).
+struct HostMemory;
+
+/// What memory is for.
+enum class MemoryPurpose : bool { tensor, scratch };
+
+/// Owns uninitialised bytes of a Memory, aligned to 64. Move only. They go back to where they came from, in
+/// the order of the stream that took them where there are streams.
+template <class Memory>
+class BufferIn {
+ public:
+  BufferIn() = default;
+  /// Throws OutOfMemory.
+  explicit BufferIn(std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::tensor)
+      : bytes_(bytes ? Memory::rounded(bytes) : 0),
+        data_(bytes_ ? static_cast<std::byte*>(Memory::allocate(bytes_, purpose, origin_)) : nullptr),
+        purpose_(purpose) {}
+  BufferIn(BufferIn&& other) noexcept
+      : origin_(std::move(other.origin_)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        data_(std::exchange(other.data_, nullptr)),
+        purpose_(other.purpose_) {}
+  BufferIn& operator=(BufferIn&& other) noexcept {
+    std::swap(origin_, other.origin_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(data_, other.data_);
+    std::swap(purpose_, other.purpose_);
+    return *this;
+  }
+  ~BufferIn() {
+    if (data_) Memory::deallocate(data_, bytes_, purpose_, origin_);
+  }
+
+  /// Where the bytes are, for work of the current stream: it comes after what was uploaded to them.
+  std::byte* data() const {
+    Memory::wait_for_values(origin_);
+    return data_;
+  }
+  /// The bytes held, which may be a little more than asked for.
+  std::size_t capacity() const { return bytes_; }
+
+  /// Copies values of the host to byte `first` and on. They have been read when this returns, and are there
+  /// for whatever takes data() later, on any stream.
+  void upload(std::size_t first, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    Memory::copy_from_host(data() + first, from, bytes);
+    note_written();
+  }
+  /// What the current stream has been given so far writes values that other streams are going to read: they
+  /// wait for it when they take data().
+  void note_written() { Memory::note_written(origin_); }
+
+ private:
+  [[no_unique_address]] typename Memory::Origin origin_;
+  std::size_t bytes_ = 0;
+  std::byte* data_ = nullptr;
+  MemoryPurpose purpose_ = MemoryPurpose::tensor;
+};
+
+}  // namespace precast

@@ -1,0 +1,14 @@
+// The kernel behind the watch hook's counts, as either backend's are declared; each is documented where it is
+// defined.
+#pragma once
+
+#include <precast/problem/extremes.hpp>
+#include <precast/problem/on_stream.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::PRECAST_KERNELS {
+
+template <ScalarDtype T>
+Extremes extremes_of(View<const T> x PRECAST_ON_STREAM);
+
+}  // namespace precast::PRECAST_KERNELS

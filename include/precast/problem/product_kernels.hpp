@@ -1,0 +1,24 @@
+// Kernels of products and convolutions, as either backend's are declared; each is documented where it is
+// defined.
+#pragma once
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/problem/conv_sizes.hpp>
+#include <precast/problem/epilogue.hpp>
+#include <precast/problem/on_stream.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::PRECAST_KERNELS {
+
+template <Dtype Storage>
+class PackedWeight;
+template <class Types, class X>
+void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
+                       const Epilogue& epilogue, View<typename Types::result> out PRECAST_ON_STREAM);
+template <class Types, class X>
+void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+          const Epilogue& epilogue, View<typename Types::result> out PRECAST_ON_STREAM);
+template <ScalarDtype T>
+void transpose(View<const T> from, View<T> to PRECAST_ON_STREAM);
+
+}  // namespace precast::PRECAST_KERNELS

@@ -1,0 +1,12 @@
+// The kernel of softmax, as either backend's are declared; each is documented where it is defined.
+#pragma once
+
+#include <precast/problem/on_stream.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::PRECAST_KERNELS {
+
+template <class Types, class From>
+void softmax(View<const From> x, View<typename Types::result> out PRECAST_ON_STREAM);
+
+}  // namespace precast::PRECAST_KERNELS

@@ -1,0 +1,17 @@
+// Kernels that take each value for itself, as either backend's are declared; each is documented where it is
+// defined.
+#pragma once
+
+#include <precast/problem/on_stream.hpp>
+#include <precast/tensor/as_view.hpp>
+
+namespace precast::PRECAST_KERNELS {
+
+template <ScalarDtype To, bool Saturates = false, ScalarArray A>
+void convert_values(const A& from, View<To> to PRECAST_ON_STREAM);
+template <class Types, class F, class... In>
+void map_values(View<typename Types::result> out, const F& function, const In&... in);
+template <class Types, class From>
+void copy_values(View<const From> x, View<typename Types::result> out PRECAST_ON_STREAM);
+
+}  // namespace precast::PRECAST_KERNELS

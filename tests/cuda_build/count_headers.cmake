@@ -1,0 +1,23 @@
+# Whether a file that includes HEADER alone, compiled by NVCC, reaches at most MOST headers of INCLUDE/precast.
+cmake_minimum_required(VERSION 3.25)
+
+get_filename_component(name "${HEADER}" NAME_WE)
+set(source "${SCRATCH}/reaches_${name}.cu")
+file(WRITE "${source}" "#include <${HEADER}>\n")
+execute_process(COMMAND "${NVCC}" -std=c++20 -arch=sm_90 "-I${INCLUDE}" -M "${source}" OUTPUT_VARIABLE reached
+                RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${HEADER} does not compile")
+endif()
+string(REGEX MATCHALL "/precast/[a-z0-9_/]+[.]hpp" headers "${reached}")
+list(REMOVE_DUPLICATES headers)
+list(LENGTH headers count)
+message(STATUS "${HEADER} reaches ${count} headers")
+if(count LESS 10)
+  message(FATAL_ERROR "only ${count} headers were found: ${headers}")
+endif()
+if(count GREATER MOST)
+  list(SORT headers)
+  list(JOIN headers "\n" headers)
+  message(FATAL_ERROR "${HEADER} reaches ${count} headers, more than ${MOST}:\n${headers}")
+endif()
