@@ -40,15 +40,8 @@ void run_layer(benchmark::State& state) {
       [&](const text::T5Layer<P>& layer) { benchmark::DoNotOptimize(layer(x, options).data()); });
 }
 
-const bool added = [] {
-  for_each_policy([]<class P>(P*) {
-    benchmark::RegisterBenchmark((std::string("t5_layer/") + name_of<P> + "/512").c_str(), run_layer<P>)
-        ->UseManualTime()
-        ->Iterations(3)
-        ->Unit(benchmark::kMillisecond);
-  });
-  return true;
-}();
+const bool added =
+    add_model("t5_layer", "512", 3, []<class P>(P*, benchmark::State& state) { run_layer<P>(state); });
 
 }  // namespace
 }  // namespace precast::bench

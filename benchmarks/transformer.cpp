@@ -34,16 +34,8 @@ void run_transformer(benchmark::State& state) {
       });
 }
 
-const bool added = [] {
-  for_each_policy([]<class P>(P*) {
-    benchmark::RegisterBenchmark((std::string("transformer/") + name_of<P> + "/1024+512").c_str(),
-                                 run_transformer<P>)
-        ->UseManualTime()
-        ->Iterations(1)
-        ->Unit(benchmark::kMillisecond);
-  });
-  return true;
-}();
+const bool added = add_model("transformer", "1024+512", 1,
+                             []<class P>(P*, benchmark::State& state) { run_transformer<P>(state); });
 
 }  // namespace
 }  // namespace precast::bench

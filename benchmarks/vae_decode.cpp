@@ -59,16 +59,8 @@ void run_decoder(benchmark::State& state) {
       });
 }
 
-const bool added = [] {
-  for_each_policy([]<class P>(P*) {
-    benchmark::RegisterBenchmark((std::string("vae_decode/") + name_of<P> + "/512x512").c_str(),
-                                 run_decoder<P>)
-        ->UseManualTime()
-        ->Iterations(1)
-        ->Unit(benchmark::kMillisecond);
-  });
-  return true;
-}();
+const bool added = add_model("vae_decode", "512x512", 1,
+                             []<class P>(P*, benchmark::State& state) { run_decoder<P>(state); });
 
 }  // namespace
 }  // namespace precast::bench

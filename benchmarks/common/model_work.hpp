@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -53,6 +54,20 @@ void measure_model(benchmark::State& state, const Work& work, Make&& make, Run&&
     state.counters["onednn_flops"] = layer_flops / times.reference_seconds;
   }
   if (work.flops() > 0) state.counters["flops"] = work.flops() / state.counters["seconds"];
+}
+
+/// Has `run(null pointer to the policy, state)` measured for each policy, as "name/POLICY/size", so many
+/// rounds each. Returns true, for a constant of the program to hold.
+template <class Run>
+bool add_model(const std::string& name, const std::string& size, int rounds, Run run) {
+  for_each_policy([&]<class P>(P* policy) {
+    benchmark::RegisterBenchmark((name + "/" + name_of<P> + "/" + size).c_str(),
+                                 [run, policy](benchmark::State& state) { run(policy, state); })
+        ->UseManualTime()
+        ->Iterations(rounds)
+        ->Unit(benchmark::kMillisecond);
+  });
+  return true;
 }
 
 }  // namespace precast::bench

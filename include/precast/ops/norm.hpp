@@ -71,8 +71,8 @@ auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
 }
 
 /// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each
-/// picture of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
-/// one picture, [S, C]; scale and shift [B, C].
+/// sample of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
+/// one sample, [S, C]; scale and shift [B, C].
 template <PolicyType P, ScalarArray X, ScalarArray M>
 void layer_norm_modulate_into(const X& x, const M& scale, const M& shift, double eps,
                               View<typename precisions<P, Norm>::result> out) {

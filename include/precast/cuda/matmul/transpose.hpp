@@ -47,7 +47,7 @@ struct Transposed {
 
 inline constexpr int transposed_side = 32, transposed_threads = 256;
 
-/// A block turns a square over in shared memory, so that both sides are read and written row by row: the
+/// A block transposes a square in padded shared memory, so that both sides are read and written by rows: the
 /// bytes moved are the least. The square's rows lie one value farther apart, for its columns to be in banks
 /// of their own.
 template <class Source>
