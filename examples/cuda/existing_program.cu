@@ -125,10 +125,12 @@ void attend(const Value* q, const Value* k, const Value* v, Value* out, Stream s
   using precast::interop::heads_at;
   using P = Policy<Storage<bf16>, Flash>;
   const cuda::Context context{stream};  // and, behind it, whose memory ops take: with Flash, none
-  attention_into<P>(context, heads_at<DeviceSpace>(q, {batch, queries, heads, width}),
-                    heads_at<DeviceSpace>(k, {batch, keys, kv_heads, width}),
-                    heads_at<DeviceSpace>(v, {batch, keys, kv_heads, width}), {},
-                    heads_at<DeviceSpace>(out, {batch, queries, heads, width}));
+  // One width of heads and never a bias: one kernel is compiled, where P alone would have them all.
+  attention_into<P, HeadWidths<width>, WithoutBias>(
+      context, heads_at<DeviceSpace>(q, {batch, queries, heads, width}),
+      heads_at<DeviceSpace>(k, {batch, keys, kv_heads, width}),
+      heads_at<DeviceSpace>(v, {batch, keys, kv_heads, width}), {},
+      heads_at<DeviceSpace>(out, {batch, queries, heads, width}));
 }
 
 // Whether it is right.

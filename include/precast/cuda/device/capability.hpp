@@ -5,10 +5,8 @@
 #include <precast/cuda/device/side.hpp>
 
 #if PRECAST_ON_DEVICE
-#include <array>
-#include <atomic>
-#include <map>
-#include <utility>
+#include <cstddef>
+#include <cstdint>
 
 #include <cuda_runtime_api.h>
 
@@ -27,35 +25,49 @@ inline constexpr int compiled_capability = 80;
 #endif
 
 #if PRECAST_ON_DEVICE
-/// What the current device's code of a kernel was compiled for: `compiled_capability` as the kernel saw it.
-/// CUDA is asked once for each kernel and device. Throws Error where the device runs none of its code. A dry
-/// run starts nothing, and asks nothing.
-inline int capability_of_code(const void* kernel) {
-  if (MemoryCounter::active()) return compiled_capability;
-  thread_local std::map<std::pair<const void*, int>, int> known;
+namespace detail {
+
+inline int current_device_number() {
   int device = 0;
   check(cudaGetDevice(&device), "find the current device");
-  int& capability = known[{kernel, device}];
-  if (capability == 0) {
-    cudaFuncAttributes attributes;
-    check(cudaFuncGetAttributes(&attributes, kernel), "find a kernel's code for the current device");
-    capability = attributes.ptxVersion;
-  }
-  return capability;
+  return device;
 }
 
-/// The current device's, of which CUDA is asked once.
+}  // namespace detail
+
+/// What the current device's code of a kernel was compiled for: `compiled_capability` as the kernel saw it.
+/// Each thread asks CUDA once for a kernel and device, as long as no other kernel takes its place in the
+/// table. Throws Error where the device runs none of the kernel's code. A dry run starts nothing, and asks
+/// nothing.
+inline int capability_of_code(const void* kernel) {
+  if (MemoryCounter::active()) return compiled_capability;
+  struct Known {
+    const void* kernel = nullptr;
+    int device = 0, capability = 0;
+  };
+  constexpr std::size_t remembered = 64;
+  thread_local Known all[remembered];
+  const int device = detail::current_device_number();
+  Known& one = all[reinterpret_cast<std::uintptr_t>(kernel) / 16 % remembered];
+  if (one.kernel != kernel || one.device != device) {
+    cudaFuncAttributes attributes;
+    check(cudaFuncGetAttributes(&attributes, kernel), "find a kernel's code for the current device");
+    one = {kernel, device, attributes.ptxVersion};
+  }
+  return one.capability;
+}
+
+/// The current device's, of which each thread asks CUDA when it has changed.
 inline int device_capability() {
-  static std::array<std::atomic<int>, 64> known{};  // by number of the device; 0 where nobody has asked yet
-  int device = 0, major = 0, minor = 0;
-  check(cudaGetDevice(&device), "find the current device");
-  const auto place = static_cast<std::size_t>(device) % known.size();
-  const bool remembered = static_cast<std::size_t>(device) < known.size();
-  if (const int found = known[place].load(std::memory_order_relaxed); remembered && found != 0) return found;
+  thread_local int known_device = -1, capability = 0;
+  const int device = detail::current_device_number();
+  if (device == known_device) return capability;
+  int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "ask for its capability");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "ask for its capability");
-  if (remembered) known[place].store(10 * major + minor, std::memory_order_relaxed);
-  return 10 * major + minor;
+  capability = 10 * major + minor;
+  known_device = device;
+  return capability;
 }
 #else
 inline int capability_of_code(const void*) { return compiled_capability; }
