@@ -10,6 +10,7 @@
 #include <cli/command_line.hpp>
 #include <cli/commands.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/standard_streams.hpp>
 #include <families/request_error.hpp>
 
 namespace precast::cli {
@@ -43,6 +44,7 @@ void parse(CLI::App& app, std::vector<std::string> arguments) {
   } catch (const CLI::Success&) {  // --help and --version
     throw;
   } catch (const CLI::ParseError& wrong) {
+    if (command == &app) throw UsageError("there is no command: it is " + listed(command_names(app)));
     throw UsageError(wrong.what());  // what check_command_line did not foresee
   }
 }
@@ -104,6 +106,7 @@ void build_app(CLI::App& app) {
 int run(const std::vector<std::string>& arguments) {
   try {
     catch_interrupts();
+    hold_standard_streams();
     CLI::App app;
     build_app(app);
     if (arguments.empty()) {

@@ -64,7 +64,8 @@ class Walk {
     bool has_value = equals != std::string::npos;
     std::string value = has_value ? word.substr(equals + 1) : "";
     if (!found && !word.starts_with("--")) {  // -n5, or flags of a letter each
-      found = command_.get_option_no_throw(name = word.substr(0, 2));
+      found = command_.get_option_no_throw(word.substr(0, 2));
+      if (found) name = word.substr(0, 2);
       if (found && !takes_value(*found)) {
         for (const char letter : word.substr(1)) letter_flag(letter);
         return;
@@ -124,6 +125,9 @@ class Walk {
       if (!option->get_positional()) continue;
       const auto takes = static_cast<std::size_t>(option->get_items_expected_max());
       if (most < positionals_.size()) given_.insert(option);
+      for (std::size_t i = most; i < std::min(most + takes, positionals_.size()); ++i)
+        if (positionals_[i].empty() && option->get_type_name() == "PATH")
+          wrong(option->get_name() + " is empty: name a folder or a file");
       most += takes;
     }
     if (positionals_.size() <= most) return;

@@ -28,11 +28,12 @@ _precast() {
         --vae-precision) COMPREPLY=($(compgen -W 'f32 bf16 f16' -- "$word")); return ;;
         --text-precision|--clip-precision) COMPREPLY=($(compgen -W 'f32 bf16 f16' -- "$word")); return ;;
         --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --quality) :; return ;;
         --latents) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --save-latents) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --trace) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --device --seed --steps --guidance --width --height --max-sequence-length --threads --batch --image --strength --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --output --latents --save-latents --trace --json' -- "$word"))
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --device --seed --steps --guidance --width --height --max-sequence-length --threads --batch --image --strength --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --output --quality --latents --save-latents --trace --json' -- "$word"))
       fi ;;
     compare)
       case "$before" in
@@ -48,8 +49,9 @@ _precast() {
         --threads) :; return ;;
         --policies) :; return ;;
         --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --quality) :; return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --device --seed --steps --guidance --width --height --max-sequence-length --threads --policies --output --markdown --json' -- "$word"))
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --device --seed --steps --guidance --width --height --max-sequence-length --threads --policies --output --quality --markdown --json' -- "$word"))
       fi ;;
     inspect)
       if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --tensors --json' -- "$word"))
