@@ -21,17 +21,18 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
   if (used.steps) add("Steps", std::to_string(*used.steps));
   if (!facts.sampler.empty()) add("Sampler", facts.sampler);
   if (used.guidance) add("CFG scale", shortest(*used.guidance));
-  add("Seed", std::to_string(used.seed));
+  add("Seed", std::to_string(families::picture_seed(used, facts.position)));
   if (used.width && used.height)
     add("Size", std::to_string(*used.width) + "x" + std::to_string(*used.height));
   add("Model", facts.model);
   if (facts.from_image) add("Denoising strength", shortest(used.strength));
   if (facts.from_latents) add("Initial noise", "latents file");
-  if (facts.pictures > 1) {  // the seed's noise runs on from picture to picture
+  if (facts.pictures > 1 && !used.seed_step) {  // the seed's noise runs on from picture to picture
     add("Batch size", std::to_string(facts.pictures));
     add("Batch pos", std::to_string(facts.position));
   }
   if (used.max_sequence_length) add("T5 length", std::to_string(*used.max_sequence_length));
+  if (used.padding) add("T5 padding", std::to_string(*used.padding));
   add("Precision", facts.precision);
   add("Version", "precast " PRECAST_VERSION);
   return facts.prompt + "\n" + line;

@@ -44,6 +44,11 @@ TEST_CASE("several pictures are numbered before the extension") {
   using Paths = std::vector<std::filesystem::path>;
   CHECK(numbered("a/out.png", 1) == Paths{"a/out.png"});
   CHECK(numbered("a/out.png", 2) == Paths{"a/out-1.png", "a/out-2.png"});
+  const auto ten = numbered("out.png", 10);
+  CHECK(ten.front() == "out-01.png");
+  CHECK(ten.back() == "out-10.png");
+  CHECK(numbered("out.png", 9).front() == "out-1.png");
+  CHECK(numbered("out.png", 100).at(8) == "out-009.png");
   CHECK(numbered("out", 2) == Paths{"out-1", "out-2"});
   CHECK(numbered("v1.5.png", 2) == Paths{"v1.5-1.png", "v1.5-2.png"});
 }
