@@ -63,7 +63,9 @@ class Walk {
     const CLI::Option* found = command_.get_option_no_throw(name);
     bool has_value = equals != std::string::npos;
     std::string value = has_value ? word.substr(equals + 1) : "";
-    if (!found && !word.starts_with("--")) {  // -n5, or flags of a letter each
+    const bool one_dash = !found && !word.starts_with("--");
+    if (one_dash && command_.get_option_no_throw("-" + name)) return unknown(name);  // -prompt is no -p rompt
+    if (one_dash) {  // -n5, or flags of a letter each
       found = command_.get_option_no_throw(word.substr(0, 2));
       if (found) name = word.substr(0, 2);
       if (found && !takes_value(*found)) {
@@ -94,7 +96,7 @@ class Walk {
     }
     if (value.empty() && found->get_type_name().starts_with("FILE"))
       wrong(name + " is empty: name a file, or leave it out");
-    if (is_list(*found))
+    if (is_list(*found) && !one_dash)
       while (at_ + 1 < words_.size() && (words_[at_ + 1].empty() || words_[at_ + 1].front() != '-')) ++at_;
   }
 

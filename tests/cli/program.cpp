@@ -167,6 +167,7 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"--"}, "there is no command: it is generate,"},
       {{"generate", "-prompt", "a"}, "there is no option -prompt: did you mean --prompt?"},
       {{"compare", "--prompt", "a", "--json", "--markdown"}, "--json excludes --markdown"},
+      {{"generate", "-pa", "b"}, "'b' is an argument too many"},
       {{"inspect", ""}, "path is empty"},
       {{"generate", "a star"}, "Write --prompt \"a star\""},
       {{"generate", "a", "$star"}, "Write --prompt \"a \\$star\""},

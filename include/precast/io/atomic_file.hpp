@@ -55,6 +55,9 @@ class FileSizeSignalHeld {
 /// links that lead in a circle.
 inline std::filesystem::path followed_link(const std::filesystem::path& name) {
   constexpr int most_links = 40;  // as Linux has it
+  struct stat facts {};
+  // A pipe's link in /proc holds words that lead nowhere.
+  if (::stat(name.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) return name;
   std::filesystem::path at = name;
   for (int links = 0; links <= most_links; ++links) {
     std::error_code failed;
@@ -85,7 +88,7 @@ class AtomicFile {
                                                        : "is not a regular file: name another one to write");
     if (!target_.has_filename()) throw file_error(target_, "does not name a file to write");
     // A rename needs no permission of the file, and root needs none at all: what is read-only was made so.
-    if (exists && ((facts.st_mode & 0222) == 0 || ::access(target_.c_str(), W_OK) != 0))
+    if (exists && ((facts.st_mode & 0222) == 0 || (::access(target_.c_str(), W_OK) != 0 && errno != EROFS)))
       throw file_error(target_, "is there and read-only: make it writable (chmod u+w), or name another file");
     const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
     for (int attempt = 0; attempt < most_attempts && !file_.valid(); ++attempt) {
