@@ -109,7 +109,7 @@ TEST_CASE("help is there for everything") {
     CHECK(help.err.empty());
     CHECK_THAT(help.out, Catch::Contains("Example") && Catch::Contains("precast " + command));
     CHECK(run({"help", command}).out == help.out);
-    for (const std::size_t columns : {50, 80, 120}) {
+    for (const std::size_t columns : {64, 80, 120}) {
       INFO("in " << columns << " columns");
       std::istringstream lines(run({command, "--help"}, "COLUMNS=" + std::to_string(columns)).out);
       for (std::string line; std::getline(lines, line);) {
