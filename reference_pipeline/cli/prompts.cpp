@@ -60,7 +60,7 @@ std::vector<std::string> prompts_in(std::istream& file, const std::string& name)
 std::vector<std::string> read_prompts(const std::vector<std::string>& given,
                                       const std::optional<std::string>& file) {
   std::vector<std::string> prompts;
-  if (std::ranges::count(given, "-") + (file == "-") > 1)
+  if (std::count(given.begin(), given.end(), "-") + (file == "-" ? 1 : 0) > 1)
     throw UsageError("standard input is named twice: its prompts are read once");
   const auto append = [&](std::vector<std::string> more) {
     prompts.insert(prompts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
