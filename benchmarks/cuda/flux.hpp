@@ -110,7 +110,7 @@ void run_step(benchmark::State& state, const Suite& suite) {
   for (std::size_t step = before_replay; step < before_replay + measured; ++step)
     seconds.push_back(suite.device.seconds(step, step + 1));
   using Operand = typename precisions<P, Matmul>::operand;
-  const LargestProduct<Operand> largest(suite.sizes.largest_product);
+  LargestProduct<Operand> largest(suite.sizes.largest_product);
   std::size_t next = 0;
   const InTurn times = time_in_turn(
       state, [&] { return seconds[next++]; }, [&] { return seconds_cold(suite.device, largest); });

@@ -1,6 +1,7 @@
 // expect: Precast: this op works in the other memory: give it tensors or views of its own backend
 #define PRECAST_EMULATE_CUDA 1
 #include <precast/ops/softmax.hpp>
+#include <precast/tensor/tensor.hpp>
 
 using namespace precast;
 
