@@ -15,6 +15,7 @@
 #include <cli/parameters_text.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
+#include <cli/preview_options.hpp>
 #include <cli/run_options.hpp>
 #include <cli/trace_file.hpp>
 #include <families/free_memory.hpp>
@@ -32,11 +33,13 @@ constexpr std::size_t most_pictures = 1024;
 struct GenerateOptions {
   RunOptions run;
   PolicyOptions policy;
+  PreviewOptions preview;
   std::optional<int> batch;
   std::string image, latents, save_latents, trace;
   std::optional<double> strength;
   std::string output = "out.png";
   int quality = image::usual_quality;
+  image::Fit fit = image::Fit::stretch;
   bool json = false;
 };
 
@@ -54,6 +57,7 @@ void add_options(CLI::App& command, GenerateOptions& options) {
           "How much of --image to replace: 0 keeps it, 1 ignores it; default 0.6")
       ->type_name("S")
       ->needs(image);
+  add_fit_option(command, options.fit)->needs(image);
   add_policy_options(command, options.policy);
   add_component_options(command, options.policy);
   const std::string group = "Files";
@@ -81,6 +85,7 @@ void add_options(CLI::App& command, GenerateOptions& options) {
                   "stderr the first value that is not finite, with the option that cures it")
       ->type_name("FILE")
       ->group(group);
+  add_preview_options(command, options.preview);
   command.add_flag("--json", options.json, "What was made, as JSON on stdout");
   command.footer(
       "Examples:\n"
@@ -105,6 +110,7 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   std::vector<std::filesystem::path> files = pictures;
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
+  if (const auto preview = options.preview.file(options.output)) files.push_back(*preview);
   std::set<std::filesystem::path> seen;
   for (const auto& file : files) {
     require_writable(file);
@@ -145,6 +151,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
   if (!options.image.empty()) {
     settings["image"] = options.image;
     settings["strength"] = result.used.strength;
+    settings["fit"] = to_string(result.used.fit);
   }
   const std::string advice = run.advice();
   const auto file_or_null = [](const std::string& name) { return name.empty() ? Json() : Json(name); };
@@ -173,7 +180,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
           {"trace", file_or_null(options.trace)}};
 }
 
-void write_pictures(const GenerateOptions& options, const PictureRun& run,
+void write_pictures(const GenerateOptions& options, const PictureRun& run, const families::Family& family,
                     const families::ComponentChoices& choices, const std::string& model,
                     const std::vector<std::filesystem::path>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -184,7 +191,8 @@ void write_pictures(const GenerateOptions& options, const PictureRun& run,
                              static_cast<std::int64_t>(files.size()),
                              !options.image.empty(),
                              !options.latents.empty(),
-                             run.result.sampler};
+                             run.result.sampler,
+                             family.guidance_is_distilled()};
     const std::array texts{image::Text{"parameters", parameters_text(run.result.used, facts)}};
     image::write_image(files[i], run.result.images[i], texts, options.quality);
   }
@@ -206,6 +214,8 @@ void generate(const GenerateOptions& options) {
   families::Request request = options.run.request();
   request.batch = options.batch.value_or(1);
   if (options.strength) request.strength = *options.strength;
+  request.fit = options.fit;
+  request.preview = options.preview.wish(options.output, options.quality);
   const auto files =
       numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
   if (files.size() > most_pictures)
@@ -233,10 +243,12 @@ void generate(const GenerateOptions& options) {
   pipeline->check(request);
   options.run.tell_device(device);
   if (chosen) std::cerr << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
-  tell(name, pipeline->with_defaults(request), pipeline->estimate(request), choices, device, files.size());
+  const families::Request full = pipeline->with_defaults(request);
+  tell(name, full, pipeline->estimate(request), choices, device, files.size());
+  if (request.image) tell_fit(options.image, *request.image, *full.width, *full.height, request.fit);
   const PictureRun run = run_pipeline(
       *pipeline, request, options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace));
-  write_pictures(options, run, choices, name, files);
+  write_pictures(options, run, pipeline->family(), choices, name, files);
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
   if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())

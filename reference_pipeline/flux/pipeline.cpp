@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include <flux/model_folder.hpp>
 #include <flux/models.hpp>
 #include <flux/pipeline.hpp>
+#include <image/fit.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
 #include <sampling/flow_match_euler.hpp>
@@ -80,6 +83,16 @@ struct Prompt {
 
 }  // namespace
 
+namespace {
+
+/// What estimates call the part of a component that a stage loads.
+std::string_view component_of(std::string_view stage, std::string_view component) {
+  if (stage == "load VAE encoder") return "vae encoder";
+  return stage == "load VAE for previews" ? "vae for previews" : component;
+}
+
+}  // namespace
+
 struct FluxPipeline::Parts {
   ModelFolder model;
   ComponentChoices choices;
@@ -126,7 +139,7 @@ struct FluxPipeline::Parts {
   template <class Use>
   auto with_weights(std::string_view component, std::string_view stage, const Reporter& progress,
                     Use&& use) const {
-    if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
+    if (progress.meter) progress.meter->begin(component_of(stage, component));
     if (DryRun::active() && !io::ComponentSource::find_weights(model.component(component))) {
       auto loaded = use(nn::AbsentParameters());  // what a model takes is told before there are weights
       if (progress.meter) progress.meter->loaded();
@@ -151,8 +164,11 @@ struct FluxPipeline::Parts {
   std::vector<Prompt> encode_prompts(const Request& request, const Reporter& progress, Result& result) const;
   Tensor<f32> initial_latents(const Request& request, const Request& given, std::span<const f32> sigmas,
                               int first_step, const Reporter& progress, Result& result) const;
-  void denoise(const Request& request, std::span<const Prompt> prompts, std::span<const f32> sigmas,
-               int first_step, const Reporter& progress, Result& result) const;
+  void denoise(const Request& request, const Request& given, std::span<const Prompt> prompts,
+               std::span<const f32> sigmas, int first_step, const Reporter& progress, Result& result) const;
+  std::unique_ptr<vae::Decoder> preview_decoder(const Request& given, const Reporter& progress) const;
+  void show_preview(const Request& request, const families::PreviewWish& wish, const vae::Decoder* decoder,
+                    HostView<const f32> latents, families::Preview preview) const;
   void decode(const Request& request, const Reporter& progress, Result& result) const;
 };
 
@@ -218,11 +234,11 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
   if (progress) progress({"encode image", 0, 1});
   const vae::Moments moments = [&] {
     if (DryRun::active()) {
-      DryHold(image::resize_memory(*given.image, *request.width, *request.height));
+      DryHold(image::fitting_memory(*given.image, *request.width, *request.height, request.fit));
       const DryHold resized(std::int64_t{3} * *request.width * *request.height);
       return encoder->encode(Tensor<f32>(Shape{1, *request.height, *request.width, 3}));
     }
-    const image::Image resized = image::resize(*given.image, *request.width, *request.height);
+    const image::Image resized = image::fitted(*given.image, *request.width, *request.height, request.fit);
     return encoder->encode(image::to_tensor(resized));
   }();
   const Tensor<f32> sample_noise = generator.randn(Shape{1, packed.channels, packed.height, packed.width});
@@ -251,10 +267,37 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
   return pack(noised, count, packed);
 }
 
-void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt> prompts,
-                                  std::span<const f32> sigmas, int first_step, const Reporter& progress,
-                                  Result& result) const {
+/// The decoder that previews want, which stays beside the transformer; none where they do without.
+std::unique_ptr<vae::Decoder> FluxPipeline::Parts::preview_decoder(const Request& given,
+                                                                   const Reporter& progress) const {
+  if (!given.preview || !given.preview->vae) return nullptr;
+  return with_weights("vae", "load VAE for previews", progress, [&](const auto& source) {
+    return models_of(backend, choices.vae).decoder(model.vae, source);
+  });
+}
+
+void FluxPipeline::Parts::show_preview(const Request& request, const families::PreviewWish& wish,
+                                       const vae::Decoder* decoder, HostView<const f32> latents,
+                                       families::Preview preview) const {
+  const PackedLayout packed = layout(request);
+  if (decoder) {
+    const HostTensor<f32> pixels =
+        decoder->decode(unpack(latents, packed, static_cast<f32>(model.vae.scaling_factor),
+                               static_cast<f32>(model.vae.shift_factor)));
+    if (DryRun::active()) return;
+    preview.picture = std::move(image::to_images(pixels).images.front());
+  } else if (!DryRun::active()) {
+    preview.picture =
+        image::resize(model.preview_map()->picture(latents, packed), *request.width, *request.height);
+  }
+  if (!DryRun::active()) wish.show(preview);
+}
+
+void FluxPipeline::Parts::denoise(const Request& request, const Request& given,
+                                  std::span<const Prompt> prompts, std::span<const f32> sigmas,
+                                  int first_step, const Reporter& progress, Result& result) const {
   const auto start = std::chrono::steady_clock::now();
+  const std::unique_ptr<vae::Decoder> decoder = preview_decoder(given, progress);
   const auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
     return models_of(backend, choices.transformer).transformer(model.transformer, source);
   });
@@ -277,11 +320,29 @@ void FluxPipeline::Parts::denoise(const Request& request, std::span<const Prompt
     const Prompt& prompt = prompts[static_cast<std::size_t>(picture / request.batch)];
     input.prompt = prompt.embeddings;
     input.pooled = prompt.pooled;
-    transformer->denoise({result.latents.data() + picture * one.elements(), one}, input, steps,
-                         [&](std::int64_t step) {
-                           if (progress)
-                             progress({"denoise", picture * steps_a_picture + step, count * steps_a_picture});
-                         });
+    const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
+    // A preview comes between two calls, each of which takes some of the steps: the same steps either way.
+    const auto pace = static_cast<std::int64_t>(steps.size());
+    const std::int64_t at_once = given.preview ? std::min<std::int64_t>(given.preview->every, pace) : pace;
+    for (std::int64_t done = 0; done < pace; done += at_once) {
+      const std::int64_t next = std::min(done + at_once, pace);
+      std::optional<Tensor<f32>> before;
+      if (given.preview) before.emplace(one, latents.values());
+      transformer->denoise(
+          latents, input,
+          std::span(steps).subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(next - done)),
+          [&](std::int64_t step) {
+            if (progress)
+              progress({"denoise", picture * steps_a_picture + done + step, count * steps_a_picture});
+          });
+      if (!given.preview) continue;
+      const auto level = [&](std::int64_t step) {
+        return sigmas[static_cast<std::size_t>(first_step + step)];
+      };
+      show_preview(request, *given.preview, decoder.get(),
+                   without_noise(*before, level(done), latents, level(next)),
+                   {{}, picture, next, steps_a_picture});
+    }
     if (DryRun::active()) return;
   }
   if (progress) progress({"denoise", count * steps_a_picture, count * steps_a_picture});
@@ -361,6 +422,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.seed = request.seed;
   full.batch = request.batch;
   full.strength = request.strength;
+  full.fit = request.fit;
   full.steps = request.steps ? request.steps : model.defaults.steps.value_or(guided ? 28 : 4);
   full.guidance = request.guidance ? request.guidance : model.defaults.guidance.value_or(3.5);
   full.max_sequence_length = request.max_sequence_length.value_or(parts_->default_t5_length());
@@ -385,6 +447,12 @@ Request FluxPipeline::with_defaults(const Request& request) const {
                              std::to_string(factor) + " pixels) up to " + std::to_string(largest_side));
   if (!(full.strength >= 0 && full.strength <= 1))
     throw out_of_range("strength", std::to_string(full.strength), "from 0 to 1");
+  if (request.preview && request.preview->every < 1)
+    throw out_of_range("steps between previews", std::to_string(request.preview->every), "at least 1");
+  if (request.preview && !request.preview->vae && !model.preview_map())
+    throw InputError(io::shown(model.path) + ": there is no map from its " +
+                     std::to_string(model.vae.latent_channels) +
+                     " latent channels to colours: let the VAE make previews (--preview-vae)");
   if (request.image) image::check_pixels(*request.image, "the image to start from");
   if (request.image && request.latents)
     throw InputError("an image and latents are both given to start from: give one of them");
@@ -427,7 +495,7 @@ Result FluxPipeline::Parts::run(const Request& full, const Request& given, const
   families::give_back_memory();
   const std::vector<Prompt> prompts = encode_prompts(full, progress, result);
   result.latents = initial_latents(full, given, sigmas, first_step, progress, result);
-  denoise(full, prompts, sigmas, first_step, progress, result);
+  denoise(full, given, prompts, sigmas, first_step, progress, result);
   families::give_back_memory();
   decode(full, progress, result);
   families::give_back_memory();
