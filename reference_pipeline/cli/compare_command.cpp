@@ -12,10 +12,12 @@
 #include <cli/output.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
+#include <cli/report_page.hpp>
 #include <cli/run_options.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
+#include <precast/io/atomic_file.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -25,7 +27,8 @@ namespace {
 struct CompareOptions {
   RunOptions run;
   CLI::Option* policies = nullptr;
-  std::string output = "compare.png";
+  CLI::Option* report_option = nullptr;
+  std::string output = "compare.png", report;
   int quality = image::usual_quality;
   bool markdown = false, json = false;
 };
@@ -37,28 +40,41 @@ void compare(const CompareOptions& options) {
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
   check_picture_name(options.output, request.prompts);
   require_writable(options.output);
+  if (options.report_option->count() > 0) require_writable(options.report);
   options.run.set_threads();
   const auto model = model_path(options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   for (const PolicyChoice& choice : policies)
     families::open(model, families::ComponentChoices::all(choice), *device.backend)->check(request);
   options.run.tell_device(device);
-  const std::vector<Compared> rows = compare_policies(model, request, policies, *device.backend);
+  const std::vector<Compared> rows =
+      compare_policies(model, request, policies, *device.backend, !options.report.empty());
 
   const std::string prompt = request.prompts.front();
   std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
   for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
   const std::array texts{image::Text{"parameters", facts}};
   image::write_image(options.output, comparison_sheet(prompt, rows), texts, options.quality);
+  if (!options.report.empty()) {
+    const image::Image& picture = rows.front().picture;
+    const families::Request full =
+        families::open(model, families::ComponentChoices::all(policies.front()), *device.backend)
+            ->with_defaults(request);
+    io::write_file(options.report, report_page({prompt, model_name(model, !options.run.model), device.name,
+                                                request.seed, picture.width, picture.height, *full.steps},
+                                               rows));
+  }
   if (options.json)
     return print(Json{{"prompt", prompt},
                       {"seed", request.seed},
                       {"model", model_name(model, !options.run.model)},
                       {"reference", rows.front().name},
                       {"sheet", options.output},
+                      {"report", options.report.empty() ? Json() : Json(options.report)},
                       {"policies", comparison_json(rows)}});
   print(options.markdown ? comparison_markdown(rows) : comparison_text(rows));
   std::cerr << "wrote " << io::shown(options.output) << "\n";
+  if (!options.report.empty()) std::cerr << "wrote " << io::shown(options.report) << "\n";
 }
 
 }  // namespace
@@ -79,6 +95,12 @@ void add_compare_command(CLI::App& app) {
   command->add_option("--output", options->output, "Contact sheet to write: .png, .jpg or .webp")
       ->type_name("FILE")
       ->capture_default_str();
+  options->report_option =
+      command
+          ->add_option("--report", options->report,
+                       "One page (HTML) of it all: pictures with a slider and their differences, the\n"
+                       "table, every dtype, the largest value of each layer, from a second, watched run")
+          ->type_name("FILE");
   add_quality_option(*command, options->quality);
   command->add_flag("--markdown", options->markdown, "The table as Markdown");
   command->add_flag("--json", options->json, "The table as JSON on stdout");

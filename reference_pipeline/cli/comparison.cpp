@@ -38,7 +38,7 @@ std::vector<std::vector<std::string>> cells(std::span<const Compared> rows) {
 }
 
 Compared run_policy(const std::filesystem::path& model, const families::Request& request,
-                    const PolicyChoice& choice, const families::Backend& backend) {
+                    const PolicyChoice& choice, const families::Backend& backend, bool layers) {
   Compared row;
   row.name = policy_text(choice);
   row.choice = choice;
@@ -53,6 +53,13 @@ Compared run_policy(const std::filesystem::path& model, const families::Request&
   if (watch::compiled && !row.advice.empty()) {
     std::cerr << row.name << ": not finite, again with the watch on\n";
     row.advice = run_pipeline(*pipeline, request, std::make_unique<TraceFile>()).advice();
+  }
+  if (layers && watch::compiled) {
+    std::cerr << row.name << ": again, watched, for the largest value of each layer\n";
+    LayerPeaks peaks;
+    const watch::Watching watching(peaks);
+    run_pipeline(*pipeline, request);
+    row.layers = peaks.layers();
   }
   return row;
 }
@@ -79,10 +86,10 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
-                                       const families::Backend& backend) {
+                                       const families::Backend& backend, bool layers) {
   std::vector<Compared> rows;
   for (const PolicyChoice& choice : policies) {
-    rows.push_back(run_policy(model, request, choice, backend));
+    rows.push_back(run_policy(model, request, choice, backend, layers));
     const image::Difference difference = image::difference(rows.front().picture, rows.back().picture);
     rows.back().psnr = difference.psnr;
     rows.back().mse = difference.mse;
