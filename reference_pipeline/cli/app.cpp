@@ -7,8 +7,10 @@
 #include <new>
 
 #include <cli/arguments.hpp>
+#include <cli/command_line.hpp>
 #include <cli/commands.hpp>
 #include <cli/interrupt.hpp>
+#include <families/request_error.hpp>
 
 namespace precast::cli {
 
@@ -21,27 +23,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-/// The first option that the command does not have, and what was probably meant; "" where it has them all.
-std::string unknown_option(const CLI::App& command, const std::vector<std::string>& arguments) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  bool is_value = false;
-  for (const std::string& argument : arguments) {
-    if (argument == "--") break;
-    const std::string name = argument.substr(0, argument.find('='));
-    const CLI::Option* option =
-        is_value || !name.starts_with("-") ? nullptr : command.get_option_no_throw(name);
-    if (!option && !is_value && name.starts_with("-") && name.size() > 1) {
-      const std::string nearest = nearest_name(name, names);
-      return "there is no option " + name + (nearest.empty() ? "" : ": did you mean " + nearest + "?");
-    }
-    is_value = option && name == argument && option->get_items_expected_max() > 0;
-  }
-  return {};
-}
-
-void parse(CLI::App& app, const std::vector<std::string>& arguments) {
+void parse(CLI::App& app, std::vector<std::string> arguments) {
   if (!arguments.empty() && !arguments.front().starts_with("-")) {
     const auto names = command_names(app);
     if (std::find(names.begin(), names.end(), arguments.front()) == names.end()) {
@@ -50,17 +32,18 @@ void parse(CLI::App& app, const std::vector<std::string>& arguments) {
                        (nearest.empty() ? "it is " + listed(names) : "did you mean " + nearest + "?"));
     }
   }
+  const CLI::App* const command =
+      arguments.front().starts_with("-") ? &app : app.get_subcommand(arguments.front());
+  if (check_command_line(*command, arguments) == CommandLine::asks_for_help)
+    arguments = command == &app ? std::vector<std::string>{"--help"}
+                                : std::vector<std::string>{arguments.front(), "--help"};
   const std::vector<std::string> plain = plain_arguments(arguments);
   try {
     app.parse(std::vector<std::string>(plain.rbegin(), plain.rend()));
   } catch (const CLI::Success&) {  // --help and --version
     throw;
   } catch (const CLI::ParseError& wrong) {
-    const auto chosen = app.get_subcommands();
-    const std::string unknown = unknown_option(chosen.empty() ? app : *chosen.front(), plain);
-    if (!unknown.empty()) throw UsageError(unknown);
-    const bool extras = wrong.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-    throw UsageError(extras ? "there is an argument too many" : wrong.what());
+    throw UsageError(wrong.what());  // what check_command_line did not foresee
   }
 }
 
@@ -68,6 +51,17 @@ int fail(const std::string& message, int code) {
   std::cout.flush();
   std::cerr << "precast: error: " << message << std::endl;
   return code;
+}
+
+/// A wrong command line, and where to read what is right.
+int fail_with_help(const std::string& message, const std::vector<std::string>& arguments) {
+  CLI::App app;
+  build_app(app);
+  const auto names = command_names(app);
+  const bool known =
+      !arguments.empty() && std::find(names.begin(), names.end(), arguments.front()) != names.end();
+  return fail(message + " (see precast " + (known ? arguments.front() + " " : "") + "--help)",
+              exit_code::usage);
 }
 
 /// What the library says of memory, with what to do about it on this command line.
@@ -104,7 +98,8 @@ void build_app(CLI::App& app) {
       "  precast compare --prompt \"a small green star on a black background\"\n"
       "  precast COMMAND --help\n"
       "\n"
-      "Exit codes: 0 done, 1 error, 2 the command line was wrong, 130 interrupted.");
+      "Exit codes: 0 done, 1 error, 2 the command line was wrong, 130 interrupted (Ctrl-C), 143 "
+      "terminated.");
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -122,20 +117,18 @@ int run(const std::vector<std::string>& arguments) {
       app.exit(wanted, std::cout, std::cerr);
     }
     errno = 0;
-    if (std::cout.flush()) return exit_code::ok;
+    const bool all_said = static_cast<bool>(std::cout.flush());
+    if (all_said && interrupting_signal())
+      return fail("interrupted when all was done", exit_code::after_signal + interrupting_signal());
+    if (all_said) return exit_code::ok;
     if (errno == EPIPE) return exit_code::error;  // who reads has seen enough, as `head` does
     throw Error(std::string("could not write to standard output: ") + std::strerror(errno ? errno : EIO));
   } catch (const UsageError& wrong) {
-    CLI::App app;
-    build_app(app);
-    const auto names = command_names(app);
-    const bool known =
-        !arguments.empty() && std::find(names.begin(), names.end(), arguments.front()) != names.end();
-    return fail(
-        std::string(wrong.what()) + " (see precast " + (known ? arguments.front() + " " : "") + "--help)",
-        exit_code::usage);
+    return fail_with_help(wrong.what(), arguments);
+  } catch (const families::RequestError& wrong) {
+    return fail_with_help(wrong.what(), arguments);
   } catch (const Interrupted& stop) {
-    return fail(stop.what(), exit_code::interrupted);
+    return fail(stop.what(), exit_code::after_signal + interrupting_signal());
   } catch (const OutOfMemory& problem) {
     return fail(with_advice(problem.what()), exit_code::error);
   } catch (const std::bad_alloc&) {

@@ -1,7 +1,9 @@
 // precast compare: what a policy does to a picture, and what it costs.
 #include <array>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include <cli/comparison.hpp>
 #include <cli/model_path.hpp>
 #include <cli/output.hpp>
+#include <cli/output_files.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/report_page.hpp>
@@ -38,23 +41,31 @@ void compare(const CompareOptions& options) {
   if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
+  const bool to_stdout = is_standard_output(options.output);
+  if (to_stdout && (options.json || options.markdown))
+    throw UsageError("standard output holds the sheet alone: name a file for it, or leave the table out");
   check_picture_name(options.output, request.prompts);
-  require_writable(options.output);
-  if (options.report_option->count() > 0) require_writable(options.report);
+  std::vector<std::filesystem::path> files{options.output};
+  if (options.report_option->count() > 0) files.emplace_back(options.report);
+  if (is_standard_output(options.report)) throw UsageError("--report is '-': name a file for it");
+  check_output_files(files);
   options.run.set_threads();
   const auto model = model_path(options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   for (const PolicyChoice& choice : policies)
     families::open(model, families::ComponentChoices::all(choice), *device.backend)->check(request);
   options.run.tell_device(device);
-  const std::vector<Compared> rows =
-      compare_policies(model, request, policies, *device.backend, !options.report.empty());
-
   const std::string prompt = request.prompts.front();
-  std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
-  for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
-  const std::array texts{image::Text{"parameters", facts}};
-  image::write_image(options.output, comparison_sheet(prompt, rows), texts, options.quality);
+  const auto write_sheet = [&](std::span<const Compared> rows) {
+    if (to_stdout && rows.size() < policies.size()) return;  // what is written there cannot be replaced
+    std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
+    for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
+    const std::array texts{image::Text{"parameters", facts}};
+    write_output(options.output, image::encode_image(image::format_of_name(options.output),
+                                                     comparison_sheet(prompt, rows), texts, options.quality));
+  };
+  const std::vector<Compared> rows =
+      compare_policies(model, request, policies, *device.backend, !options.report.empty(), write_sheet);
   if (!options.report.empty()) {
     const image::Image& picture = rows.front().picture;
     const families::Request full =
@@ -63,6 +74,10 @@ void compare(const CompareOptions& options) {
     io::write_file(options.report, report_page({prompt, model_name(model, !options.run.model), device.name,
                                                 request.seed, picture.width, picture.height, *full.steps},
                                                rows));
+  }
+  if (to_stdout) {
+    std::cerr << comparison_text(rows);
+    return;
   }
   if (options.json)
     return print(Json{{"prompt", prompt},
@@ -92,7 +107,11 @@ void add_compare_command(CLI::App& app) {
                        "+upcast-matmul, +flash, +no-flash; the first is the reference. Default: all presets")
           ->type_name("LIST")
           ->take_all();
-  command->add_option("--output", options->output, "Contact sheet to write: .png, .jpg or .webp")
+  command
+      ->add_option(
+          "--output", options->output,
+          "Contact sheet to write, anew after each policy: .png, .jpg or .webp; - for standard output, as "
+          "PNG")
       ->type_name("FILE")
       ->capture_default_str();
   options->report_option =

@@ -7,6 +7,7 @@
 #include <cli/arguments.hpp>
 #include <cli/auto_preset.hpp>
 #include <cli/comparison.hpp>
+#include <cli/interrupt.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
 #include <families/registry.hpp>
@@ -86,13 +87,24 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
-                                       const families::Backend& backend, bool layers) {
+                                       const families::Backend& backend, bool layers,
+                                       const std::function<void(std::span<const Compared>)>& write) {
   std::vector<Compared> rows;
+  const auto left_behind = [&] {
+    return std::to_string(rows.size()) + " of " + std::to_string(policies.size()) + " policies done";
+  };
   for (const PolicyChoice& choice : policies) {
-    rows.push_back(run_policy(model, request, choice, backend, layers));
+    try {
+      rows.push_back(run_policy(model, request, choice, backend, layers));
+    } catch (const Interrupted&) {
+      if (!rows.empty()) throw_if_interrupted(left_behind());
+      throw;
+    }
     const image::Difference difference = image::difference(rows.front().picture, rows.back().picture);
     rows.back().psnr = difference.psnr;
     rows.back().mse = difference.mse;
+    write(rows);
+    if (rows.size() < policies.size()) throw_if_interrupted(left_behind());
   }
   return rows;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,10 +38,12 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 
 /// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find
 /// the op. With `layers` each runs once more, watched, for the largest values of its layers, in builds that
-/// can watch.
+/// can watch. `write` is given all rows that there are after each policy. Throws what pipelines and `write`
+/// throw, and Interrupted, which says how many policies are done.
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
-                                       const families::Backend& backend, bool layers = false);
+                                       const families::Backend& backend, bool layers,
+                                       const std::function<void(std::span<const Compared>)>& write);
 
 std::string comparison_text(std::span<const Compared> rows);
 std::string comparison_markdown(std::span<const Compared> rows);

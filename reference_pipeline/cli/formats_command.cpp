@@ -1,4 +1,5 @@
 // precast formats: the facts of the number formats, or what each of them makes of given numbers.
+#include <cmath>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,7 +57,8 @@ Encoded encoded(const FloatFormat& format, double input) {
   result.kind = format.kind(result.code);
   result.value = format.decode(result.code);
   result.ulp = format.ulp(input);
-  result.error = result.value - input;
+  const bool held = result.value == input || (std::isnan(result.value) && std::isnan(input));
+  result.error = held ? 0 : result.value - input;  // infinity less itself would be NaN
   if (result.has_exponent()) {
     const int field = format.exponent_field(result.code);
     result.exponent = field ? field - format.bias() : format.min_exponent();

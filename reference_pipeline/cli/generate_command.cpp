@@ -12,6 +12,7 @@
 #include <cli/latents_file.hpp>
 #include <cli/model_path.hpp>
 #include <cli/output.hpp>
+#include <cli/output_files.hpp>
 #include <cli/parameters_text.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
@@ -54,7 +55,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       .add_option_function<std::string>(
           "--strength",
           [&](const std::string& text) { options.strength = parse_real("--strength", text, 0, 1); },
-          "How much of --image to replace: 0 keeps it, 1 ignores it; default 0.6")
+          "How much of --image to replace: 0 keeps it, as the model's VAE has it; 1\n"
+          "ignores it; default 0.6")
       ->type_name("S")
       ->needs(image);
   add_fit_option(command, options.fit)->needs(image);
@@ -63,7 +65,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   const std::string group = "Files";
   command
       .add_option("--output", options.output,
-                  "Picture to write: .png, .jpg or .webp; out-1.png, out-2.png … where there are several")
+                  "Picture to write: .png, .jpg or .webp; out-1.png, out-2.png … where there are several;\n"
+                  "- for standard output, as PNG")
       ->type_name("FILE")
       ->capture_default_str()
       ->group(group);
@@ -111,13 +114,11 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
   if (const auto preview = options.preview.file(options.output)) files.push_back(*preview);
-  std::set<std::filesystem::path> seen;
-  for (const auto& file : files) {
-    require_writable(file);
-    if (!seen.insert(std::filesystem::absolute(file).lexically_normal()).second)
-      throw UsageError(io::shown(file) + " would be written twice: give each output a name of its own");
-  }
   check_picture_name(options.output, prompts);
+  const bool crowded = is_standard_output(options.output) && (pictures.size() > 1 || options.json);
+  if (crowded || is_standard_output(options.save_latents) || is_standard_output(options.trace))
+    throw UsageError("standard output holds one picture, and nothing beside it: name a file");
+  check_output_files(files);
 }
 
 /// The policy of each role, under the name of the first component that has it.
@@ -180,22 +181,24 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
           {"trace", file_or_null(options.trace)}};
 }
 
-void write_pictures(const GenerateOptions& options, const PictureRun& run, const families::Family& family,
-                    const families::ComponentChoices& choices, const std::string& model,
-                    const std::vector<std::filesystem::path>& files) {
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const PictureFacts facts{run.result.prompts[i],
-                             model,
-                             policy_text(choices),
-                             static_cast<std::int64_t>(i),
-                             static_cast<std::int64_t>(files.size()),
-                             !options.image.empty(),
-                             !options.latents.empty(),
-                             run.result.sampler,
-                             family.guidance_is_distilled()};
-    const std::array texts{image::Text{"parameters", parameters_text(run.result.used, facts)}};
-    image::write_image(files[i], run.result.images[i], texts, options.quality);
-  }
+/// Writes the last picture that there is.
+void write_picture(const GenerateOptions& options, const families::Result& so_far,
+                   const families::Family& family, const families::ComponentChoices& choices,
+                   const std::string& model, const std::vector<std::filesystem::path>& files) {
+  const std::size_t i = so_far.images.size() - 1;
+  const PictureFacts facts{so_far.prompts[i],
+                           model,
+                           policy_text(choices),
+                           static_cast<std::int64_t>(i),
+                           static_cast<std::int64_t>(files.size()),
+                           !options.image.empty(),
+                           !options.latents.empty(),
+                           so_far.sampler,
+                           family.guidance_is_distilled()};
+  const std::array texts{image::Text{"parameters", parameters_text(so_far.used, facts)}};
+  write_output(files[i], image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts,
+                                             options.quality));
+  if (!options.json && !is_standard_output(files[i])) std::cerr << "wrote " << io::shown(files[i]) << "\n";
 }
 
 /// What is about to run and the memory that it takes, on stderr.
@@ -247,14 +250,15 @@ void generate(const GenerateOptions& options) {
   tell(name, full, pipeline->estimate(request), choices, device, files.size());
   if (request.image) tell_fit(options.image, *request.image, *full.width, *full.height, request.fit);
   const PictureRun run = run_pipeline(
-      *pipeline, request, options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace));
-  write_pictures(options, run, pipeline->family(), choices, name, files);
+      *pipeline, request, options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace),
+      [&](const families::Result& so_far) {
+        write_picture(options, so_far, pipeline->family(), choices, name, files);
+      });
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
   if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())
     std::cerr << "precast: warning: " << advice << "\n";
-  if (options.json) return print(result_json(options, run, pipeline->family(), choices, device, name, files));
-  for (const auto& file : files) std::cerr << "wrote " << io::shown(file) << "\n";
+  if (options.json) print(result_json(options, run, pipeline->family(), choices, device, name, files));
 }
 
 }  // namespace

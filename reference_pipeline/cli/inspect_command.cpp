@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 
+#include <cli/arguments.hpp>
 #include <cli/auto_preset.hpp>
 #include <cli/commands.hpp>
 #include <cli/inspect_model.hpp>
@@ -150,11 +151,8 @@ Json inspection_json(const Inspection& inspection) {
       parts[component.component] = {{"weights", component.weights}, {"activations", component.activations}};
     memory[preset.preset] = {{"peak", preset.estimate.peak()}, {"components", parts}};
   }
-  return {{"path", inspection.path.string()},
-          {"kind", inspection.kind},
-          {"components", components},
-          {"accounting", accounting},
-          {"memory", memory}};
+  return {{"path", inspection.path.string()}, {"kind", inspection.kind},  {"missing", inspection.missing},
+          {"components", components},         {"accounting", accounting}, {"memory", memory}};
 }
 
 void print_text(const Inspection& inspection, bool all_tensors) {
@@ -200,6 +198,9 @@ void add_inspect_command(CLI::App& app) {
       print(inspection_json(inspection));
     else
       print_text(inspection, options->tensors);
+    if (!inspection.missing.empty())
+      throw io::file_error(inspection.path, "lacks " + listed(inspection.missing, "and") +
+                                                ", which its model_index.json names: get the model anew");
   });
 }
 

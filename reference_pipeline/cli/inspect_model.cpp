@@ -1,9 +1,12 @@
 // Reads configs and safetensors headers into one description.
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <system_error>
 
 #include <cli/inspect_model.hpp>
 #include <families/registry.hpp>
+#include <unistd.h>
 
 #include <precast/io/component_source.hpp>
 #include <precast/policy/paths.hpp>
@@ -27,9 +30,24 @@ std::vector<std::string> component_names() {
   return names;
 }
 
+/// Throws InputError where the system does not let us look: a folder that may not be read would seem empty.
 bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
+  std::error_code failed;
+  const fs::file_type type = fs::status(path, failed).type();
+  const bool folder = type == fs::file_type::directory;
+  if (folder && ::access(path.c_str(), R_OK | X_OK) != 0) failed = {errno, std::generic_category()};
+  if (failed && type != fs::file_type::not_found)
+    throw io::system_error(path, "cannot be read", failed.value(), "check the path and its permissions");
+  return folder;
+}
+
+/// The components that a model_index.json names and that have no folder beside it.
+std::vector<std::string> missing_components(const fs::path& folder, const io::Config& index) {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : index.json().items())
+    if (entry.is_array() && entry.size() == 2 && entry[1].is_string() && !is_folder(folder / name))
+      names.push_back(io::printable(name));
+  return names;
 }
 
 void add_weights(InspectedComponent& component, const io::ComponentSource& source) {
@@ -127,7 +145,7 @@ void add_memory(Inspection& inspection) {
 }
 
 Inspection inspect_file(const fs::path& path) {
-  Inspection inspection{path, "file", {}, {}, {}};
+  Inspection inspection{path, "file", {}, {}, {}, {}};
   InspectedComponent component;
   const std::string file_name = path.filename().string();
   component.name = io::printable(path.stem().string());
@@ -155,7 +173,7 @@ Inspection inspect(const fs::path& path) {
     add_memory(inspection);
     return inspection;
   }
-  Inspection inspection{path, "model", {}, {}, {}};
+  Inspection inspection{path, "model", {}, {}, {}, {}};
   for (const std::string& name : component_names())
     if (is_folder(path / name)) inspection.components.push_back(read_folder(path / name, name));
   if (inspection.components.empty()) {
@@ -168,7 +186,7 @@ Inspection inspect(const fs::path& path) {
     inspection.components.push_back(
         read_folder(path, (whole.has_filename() ? whole : whole.parent_path()).filename().string()));
   } else if (io::is_there(path / "model_index.json")) {
-    io::Config::load(path / "model_index.json");  // says so now where it is broken
+    inspection.missing = missing_components(path, io::Config::load(path / "model_index.json"));
   }
   add_memory(inspection);
   return inspection;

@@ -52,7 +52,8 @@ struct Inspection {
   std::string kind;  ///< "model", "component" or "file"
   std::vector<InspectedComponent> components;
   std::vector<PresetMemory> memory;
-  std::string memory_note;  ///< what the memory counts
+  std::string memory_note;           ///< what the memory counts
+  std::vector<std::string> missing;  ///< components that model_index.json names and that have no folder
 };
 
 /// Reads configs and file headers. Throws InputError that names the file.

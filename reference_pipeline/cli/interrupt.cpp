@@ -1,4 +1,4 @@
-// Catches the first Ctrl-C.
+// Catches the first Ctrl-C, and the first polite request to end.
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace precast::cli {
 
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t interrupting = 0;
 
 std::int64_t milliseconds_now() {
   timespec now{};
@@ -28,7 +28,7 @@ void on_signal(int signal) {
   constexpr std::int64_t same_milliseconds = 300;
   std::int64_t first = 0;
   if (first_signal.compare_exchange_strong(first, milliseconds_now())) {
-    interrupted = 1;
+    interrupting = signal;
     static_cast<void>(
         !write(STDERR_FILENO, notice, sizeof notice - 1));  // the only way to speak in a handler
   } else if (milliseconds_now() - first > same_milliseconds) {
@@ -49,8 +49,10 @@ void catch_interrupts() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-void throw_if_interrupted() {
-  if (interrupted) throw Interrupted("interrupted: nothing was written");
+int interrupting_signal() { return interrupting; }
+
+void throw_if_interrupted(const std::string& left_behind) {
+  if (interrupting) throw Interrupted("interrupted: " + left_behind);
 }
 
 }  // namespace precast::cli

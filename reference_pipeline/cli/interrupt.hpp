@@ -1,20 +1,25 @@
 // Ctrl-C: the first one asks the running work to stop where nothing is half-written, the second ends at once.
 #pragma once
 
+#include <string>
+
 #include <precast/error.hpp>
 
 namespace precast::cli {
 
-/// The user asked the program to stop; it ends with exit code 130.
+/// The user or the system asked the program to stop; it ends with 128 and the signal's number.
 struct Interrupted : Error {
   using Error::Error;
 };
 
 /// From now on SIGINT and SIGTERM set a flag once and kill the second time; a closed pipe is an error of the
-/// write to it.
+/// write to it. May be called before anything else of the program is ready.
 void catch_interrupts();
 
-/// Throws Interrupted where the flag is set.
-void throw_if_interrupted();
+/// The signal that asked, or 0.
+int interrupting_signal();
+
+/// Throws Interrupted where the flag is set, with what the run leaves behind: "2 of 6 pictures written".
+void throw_if_interrupted(const std::string& left_behind = "nothing was written");
 
 }  // namespace precast::cli

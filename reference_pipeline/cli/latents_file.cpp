@@ -1,6 +1,9 @@
 // Reads latents of any floating-point dtype, and writes f32.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <string>
 
 #include <cli/latents_file.hpp>
 
@@ -54,6 +57,11 @@ Tensor<f32> read_latents(const std::filesystem::path& file) {
     throw io::tensor_error(file, "latents",
                            "has dtype " + std::string(entry->dtype.file_name) +
                                ": latents are numbers such as F32, BF16 or F16");
+  const auto lost = std::ranges::find_if(values, [](f32 value) { return !std::isfinite(value); });
+  if (lost != values.end())
+    throw io::tensor_error(file, "latents",
+                           "value " + std::to_string(lost - values.begin()) + " is " + std::to_string(*lost) +
+                               ": noise to start from is finite; save it anew");
   return latents;
 }
 

@@ -8,7 +8,7 @@
 namespace precast::cli {
 
 /// Reads `latents`, of any floating-point dtype, as f32. Throws InputError that names the file where the
-/// tensor is missing, has another rank, does not hold numbers, or is not alone.
+/// tensor is missing, has another rank, does not hold numbers, holds one that is not finite, or is not alone.
 Tensor<f32> read_latents(const std::filesystem::path& file);
 
 /// Writes them as f32, whole or not at all. Throws InputError that names the file.

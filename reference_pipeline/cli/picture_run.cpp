@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <cli/cure_option.hpp>
@@ -10,8 +11,6 @@
 #include <cli/output.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/progress.hpp>
-
-#include <precast/io/atomic_file.hpp>
 
 namespace precast::cli {
 
@@ -29,7 +28,7 @@ std::string PictureRun::advice() const {
 }
 
 PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request,
-                        std::unique_ptr<TraceFile> trace) {
+                        std::unique_ptr<TraceFile> trace, const families::PictureCallback& write) {
   PictureRun run;
   run.estimated_bytes = pipeline.estimate(request).peak();
   run.trace = std::move(trace);
@@ -37,12 +36,26 @@ PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Requ
   if (run.trace) watching.emplace(*run.trace);
   ProgressReporter reporter;
   const auto start = std::chrono::steady_clock::now();
-  run.result = pipeline.generate(request, [&](const families::Progress& at) {
-    throw_if_interrupted();
-    reporter.update(at.stage, at.done, at.total);
-  });
+  const std::size_t wanted = request.prompts.size() * static_cast<std::size_t>(request.batch);
+  std::size_t written = 0;
+  const auto stop_if_asked = [&] {
+    if (written == 0) return throw_if_interrupted();
+    throw_if_interrupted(std::to_string(written) + " of " + std::to_string(wanted) + " pictures written");
+  };
+  run.result = pipeline.generate(
+      request,
+      [&](const families::Progress& at) {
+        stop_if_asked();
+        reporter.update(at.stage, at.done, at.total);
+      },
+      [&](const families::Result& so_far) {
+        if (!write) return;
+        reporter.wipe();
+        write(so_far);
+        if (++written < wanted) stop_if_asked();
+      });
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  throw_if_interrupted();
+  if (!write) stop_if_asked();
   const auto latents = run.result.latents.values();
   run.non_finite_latents =
       std::count_if(latents.begin(), latents.end(), [](f32 value) { return !std::isfinite(value); });
@@ -64,10 +77,6 @@ std::vector<std::filesystem::path> numbered(const std::filesystem::path& file, s
     files.push_back(file.parent_path() / name);
   }
   return files;
-}
-
-void require_writable(const std::filesystem::path& file) {
-  const io::AtomicFile probe(file);  // makes a temporary file where it will be, and removes it
 }
 
 }  // namespace precast::cli

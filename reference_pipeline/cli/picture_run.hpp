@@ -31,15 +31,14 @@ struct PictureRun {
   std::string advice() const;
 };
 
-/// Generates, with progress on stderr, watched where there is a trace to write. Throws what the pipeline
-/// throws, and Interrupted.
+/// Generates, with progress on stderr, watched where there is a trace to write. `write` is given each picture
+/// as soon as it is there. Throws what the pipeline and `write` throw, and Interrupted, which says how many
+/// were written.
 PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request,
-                        std::unique_ptr<TraceFile> trace = nullptr);
+                        std::unique_ptr<TraceFile> trace = nullptr,
+                        const families::PictureCallback& write = {});
 
 /// "out-1.png" … "out-3.png" for three pictures, "out.png" for one.
 std::vector<std::filesystem::path> numbered(const std::filesystem::path& file, std::size_t count);
-
-/// Throws InputError that names the file where it cannot be written, before anything is computed for it.
-void require_writable(const std::filesystem::path& file);
 
 }  // namespace precast::cli

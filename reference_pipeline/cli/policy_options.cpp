@@ -82,7 +82,7 @@ bool PolicyOptions::empty() const {
   return preset.empty() && !precision && !upcast_attention && !upcast_matmul && !flash && !no_flash;
 }
 
-bool PolicyOptions::automatic() const { return !precision && (preset.empty() || preset == "auto"); }
+bool PolicyOptions::automatic() const { return preset == "auto" || (preset.empty() && !precision); }
 
 void add_policy_options(CLI::App& command, PolicyOptions& options) {
   const std::string group = "Precision";

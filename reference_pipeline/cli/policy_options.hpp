@@ -25,8 +25,9 @@ struct PolicyOptions {
 
   /// Whether nothing was asked for.
   bool empty() const;
-  /// Whether the machine decides: no preset but auto, and no precision. A precision without a preset is a
-  /// plain policy, the same on every machine.
+  /// Whether the machine chooses the preset: auto, or neither preset nor precision. A precision without a
+  /// preset is a plain policy, the same on every machine; beside auto it replaces the precision of what auto
+  /// chooses.
   bool automatic() const;
 };
 

@@ -4,6 +4,7 @@
 
 #include <families/backend.hpp>
 #include <families/device.hpp>
+#include <families/request_error.hpp>
 
 #include <precast/error.hpp>
 
@@ -49,8 +50,8 @@ ChosenDevice choose_device(std::string_view wanted) {
   }
   const auto number = cuda_number(wanted);
   if (!number)
-    throw InputError("there is no device '" + std::string(wanted) +
-                     "': auto, cpu, cuda and cuda:N are there");
+    throw RequestError("there is no device '" + std::string(wanted) +
+                       "': auto, cpu, cuda and cuda:N are there");
   ChosenDevice found = on_cuda(*number);
   if (!found.backend)
     throw InputError("device " + std::string(wanted) + " cannot be used: " + found.reason +

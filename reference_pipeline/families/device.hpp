@@ -17,7 +17,7 @@ struct ChosenDevice {
 };
 
 /// Chooses a device by name: "auto" (CUDA where it is to be had, else the CPU), "cpu", "cuda" or "cuda:N".
-/// Throws InputError for another name, and for CUDA where it is not to be had, saying why.
+/// Throws RequestError for another name, and InputError for CUDA where it is not to be had, saying why.
 ChosenDevice choose_device(std::string_view wanted);
 
 }  // namespace precast::families

@@ -38,6 +38,9 @@ class Family {
   virtual std::string_view name() const = 0;
   /// Whether it opens folders whose model_index.json names this pipeline class.
   virtual bool recognises(std::string_view pipeline_class) const = 0;
+  /// What a pipeline class of a related architecture is and needs, in words that end a sentence of refusal:
+  /// "Flux Kontext, which also looks at a picture". "" where the class is none of its relatives.
+  virtual std::string relative(std::string_view) const { return {}; }
   /// The parts of a model folder that hold weights, in the order in which they run.
   virtual std::span<const ComponentInfo> components() const = 0;
   /// Further folders of a model: its scheduler, its tokenizers.

@@ -20,13 +20,15 @@ struct NamedTokens {
 };
 
 /// A model whose configs and tokenizers were read. Every member throws InputError (what, which file, what to
-/// do), ShapeError, PathNotCompiled or OutOfMemory.
+/// do; a RequestError where a setting is at fault), ShapeError, PathNotCompiled or OutOfMemory.
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
 
-  /// Makes the pictures: checks the request, then loads, runs and frees one component after another.
-  virtual Result generate(const Request& request, const ProgressCallback& progress = {}) const = 0;
+  /// Makes the pictures: checks the request, then loads, runs and frees one component after another. Where
+  /// memory allows it, each of several pictures is finished before the next is begun.
+  virtual Result generate(const Request& request, const ProgressCallback& progress = {},
+                          const PictureCallback& on_picture = {}) const = 0;
   /// What `generate` refuses before it loads anything, which can take minutes: settings out of range, latents
   /// of another size, tokens that an encoder does not have, a component whose files are missing or are not
   /// what they claim to be (their headers are read), and an estimate beyond the memory that is free.

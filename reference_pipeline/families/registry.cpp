@@ -28,12 +28,26 @@ std::vector<const Family*> all_families() { return known(); }
 Registration::Registration(const Family& family) : family_(&family) { known().push_back(family_); }
 Registration::~Registration() { std::erase(known(), family_); }
 
+InputError no_family(const io::Config& index) {
+  const std::string name = index.string("_class_name");
+  const std::string given = "is '" + io::printable(name, 60) + "', ";
+  for (const Family* family : known())
+    if (const std::string relative = family->relative(name); !relative.empty())
+      return index.error("_class_name",
+                         given + relative + ": give a plain " + std::string(family->name()) + " model");
+  return index.error("_class_name", given + "and only " + names() + " pipelines run here");
+}
+
 io::Config model_index(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored))
-    throw InputError(folder.string() +
-                     ": there is no such model folder: give --model a folder that diffusers saved");
-  return io::Config::load(folder / "model_index.json");
+  std::error_code failed;
+  const auto what = std::filesystem::status(folder, failed).type();
+  if (what == std::filesystem::file_type::directory) return io::Config::load(folder / "model_index.json");
+  if (failed && what != std::filesystem::file_type::not_found)
+    throw io::system_error(folder, "cannot be read", failed.value(), "check the path and its permissions");
+  throw io::file_error(folder,
+                       what == std::filesystem::file_type::not_found
+                           ? "there is no such model folder: give --model a folder that diffusers saved"
+                           : "is no folder: give --model a folder that diffusers saved");
 }
 
 const Family& family_of(const std::filesystem::path& folder) {
@@ -41,8 +55,7 @@ const Family& family_of(const std::filesystem::path& folder) {
   const std::string name = index.string("_class_name");
   for (const Family* family : known())
     if (family->recognises(name)) return *family;
-  throw index.error("_class_name",
-                    "is '" + name.substr(0, 60) + "', and only " + names() + " pipelines run here");
+  throw no_family(index);
 }
 
 std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,

@@ -29,6 +29,9 @@ class Registration {
 /// The model_index.json of a model folder. Throws InputError where there is no such folder or file.
 io::Config model_index(const std::filesystem::path& folder);
 
+/// That no family opens the folder of this model_index.json, with the class that it names.
+InputError no_family(const io::Config& model_index);
+
 /// The family of a model folder, by the class that its model_index.json names. Throws InputError.
 const Family& family_of(const std::filesystem::path& folder);
 

@@ -27,12 +27,13 @@ struct Request {
   int batch = 1;                           ///< pictures per prompt
   std::optional<image::Image> image;       ///< img2img: the picture to start from
   image::Fit fit = image::Fit::stretch;    ///< img2img: how that picture takes the size of the new one
-  double strength = 0.6;                   ///< img2img: 0 keeps the picture, 1 ignores it
-  std::optional<PreviewWish> preview;      ///< who is shown the pictures as they form
-  std::optional<Tensor<f32>> latents;      ///< as the family packs them: used instead of the seed's noise
+  double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
+  std::optional<PreviewWish> preview;  ///< who is shown the pictures as they form
+  std::optional<Tensor<f32>> latents;  ///< as the family packs them: used instead of the seed's noise
 };
 
-/// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode").
+/// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode"). Where
+/// pictures are made one by one, their stages take turns, and each goes on where it was.
 struct Progress {
   std::string_view stage;
   std::int64_t done = 0;
@@ -71,5 +72,9 @@ struct Result {
   std::int64_t nan_values = 0;  ///< values of pixels that were NaN, and are black
   Request used;                 ///< the request with every default filled in (without image and latents)
 };
+
+/// Is called after each picture, from the thread that generates: the last of `images` is new, and `prompts`,
+/// `used` and `sampler` are as they will be. May throw to cancel.
+using PictureCallback = std::function<void(const Result& so_far)>;
 
 }  // namespace precast::families

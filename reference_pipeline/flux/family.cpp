@@ -1,6 +1,8 @@
 // What programs are told of Flux: its classes, its folders, how its parameters count.
+#include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include <families/with_commas.hpp>
 #include <flux/accounting.hpp>
@@ -17,6 +19,19 @@ using families::ComponentInfo, families::Role, families::with_commas;
 constexpr std::array components{
     ComponentInfo{"text_encoder", Role::text_encoder}, ComponentInfo{"text_encoder_2", Role::text_encoder},
     ComponentInfo{"transformer", Role::denoiser}, ComponentInfo{"vae", Role::vae}};
+/// Pipelines of the plain models, which differ in what they are asked for and not in their weights.
+constexpr std::array<std::string_view, 3> pipeline_classes{"FluxPipeline", "FluxImg2ImgPipeline",
+                                                           "FluxInpaintPipeline"};
+/// Pipelines whose weights were made for more than a prompt: run as plain Flux, they would draw something
+/// else. By how their names start, the longer first.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> relatives{
+    {{"Flux2", "a FLUX.2 model, which is another architecture"},
+     {"FluxKontext", "a Flux Kontext model, which edits a picture that it is given"},
+     {"FluxFill", "a Flux Fill model, which fills the part of a picture that a mask names"},
+     {"FluxControlNet", "a Flux ControlNet model, which follows a second picture"},
+     {"FluxControl", "a Flux Control model, which follows a map of edges or depths"},
+     {"FluxPriorRedux", "a Flux Redux model, which begins with a picture in place of a prompt"},
+     {"Flux", "a kind of Flux that is not known here"}}};
 constexpr std::array<std::string_view, 3> other_folders{"scheduler", "tokenizer", "tokenizer_2"};
 constexpr std::array<std::string_view, 36> config_keys{"num_layers",
                                                        "num_single_layers",
@@ -89,7 +104,12 @@ class FluxFamily final : public families::Family {
  public:
   std::string_view name() const override { return "Flux"; }
   bool recognises(std::string_view pipeline_class) const override {
-    return pipeline_class.starts_with("Flux");
+    return std::ranges::find(pipeline_classes, pipeline_class) != pipeline_classes.end();
+  }
+  std::string relative(std::string_view pipeline_class) const override {
+    for (const auto& [start, words] : relatives)
+      if (pipeline_class.starts_with(start)) return std::string(words);
+    return {};
   }
   std::span<const ComponentInfo> components() const override { return flux::components; }
   std::span<const std::string_view> other_folders() const override { return flux::other_folders; }

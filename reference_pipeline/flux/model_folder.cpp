@@ -39,9 +39,7 @@ void check_class(const io::Config& index, std::string_view component, std::strin
 
 void check_index(const std::filesystem::path& path) {
   const io::Config index = families::model_index(path);
-  const std::string name = index.string("_class_name");
-  if (!family().recognises(name))
-    throw index.error("_class_name", "is '" + name.substr(0, 60) + "', and only Flux pipelines run here");
+  if (!family().recognises(index.string("_class_name"))) throw families::no_family(index);
   for (const auto& [component, known] : component_classes) check_class(index, component, known);
 }
 

@@ -1,5 +1,6 @@
 // Runs the stages of a Flux pipeline: text, noise, denoising, decoding; one component in memory at a time.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <families/backend.hpp>
 #include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
+#include <families/request_error.hpp>
 #include <flux/family.hpp>
 #include <flux/latents.hpp>
 #include <flux/model_folder.hpp>
@@ -40,8 +42,15 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-InputError out_of_range(std::string_view what, const std::string& value, const std::string& range) {
-  return InputError(std::string(what) + " is " + value + ": it must be " + range);
+families::RequestError out_of_range(std::string_view what, const std::string& value,
+                                    const std::string& range) {
+  return families::RequestError(std::string(what) + " is " + value + ": it must be " + range);
+}
+
+/// "0.6": the shortest decimal text that reads back as the same number.
+std::string shortest(double value) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
 /// Throws InputError where the encoder's embedding has no row for one of the ids.
@@ -81,15 +90,19 @@ struct Prompt {
   Tensor<f32> embeddings;  ///< [tokens, joint dim]
 };
 
-}  // namespace
+/// What all pictures of a run are denoised with. Without steps they stay as they are.
+struct Denoising {
+  std::span<const Prompt> prompts;
+  std::vector<DenoiseStep> steps;
+  std::span<const f32> levels;  ///< of noise, before each step and after the last
+  std::optional<families::PreviewWish> preview;
 
-namespace {
+  bool previews_by_vae() const { return preview && preview->vae; }
+};
 
-/// What estimates call the part of a component that a stage loads.
-std::string_view component_of(std::string_view stage, std::string_view component) {
-  if (stage == "load VAE encoder") return "vae encoder";
-  return stage == "load VAE for previews" ? "vae for previews" : component;
-}
+/// Whether each picture is decoded as soon as it is denoised, with both models in memory, or all of them at
+/// the end, with one model in memory at a time.
+enum class Order : bool { in_stages, one_by_one };
 
 }  // namespace
 
@@ -122,6 +135,10 @@ struct FluxPipeline::Parts {
                        to_string(wanted) +
                        ": give latents of its size, or change --width, --height or --batch");
   }
+  /// The step that denoising begins with; all of them where the picture to start from is kept.
+  static int first_step(const Request& full, const Request& given) {
+    return given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
+  }
   static std::int64_t pictures(const Request& request) {
     return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
   }
@@ -139,7 +156,7 @@ struct FluxPipeline::Parts {
   template <class Use>
   auto with_weights(std::string_view component, std::string_view stage, const Reporter& progress,
                     Use&& use) const {
-    if (progress.meter) progress.meter->begin(component_of(stage, component));
+    if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
     if (DryRun::active() && !io::ComponentSource::find_weights(model.component(component))) {
       auto loaded = use(nn::AbsentParameters());  // what a model takes is told before there are weights
       if (progress.meter) progress.meter->loaded();
@@ -159,17 +176,33 @@ struct FluxPipeline::Parts {
   }
 
   /// The stages, with every default filled in; `given` has the image and the latents to start from. A dry run
-  /// goes through them with one step of one picture.
-  Result run(const Request& full, const Request& given, const Reporter& progress) const;
+  /// goes through them with one step of one picture, or of two where they come one by one.
+  Result run(Request full, const Request& given, Order order, const Reporter& progress,
+             const families::PictureCallback& on_picture) const;
   std::vector<Prompt> encode_prompts(const Request& request, const Reporter& progress, Result& result) const;
   Tensor<f32> initial_latents(const Request& request, const Request& given, std::span<const f32> sigmas,
                               int first_step, const Reporter& progress, Result& result) const;
-  void denoise(const Request& request, const Request& given, std::span<const Prompt> prompts,
-               std::span<const f32> sigmas, int first_step, const Reporter& progress, Result& result) const;
-  std::unique_ptr<vae::Decoder> preview_decoder(const Request& given, const Reporter& progress) const;
-  void show_preview(const Request& request, const families::PreviewWish& wish, const vae::Decoder* decoder,
-                    HostView<const f32> latents, families::Preview preview) const;
-  void decode(const Request& request, const Reporter& progress, Result& result) const;
+  std::unique_ptr<Transformer> load_transformer(const Reporter& progress, Result& result) const;
+  std::unique_ptr<vae::Decoder> load_decoder(const Reporter& progress, Result& result) const;
+  /// Bytes of one picture.
+  static std::int64_t picture_bytes(const Request& request) {
+    return std::int64_t{3} * *request.width * *request.height;
+  }
+  /// Each on the picture of that number: its latents, and what they are decoded to.
+  void denoise(const Transformer& transformer, const vae::Decoder* previews, std::int64_t picture,
+               const Denoising& denoising, const Reporter& progress, Result& result) const;
+  /// Shows what the latents of a picture are without their noise, by the decoder or, where there is none, by
+  /// the sums of their channels.
+  void show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder,
+                    HostView<const f32> latents, const Request& request, families::Preview preview) const;
+  void decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
+              const families::PictureCallback& on_picture, Result& result) const;
+  void paint_one_by_one(const Denoising& denoising, const Reporter& progress,
+                        const families::PictureCallback& on_picture, Result& result) const;
+  void paint_in_stages(const Denoising& denoising, const Reporter& progress,
+                       const families::PictureCallback& on_picture, Result& result) const;
+  /// How a request is going to run, and what that takes.
+  std::pair<Order, MemoryEstimate> plan(const FluxPipeline& pipeline, const Request& request) const;
 };
 
 std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const Reporter& progress,
@@ -267,17 +300,28 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
   return pack(noised, count, packed);
 }
 
-/// The decoder that previews want, which stays beside the transformer; none where they do without.
-std::unique_ptr<vae::Decoder> FluxPipeline::Parts::preview_decoder(const Request& given,
-                                                                   const Reporter& progress) const {
-  if (!given.preview || !given.preview->vae) return nullptr;
-  return with_weights("vae", "load VAE for previews", progress, [&](const auto& source) {
-    return models_of(backend, choices.vae).decoder(model.vae, source);
+std::unique_ptr<Transformer> FluxPipeline::Parts::load_transformer(const Reporter& progress,
+                                                                   Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
+    return models_of(backend, choices.transformer).transformer(model.transformer, source);
   });
+  result.load_seconds += seconds_since(start);
+  return transformer;
 }
 
-void FluxPipeline::Parts::show_preview(const Request& request, const families::PreviewWish& wish,
-                                       const vae::Decoder* decoder, HostView<const f32> latents,
+std::unique_ptr<vae::Decoder> FluxPipeline::Parts::load_decoder(const Reporter& progress,
+                                                                Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
+    return models_of(backend, choices.vae).decoder(model.vae, source);
+  });
+  result.load_seconds += seconds_since(start);
+  return decoder;
+}
+
+void FluxPipeline::Parts::show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder,
+                                       HostView<const f32> latents, const Request& request,
                                        families::Preview preview) const {
   const PackedLayout packed = layout(request);
   if (decoder) {
@@ -286,99 +330,112 @@ void FluxPipeline::Parts::show_preview(const Request& request, const families::P
                                static_cast<f32>(model.vae.shift_factor)));
     if (DryRun::active()) return;
     preview.picture = std::move(image::to_images(pixels).images.front());
-  } else if (!DryRun::active()) {
+  } else {
+    if (DryRun::active()) return;
     preview.picture =
         image::resize(model.preview_map()->picture(latents, packed), *request.width, *request.height);
   }
-  if (!DryRun::active()) wish.show(preview);
+  wish.show(preview);
 }
 
-void FluxPipeline::Parts::denoise(const Request& request, const Request& given,
-                                  std::span<const Prompt> prompts, std::span<const f32> sigmas,
-                                  int first_step, const Reporter& progress, Result& result) const {
+void FluxPipeline::Parts::denoise(const Transformer& transformer, const vae::Decoder* previews,
+                                  std::int64_t picture, const Denoising& denoising, const Reporter& progress,
+                                  Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  const std::unique_ptr<vae::Decoder> decoder = preview_decoder(given, progress);
-  const auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
-    return models_of(backend, choices.transformer).transformer(model.transformer, source);
-  });
-  result.load_seconds += seconds_since(start);
-  const auto loaded = std::chrono::steady_clock::now();
-  const PackedLayout packed = layout(request);
+  const PackedLayout packed = layout(result.used);
   const Shape one{packed.tokens(), packed.token_channels()};
-  const std::int64_t count = pictures(request);
-  std::vector<DenoiseStep> steps;
-  for (auto at = static_cast<std::size_t>(first_step); at + 1 < sigmas.size(); ++at)
-    steps.push_back(
-        {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
-  const auto steps_a_picture = static_cast<std::int64_t>(steps.size());
-  if (DryRun::active()) steps.resize(1);
+  const auto steps = static_cast<std::int64_t>(denoising.steps.size());
+  const Prompt& prompt = denoising.prompts[static_cast<std::size_t>(picture / result.used.batch)];
   TransformerInput input;
-  input.guidance = static_cast<f32>(*request.guidance);
+  input.guidance = static_cast<f32>(*result.used.guidance);
   input.rows = packed.height / 2;
   input.columns = packed.width / 2;
-  for (std::int64_t picture = 0; picture < count; ++picture) {
-    const Prompt& prompt = prompts[static_cast<std::size_t>(picture / request.batch)];
-    input.prompt = prompt.embeddings;
-    input.pooled = prompt.pooled;
-    const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
-    // A preview comes between two calls, each of which takes some of the steps: the same steps either way.
-    const auto pace = static_cast<std::int64_t>(steps.size());
-    const std::int64_t at_once = given.preview ? std::min<std::int64_t>(given.preview->every, pace) : pace;
-    for (std::int64_t done = 0; done < pace; done += at_once) {
-      const std::int64_t next = std::min(done + at_once, pace);
-      std::optional<Tensor<f32>> before;
-      if (given.preview) before.emplace(one, latents.values());
-      transformer->denoise(
-          latents, input,
-          std::span(steps).subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(next - done)),
-          [&](std::int64_t step) {
-            if (progress)
-              progress({"denoise", picture * steps_a_picture + done + step, count * steps_a_picture});
-          });
-      if (!given.preview) continue;
-      const auto level = [&](std::int64_t step) {
-        return sigmas[static_cast<std::size_t>(first_step + step)];
-      };
-      show_preview(request, *given.preview, decoder.get(),
-                   without_noise(*before, level(done), latents, level(next)),
-                   {{}, picture, next, steps_a_picture});
-    }
-    if (DryRun::active()) return;
+  input.prompt = prompt.embeddings;
+  input.pooled = prompt.pooled;
+  const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
+  const std::int64_t taken = DryRun::active() ? 1 : steps;
+  // A preview comes between two calls, each of which takes some of the steps: the same steps either way.
+  const std::int64_t at_once =
+      denoising.preview ? std::min<std::int64_t>(denoising.preview->every, taken) : taken;
+  for (std::int64_t done = 0; done < taken; done += at_once) {
+    const std::int64_t next = std::min(done + at_once, taken);
+    std::optional<Tensor<f32>> before;
+    if (denoising.preview) before.emplace(one, latents.values());
+    transformer.denoise(
+        latents, input,
+        std::span(denoising.steps)
+            .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(next - done)),
+        [&](std::int64_t step) {
+          if (progress) progress({"denoise", picture * steps + done + step, pictures(result.used) * steps});
+        });
+    if (!denoising.preview) continue;
+    const auto level = [&](std::int64_t step) { return denoising.levels[static_cast<std::size_t>(step)]; };
+    show_preview(*denoising.preview, previews, without_noise(*before, level(done), latents, level(next)),
+                 result.used, {{}, picture, next, steps});
   }
-  if (progress) progress({"denoise", count * steps_a_picture, count * steps_a_picture});
-  result.denoise_seconds = seconds_since(loaded);
+  if (progress && picture + 1 == pictures(result.used))
+    progress({"denoise", pictures(result.used) * steps, pictures(result.used) * steps});
+  result.denoise_seconds += seconds_since(start);
 }
 
-void FluxPipeline::Parts::decode(const Request& request, const Reporter& progress, Result& result) const {
+void FluxPipeline::Parts::decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
+                                 const families::PictureCallback& on_picture, Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  const auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
-    return models_of(backend, choices.vae).decoder(model.vae, source);
-  });
-  result.load_seconds += seconds_since(start);
-  const auto loaded = std::chrono::steady_clock::now();
+  const Request& request = result.used;
   const PackedLayout packed = layout(request);
   const std::int64_t count = pictures(request);
-  for (std::int64_t picture = 0; picture < count; ++picture) {
-    if (progress) progress({"decode", picture, count});
-    const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
-                                  Shape{packed.tokens(), packed.token_channels()});
-    const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
-                                       static_cast<f32>(model.vae.shift_factor));
-    if (DryRun::active()) {
-      // When the last picture is decoded, the others are there; then it is made of what was decoded.
-      const std::int64_t bytes = std::int64_t{3} * *request.width * *request.height;
-      const DryHold others((count - 1) * bytes);
-      const HostTensor<f32> pixels = decoder->decode(latents);
-      const DryHold last(bytes);
-      return;
-    }
-    image::Pictures decoded = image::to_images(decoder->decode(latents));
-    result.images.push_back(std::move(decoded.images.front()));
-    result.nan_values += decoded.nan;
-    result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
+  if (progress) progress({"decode", picture, count});
+  const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
+                                Shape{packed.tokens(), packed.token_channels()});
+  const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
+                                     static_cast<f32>(model.vae.shift_factor));
+  if (DryRun::active()) {
+    const HostTensor<f32> pixels = decoder.decode(latents);
+    const DryHold made_of_them(picture_bytes(request));
+    return;
   }
-  if (progress) progress({"decode", count, count});
-  result.decode_seconds = seconds_since(loaded);
+  image::Pictures decoded = image::to_images(decoder.decode(latents));
+  result.images.push_back(std::move(decoded.images.front()));
+  result.nan_values += decoded.nan;
+  result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
+  if (progress && picture + 1 == count) progress({"decode", count, count});
+  result.decode_seconds += seconds_since(start);
+  if (on_picture) on_picture(result);
+}
+
+void FluxPipeline::Parts::paint_one_by_one(const Denoising& denoising, const Reporter& progress,
+                                           const families::PictureCallback& on_picture,
+                                           Result& result) const {
+  std::unique_ptr<vae::Decoder> decoder;
+  if (denoising.previews_by_vae()) decoder = load_decoder(progress, result);
+  const auto transformer = load_transformer(progress, result);
+  const std::int64_t count = pictures(result.used);
+  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
+    denoise(*transformer, denoising.previews_by_vae() ? decoder.get() : nullptr, picture, denoising, progress,
+            result);
+    families::give_back_memory();
+    if (!decoder) decoder = load_decoder(progress, result);
+    decode(*decoder, picture, progress, on_picture, result);
+    families::give_back_memory();
+  }
+}
+
+void FluxPipeline::Parts::paint_in_stages(const Denoising& denoising, const Reporter& progress,
+                                          const families::PictureCallback& on_picture, Result& result) const {
+  const std::int64_t count = pictures(result.used), seen = DryRun::active() ? 1 : count;
+  std::unique_ptr<vae::Decoder> decoder;
+  if (denoising.previews_by_vae()) decoder = load_decoder(progress, result);
+  if (!denoising.steps.empty()) {
+    const auto transformer = load_transformer(progress, result);
+    for (std::int64_t picture = 0; picture < seen; ++picture)
+      denoise(*transformer, decoder.get(), picture, denoising, progress, result);
+  }
+  families::give_back_memory();
+  if (!decoder) decoder = load_decoder(progress, result);
+  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  for (std::int64_t picture = 0; picture < seen; ++picture)
+    decode(*decoder, picture, progress, on_picture, result);
 }
 
 FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices)
@@ -429,11 +486,11 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
   full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
 
-  if (full.prompts.empty()) throw InputError("there is no prompt: give at least one");
+  if (full.prompts.empty()) throw families::RequestError("there is no prompt: give at least one");
   if (*full.steps < 1 || *full.steps > most_steps)
     throw out_of_range("steps", std::to_string(*full.steps), "from 1 to " + std::to_string(most_steps));
   if (!(*full.guidance >= 0 && *full.guidance <= 1000))
-    throw out_of_range("guidance", std::to_string(*full.guidance), "from 0 to 1000");
+    throw out_of_range("guidance", shortest(*full.guidance), "from 0 to 1000");
   if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
     throw out_of_range("max sequence length", std::to_string(*full.max_sequence_length),
                        "from 1 to " + std::to_string(longest_t5));
@@ -446,32 +503,45 @@ Request FluxPipeline::with_defaults(const Request& request) const {
                          "a multiple of " + std::to_string(2 * factor) + " (two latents of " +
                              std::to_string(factor) + " pixels) up to " + std::to_string(largest_side));
   if (!(full.strength >= 0 && full.strength <= 1))
-    throw out_of_range("strength", std::to_string(full.strength), "from 0 to 1");
+    throw out_of_range("strength", shortest(full.strength), "from 0 to 1");
   if (request.preview && request.preview->every < 1)
     throw out_of_range("steps between previews", std::to_string(request.preview->every), "at least 1");
   if (request.preview && !request.preview->vae && !model.preview_map())
-    throw InputError(io::shown(model.path) + ": there is no map from its " +
-                     std::to_string(model.vae.latent_channels) +
-                     " latent channels to colours: let the VAE make previews (--preview-vae)");
+    throw families::RequestError("there is no map from the " + std::to_string(model.vae.latent_channels) +
+                                 " latent channels of " + io::shown(model.path) +
+                                 " to colours: let the VAE make previews (--preview-vae)");
   if (request.image) image::check_pixels(*request.image, "the image to start from");
   if (request.image && request.latents)
-    throw InputError("an image and latents are both given to start from: give one of them");
-  if (request.image && sampling::img2img_start(*full.steps, full.strength) >= *full.steps)
-    throw out_of_range("strength", std::to_string(full.strength),
-                       "large enough for one of the " + std::to_string(*full.steps) +
-                           " steps: raise it, or the number of steps");
+    throw families::RequestError("an image and latents are both given to start from: give one of them");
+  if (request.image && full.strength > 0 && Parts::first_step(full, request) >= *full.steps)
+    throw out_of_range("strength", shortest(full.strength),
+                       "0, which keeps the picture, or large enough for one of the " +
+                           std::to_string(*full.steps) + " steps: raise it, or the number of steps");
   return full;
 }
 
+std::pair<Order, MemoryEstimate> FluxPipeline::Parts::plan(const FluxPipeline& pipeline,
+                                                           const Request& request) const {
+  const auto needed = [&](Order order) {
+    const auto session = backend.start();
+    families::ComponentMeter meter(backend.counted_memory());
+    run(pipeline.with_defaults(request), request, order, {{}, &meter}, {});
+    MemoryEstimate estimate = meter.estimate();
+    estimate.held = backend.held_memory();
+    estimate.code = backend.code_memory();
+    return estimate;
+  };
+  const Request full = pipeline.with_defaults(request);
+  if (pictures(full) > 1 && first_step(full, request) < *full.steps) {
+    MemoryEstimate estimate = needed(Order::one_by_one);
+    const auto free_bytes = backend.free_memory();
+    if (!free_bytes || estimate.needed() <= *free_bytes) return {Order::one_by_one, std::move(estimate)};
+  }
+  return {Order::in_stages, needed(Order::in_stages)};
+}
+
 MemoryEstimate FluxPipeline::estimate(const Request& request) const {
-  const Request full = with_defaults(request);
-  const auto session = parts_->backend.start();
-  families::ComponentMeter meter(parts_->backend.counted_memory());
-  parts_->run(full, request, {{}, &meter});
-  MemoryEstimate estimate = meter.estimate();
-  estimate.held = parts_->backend.held_memory();
-  estimate.code = parts_->backend.code_memory();
-  return estimate;
+  return parts_->plan(*this, request).second;
 }
 
 void FluxPipeline::check(const Request& request) const {
@@ -485,31 +555,43 @@ void FluxPipeline::check(const Request& request) const {
   sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
 }
 
-Result FluxPipeline::Parts::run(const Request& full, const Request& given, const Reporter& progress) const {
-  const int first_step = given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
-  const std::vector<f32> sigmas = DryRun::active()
-                                      ? std::vector<f32>(static_cast<std::size_t>(*full.steps) + 1)
-                                      : sampling::sigmas(model.scheduler, *full.steps, layout(full).tokens());
+Result FluxPipeline::Parts::run(Request full, const Request& given, Order order, const Reporter& progress,
+                                const families::PictureCallback& on_picture) const {
   Result result;
+  result.used = std::move(full);
   result.sampler = "Euler";
+  const Request& request = result.used;
+  const int first = first_step(request, given);
+  const std::vector<f32> sigmas =
+      DryRun::active() ? std::vector<f32>(static_cast<std::size_t>(*request.steps) + 1)
+                       : sampling::sigmas(model.scheduler, *request.steps, layout(request).tokens());
+  Denoising denoising;
+  for (auto at = static_cast<std::size_t>(first); at + 1 < sigmas.size(); ++at)
+    denoising.steps.push_back(
+        {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
+  denoising.levels = std::span(sigmas).subspan(static_cast<std::size_t>(first));
+  denoising.preview = given.preview;
   families::give_back_memory();
-  const std::vector<Prompt> prompts = encode_prompts(full, progress, result);
-  result.latents = initial_latents(full, given, sigmas, first_step, progress, result);
-  denoise(full, given, prompts, sigmas, first_step, progress, result);
-  families::give_back_memory();
-  decode(full, progress, result);
+  std::vector<Prompt> prompts;
+  if (!denoising.steps.empty()) prompts = encode_prompts(request, progress, result);
+  denoising.prompts = prompts;
+  result.latents = initial_latents(request, given, sigmas, first, progress, result);
+  if (order == Order::one_by_one)
+    paint_one_by_one(denoising, progress, on_picture, result);
+  else
+    paint_in_stages(denoising, progress, on_picture, result);
   families::give_back_memory();
   return result;
 }
 
-Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress) const {
+Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress,
+                              const families::PictureCallback& on_picture) const {
   check(request);
-  Request full = with_defaults(request);
+  const Order order = parts_->plan(*this, request).first;
   const auto session = parts_->backend.start();
   parts_->backend.reset_peak_memory();
-  Result result = parts_->run(full, request, {progress});
+  Result result = parts_->run(with_defaults(request), request, order, {progress}, on_picture);
   result.peak_bytes = parts_->backend.peak_memory();
-  result.used = std::move(full);
   return result;
 }
 

@@ -34,7 +34,8 @@ class FluxPipeline final : public families::Pipeline {
   FluxPipeline& operator=(FluxPipeline&&) noexcept;
   ~FluxPipeline() override;
 
-  Result generate(const Request& request, const ProgressCallback& progress = {}) const override;
+  Result generate(const Request& request, const ProgressCallback& progress = {},
+                  const families::PictureCallback& on_picture = {}) const override;
   void check(const Request& request) const override;
   MemoryEstimate estimate(const Request& request) const override;
   Request with_defaults(const Request& request) const override;

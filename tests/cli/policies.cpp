@@ -63,6 +63,10 @@ TEST_CASE("without preset and precision the machine decides") {
   options.no_flash = true;
   CHECK(options.automatic());
   CHECK(resolved(options, fast) == PolicyChoice{precision_of<bf16>, false, false, false});
+  options.no_flash = false;
+  options.precision = precision_of<f16>;  // of what auto chose, whose other options stay
+  CHECK(options.automatic());
+  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, true, false, false});
 }
 
 TEST_CASE("components take their own precision over the rest") {

@@ -25,8 +25,8 @@ class ToyPipeline final : public families::Pipeline {
   ToyPipeline(std::filesystem::path folder, const families::ComponentChoices& choices)
       : folder_(std::move(folder)), choices_(choices) {}
 
-  families::Result generate(const families::Request& request,
-                            const families::ProgressCallback& progress) const override {
+  families::Result generate(const families::Request& request, const families::ProgressCallback& progress,
+                            const families::PictureCallback& on_picture) const override {
     check(request);
     families::Result result;
     result.used = with_defaults(request);
@@ -43,6 +43,7 @@ class ToyPipeline final : public families::Pipeline {
     for (const f32 value : colours.values())
       picture.rgb.push_back(static_cast<std::uint8_t>(std::lround(255 / (1 + std::exp(-value)))));
     result.images.push_back(std::move(picture));
+    if (on_picture) on_picture(result);
     return result;
   }
   void check(const families::Request&) const override { io::ComponentSource{folder_ / "linear"}; }

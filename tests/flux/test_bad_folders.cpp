@@ -320,6 +320,42 @@ TEST_CASE("a component's folder that is missing is named, and so is the model's"
   check_complaint(golden_model("dev_f32") / "model_index.json", {"model_index.json"});
 }
 
+TEST_CASE("pipelines of plain Flux run, and those of its relatives are refused by their names") {
+  for (const char* name : {"FluxPipeline", "FluxImg2ImgPipeline", "FluxInpaintPipeline"}) {
+    INFO(name);
+    const DamagedFolder folder(golden_model("dev_f32"));
+    folder.set("model_index.json", "_class_name", name);
+    CHECK(complaint(folder.path()).empty());
+  }
+  for (const auto& [name, says] : {std::pair("FluxKontextPipeline", "a Flux Kontext model"),
+                                   {"FluxKontextInpaintPipeline", "a Flux Kontext model"},
+                                   {"FluxFillPipeline", "a Flux Fill model"},
+                                   {"FluxControlPipeline", "a Flux Control model"},
+                                   {"FluxControlImg2ImgPipeline", "a Flux Control model"},
+                                   {"FluxControlInpaintPipeline", "a Flux Control model"},
+                                   {"FluxControlNetPipeline", "a Flux ControlNet model"},
+                                   {"FluxPriorReduxPipeline", "a Flux Redux model"},
+                                   {"Flux2Pipeline", "a FLUX.2 model"},
+                                   {"Flux2KleinPipeline", "a FLUX.2 model"},
+                                   {"FluxOfTomorrowPipeline", "a kind of Flux that is not known here"}}) {
+    const DamagedFolder folder(golden_model("dev_f32"));
+    folder.set("model_index.json", "_class_name", name);
+    check_complaint(folder.path(), {"model_index.json", name, says, "give a plain Flux model"});
+  }
+}
+
+TEST_CASE("a git-LFS pointer in place of any file is called that") {
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\n"
+      "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+  for (const std::string& file : needed_files) {
+    INFO(file);
+    const DamagedFolder folder(golden_model("dev_f32"));
+    write_text(folder.path() / file, pointer);
+    check_complaint(folder.path(), {file, "git-LFS pointer", "git lfs pull"});
+  }
+}
+
 TEST_CASE("weights that do not fit their config are named with file and tensor") {
   for (const BadWeights& bad : bad_weights) {
     INFO(bad.what);

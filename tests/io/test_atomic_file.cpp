@@ -6,6 +6,9 @@
 #include <io/input_errors.hpp>
 #include <support/temporary_folder.hpp>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <precast/io/atomic_file.hpp>
 
@@ -111,6 +114,72 @@ TEST_CASE("atomic file: places that cannot be written are named before anything 
   CHECK(refusal(below_file, [&] { io::AtomicFile{below_file}; }).find("Not a directory") !=
         std::string::npos);
   CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("atomic file: a file that is replaced hands on its permissions, and a new one has the usual ones") {
+  const TemporaryFolder folder;
+  const mode_t before = ::umask(022);
+  const auto permissions = [](const std::filesystem::path& file) {
+    return static_cast<unsigned>(std::filesystem::status(file).permissions());
+  };
+  for (const unsigned mode : {0640u, 0600u, 0664u, 0755u}) {
+    const std::filesystem::path file = folder.path() / "file";
+    write_text(file, "old");
+    std::filesystem::permissions(file, static_cast<std::filesystem::perms>(mode));
+    ::umask(077);
+    io::write_file(file, "new");
+    ::umask(022);
+    CHECK(read_text(file) == "new");
+    CHECK(permissions(file) == mode);
+  }
+  io::write_file(folder.path() / "fresh", "new");
+  CHECK(permissions(folder.path() / "fresh") == 0644);
+  ::umask(before);
+}
+
+TEST_CASE("atomic file: what nobody may write is not replaced, root or not") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "kept";
+  write_text(file, "old");
+  std::filesystem::permissions(file, std::filesystem::perms(0444));
+  CHECK(refusal(file, [&] { io::AtomicFile{file}; }).find("is there and read-only") != std::string::npos);
+  CHECK(read_text(file) == "old");
+  CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("atomic file: what a killed process left is swept, what another is writing is not") {
+  const TemporaryFolder folder;
+  const std::filesystem::path target = folder.path() / "out.png";
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    io::AtomicFile file(target);
+    file.write("half");
+    static_cast<void>(!::write(ready[1], "x", 1));
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  write_text(folder.path() / ".precast-notes.tmp", "somebody's own");
+  write_text(folder.path() / ".precast-1-x.tmp", "somebody's own");
+  REQUIRE(files_in(folder.path()) == 3);
+  {
+    io::AtomicFile mine(folder.path() / "other.png");
+    io::sweep_left_over_files(folder.path());
+    CHECK(files_in(folder.path()) == 4);  // of a process that lives, and of this one
+    mine.commit();
+  }
+  ::kill(writer, SIGKILL);
+  ::waitpid(writer, nullptr, 0);
+  CHECK(files_in(folder.path()) == 4);
+  io::sweep_left_over_files(folder.path());
+  CHECK(files_in(folder.path()) == 3);
+  CHECK(std::filesystem::exists(folder.path() / ".precast-notes.tmp"));
+  CHECK(std::filesystem::exists(folder.path() / ".precast-1-x.tmp"));
+  ::close(ready[0]);
+  ::close(ready[1]);
+  io::sweep_left_over_files(folder.path() / "no such folder");
 }
 
 TEST_CASE("atomic file: a link stays a link, and its target is replaced") {

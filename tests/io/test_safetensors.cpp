@@ -117,6 +117,8 @@ TEST_CASE("safetensors: a header that is not JSON of the right form is refused")
   mentions(refusal_of(file_of(R"({"a":)", 0)), "header: not valid JSON");
   mentions(refusal_of(file_of("{\"\xff\":1}", 0)), "header: not valid JSON");
   mentions(refusal_of(file_of("{} x", 0)), "header: not valid JSON");
+  mentions(refusal_of(file_of(std::string("{}\0", 3), 0)), "header: not valid JSON, at byte 3 of 3");
+  mentions(refusal_of(file_of(std::string("{}\0 x", 5), 0)), "header: not valid JSON, at byte 3 of 5");
   mentions(refusal_of(file_of(R"({"a":1e999})", 0)), "header: JSON with a number that is out of range");
   mentions(refusal_of(file_of("{\"a\":" + std::string(50'000, '['), 0)), "deeper than 64 levels");
   mentions(refusal_of(file_of("{\"a\":" + std::string(50'000, '[') + std::string(50'000, ']') + "}", 0)),

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
@@ -18,6 +17,7 @@
 
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/temporary_name.hpp>
 
 namespace precast::io {
 
@@ -53,7 +53,8 @@ class FileSizeSignalHeld {
 
 /// Writes to a temporary name in the target's folder; `commit` brings it to the disk and gives it its real
 /// name, in one step. Destroyed without a commit (an exception, Ctrl-C as one, a full disk), it removes what
-/// it wrote and leaves an older target as it was. Every member throws InputError that names the target.
+/// it wrote and leaves an older target as it was. A file that is replaced hands on its permissions; one that
+/// nobody may write is not replaced. Every member throws InputError that names the target.
 class AtomicFile {
  public:
   /// Opens the temporary file, so an unwritable place is found before anything is computed for it.
@@ -68,16 +69,21 @@ class AtomicFile {
       throw file_error(target_, S_ISDIR(facts.st_mode) ? "is a folder: name a file to write"
                                                        : "is not a regular file: name another one to write");
     if (!target_.has_filename()) throw file_error(target_, "does not name a file to write");
+    // A rename needs no permission of the file, and root needs none at all: what is read-only was made so.
+    if (exists && ((facts.st_mode & 0222) == 0 || ::access(target_.c_str(), W_OK) != 0))
+      throw file_error(target_, "is there and read-only: make it writable (chmod u+w), or name another file");
     const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
     for (int attempt = 0; attempt < most_attempts && !file_.valid(); ++attempt) {
-      temporary_ = folder / unused_name();
+      temporary_ = folder / temporary_name();
       file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
       if (!file_.valid() && errno != EEXIST)
         throw system_error(target_, "cannot be written", errno, "create its folder, or choose another place");
+      if (file_.valid() && !claim(file_.get())) file_ = {};  // somebody who sweeps was faster: another name
     }
     if (!file_.valid())
       throw file_error(target_,
                        "cannot be written: its folder is full of left-over .precast files: remove them");
+    if (exists) keep_permissions(facts);
   }
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -114,6 +120,13 @@ class AtomicFile {
   static constexpr int most_attempts = 1000;
   static constexpr std::size_t largest_write = std::size_t{1} << 30;
 
+  /// As far as this process may: the owner of a file is changed by root alone.
+  void keep_permissions(const struct stat& facts) const {
+    if (facts.st_uid != ::geteuid() || facts.st_gid != ::getegid())
+      static_cast<void>(!::fchown(file_.get(), facts.st_uid, facts.st_gid));
+    ::fchmod(file_.get(), facts.st_mode & 0777);
+  }
+
   [[noreturn]] void fail(int error_number) const {
     throw system_error(target_, "could not be written", error_number,
                        "free some space, or choose another place");
@@ -125,11 +138,6 @@ class AtomicFile {
     if (!std::filesystem::is_symlink(target, failed)) return target;
     std::filesystem::path real = std::filesystem::weakly_canonical(target, failed);
     return failed ? target : real;
-  }
-
-  static std::string unused_name() {
-    static std::atomic<unsigned> next{0};
-    return ".precast-" + std::to_string(::getpid()) + "-" + std::to_string(next++) + ".tmp";
   }
 
   std::filesystem::path target_;

@@ -45,11 +45,16 @@ inline nlohmann::json parse_json(std::string_view text, const std::filesystem::p
     }
     return true;
   };
+  const auto invalid = [&](std::size_t byte) {
+    return file_error(path, where + "not valid JSON, at byte " + std::to_string(byte) + " of " +
+                                std::to_string(text.size()) + ": get the file anew");
+  };
+  // nlohmann takes NUL for the end of the text, and would not look at what follows.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) throw invalid(nul + 1);
   try {
     return nlohmann::json::parse(text.begin(), text.end(), check);
   } catch (const nlohmann::json::parse_error& error) {
-    throw file_error(path, where + "not valid JSON, at byte " + std::to_string(error.byte) + " of " +
-                               std::to_string(text.size()) + ": get the file anew");
+    throw invalid(error.byte);
   } catch (const nlohmann::json::exception&) {
     throw file_error(path, where + "JSON with a number that is out of range: get the file anew");
   }

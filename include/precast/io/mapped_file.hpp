@@ -18,10 +18,11 @@
 
 namespace precast::io {
 
-/// Whether the name is taken. A link that leads nowhere is there too: opening it says what is wrong with it.
+/// Whether the name is taken. A link that leads nowhere is there too, and so is what may not be looked at:
+/// opening it says what is wrong with it.
 inline bool is_there(const std::filesystem::path& path) {
   std::error_code ignored;
-  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
+  return std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::not_found;
 }
 
 /// Closes a file descriptor. Move only.
@@ -51,7 +52,8 @@ class FileDescriptor {
 /// The file must not shrink while it is mapped.
 class MappedFile {
  public:
-  /// Throws InputError where the path is missing, unreadable or not a regular file.
+  /// Throws InputError where the path is missing, unreadable, not a regular file, or a pointer that git-LFS
+  /// left in place of the file.
   explicit MappedFile(std::filesystem::path path) : path_(std::move(path)) {
     // Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
     const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -69,6 +71,12 @@ class MappedFile {
     if (address == MAP_FAILED)
       throw system_error(path_, "cannot be mapped into memory", errno, "raise the limit on address space");
     data_ = static_cast<const std::byte*>(address);
+    if (is_pointer_of_git_lfs(text())) {
+      ::munmap(address, size_);
+      throw file_error(path_,
+                       "is a git-LFS pointer, which stands for the file itself: run 'git lfs pull' in its "
+                       "folder, or get the file anew");
+    }
   }
   MappedFile(MappedFile&& other) noexcept
       : path_(std::move(other.path_)),
@@ -94,6 +102,11 @@ class MappedFile {
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
  private:
+  /// What `git clone` leaves in place of a large file where git-lfs is not installed: a text of three lines.
+  static bool is_pointer_of_git_lfs(std::string_view text) {
+    return text.size() < 1024 && text.starts_with("version https://git-lfs.github.com/spec/");
+  }
+
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;

@@ -1,0 +1,181 @@
+// Walks over arguments once, and keeps the first thing that is wrong with them.
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <string_view>
+
+#include <cli/arguments.hpp>
+#include <cli/command_line.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+bool is_number(const std::string& word) {
+  char* end = nullptr;
+  std::strtod(word.c_str(), &end);
+  return end == word.c_str() + word.size() && !word.empty();
+}
+
+bool looks_like_option(const std::string& word) {
+  return word.size() > 1 && word.front() == '-' && !is_number(word);
+}
+
+/// A word as a shell takes it back.
+std::string in_quotes(const std::string& word) {
+  std::string text = "\"";
+  for (const char c : word)
+    text += (std::string_view("\"\\$`").find(c) == std::string_view::npos ? "" : "\\") + std::string(1, c);
+  return text + '"';
+}
+
+class Walk {
+ public:
+  Walk(const CLI::App& command, const std::vector<std::string>& words) : command_(command), words_(words) {}
+
+  CommandLine run() {
+    const bool is_command = !words_.empty() && words_.front() == command_.get_name();
+    for (at_ = is_command ? 1 : 0; at_ < words_.size(); ++at_) {
+      const std::string& word = words_[at_];
+      if (only_positionals_ || !looks_like_option(word))
+        positionals_.push_back(word);
+      else if (word == "--")
+        only_positionals_ = true;
+      else
+        option(word);
+    }
+    if (wants_help_) return CommandLine::asks_for_help;
+    count_positionals();
+    check_pairs();
+    if (!problem_.empty()) throw UsageError(problem_);
+    return CommandLine::fits;
+  }
+
+ private:
+  /// The first problem is the one that is told.
+  void wrong(const std::string& problem) {
+    if (problem_.empty()) problem_ = problem;
+  }
+
+  void option(const std::string& word) {
+    const std::size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    const CLI::Option* found = command_.get_option_no_throw(name);
+    bool has_value = equals != std::string::npos;
+    std::string value = has_value ? word.substr(equals + 1) : "";
+    if (!found && !word.starts_with("--")) {  // -n5, or flags of a letter each
+      found = command_.get_option_no_throw(name = word.substr(0, 2));
+      if (found && !takes_value(*found)) {
+        for (const char letter : word.substr(1)) letter_flag(letter);
+        return;
+      }
+      has_value = found != nullptr;
+      if (found) value = word.substr(2);
+    }
+    if (!found) return unknown(name);
+    if (is_help(*found)) {
+      wants_help_ = true;
+      return;
+    }
+    given(*found, name);
+    if (!takes_value(*found)) {
+      if (has_value) wrong(name + " takes no value, and is given '" + value + "'");
+      return;
+    }
+    if (!has_value) {
+      if (at_ + 1 == words_.size()) return wrong(name + " needs a value");
+      if (is_option(words_[at_ + 1]))
+        return wrong(name + " needs a value before " + words_[at_ + 1] + " (write " + name + "=" +
+                     words_[at_ + 1] + " if that is the value)");
+      value = words_[++at_];
+    }
+    if (value.empty() && found->get_type_name().starts_with("FILE"))
+      wrong(name + " is empty: name a file, or leave it out");
+    if (is_list(*found))
+      while (at_ + 1 < words_.size() && (words_[at_ + 1].empty() || words_[at_ + 1].front() != '-')) ++at_;
+  }
+
+  void letter_flag(char letter) {
+    const std::string name{'-', letter};
+    const CLI::Option* const found = command_.get_option_no_throw(name);
+    if (!found || takes_value(*found)) return unknown(name);
+    if (is_help(*found))
+      wants_help_ = true;
+    else
+      given(*found, name);
+  }
+
+  void given(const CLI::Option& option, const std::string& name) {
+    if (!given_.insert(&option).second && !is_list(option)) wrong(name + " is given twice: give it once");
+  }
+
+  void unknown(const std::string& name) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command_.get_options())
+      for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+    const std::string nearest = nearest_name(name, names);
+    wrong("there is no option " + name + (nearest.empty() ? "" : ": did you mean " + nearest + "?"));
+  }
+
+  /// Arguments beside options: as many as the command has names for.
+  void count_positionals() {
+    std::size_t most = 0;
+    for (const CLI::Option* option : command_.get_options()) {
+      if (!option->get_positional()) continue;
+      const auto takes = static_cast<std::size_t>(option->get_items_expected_max());
+      if (most < positionals_.size()) given_.insert(option);
+      most += takes;
+    }
+    if (positionals_.size() <= most) return;
+    std::string extras;
+    for (std::size_t i = most; i < positionals_.size(); ++i)
+      extras += (i > most ? " " : "") + positionals_[i];
+    std::string advice;
+    for (const char* text : {"--prompt", "--text"})
+      if (most == 0 && advice.empty() && command_.get_option_no_throw(text))
+        advice = std::string(": is it a text? Write ") + text + " " + in_quotes(extras);
+    wrong("'" + positionals_[most] + "' is an argument too many" + advice);
+  }
+
+  void check_pairs() {
+    for (const CLI::Option* option : command_.get_options()) {
+      const std::string name = option->get_name();
+      if (!given_.contains(option)) {
+        if (option->get_required()) wrong(name + " is required");
+        continue;
+      }
+      for (const CLI::Option* other : option->get_excludes())
+        if (given_.contains(other)) wrong(name + " excludes " + other->get_name() + ": give one of them");
+      for (const CLI::Option* other : option->get_needs())
+        if (!given_.contains(other))
+          wrong(name + " requires " + other->get_name() + ": give both, or neither");
+    }
+  }
+
+  static bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+  static bool is_list(const CLI::Option& option) {
+    return option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+  }
+  bool is_help(const CLI::Option& option) const { return &option == command_.get_help_ptr(); }
+  /// Whether a word is an option where a value should be: a name of one, or what could be no other thing.
+  bool is_option(const std::string& word) const {
+    if (word.size() < 2 || word.front() != '-') return false;
+    return word.starts_with("--") || command_.get_option_no_throw(word.substr(0, word.find('=')));
+  }
+
+  const CLI::App& command_;
+  const std::vector<std::string>& words_;
+  std::size_t at_ = 0;
+  bool only_positionals_ = false, wants_help_ = false;
+  std::string problem_;
+  std::vector<std::string> positionals_;
+  std::set<const CLI::Option*> given_;
+};
+
+}  // namespace
+
+CommandLine check_command_line(const CLI::App& command, const std::vector<std::string>& arguments) {
+  return Walk(command, arguments).run();
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,22 @@
+// What a command is going to write: every file looked at before anything is computed, and pictures written to
+// files or to standard output.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+namespace precast::cli {
+
+/// Whether the name stands for standard output: "-".
+bool is_standard_output(const std::filesystem::path& name);
+
+/// Every file that a run will write. Removes what killed runs left in their folders. Throws InputError that
+/// names the first that cannot be written, and UsageError where two names are of one file, also through links
+/// to folders, and for the standard output where it is a terminal.
+void check_output_files(std::span<const std::filesystem::path> files);
+
+/// Writes bytes to a file, whole or not at all, or to standard output. Throws InputError that names it.
+void write_output(const std::filesystem::path& name, std::span<const std::byte> bytes);
+
+}  // namespace precast::cli

@@ -1,0 +1,174 @@
+// What the program writes, and what it leaves alone: standard output, links, permissions, and runs that are
+// ended.
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <image/picture_file.hpp>
+#include <sys/stat.h>
+
+#include "program.hpp"
+
+using program::run;
+using program::Scratch;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
+
+/// A small run of the small model under a command; more arguments follow.
+std::vector<std::string> small(const std::string& command, const std::vector<std::string>& more) {
+  std::vector<std::string> all{command,    "--model",  model,         "--width", "32",
+                               "--height", "16",       "--steps",     "2",       "--max-sequence-length",
+                               "8",        "--prompt", "a red circle"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+precast::image::Image decoded(const std::string& bytes) {
+  return precast::image::decode_image(std::as_bytes(std::span(bytes)), "standard output").image;
+}
+
+}  // namespace
+
+TEST_CASE("output -: the picture goes to standard output, and what is said goes elsewhere") {
+  const Scratch scratch;
+  const std::string in_folder = "cd " + program::quoted(scratch.path().string()) + ";";
+  const auto picture = run(small("generate", {"--output", "-"}), in_folder);
+  INFO(picture.err);
+  REQUIRE(picture.code == 0);
+  CHECK(decoded(picture.out).width == 32);
+  CHECK_THAT(picture.err, Catch::Contains("32x16, 2 steps"));
+  REQUIRE(run(small("generate", {"--output", "named.png"}), in_folder).code == 0);
+  CHECK(decoded(picture.out).rgb == precast::image::read_image(scratch.path() / "named.png").image.rgb);
+  const auto sheet = run(small("compare", {"--output", "-", "--policies", "quality"}), in_folder);
+  INFO(sheet.err);
+  if (sheet.code == 0) {  // a build that holds that policy
+    CHECK(decoded(sheet.out).width > 32);
+    CHECK_THAT(sheet.err, Catch::Contains("PSNR (dB)"));
+  }
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"named.png"});
+  const auto full = run(small("generate", {"--output", "-"}), in_folder, ">/dev/full");
+  CHECK(full.code == 1);
+  CHECK_THAT(full.err, Catch::Contains("could not write to standard output: No space left on device"));
+}
+
+TEST_CASE("outputs that are one file are told apart from files of one name") {
+  const Scratch scratch;
+  const fs::path folder = scratch.path() / "folder", other = scratch.path() / "other";
+  fs::create_directories(folder);
+  fs::create_directories(other);
+  fs::create_directory_symlink("folder", scratch.path() / "link");
+  fs::create_symlink("folder/x.png", scratch.path() / "to_file");
+  const auto with = [&](const std::string& picture, const std::string& latents) {
+    return run(small("generate", {"--output", (scratch.path() / picture).string(), "--save-latents",
+                                  (scratch.path() / latents).string()}));
+  };
+  for (const std::string same : {"link/x.png", "link/../folder/x.png", "to_file", "other/../link/x.png"}) {
+    const auto refused = with("folder/x.png", same);
+    INFO(same << ": " << refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains("would be written twice"));
+  }
+  CHECK(names_in(folder).empty());
+  const auto apart = with("folder/x.png", "other/x.png");
+  INFO(apart.err);
+  CHECK(apart.code == 0);
+  CHECK(names_in(folder) == std::set<std::string>{"x.png"});
+  CHECK(names_in(other) == std::set<std::string>{"x.png"});
+}
+
+TEST_CASE("a read-only output is kept, and a replaced one keeps its permissions") {
+  const Scratch scratch;
+  const std::string file = scratch.file("p.png", "an old picture");
+  REQUIRE(::chmod(file.c_str(), 0440) == 0);
+  for (const char* command : {"generate", "compare"}) {
+    const auto refused = run(small(command, {"--output", file}));
+    INFO(refused.err);
+    CHECK(refused.code == 1);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains(file + ": is there and read-only: make it writable (chmod u+w)"));
+    CHECK(program::content(file) == "an old picture");
+  }
+  REQUIRE(::chmod(file.c_str(), 0640) == 0);
+  CHECK(run(small("generate", {"--output", file}), "umask 077;").code == 0);
+  struct stat facts {};
+  REQUIRE(::stat(file.c_str(), &facts) == 0);
+  CHECK((facts.st_mode & 0777) == 0640);
+  CHECK(precast::image::read_image(file).image.width == 32);
+}
+
+TEST_CASE("what a killed run left is swept by the next, and nothing else") {
+  const Scratch scratch;
+  scratch.file(".precast-999999-0.tmp", "half a picture");
+  scratch.file(".precast-999999-17.tmp", "half a trace");
+  scratch.file(".precast-mine.tmp", "somebody's own");
+  CHECK(run(small("generate", {"--output", (scratch.path() / "p.png").string()})).code == 0);
+  CHECK(names_in(scratch.path()) == std::set<std::string>{".precast-mine.tmp", "p.png"});
+}
+
+TEST_CASE("a batch that is ended keeps the pictures that were made") {
+  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
+    const Scratch scratch;
+    const std::string folder = program::quoted(scratch.path().string());
+    // The shell waits for the second picture, then sends the signal.
+    const auto result =
+        run(small("generate", {"--batch", "900", "--output", (scratch.path() / "o.png").string()}), "",
+            "& p=$!; until [ $(ls " + folder + " | wc -l) -ge 2 ]; do sleep 0.02; done; kill -" + signal +
+                " $p; wait $p");
+    INFO(signal << ": " << result.err);
+    CHECK(result.code == code);
+    const std::set<std::string> names = names_in(scratch.path());
+    CHECK(names.size() >= 2);
+    CHECK(names.size() < 900);
+    for (const std::string& name : names)
+      CHECK(precast::image::read_image(scratch.path() / name).image.width == 32);
+    CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted: " + std::to_string(names.size()) +
+                                           " of 900 pictures written"));
+  }
+}
+
+TEST_CASE("a comparison that is ended keeps the policies that were done") {
+  const Scratch scratch;
+  const std::string output = (scratch.path() / "c.png").string();
+  std::vector<std::string> arguments = small("compare", {"--output", output});
+  *(std::find(arguments.begin(), arguments.end(), "--steps") + 1) = "1000";
+  const auto result = run(arguments, "",
+                          "& p=$!; until [ -e " + program::quoted(output) +
+                              " ]; do sleep 0.02; done; kill -INT $p; "
+                              "wait $p");
+  INFO(result.err);
+  if (result.code == 0) return;  // a build of one policy is done with the first
+  CHECK(result.code == 130);
+  CHECK(precast::image::read_image(output).image.width > 32);
+  CHECK_THAT(result.err, Catch::Contains("policies done"));
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"c.png"});
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("a signal that comes before the program is ready is heard") {
+  // A library that signals while libraries set themselves up, which is before main and before any global.
+  const Scratch scratch;
+  const std::string source =
+      scratch.file("early.c",
+                   "#include <signal.h>\n"
+                   "__attribute__((constructor)) static void early(void) { raise(SIGTERM); }\n");
+  const std::string library = (scratch.path() / "early.so").string();
+  REQUIRE(std::system(("cc -shared -fPIC -o " + library + " " + source).c_str()) == 0);
+  const auto result = run({"formats", "1"}, "LD_PRELOAD=" + library);
+  CHECK(result.code == 143);
+  CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted when all was done"));
+  CHECK_THAT(result.out, Catch::Contains("bf16"));
+}
+#endif
