@@ -13,8 +13,8 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> commands{"generate", "compare",  "inspect",    "policy",
-                                        "formats",  "tokenize", "completions"};
+const std::vector<std::string> commands{"generate", "compare", "info",     "inspect",
+                                        "policy",   "formats", "tokenize", "completions"};
 const std::string source = PRECAST_SOURCE_DIR;
 const std::string golden = source + "/tests/golden/models/";
 
@@ -203,7 +203,7 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"generate", "--prompt", "a", "--image", "a.png", "--strength", "1.5"}, "--strength is '1.5'"},
       {{"generate", "--prompt", "a", "--strength", "0.5"}, "--strength requires --image"},
       {{"generate", "--prompt", "a", "--image", "a.png", "--latents", "b"}, "excludes"},
-      {{"generate", "--prompt", "a", "--output", "a.jpg"}, "only PNG is written"},
+      {{"generate", "--prompt", "a", "--output", "a.gif"}, "name it .png, .jpg, .jpeg or .webp"},
       {{"generate", "--prompt", "a", "--output", "x.png", "--trace", "./x.png"}, "would be written twice"},
       {{"generate", "--prompt", "a", "--vae-precision", "f8"}, "--vae-precision is 'f8'"},
       {{"generate", "--prompt", "a", "--model", ""}, "--model is empty"},
