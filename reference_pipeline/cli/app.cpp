@@ -9,7 +9,9 @@
 #include <cli/arguments.hpp>
 #include <cli/command_line.hpp>
 #include <cli/commands.hpp>
+#include <cli/help.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/version_text.hpp>
 #include <families/request_error.hpp>
 
 namespace precast::cli {
@@ -78,7 +80,8 @@ void build_app(CLI::App& app) {
       "Precast makes pictures from words with Flux models on the CPU, under a precision policy that was "
       "fixed when\n"
       "it was compiled, and shows what every number format does on the way.");
-  app.set_version_flag("--version", "precast " PRECAST_VERSION);
+  app.formatter(help_formatter());
+  app.set_version_flag("-V,--version", version_text, "Version, commit, and what this build holds");
   app.set_help_flag("-h,--help", "This help; after a command, the help of that command");
   app.require_subcommand(1);
   add_generate_command(app);
@@ -89,14 +92,16 @@ void build_app(CLI::App& app) {
   add_formats_command(app);
   add_tokenize_command(app);
   add_completions_command(app);
-  app.get_formatter()->column_width(36);
+  add_help_command(app);
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    command->group("Commands");
   app.footer(
       "Examples:\n"
       "  precast generate --prompt \"a large red circle on a blue background, at the left\"\n"
       "  precast generate --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --preset memory --output "
       "lighthouse.png\n"
       "  precast compare --prompt \"a small green star on a black background\"\n"
-      "  precast COMMAND --help\n"
+      "  precast help COMMAND\n"
       "\n"
       "Exit codes: 0 done, 1 error, 2 the command line was wrong, 130 interrupted (Ctrl-C), 143 "
       "terminated.");

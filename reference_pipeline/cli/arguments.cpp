@@ -1,5 +1,6 @@
 // Parses what arguments say, stricter than strtol: all of the text counts, and nothing around it.
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -148,16 +149,18 @@ std::vector<std::string> plain_arguments(const std::vector<std::string>& argumen
   bool first = false;
   for (const std::string& argument : arguments) {
     const bool long_option = argument.starts_with("--");
+    const bool short_option =
+        argument.size() == 2 && argument[0] == '-' && std::isalpha(static_cast<unsigned char>(argument[1]));
     if (!list.empty() && (first || argument.empty() || argument.front() != '-')) {
-      if (first && long_option)
+      if (first && (long_option || short_option))
         throw UsageError(list + " needs a value before " + argument + " (write " + list + "=" + argument +
                          " if that is the value)");
       plain.insert(plain.end(), {list, argument});
       first = false;
       continue;
     }
-    if (argument == "--prompt" || argument == "--policies") {
-      list = argument;
+    if (argument == "--prompt" || argument == "-p" || argument == "--policies") {
+      list = argument == "-p" ? "--prompt" : argument;
       first = true;
       continue;
     }

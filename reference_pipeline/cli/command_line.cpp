@@ -84,9 +84,11 @@ class Walk {
     }
     if (!has_value) {
       if (at_ + 1 == words_.size()) return wrong(name + " needs a value");
-      if (is_option(words_[at_ + 1]))
-        return wrong(name + " needs a value before " + words_[at_ + 1] + " (write " + name + "=" +
+      if (is_option(words_[at_ + 1])) {
+        const std::string long_name = found->get_lnames().empty() ? name : "--" + found->get_lnames().front();
+        return wrong(name + " needs a value before " + words_[at_ + 1] + " (write " + long_name + "=" +
                      words_[at_ + 1] + " if that is the value)");
+      }
       value = words_[++at_];
     }
     if (value.empty() && found->get_type_name().starts_with("FILE"))

@@ -11,12 +11,15 @@
 #include <cli/commands.hpp>
 #include <cli/comparison.hpp>
 #include <cli/model_path.hpp>
+#include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
+#include <cli/policy_options.hpp>
 #include <cli/report_page.hpp>
 #include <cli/run_options.hpp>
+#include <cli/run_report.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
@@ -55,6 +58,8 @@ void compare(const CompareOptions& options) {
   for (const PolicyChoice& choice : policies)
     families::open(model, families::ComponentChoices::all(choice), *device.backend)->check(request);
   options.run.tell_device(device);
+  tell_warnings(run_warnings(
+      *families::open(model, families::ComponentChoices::all(policies.front()), *device.backend), request));
   const std::string prompt = request.prompts.front();
   const auto write_sheet = [&](std::span<const Compared> rows) {
     if (to_stdout && rows.size() < policies.size()) return;  // what is written there cannot be replaced
@@ -88,8 +93,8 @@ void compare(const CompareOptions& options) {
                       {"report", options.report.empty() ? Json() : Json(options.report)},
                       {"policies", comparison_json(rows)}});
   print(options.markdown ? comparison_markdown(rows) : comparison_text(rows));
-  std::cerr << "wrote " << io::shown(options.output) << "\n";
-  if (!options.report.empty()) std::cerr << "wrote " << io::shown(options.report) << "\n";
+  notes() << "wrote " << io::shown(options.output) << "\n";
+  if (!options.report.empty()) notes() << "wrote " << io::shown(options.report) << "\n";
 }
 
 }  // namespace
@@ -105,11 +110,11 @@ void add_compare_command(CLI::App& app) {
           ->add_option("--policies",
                        "Policies, with commas between: presets and precisions, with +upcast-attention,\n"
                        "+upcast-matmul, +flash, +no-flash; the first is the reference. Default: all presets")
-          ->type_name("LIST")
+          ->type_name(policy_names() + ",...")
           ->take_all();
   command
       ->add_option(
-          "--output", options->output,
+          "--output,-o", options->output,
           "Contact sheet to write, anew after each policy: .png, .jpg or .webp; - for standard output, as "
           "PNG")
       ->type_name("FILE")

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <iostream>
 
 #include <cli/arguments.hpp>
 #include <cli/auto_preset.hpp>
 #include <cli/comparison.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/notes.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
 #include <families/registry.hpp>
@@ -43,7 +43,7 @@ Compared run_policy(const std::filesystem::path& model, const families::Request&
   Compared row;
   row.name = policy_text(choice);
   row.choice = choice;
-  std::cerr << row.name << "\n";
+  notes() << row.name << "\n";
   const auto pipeline = families::open(model, families::ComponentChoices::all(choice), backend);
   PictureRun run = run_pipeline(*pipeline, request);
   row.picture = std::move(run.result.images.front());
@@ -52,11 +52,11 @@ Compared run_policy(const std::filesystem::path& model, const families::Request&
   row.non_finite = run.non_finite();
   row.advice = run.advice();
   if (watch::compiled && !row.advice.empty()) {
-    std::cerr << row.name << ": not finite, again with the watch on\n";
+    notes() << row.name << ": not finite, again with the watch on\n";
     row.advice = run_pipeline(*pipeline, request, std::make_unique<TraceFile>()).advice();
   }
   if (layers && watch::compiled) {
-    std::cerr << row.name << ": again, watched, for the largest value of each layer\n";
+    notes() << row.name << ": again, watched, for the largest value of each layer\n";
     LayerPeaks peaks;
     const watch::Watching watching(peaks);
     run_pipeline(*pipeline, request);

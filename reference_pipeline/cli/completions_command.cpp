@@ -1,6 +1,8 @@
 // precast completions: what a shell needs to complete commands, options and their values, from the parser
 // itself.
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,12 +16,13 @@ namespace precast::cli {
 
 namespace {
 
-/// What follows an option: nothing, one of some words, a file, a folder, or anything.
+/// What follows an option: nothing, one of some words, several of them, a file, a folder, or anything.
 struct CompletedOption {
   std::vector<std::string> names;  ///< "--preset"
   std::string help;                ///< its first line
   std::vector<std::string> words;
   bool takes_value = false, file = false, folder = false;
+  bool list = false;  ///< the words stand side by side, with commas between
 };
 
 struct CompletedCommand {
@@ -29,11 +32,26 @@ struct CompletedCommand {
 };
 
 std::string first_line(const std::string& text) {
-  std::string line = text.substr(0, text.find('\n'));
+  const std::string line = text.substr(0, std::min(text.find('\n'), text.find("; ")));
   std::string safe;
   for (const char c : line)  // these would end a quoted word of a shell or a description of zsh
     safe += c == '\'' || c == '"' || c == '[' || c == ']' || c == '`' || c == '$' || c == '\\' ? ' ' : c;
   return safe;
+}
+
+/// Ends a type of which a value holds several.
+constexpr std::string_view list_mark = ",...";
+
+/// The words of "N|random|auto": those in capitals stand for any value.
+std::vector<std::string> words_of(const std::string& type) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at != std::string::npos;) {
+    const std::size_t bar = type.find('|', at);
+    const std::string word = type.substr(at, bar == std::string::npos ? bar : bar - at);
+    if (std::ranges::none_of(word, [](unsigned char c) { return std::isupper(c); })) words.push_back(word);
+    at = bar == std::string::npos ? bar : bar + 1;
+  }
+  return words;
 }
 
 CompletedOption completed(const CLI::Option& option) {
@@ -45,12 +63,9 @@ CompletedOption completed(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   result.file = type == "FILE" || type == "PATH";
   result.folder = type == "DIR";
+  result.list = type.ends_with(list_mark);
   if (type.find('|') != std::string::npos)
-    for (std::size_t at = 0; at != std::string::npos;) {
-      const std::size_t bar = type.find('|', at);
-      result.words.push_back(type.substr(at, bar == std::string::npos ? bar : bar - at));
-      at = bar == std::string::npos ? bar : bar + 1;
-    }
+    result.words = words_of(type.substr(0, type.size() - (result.list ? list_mark.size() : 0)));
   return result;
 }
 
@@ -75,6 +90,15 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return text;
 }
 
+/// What bash runs for a value: words, or names of files, as lines.
+std::string bash_value(const CompletedOption& option) {
+  const std::string words = "'" + joined(option.words, " ") + "'";
+  if (option.list) return "_precast_list " + words;
+  if (!option.words.empty()) return "_precast_offer -W " + words;
+  if (option.folder) return "_precast_offer -d";
+  return option.file ? "_precast_offer -f" : ":";
+}
+
 std::string bash_script(const std::vector<CompletedCommand>& commands) {
   std::string names, cases;
   for (const CompletedCommand& command : commands) {
@@ -82,101 +106,122 @@ std::string bash_script(const std::vector<CompletedCommand>& commands) {
     std::string options, values;
     for (const CompletedOption& option : command.options) {
       options += (options.empty() ? "" : " ") + joined(option.names, " ");
-      if (!option.takes_value) continue;
-      values += "        " + joined(option.names, "|") + ") ";
-      if (!option.words.empty())
-        values += "COMPREPLY=($(compgen -W '" + joined(option.words, " ") + "' -- \"$word\"))";
-      else if (option.folder)
-        values += "COMPREPLY=($(compgen -d -- \"$word\"))";
-      else if (option.file)
-        values += "COMPREPLY=($(compgen -f -- \"$word\"))";
-      else
-        values += ":";
-      values += "; return ;;\n";
+      if (option.takes_value)
+        values += "        " + joined(option.names, "|") + ") " + bash_value(option) + "; return ;;\n";
     }
     cases += "    " + command.name + ")\n";
     if (!values.empty()) cases += "      case \"$before\" in\n" + values + "      esac\n";
-    cases += "      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '" + options + "' -- \"$word\"))\n";
-    if (!command.argument.words.empty())
-      cases +=
-          "      else COMPREPLY=($(compgen -W '" + joined(command.argument.words, " ") + "' -- \"$word\"))\n";
-    else if (command.argument.file)
-      cases += "      else COMPREPLY=($(compgen -f -- \"$word\"))\n";
+    const bool takes_more = !command.argument.words.empty() || command.argument.file;
+    cases += std::string("      if [[ $word == -*") + (takes_more ? "" : " || -z $word") +
+             " ]]; then _precast_offer -W '" + options + "'\n";
+    if (takes_more) cases += "      else " + bash_value(command.argument) + "\n";
     cases += "      fi ;;\n";
   }
-  return "# bash completion for precast: source this file, or put it into /etc/bash_completion.d\n"
-         "_precast() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-         "  COMPREPLY=()\n"
-         "  if [[ $COMP_CWORD -eq 1 ]]; then\n"
-         "    COMPREPLY=($(compgen -W '" +
-         names +
-         " --help --version' -- \"$word\"))\n"
-         "    return\n"
-         "  fi\n"
-         "  case \"${COMP_WORDS[1]}\" in\n" +
-         cases +
-         "  esac\n"
-         "}\n"
-         "complete -o filenames -F _precast precast\n";
+  return R"(# bash completion for precast: source this file, or put it into /etc/bash_completion.d
+_precast_offer() { mapfile -t COMPREPLY < <(compgen "$@" -- "$word"); }
+_precast_list() {  # words with commas between: the last of them is completed
+  local given=
+  [[ $word == *,* ]] && given=${word%,*},
+  word=${word##*,}
+  _precast_offer -W "$1"
+  COMPREPLY=("${COMPREPLY[@]/#/$given}")
+}
+_precast() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+  COMPREPLY=()
+  if [[ $word == = ]]; then word=  # readline divides --option=value at its sign
+  elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  if [[ $COMP_CWORD -eq 1 ]]; then
+    _precast_offer -W ')" +
+         names + R"( -h --help -V --version'
+    return
+  fi
+  case "${COMP_WORDS[1]}" in
+)" + cases +
+         R"(  esac
+}
+complete -o filenames -F _precast precast
+)";
 }
 
 std::string zsh_script(const std::vector<CompletedCommand>& commands) {
   std::string names, cases;
   for (const CompletedCommand& command : commands) {
     names += "    '" + command.name + ":" + command.help + "'\n";
-    cases += "      " + command.name + ") _arguments";
+    cases += "      " + command.name + ") _arguments -s";
     const auto action = [](const CompletedOption& option) -> std::string {
       if (!option.takes_value) return "";
-      if (!option.words.empty()) return ":value:(" + joined(option.words, " ") + ")";
+      const std::string words = joined(option.words, " ");
+      if (option.list) return ":values:_values -s , value " + words;
+      if (!option.words.empty()) return ":value:(" + words + ")";
       if (option.folder) return ":folder:_files -/";
       return option.file ? ":file:_files" : ":value: ";
     };
     for (const CompletedOption& option : command.options)
-      for (const std::string& name : option.names)
-        cases += " \\\n        '*" + name + "[" + option.help + "]" + action(option) + "'";
+      for (const std::string& name : option.names) {
+        // A long name's value may follow an equals sign, a short one's may follow at once.
+        const char* joint = !option.takes_value ? "" : name.starts_with("--") ? "=" : "+";
+        cases += " \\\n        '*" + name + joint + "[" + option.help + "]" + action(option) + "'";
+      }
     if (!command.argument.words.empty())
       cases += " \\\n        '1:value:(" + joined(command.argument.words, " ") + ")'";
     else if (command.argument.file)
       cases += " \\\n        '1:file:_files'";
     cases += " ;;\n";
   }
-  return "#compdef precast\n"
-         "# zsh completion for precast: save as _precast in a folder of $fpath\n"
-         "_precast() {\n"
-         "  local -a commands=(\n" +
-         names +
-         "  )\n"
-         "  local context state line\n"
-         "  _arguments -C '(-h --help)'{-h,--help}'[help]' '--version[version]' '1:command:->command' "
-         "'*::argument:->arguments'\n"
-         "  case $state in\n"
-         "    command) _describe command commands ;;\n"
-         "    arguments)\n"
-         "      case $words[1] in\n" +
-         cases +
-         "      esac ;;\n"
-         "  esac\n"
-         "}\n"
-         "if [ \"$funcstack[1]\" = _precast ]; then _precast \"$@\"; else compdef _precast precast; fi\n";
+  return R"(#compdef precast
+# zsh completion for precast: save as _precast in a folder of $fpath
+_precast() {
+  local -a commands=(
+)" + names +
+         R"(  )
+  local context state line
+  _arguments -C '(-h --help)'{-h,--help}'[help]' '(-V --version)'{-V,--version}'[version]' \
+    '1:command:->command' '*::argument:->arguments'
+  case $state in
+    command) _describe command commands ;;
+    arguments)
+      case $words[1] in
+)" + cases +
+         R"(      esac ;;
+  esac
+}
+if [ "$funcstack[1]" = _precast ]; then _precast "$@"; else compdef _precast precast; fi
+)";
 }
 
 std::string fish_script(const std::vector<CompletedCommand>& commands) {
-  std::string text =
-      "# fish completion for precast: save as ~/.config/fish/completions/precast.fish\n"
-      "complete -c precast -f\n"
-      "complete -c precast -n __fish_use_subcommand -l help -s h -d Help\n"
-      "complete -c precast -n __fish_use_subcommand -l version -d Version\n";
+  std::string text = R"(# fish completion for precast: save as ~/.config/fish/completions/precast.fish
+function __precast_list  # words with commas between: the last of them is completed
+    set -l given (commandline -ct | string replace -r '^--[^=]*=' '' | string replace -r '[^,]*$' '')
+    for word in $argv
+        echo $given$word
+    end
+end
+function __precast_command  # whether this is the command
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and test $words[2] = $argv[1]
+end
+complete -c precast -f
+complete -c precast -n __fish_use_subcommand -l help -s h -d Help
+complete -c precast -n __fish_use_subcommand -l version -s V -d Version
+)";
   for (const CompletedCommand& command : commands) {
     text +=
         "complete -c precast -n __fish_use_subcommand -a " + command.name + " -d '" + command.help + "'\n";
-    const std::string when = "complete -c precast -n '__fish_seen_subcommand_from " + command.name + "'";
+    // The words of `help` are names of commands too: what counts is the first word.
+    const std::string when = "complete -c precast -n '__precast_command " + command.name + "'";
     for (const CompletedOption& option : command.options) {
       text += when;
       for (const std::string& name : option.names)
         text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       if (option.takes_value) text += option.file || option.folder ? " -r -F" : " -x";
-      if (!option.words.empty()) text += " -a '" + joined(option.words, " ") + "'";
+      const std::string words = joined(option.words, " ");
+      if (option.list)
+        text += " -a '(__precast_list " + words + ")'";
+      else if (!words.empty())
+        text += " -a '" + words + "'";
       text += " -d '" + option.help + "'\n";
     }
     if (!command.argument.words.empty()) text += when + " -a '" + joined(command.argument.words, " ") + "'\n";

@@ -164,9 +164,9 @@ void add_formats_command(CLI::App& app) {
   command->add_flag("--json", options->json, "JSON on stdout");
   command->footer(
       "Examples:\n"
-      "  precast formats                      a table of bits, range and precision\n"
-      "  precast formats 0.1 65520 -1e-7      where f16 ends, and what is lost on the way\n"
-      "  precast formats --json -inf nan      for machines");
+      "  precast formats                      # a table of bits, range and precision\n"
+      "  precast formats 0.1 65520 -1e-7      # where f16 ends, and what is lost on the way\n"
+      "  precast formats --json -inf nan      # for machines");
   command->callback([options] {
     if (options->numbers.empty()) {
       if (options->json)

@@ -11,6 +11,7 @@
 #include <cli/commands.hpp>
 #include <cli/latents_file.hpp>
 #include <cli/model_path.hpp>
+#include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/parameters_text.hpp>
@@ -18,11 +19,13 @@
 #include <cli/picture_run.hpp>
 #include <cli/preview_options.hpp>
 #include <cli/run_options.hpp>
+#include <cli/run_report.hpp>
 #include <cli/trace_file.hpp>
 #include <families/free_memory.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
+#include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -36,18 +39,29 @@ struct GenerateOptions {
   PolicyOptions policy;
   PreviewOptions preview;
   std::optional<int> batch;
+  std::optional<std::uint64_t> seed_step;
   std::string image, latents, save_latents, trace;
   std::optional<double> strength;
   std::string output = "out.png";
   int quality = image::usual_quality;
   image::Fit fit = image::Fit::stretch;
-  bool json = false;
+  bool no_overwrite = false, json = false;
 };
 
 void add_options(CLI::App& command, GenerateOptions& options) {
   add_run_options(command, options.run);
   add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures),
               "Pictures for each prompt; default 1");
+  command.add_option("--prompts-file", options.run.prompts_file, "Prompts, one a line; - for stdin")
+      ->type_name("FILE");
+  command
+      .add_option_function<std::string>(
+          "--seed-step",
+          [&](const std::string& text) { options.seed_step = parse_seed("--seed-step", text); },
+          "Picture k of several, from 0, is the one that --seed SEED+k*N makes alone; default: one stream of "
+          "noise "
+          "for all, as diffusers draws it")
+      ->type_name("N");
   CLI::Option* image =
       command.add_option("--image", options.image, "PNG, JPEG or WebP to start from (image to image)");
   image->type_name("FILE");
@@ -64,8 +78,9 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   add_component_options(command, options.policy);
   const std::string group = "Files";
   command
-      .add_option("--output", options.output,
-                  "Picture to write: .png, .jpg or .webp; out-1.png, out-2.png … where there are several;\n"
+      .add_option("--output,-o", options.output,
+                  "Picture to write: .png, .jpg or .webp; out-1.png, out-2.png … where there are several, "
+                  "out-01.png … from ten on; "
                   "- for standard output, as PNG")
       ->type_name("FILE")
       ->capture_default_str()
@@ -88,17 +103,22 @@ void add_options(CLI::App& command, GenerateOptions& options) {
                   "stderr the first value that is not finite, with the option that cures it")
       ->type_name("FILE")
       ->group(group);
+  command.add_flag("--no-overwrite", options.no_overwrite, "Refuses to replace a file, before any work")
+      ->group(group);
   add_preview_options(command, options.preview);
   command.add_flag("--json", options.json, "What was made, as JSON on stdout");
   command.footer(
       "Examples:\n"
       "  precast generate --prompt \"a large red circle on a blue background, at the left\"\n"
-      "  precast generate --prompt \"a star\" \"a ring\" --batch 2 --seed 7 --output shapes.png\n"
+      "  precast generate --prompt \"a star\" \"a ring\" --batch 2 --seed 7 --seed-step 1 --output "
+      "shapes.png\n"
+      "  precast generate -m black-forest-labs/FLUX.1-schnell -p \"a lighthouse\" -s random -o "
+      "lighthouse.png\n"
       "  precast generate --model ~/FLUX.1-dev --prompt \"a lighthouse\" --preset memory --steps 20 --width "
       "768 "
       "--height 512\n"
       "  precast generate --prompt \"a green square\" --image out.png --strength 0.8 --output again.png\n"
-      "  precast generate --prompt \"a cross\" --precision f16 --trace trace.json      where does f16 "
+      "  precast generate --prompt \"a cross\" --precision f16 --trace trace.json   # where does f16 "
       "overflow?\n"
       "\n"
       "--precision sets the precision of all components and keeps the preset's other options; without "
@@ -114,6 +134,9 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
   if (const auto preview = options.preview.file(options.output)) files.push_back(*preview);
+  for (const auto& file : files)
+    if (options.no_overwrite && !is_standard_output(file) && io::is_there(file))
+      throw InputError(io::shown(file) + " is there already, and --no-overwrite keeps it: give another name");
   check_picture_name(options.output, prompts);
   const bool crowded = is_standard_output(options.output) && (pictures.size() > 1 || options.json);
   if (crowded || is_standard_output(options.save_latents) || is_standard_output(options.trace))
@@ -125,7 +148,7 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
 Json policies_json(const families::Family& family, const families::ComponentChoices& choices) {
   Json policies = Json::object();
   std::set<families::Role> seen;
-  for (const auto role : {families::Role::denoiser, families::Role::text_encoder, families::Role::vae})
+  for (const auto role : families::all_roles)
     for (const families::ComponentInfo& component : family.components())
       if (component.role == role && seen.insert(role).second)
         policies[std::string(component.name)] = to_string(choices.of(role));
@@ -134,13 +157,15 @@ Json policies_json(const families::Family& family, const families::ComponentChoi
 
 Json result_json(const GenerateOptions& options, const PictureRun& run, const families::Family& family,
                  const families::ComponentChoices& choices, const families::ChosenDevice& device,
-                 const std::string& model, const std::vector<std::filesystem::path>& files) {
+                 const std::string& model, const std::vector<std::filesystem::path>& files,
+                 const std::vector<std::string>& warnings) {
   const families::Result& result = run.result;
   const auto optional = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json pictures = Json::array();
   for (std::size_t i = 0; i < files.size(); ++i)
     pictures.push_back({{"file", files[i].string()},
                         {"prompt", result.prompts[i]},
+                        {"seed", families::picture_seed(result.used, static_cast<std::int64_t>(i))},
                         {"width", result.images[i].width},
                         {"height", result.images[i].height}});
   Json settings{{"steps", optional(result.used.steps)},
@@ -148,7 +173,11 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
                 {"max_sequence_length", optional(result.used.max_sequence_length)},
                 {"width", optional(result.used.width)},
                 {"height", optional(result.used.height)},
-                {"batch", result.used.batch}};
+                {"batch", result.used.batch},
+                {"seed_step", optional(result.used.seed_step)},
+                {"t5_padding", optional(result.used.padding)},
+                {"negative", optional(result.used.negative)},
+                {"cfg_scale", result.used.cfg_scale}};
   if (!options.image.empty()) {
     settings["image"] = options.image;
     settings["strength"] = result.used.strength;
@@ -156,29 +185,32 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
   }
   const std::string advice = run.advice();
   const auto file_or_null = [](const std::string& name) { return name.empty() ? Json() : Json(name); };
-  return {{"pictures", pictures},
-          {"model", model},
-          {"device", device.name},
-          {"seed", result.used.seed},
-          {"settings", settings},
-          {"precision", policy_text(choices)},
-          {"policies", policies_json(family, choices)},
-          {"seconds",
-           {{"load", result.load_seconds},
-            {"text", result.text_seconds},
-            {"denoise", result.denoise_seconds},
-            {"decode", result.decode_seconds},
-            {"total", run.seconds}}},
-          {"peak_bytes", result.peak_bytes},
-          {"estimated_peak_bytes", run.estimated_bytes},
-          {"peak_resident_bytes", families::peak_resident_memory()},
-          {"non_finite",
-           {{"latents", run.non_finite_latents},
-            {"pixels", result.nan_values},
-            {"ops", run.trace ? Json(run.trace->non_finite_values()) : Json()},
-            {"advice", advice.empty() ? Json() : Json(advice)}}},
-          {"latents", file_or_null(options.save_latents)},
-          {"trace", file_or_null(options.trace)}};
+  return {
+      {"pictures", pictures},
+      {"model", model},
+      {"device", device.name},
+      {"seed", result.used.seed},
+      {"settings", settings},
+      {"precision", policy_text(choices)},
+      {"policies", policies_json(family, choices)},
+      {"seconds",
+       {{"load", result.load_seconds},
+        {"text", result.text_seconds},
+        {"denoise", result.denoise_seconds},
+        {"step", result.steps ? Json(result.denoise_seconds / static_cast<double>(result.steps)) : Json()},
+        {"decode", result.decode_seconds},
+        {"total", run.seconds}}},
+      {"peak_bytes", result.peak_bytes},
+      {"estimated_peak_bytes", run.estimated_bytes},
+      {"peak_resident_bytes", families::peak_resident_memory()},
+      {"non_finite",
+       {{"latents", run.non_finite_latents},
+        {"pixels", result.nan_values},
+        {"ops", run.trace ? Json(run.trace->non_finite_values()) : Json()},
+        {"advice", advice.empty() ? Json() : Json(advice)}}},
+      {"warnings", warnings},
+      {"latents", file_or_null(options.save_latents)},
+      {"trace", file_or_null(options.trace)}};
 }
 
 /// Writes the last picture that there is.
@@ -198,19 +230,19 @@ void write_picture(const GenerateOptions& options, const families::Result& so_fa
   const std::array texts{image::Text{"parameters", parameters_text(so_far.used, facts)}};
   write_output(files[i], image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts,
                                              options.quality));
-  if (!options.json && !is_standard_output(files[i])) std::cerr << "wrote " << io::shown(files[i]) << "\n";
+  if (!options.json && !is_standard_output(files[i])) notes() << "wrote " << io::shown(files[i]) << "\n";
 }
 
 /// What is about to run and the memory that it takes, on stderr.
 void tell(const std::string& model, const families::Request& full, const families::MemoryEstimate& estimate,
           const families::ComponentChoices& choices, const families::ChosenDevice& device,
           std::size_t pictures) {
-  std::cerr << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width
-            << "x" << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", "
-            << policy_text(choices) << " on " << device.name << "; needs about " << in_bytes(estimate.peak());
+  notes() << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width
+          << "x" << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", "
+          << policy_text(choices) << " on " << device.name << "; needs about " << in_bytes(estimate.peak());
   if (const std::int64_t free = machine_of(device).free_bytes)
-    std::cerr << ", " << in_bytes(free) << " are free";
-  std::cerr << "\n";
+    notes() << ", " << in_bytes(free) << " are free";
+  notes() << "\n";
 }
 
 void generate(const GenerateOptions& options) {
@@ -219,6 +251,7 @@ void generate(const GenerateOptions& options) {
   if (options.strength) request.strength = *options.strength;
   request.fit = options.fit;
   request.preview = options.preview.wish(options.output, options.quality);
+  request.seed_step = options.seed_step;
   const auto files =
       numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
   if (files.size() > most_pictures)
@@ -245,7 +278,9 @@ void generate(const GenerateOptions& options) {
   const auto pipeline = families::open(model, choices, *device.backend);
   pipeline->check(request);
   options.run.tell_device(device);
-  if (chosen) std::cerr << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
+  if (chosen) notes() << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
+  const std::vector<std::string> warnings = run_warnings(*pipeline, request);
+  tell_warnings(warnings);
   const families::Request full = pipeline->with_defaults(request);
   tell(name, full, pipeline->estimate(request), choices, device, files.size());
   if (request.image) tell_fit(options.image, *request.image, *full.width, *full.height, request.fit);
@@ -258,7 +293,9 @@ void generate(const GenerateOptions& options) {
   if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())
     std::cerr << "precast: warning: " << advice << "\n";
-  if (options.json) print(result_json(options, run, pipeline->family(), choices, device, name, files));
+  if (options.json)
+    print(result_json(options, run, pipeline->family(), choices, device, name, files, warnings));
+  notes() << run_summary(run, device.is_cuda) << "\n";
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // precast info: how a picture was made, as a command that makes it again.
-#include <iostream>
 #include <memory>
 #include <string>
 
 #include <cli/commands.hpp>
+#include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/picture_settings.hpp>
 #include <image/picture_file.hpp>
@@ -40,7 +40,7 @@ void tell_info(const std::string& file, bool json) {
   const RemadeCommand command = command_for(settings);
   if (json) return print(info_json(file, format, picture, settings, command));
   print(shell_line(command.arguments) + "\n");
-  for (const std::string& note : command.notes) std::cerr << "note: " << note << "\n";
+  for (const std::string& note : command.notes) notes() << "note: " << note << "\n";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cli/auto_preset.hpp>
 #include <cli/commands.hpp>
 #include <cli/inspect_model.hpp>
+#include <families/hub_cache.hpp>
 #include <families/registry.hpp>
 
 #include <precast/io/message.hpp>
@@ -178,8 +179,10 @@ void add_inspect_command(CLI::App& app) {
       "inspect",
       "What is in a model folder or a file: components, dtypes, shapes, parameters, bytes, memory");
   command
-      ->add_option("path", options->path,
-                   "A model folder, a component's folder, a .safetensors file or a config.json")
+      ->add_option(
+          "path", options->path,
+          "A model folder, the name of a model in Hugging Face's cache, a component's folder, a .safetensors "
+          "file or a config.json")
       ->type_name("PATH")
       ->required();
   command->add_flag("--tensors", options->tensors, "Every tensor, not one line for a layer in all blocks");
@@ -193,7 +196,7 @@ void add_inspect_command(CLI::App& app) {
       "  precast inspect ~/FLUX.1-dev/transformer/config.json\n"
       "  precast inspect --tensors lora.safetensors");
   command->callback([options] {
-    const Inspection inspection = inspect(options->path);
+    const Inspection inspection = inspect(families::find_model(options->path));
     if (options->json)
       print(inspection_json(inspection));
     else

@@ -4,6 +4,8 @@
 
 #include <cli/commands.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/version_text.hpp>
+#include <precast_commit.hpp>
 
 #if defined(__ELF__) && !defined(__SANITIZE_ADDRESS__)  // a sanitizer has to be ready first
 namespace {
@@ -17,5 +19,6 @@ namespace {
 #endif
 
 int main(int count, char** arguments) {
+  precast::cli::set_commit(PRECAST_COMMIT);
   return precast::cli::run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
 }

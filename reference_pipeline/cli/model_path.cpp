@@ -4,6 +4,7 @@
 
 #include <cli/arguments.hpp>
 #include <cli/model_path.hpp>
+#include <families/hub_cache.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 
 fs::path model_path(const std::optional<std::string>& given) {
   if (given && given->empty()) throw UsageError("--model is empty: name a model folder, or leave it out");
-  if (given) return *given;
+  if (given) return families::find_model(*given);
   // A setting that someone made on purpose is not silently passed over.
   if (const char* chosen = std::getenv("PRECAST_SHAPES"); chosen && *chosen) return chosen;
   std::vector<fs::path> places;
@@ -31,6 +32,7 @@ fs::path model_path(const std::optional<std::string>& given) {
 
 std::string model_name(const fs::path& path, bool embedded) {
   if (embedded) return "shapes";
+  if (const auto name = families::hub_name(path)) return io::printable(*name);
   const fs::path whole = fs::absolute(path).lexically_normal();
   return io::printable((whole.has_filename() ? whole : whole.parent_path()).filename().string());
 }

@@ -12,11 +12,11 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
   };
   if (used.steps) add("Steps", std::to_string(*used.steps));
   if (!facts.sampler.empty()) add("Sampler", facts.sampler);
-  // A scale of 1 is what other programs say where the guidance is the model's own.
-  if (facts.guidance_is_distilled) add("CFG scale", "1");
+  // Where the guidance is the model's own, other programs call it distilled, and their own scale CFG.
+  if (facts.guidance_is_distilled) add("CFG scale", shortest(used.cfg_scale));
   if (used.guidance)
     add(facts.guidance_is_distilled ? "Distilled CFG Scale" : "CFG scale", shortest(*used.guidance));
-  add("Seed", std::to_string(used.seed));
+  add("Seed", std::to_string(families::picture_seed(used, facts.position)));
   if (used.width && used.height)
     add("Size", std::to_string(*used.width) + "x" + std::to_string(*used.height));
   add("Model", facts.model);
@@ -25,14 +25,16 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
     if (used.fit != image::Fit::stretch) add("Fit", std::string(to_string(used.fit)));
   }
   if (facts.from_latents) add("Initial noise", "latents file");
-  if (facts.pictures > 1) {  // the seed's noise runs on from picture to picture
+  if (facts.pictures > 1 && !used.seed_step) {  // the seed's noise runs on from picture to picture
     add("Batch size", std::to_string(facts.pictures));
     add("Batch pos", std::to_string(facts.position));
   }
   if (used.max_sequence_length) add("T5 length", std::to_string(*used.max_sequence_length));
+  if (used.padding) add("T5 padding", std::to_string(*used.padding));
   add("Precision", facts.precision);
   add("Version", "precast " PRECAST_VERSION);
-  return facts.prompt + "\n" + line;
+  const bool has_negative = used.negative && !used.negative->empty();
+  return facts.prompt + "\n" + (has_negative ? "Negative prompt: " + *used.negative + "\n" : "") + line;
 }
 
 }  // namespace precast::cli

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <iostream>
 
 #include <cli/arguments.hpp>
+#include <cli/notes.hpp>
 #include <cli/picture_options.hpp>
 #include <image/picture_file.hpp>
 
@@ -40,8 +40,8 @@ void tell_fit(const std::string& file, const image::Image& given, int width, int
                           : fit == image::Fit::crop ? "cropped and resized"
                           : fit == image::Fit::pad  ? "resized and padded with black"
                                                     : "stretched (--fit crop or pad keeps its shape)";
-  std::cerr << io::shown(file) << " is " << size(given.width, given.height) << ", the picture "
-            << size(width, height) << ": " << how << "\n";
+  notes() << io::shown(file) << " is " << size(given.width, given.height) << ", the picture "
+          << size(width, height) << ": " << how << "\n";
 }
 
 void check_picture_name(const std::string& output, std::span<const std::string> prompts) {

@@ -72,7 +72,8 @@ std::vector<std::filesystem::path> numbered(const std::filesystem::path& file, s
   std::vector<std::filesystem::path> files;
   for (std::size_t i = 1; i <= count; ++i) {
     std::filesystem::path name = file.stem();
-    name += "-" + std::to_string(i);
+    const std::string number = std::to_string(i);
+    name += "-" + std::string(std::to_string(count).size() - number.size(), '0') + number;
     name += file.extension();
     files.push_back(file.parent_path() / name);
   }

@@ -38,7 +38,7 @@ PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Requ
                         std::unique_ptr<TraceFile> trace = nullptr,
                         const families::PictureCallback& write = {});
 
-/// "out-1.png" … "out-3.png" for three pictures, "out.png" for one.
+/// "out-1.png" … "out-3.png" for three pictures, "out-01.png" … for ten and more, "out.png" for one.
 std::vector<std::filesystem::path> numbered(const std::filesystem::path& file, std::size_t count);
 
 }  // namespace precast::cli

@@ -132,10 +132,8 @@ void add_guidance(Arguments& to, const PictureSettings& settings) {
   const std::string distilled = settings.value("Distilled CFG Scale"), scale = settings.value("CFG scale");
   to.add_real("--guidance", distilled, 0, 1000);
   if (scale.empty() || scale == "1" || scale == "1.0") return;
-  if (distilled.empty() && settings.source == SettingsSource::precast)
-    to.add_real("--guidance", scale, 0, 1000);  // as the first versions wrote it
-  else
-    to.note("its CFG scale, " + io::printable(scale) + ", is of classifier-free guidance: Flux has its own");
+  to.add_real("--cfg-scale", scale, 1, 1000);
+  if (!settings.negative.empty()) to.add("--negative", settings.negative);
 }
 
 void add_batch(Arguments& to, const PictureSettings& settings) {
@@ -215,8 +213,13 @@ std::optional<PictureSettings> read_parameters(const std::string& text) {
   settings.values = read_pairs(rest.substr(line_begin));
   if (settings.values.size() < fewest_pairs) return std::nullopt;
   rest = last_break == std::string_view::npos ? std::string_view{} : rest.substr(0, last_break);
-  if (settings.value("Version").starts_with("precast")) {
-    settings.prompt = rest;  // to the letter
+  if (settings.value("Version").starts_with("precast")) {  // to the letter
+    // There is a negative prompt only where there is a scale for it.
+    const std::string introduction = "\n" + std::string(negative_label) + " ";
+    const std::size_t negative =
+        settings.value("CFG scale") == "1" ? std::string_view::npos : rest.rfind(introduction);
+    settings.prompt = rest.substr(0, negative);
+    if (negative != std::string_view::npos) settings.negative = rest.substr(negative + introduction.size());
     return settings;
   }
   settings.source = SettingsSource::parameters;
@@ -253,6 +256,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
   add_guidance(to, settings);
   add_size(to, settings.value("Size"));
   to.add_integer("--max-sequence-length", settings.value("T5 length"), 1, 1 << 20);
+  to.add_integer("--t5-padding", settings.value("T5 padding"), 1, 1 << 20);
   add_batch(to, settings);
   if (const std::string strength = settings.value("Denoising strength");
       !strength.empty() && (settings.source == SettingsSource::precast || strength != "1")) {
@@ -266,8 +270,10 @@ RemadeCommand command_for(const PictureSettings& settings) {
     to.note("its noise came from a file, which it does not hold: LATENTS.safetensors stands for it");
   }
   if (settings.source == SettingsSource::precast) add_policy(to, command, settings.value("Precision"));
-  if (!settings.negative.empty())
-    to.note("its negative prompt is left out: '" + io::printable(settings.negative, 300) + "'");
+  if (!settings.negative.empty() &&
+      std::ranges::find(command.arguments, "--negative") == command.arguments.end())
+    to.note("its negative prompt is left out, which does nothing at a CFG scale of 1: '" +
+            io::printable(settings.negative, 300) + "'");
   if (settings.source != SettingsSource::precast) {
     if (const std::string sampler = settings.value("Sampler"); !sampler.empty() && sampler != "Euler")
       to.note("its sampler is " + io::printable(sampler) + ", and Euler's is the one here");

@@ -112,9 +112,10 @@ void add_component_options(CLI::App& command, PolicyOptions& options) {
                 "Precision of the transformer alone")
       ->group(group);
   add_precision(command, "--vae-precision", options.vae, "Precision of the VAE alone")->group(group);
-  add_precision(command, "--text-precision,--clip-precision", options.text,
-                "Precision of the text encoders alone")
+  add_precision(command, "--text-precision", options.text, "Precision of the text encoders alone")
       ->group(group);
+  add_precision(command, "--clip-precision", options.clip, "Precision of CLIP alone")->group(group);
+  add_precision(command, "--t5-precision", options.t5, "Precision of T5 alone")->group(group);
 }
 
 PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_by_auto) {
@@ -134,7 +135,19 @@ families::ComponentChoices resolved_components(const PolicyOptions& options,
     if (precision) choice.precision = *precision;
     return choice.normalised();
   };
-  return {component(options.transformer), component(options.text), component(options.vae)};
+  families::ComponentChoices choices{component(options.transformer),
+                                     component(options.clip ? options.clip : options.text),
+                                     component(options.vae)};
+  const PolicyChoice t5 = component(options.t5 ? options.t5 : options.text);
+  if (t5 != choices.text_encoder) choices.second_text_encoder = t5;
+  return choices;
+}
+
+std::string policy_names() {
+  std::vector<std::string_view> names;
+  for (const NamedPreset& preset : named_presets) names.push_back(preset.name);
+  names.insert(names.end(), precision_names.begin(), precision_names.end());
+  return with_bars(names);
 }
 
 PolicyChoice parse_policy(const std::string& text) {
@@ -179,7 +192,10 @@ std::string policy_text(const PolicyChoice& choice) {
 std::string policy_text(const families::ComponentChoices& choices) {
   if (choices == families::ComponentChoices::all(choices.transformer))
     return policy_text(choices.transformer);
-  return "transformer " + policy_text(choices.transformer) + ", text " + policy_text(choices.text_encoder) +
+  const std::string text = policy_text(choices.text_encoder);
+  return "transformer " + policy_text(choices.transformer) + ", " +
+         (choices.second_text_encoder ? "clip " + text + ", t5 " + policy_text(*choices.second_text_encoder)
+                                      : "text " + text) +
          ", vae " + policy_text(choices.vae);
 }
 

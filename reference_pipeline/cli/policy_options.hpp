@@ -21,7 +21,8 @@ struct PolicyOptions {
   bool upcast_matmul = false;
   bool flash = false;
   bool no_flash = false;
-  std::optional<Precision> transformer, vae, text;
+  std::optional<Precision> transformer, vae, text;  ///< of single components
+  std::optional<Precision> clip, t5;                ///< of single text encoders, over `text`
 
   /// Whether nothing was asked for.
   bool empty() const;
@@ -34,8 +35,12 @@ struct PolicyOptions {
 /// Adds --preset, --precision, --upcast-attention, --upcast-matmul, --flash and --no-flash.
 void add_policy_options(CLI::App& command, PolicyOptions& options);
 
-/// Adds --transformer-precision (--unet-precision), --vae-precision and --text-precision (--clip-precision).
+/// Adds --transformer-precision (--unet-precision), --vae-precision, --text-precision, --clip-precision and
+/// --t5-precision.
 void add_component_options(CLI::App& command, PolicyOptions& options);
+
+/// "quality|fast|…|f16": what a text that parse_policy takes begins with.
+std::string policy_names();
 
 /// The policy that the options name, over the preset that `auto` chose where they leave it open.
 PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_by_auto);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <cli/format.hpp>
+#include <cli/notes.hpp>
 #include <cli/progress.hpp>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -32,6 +33,8 @@ void to_stderr(std::string_view text) {
   std::fflush(stderr);
 }
 
+void nowhere(std::string_view) {}
+
 std::string rate_text(double rate) {
   char text[40];
   if (rate >= 1)
@@ -55,7 +58,7 @@ ProgressStyle ProgressStyle::of_stderr() {
 }
 
 ProgressReporter::ProgressReporter()
-    : ProgressReporter(ProgressStyle::of_stderr(), to_stderr, steady_seconds) {}
+    : ProgressReporter(ProgressStyle::of_stderr(), quiet() ? nowhere : to_stderr, steady_seconds) {}
 
 ProgressReporter::ProgressReporter(const ProgressStyle& style, Sink sink, Clock clock)
     : style_(style), sink_(std::move(sink)), clock_(std::move(clock)) {}

@@ -27,7 +27,7 @@ class ProgressReporter {
   using Sink = std::function<void(std::string_view)>;
   using Clock = std::function<double()>;  ///< seconds since some moment
 
-  /// Writes to stderr.
+  /// Writes to stderr, or nowhere where the program is quiet.
   ProgressReporter();
   /// Writes to a function, by another clock.
   ProgressReporter(const ProgressStyle& style, Sink sink, Clock clock);

@@ -1,7 +1,9 @@
 // Adds the options that generate and compare share.
-#include <iostream>
+#include <random>
 
 #include <cli/arguments.hpp>
+#include <cli/notes.hpp>
+#include <cli/prompts.hpp>
 #include <cli/run_options.hpp>
 #include <families/registry.hpp>
 
@@ -9,33 +11,44 @@
 
 namespace precast::cli {
 
+namespace {
+
+/// One of the 2^32 seeds that draw different noise.
+std::uint64_t random_seed() { return std::random_device{}(); }
+
+}  // namespace
+
 families::Request RunOptions::request() const {
   families::Request request;
-  request.prompts = prompts->results();
+  request.prompts = read_prompts(prompts->results(), prompts_file);
+  if (negative->count()) request.negative = negative->results().back();
   request.seed = seed;
   request.steps = steps;
   request.guidance = guidance;
   request.max_sequence_length = max_sequence_length;
   request.width = width;
   request.height = height;
+  request.padding = t5_padding;
+  request.cfg_scale = cfg_scale.value_or(1);
   return request;
 }
 
 void RunOptions::tell_device(const families::ChosenDevice& chosen) const {
   if (device == "auto" && !chosen.reason.empty())
-    std::cerr << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
+    notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
+  if (random_seed) notes() << "seed random: " << seed << "\n";
 }
 
 void RunOptions::set_threads() const {
   if (threads) host::set_threads(*threads);
 }
 
-CLI::Option* add_integer(CLI::App& command, const std::string& name, std::optional<int>& value, int low,
+CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optional<int>& value, int low,
                          int high, const std::string& description) {
   return command
       .add_option_function<std::string>(
-          name,
-          [=, &value](const std::string& text) {
+          names,
+          [=, &value, name = names.substr(0, names.find(','))](const std::string& text) {
             value = static_cast<int>(parse_integer(name, text, low, high));
           },
           description)
@@ -44,38 +57,66 @@ CLI::Option* add_integer(CLI::App& command, const std::string& name, std::option
 
 void add_run_options(CLI::App& command, RunOptions& options) {
   // Bound to no variable: CLI11 would take "[a, b]" and "{}" for lists of its own.
-  options.prompts = command.add_option("--prompt", "What to paint; several texts for several pictures")
+  options.prompts = command
+                        .add_option("--prompt,-p",
+                                    "What to paint; several texts for several pictures, - for lines of stdin")
                         ->type_name("TEXT...")
-                        ->take_all()
-                        ->required();
+                        ->take_all();
+  options.negative = command
+                         .add_option("--negative,--negative-prompt,-n",
+                                     "What to keep away from, where --cfg-scale is above 1")
+                         ->type_name("TEXT");
   command
-      .add_option("--model", options.model, "Model folder as diffusers saves it; default: the embedded model")
+      .add_option("--model,-m", options.model,
+                  "Model folder as diffusers saves it, or the name of one in Hugging Face's cache, such as "
+                  "black-forest-labs/FLUX.1-schnell; default: the embedded model")
       ->type_name("DIR");
   command
       .add_option("--device", options.device,
                   "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device")
-      ->type_name("DEVICE")
+      ->type_name("auto|cpu|cuda|cuda:N")
       ->capture_default_str();
   command
       .add_option_function<std::string>(
-          "--seed", [&](const std::string& text) { options.seed = parse_seed("--seed", text); },
-          "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; default 0")
-      ->type_name("N");
-  add_integer(command, "--steps", options.steps, 1, 10000, "Denoising steps; default: the model's");
+          "--seed,-s",
+          [&](const std::string& text) {
+            options.random_seed = text == "-1" || text == "random";
+            options.seed = options.random_seed ? random_seed() : parse_seed("--seed", text);
+          },
+          "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; random (or -1): a new one, which is "
+          "told "
+          "and recorded; default 0")
+      ->type_name("N|random");
+  add_integer(command, "--steps,--num-inference-steps", options.steps, 1, 10000,
+              "Denoising steps; default: the model's");
   command
       .add_option_function<std::string>(
-          "--guidance",
+          "--guidance,--guidance-scale",
           [&](const std::string& text) { options.guidance = parse_real("--guidance", text, 0, 1000); },
-          "How closely to follow the prompt; default: the model's, else 3.5")
+          "How closely to follow the prompt, where the model was trained with it; default: the model's, else "
+          "3.5")
       ->type_name("G");
-  add_integer(command, "--width", options.width, 1, 16384, "Pixels; default: the model's, else 1024")
+  command
+      .add_option_function<std::string>(
+          "--cfg-scale,--true-cfg-scale",
+          [&](const std::string& text) { options.cfg_scale = parse_real("--cfg-scale", text, 1, 1000); },
+          "Classifier-free guidance: how far to go from --negative to --prompt; 1 (default): without, above: "
+          "twice the time")
+      ->type_name("C");
+  add_integer(command, "--width,-W", options.width, 1, 16384, "Pixels; default: the model's, else 1024")
       ->type_name("W");
-  add_integer(command, "--height", options.height, 1, 16384, "Pixels; default: the model's, else 1024")
+  add_integer(command, "--height,-H", options.height, 1, 16384, "Pixels; default: the model's, else 1024")
       ->type_name("H");
   add_integer(command, "--max-sequence-length", options.max_sequence_length, 1, 1 << 20,
               "Tokens that T5 sees; default: 512, or its tokenizer's limit if smaller");
+  add_integer(
+      command, "--t5-padding", options.t5_padding, 1, 1 << 20,
+      "Fills T5's tokens up to N, and lets longer prompts be longer; 256 is what ComfyUI does; default: "
+      "--max-sequence-length, as diffusers does. Another padding is another picture");
   add_integer(command, "--threads", options.threads, 1, 1024,
               "CPU threads; the picture does not depend on them");
+  command.add_flag_callback(
+      "--quiet,-q", [] { set_quiet(); }, "Nothing on stderr but warnings and errors");
 }
 
 AutoChoice chosen_by_auto(const std::filesystem::path& model, const families::Request& request,

@@ -16,27 +16,28 @@ namespace precast::cli {
 
 struct RunOptions {
   CLI::Option* prompts = nullptr;
-  std::optional<std::string> model;
+  CLI::Option* negative = nullptr;
+  std::optional<std::string> model, prompts_file;
   std::string device = "auto";
   std::uint64_t seed = 0;
-  std::optional<int> steps, max_sequence_length, width, height, threads;
-  std::optional<double> guidance;
+  bool random_seed = false;
+  std::optional<int> steps, max_sequence_length, t5_padding, width, height, threads;
+  std::optional<double> guidance, cfg_scale;
 
-  /// The request that they ask for, of one picture a prompt.
+  /// The request that they ask for, of one picture a prompt. Reads the prompts' files.
   families::Request request() const;
-  /// Tells on stderr what `auto` chose, and why. Comes after all checks, so that an error is the only line.
+  /// Tells on stderr what `auto` and `random` chose, and why. Comes after all checks, so that an error is the
+  /// only line.
   void tell_device(const families::ChosenDevice& chosen) const;
   /// Tells the library how many threads to use, where that was asked for.
   void set_threads() const;
 };
 
-/// Adds --prompt, --model, --device, --seed, --steps, --guidance, --max-sequence-length, --width, --height
-/// and
-/// --threads.
+/// Adds --prompt, --model, --device, --seed, --steps and the other options of a run.
 void add_run_options(CLI::App& command, RunOptions& options);
 
-/// A whole number in [low, high], into `value`.
-CLI::Option* add_integer(CLI::App& command, const std::string& name, std::optional<int>& value, int low,
+/// A whole number in [low, high], into `value`; `names` begins with the one that errors name.
+CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optional<int>& value, int low,
                          int high, const std::string& description);
 
 /// What `auto` chooses for a model and a request.

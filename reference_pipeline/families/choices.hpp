@@ -1,7 +1,9 @@
 // Which policy each part of a model has.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 
 #include <precast/policy/choice.hpp>
 #include <precast/policy/presets.hpp>
@@ -9,16 +11,20 @@
 namespace precast::families {
 
 /// What a part of a model does: parts of one role have one policy.
-enum class Role : std::uint8_t { denoiser, text_encoder, vae };
+enum class Role : std::uint8_t { denoiser, text_encoder, second_text_encoder, vae };
+inline constexpr std::array all_roles{Role::denoiser, Role::text_encoder, Role::second_text_encoder,
+                                      Role::vae};
 
 /// The policy of each role: of the denoiser (a transformer or a UNet), the text encoders and the VAE.
 struct ComponentChoices {
   PolicyChoice transformer;
   PolicyChoice text_encoder;
   PolicyChoice vae;
+  std::optional<PolicyChoice> second_text_encoder = std::nullopt;  ///< where it differs from the first's
 
   static constexpr ComponentChoices all(const PolicyChoice& choice) { return {choice, choice, choice}; }
   constexpr const PolicyChoice& of(Role role) const {
+    if (role == Role::second_text_encoder && second_text_encoder) return *second_text_encoder;
     return role == Role::denoiser ? transformer : role == Role::vae ? vae : text_encoder;
   }
   friend constexpr bool operator==(const ComponentChoices&, const ComponentChoices&) = default;

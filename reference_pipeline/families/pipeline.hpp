@@ -35,10 +35,14 @@ class Pipeline {
   virtual void check(const Request& request) const = 0;
   /// What `generate` would need.
   virtual MemoryEstimate estimate(const Request& request) const = 0;
-  /// The request with every default filled in. Throws InputError for sizes, steps or strengths out of range.
+  /// The request with every default filled in; without what the model has no use for, such as guidance where
+  /// it has none. Throws InputError for sizes, steps or strengths out of range.
   virtual Request with_defaults(const Request& request) const = 0;
   /// Token ids of a text, special tokens in, padding out, cut at the encoder's length.
   virtual std::vector<NamedTokens> tokens(const std::string& text) const = 0;
+
+  /// Prompts that an encoder does not read to their end.
+  virtual std::vector<CutPrompt> cut_prompts(const Request&) const { return {}; }
 
   virtual const ComponentChoices& choices() const = 0;
   virtual const Family& family() const = 0;

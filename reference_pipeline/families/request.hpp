@@ -20,9 +20,15 @@ namespace precast::families {
 struct Request {
   std::vector<std::string> prompts;        ///< at least one; "" is a prompt
   std::uint64_t seed = 0;                  ///< as torch.Generator("cpu").manual_seed(seed)
+  std::optional<std::uint64_t> seed_step;  ///< picture k has a generator of its own, of seed + k seed_step;
+                                           ///< unset: one generator draws for all, picture after picture
   std::optional<int> steps;                ///< of denoising
   std::optional<double> guidance;          ///< how closely to follow the prompt
-  std::optional<int> max_sequence_length;  ///< tokens of the longest text encoder
+  std::optional<int> max_sequence_length;  ///< most tokens of the longest text encoder
+  std::optional<int> padding;              ///< tokens that its shorter prompts are filled up to, and longer
+                                           ///< ones are not; unset: max_sequence_length
+  std::optional<std::string> negative;     ///< what to keep away from; acts where cfg_scale is not 1
+  double cfg_scale = 1;                    ///< of classifier-free guidance; 1 is without
   std::optional<int> width, height;        ///< pixels
   int batch = 1;                           ///< pictures per prompt
   std::optional<image::Image> image;       ///< img2img: the picture to start from
@@ -30,6 +36,19 @@ struct Request {
   double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
   std::optional<PreviewWish> preview;  ///< who is shown the pictures as they form
   std::optional<Tensor<f32>> latents;  ///< as the family packs them: used instead of the seed's noise
+};
+
+/// The seed that makes picture `picture` alone, where the request has a step; else that of all pictures.
+inline std::uint64_t picture_seed(const Request& request, std::int64_t picture) {
+  return request.seed + request.seed_step.value_or(0) * static_cast<std::uint64_t>(picture);
+}
+
+/// A prompt that is longer than an encoder reads.
+struct CutPrompt {
+  std::size_t prompt = 0;    ///< its number among the request's prompts
+  std::string_view encoder;  ///< "CLIP"
+  int tokens = 0;            ///< how many it reads, with its special ones
+  std::string lost;          ///< the words that it does not
 };
 
 /// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode"). Where
@@ -68,6 +87,7 @@ struct Result {
   std::vector<std::string> prompts;  ///< for each picture, its prompt
   std::string sampler;               ///< how pictures' programs call it: "Euler"
   double load_seconds = 0, text_seconds = 0, denoise_seconds = 0, decode_seconds = 0;
+  std::int64_t steps = 0;       ///< of denoising, those of all pictures together
   std::int64_t peak_bytes = 0;  ///< of tensor memory
   std::int64_t nan_values = 0;  ///< values of pixels that were NaN, and are black
   Request used;                 ///< the request with every default filled in (without image and latents)

@@ -16,9 +16,10 @@ namespace {
 
 using families::ComponentInfo, families::Role, families::with_commas;
 
-constexpr std::array components{
-    ComponentInfo{"text_encoder", Role::text_encoder}, ComponentInfo{"text_encoder_2", Role::text_encoder},
-    ComponentInfo{"transformer", Role::denoiser}, ComponentInfo{"vae", Role::vae}};
+constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder},
+                                ComponentInfo{"text_encoder_2", Role::second_text_encoder},
+                                ComponentInfo{"transformer", Role::denoiser},
+                                ComponentInfo{"vae", Role::vae}};
 /// Pipelines of the plain models, which differ in what they are asked for and not in their weights.
 constexpr std::array<std::string_view, 3> pipeline_classes{"FluxPipeline", "FluxImg2ImgPipeline",
                                                            "FluxInpaintPipeline"};

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include <flux/latents.hpp>
 #include <flux/model_folder.hpp>
 #include <flux/models.hpp>
+#include <flux/negative_prompt.hpp>
 #include <flux/pipeline.hpp>
 #include <image/fit.hpp>
 #include <image/resize.hpp>
@@ -23,6 +25,7 @@
 #include <sampling/flow_match_euler.hpp>
 #include <sampling/torch_random.hpp>
 #include <text/clip_tokenizer.hpp>
+#include <text/lost_words.hpp>
 #include <text/t5_tokenizer.hpp>
 
 #include <precast/io/component_source.hpp>
@@ -68,6 +71,21 @@ void check_vocabulary(const std::filesystem::path& encoder, std::span<const std:
 std::vector<std::int32_t> padded(std::vector<std::int32_t> ids, std::int64_t length, std::int32_t padding) {
   ids.resize(static_cast<std::size_t>(length), padding);
   return ids;
+}
+
+/// The nearest sides that a picture can have: "416 or 432".
+std::string nearest_sides(int side, int multiple) {
+  const int below = std::clamp(side / multiple * multiple, multiple, largest_side / multiple * multiple);
+  const int above = below + multiple;
+  const bool one = side < below || above > largest_side || side % multiple == 0;
+  return std::to_string(below) + (one ? "" : " or " + std::to_string(above));
+}
+
+/// Every text of a request that is encoded: its prompts, then what to keep away from.
+std::vector<std::string> texts_of(const Request& request) {
+  std::vector<std::string> texts = request.prompts;
+  if (request.negative) texts.push_back(*request.negative);
+  return texts;
 }
 
 /// A prompt's ids as its encoders take them.
@@ -143,10 +161,13 @@ struct FluxPipeline::Parts {
     return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
   }
   /// Throws InputError where an encoder has no row for a token.
-  Tokens tokenized(const std::string& prompt, int t5_length) const {
+  Tokens tokenized(const std::string& prompt, const Request& full) const {
+    const int longest = *full.max_sequence_length;
     Tokens tokens{
         padded(clip_tokenizer.encode(prompt, clip_length()), clip_length(), clip_tokenizer.pad_id()),
-        padded(t5_tokenizer.encode(prompt, t5_length), t5_length, t5_tokenizer.pad_id())};
+        t5_tokenizer.encode(prompt, longest)};
+    const auto length = std::max(std::ssize(tokens.t5), std::ptrdiff_t{full.padding.value_or(longest)});
+    tokens.t5 = padded(std::move(tokens.t5), length, t5_tokenizer.pad_id());
     check_vocabulary(model.component("text_encoder"), tokens.clip, model.clip.vocab_size);
     check_vocabulary(model.component("text_encoder_2"), tokens.t5, model.t5.vocab_size);
     return tokens;
@@ -207,10 +228,12 @@ struct FluxPipeline::Parts {
 
 std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const Reporter& progress,
                                                         Result& result) const {
-  std::vector<Prompt> prompts(request.prompts.size());
   std::vector<Tokens> tokens;
-  for (const std::string& prompt : request.prompts)
-    tokens.push_back(tokenized(prompt, *request.max_sequence_length));
+  for (const std::string& text : texts_of(request)) tokens.push_back(tokenized(text, request));
+  std::vector<Prompt> prompts(tokens.size());
+  if (DryRun::active())  // in which the first stands for all
+    std::ranges::swap(tokens.front(),
+                      *std::ranges::max_element(tokens, {}, [](const Tokens& ids) { return ids.t5.size(); }));
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
                               auto&& make, auto&& use, auto&& copy) {
     const auto start = std::chrono::steady_clock::now();
@@ -239,7 +262,9 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
       [](const Prompt& from, Prompt& to) { to.pooled = from.pooled.clone(); });
   encode_all(
       "text_encoder_2", "load T5", "encode with T5",
-      [&](const auto& source) { return models_of(backend, choices.text_encoder).t5(model.t5, source); },
+      [&](const auto& source) {
+        return models_of(backend, choices.of(families::Role::second_text_encoder)).t5(model.t5, source);
+      },
       [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {
         prompt.embeddings = encoder.encode(ids.t5);
       },
@@ -254,9 +279,18 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
   const PackedLayout packed = layout(request);
   const std::int64_t count = pictures(request);
   if (given.latents) return given.latents->clone();
-  sampling::TorchGenerator generator(request.seed);
   const Shape drawn{count, packed.channels, packed.height, packed.width};
-  if (!given.image) return pack(generator.randn(drawn), count, packed);
+  const Shape drawn_alone{1, packed.channels, packed.height, packed.width};
+  if (!given.image && !request.seed_step)
+    return pack(sampling::TorchGenerator(request.seed).randn(drawn), count, packed);
+  if (!given.image) {
+    Tensor<f32> noise(drawn);
+    for (std::int64_t picture = 0; picture < count; ++picture) {
+      const Tensor<f32> own = sampling::TorchGenerator(picture_seed(request, picture)).randn(drawn_alone);
+      if (!DryRun::active()) std::copy_n(own.data(), own.elements(), noise.data() + picture * own.elements());
+    }
+    return pack(noise, count, packed);
+  }
 
   // Image to image: the autoencoder's own sample is drawn first, then the noise, from one stream.
   const auto start = std::chrono::steady_clock::now();
@@ -274,27 +308,31 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
     const image::Image resized = image::fitted(*given.image, *request.width, *request.height, request.fit);
     return encoder->encode(image::to_tensor(resized));
   }();
-  const Tensor<f32> sample_noise = generator.randn(Shape{1, packed.channels, packed.height, packed.width});
-  Tensor<f32> sample(sample_noise.shape());
+  Tensor<f32> sample(drawn_alone), noised(drawn);
   const auto scale = static_cast<f32>(model.vae.scaling_factor),
              shift = static_cast<f32>(model.vae.shift_factor);
   const std::int64_t pixels = packed.height * packed.width;
-  for (std::int64_t channel = 0; channel < packed.channels && !DryRun::active(); ++channel)
-    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-      const std::int64_t from = pixel * packed.channels + channel, to = channel * pixels + pixel;
-      const f32 log_variance = std::clamp(moments.log_variance.data()[from], -30.0f, 20.0f);
-      const f32 value = moments.mean.data()[from] + std::exp(0.5f * log_variance) * sample_noise.data()[to];
-      sample.data()[to] = (value - shift) * scale;
-    }
-  const Tensor<f32> noise = generator.randn(drawn);
-  Tensor<f32> noised(drawn);
   const f32 sigma = sigmas[static_cast<std::size_t>(first_step)];
   const auto per_picture = static_cast<std::size_t>(sample.elements());
-  for (std::int64_t picture = 0; picture < count; ++picture) {
-    const HostView<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
-    const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
-    if (DryRun::active()) continue;
-    std::copy_n(mixed.data(), per_picture, noised.data() + picture * sample.elements());
+  const std::int64_t of_one_seed = request.seed_step ? 1 : count;
+  for (std::int64_t first = 0; first < count; first += of_one_seed) {
+    sampling::TorchGenerator generator(picture_seed(request, first));
+    const Tensor<f32> sample_noise = generator.randn(drawn_alone);
+    for (std::int64_t channel = 0; channel < packed.channels && !DryRun::active(); ++channel)
+      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+        const std::int64_t from = pixel * packed.channels + channel, to = channel * pixels + pixel;
+        const f32 log_variance = std::clamp(moments.log_variance.data()[from], -30.0f, 20.0f);
+        const f32 value = moments.mean.data()[from] + std::exp(0.5f * log_variance) * sample_noise.data()[to];
+        sample.data()[to] = (value - shift) * scale;
+      }
+    const Tensor<f32> noise =
+        generator.randn(Shape{of_one_seed, packed.channels, packed.height, packed.width});
+    for (std::int64_t picture = 0; picture < of_one_seed; ++picture) {
+      const HostView<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
+      const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
+      if (DryRun::active()) continue;
+      std::copy_n(mixed.data(), per_picture, noised.data() + (first + picture) * sample.elements());
+    }
   }
   if (progress) progress({"encode image", 1, 1});
   return pack(noised, count, packed);
@@ -347,32 +385,37 @@ void FluxPipeline::Parts::denoise(const Transformer& transformer, const vae::Dec
   const auto steps = static_cast<std::int64_t>(denoising.steps.size());
   const Prompt& prompt = denoising.prompts[static_cast<std::size_t>(picture / result.used.batch)];
   TransformerInput input;
-  input.guidance = static_cast<f32>(*result.used.guidance);
+  input.guidance = static_cast<f32>(result.used.guidance.value_or(0));
   input.rows = packed.height / 2;
   input.columns = packed.width / 2;
   input.prompt = prompt.embeddings;
   input.pooled = prompt.pooled;
   const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
+  const Prompt& negative = denoising.prompts.back();
   const std::int64_t taken = DryRun::active() ? 1 : steps;
   // A preview comes between two calls, each of which takes some of the steps: the same steps either way.
   const std::int64_t at_once =
       denoising.preview ? std::min<std::int64_t>(denoising.preview->every, taken) : taken;
   for (std::int64_t done = 0; done < taken; done += at_once) {
     const std::int64_t next = std::min(done + at_once, taken);
+    const auto run = std::span(denoising.steps)
+                         .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(next - done));
+    const BeforeStep before_step = [&](std::int64_t step) {
+      if (progress) progress({"denoise", picture * steps + done + step, pictures(result.used) * steps});
+    };
     std::optional<Tensor<f32>> before;
     if (denoising.preview) before.emplace(one, latents.values());
-    transformer.denoise(
-        latents, input,
-        std::span(denoising.steps)
-            .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(next - done)),
-        [&](std::int64_t step) {
-          if (progress) progress({"denoise", picture * steps + done + step, pictures(result.used) * steps});
-        });
+    if (result.used.negative)
+      denoise_away_from(transformer, latents, input,
+                        {negative.embeddings, negative.pooled, result.used.cfg_scale}, run, before_step);
+    else
+      transformer.denoise(latents, input, run, before_step);
     if (!denoising.preview) continue;
     const auto level = [&](std::int64_t step) { return denoising.levels[static_cast<std::size_t>(step)]; };
     show_preview(*denoising.preview, previews, without_noise(*before, level(done), latents, level(next)),
                  result.used, {{}, picture, next, steps});
   }
+  result.steps += steps;
   if (progress && picture + 1 == pictures(result.used))
     progress({"denoise", pictures(result.used) * steps, pictures(result.used) * steps});
   result.denoise_seconds += seconds_since(start);
@@ -443,9 +486,7 @@ FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentC
 
 FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices,
                            const families::Backend& backend) {
-  require_path(choices.transformer);
-  require_path(choices.text_encoder);
-  require_path(choices.vae);
+  for (const families::Role role : families::all_roles) require_path(choices.of(role));
   ModelFolder model = ModelFolder::open(folder);
   auto clip = text::ClipTokenizer::load(model.component("tokenizer"));
   auto t5 = text::T5Tokenizer::load(model.component("tokenizer_2"));
@@ -469,6 +510,22 @@ std::vector<std::int32_t> FluxPipeline::t5_tokens(const std::string& text) const
   return parts_->t5_tokenizer.encode(text, parts_->default_t5_length());
 }
 
+std::vector<families::CutPrompt> FluxPipeline::cut_prompts(const Request& request) const {
+  constexpr int all = std::numeric_limits<int>::max();
+  const int clip = parts_->clip_length(), t5 = *with_defaults(request).max_sequence_length;
+  std::vector<families::CutPrompt> cut;
+  const auto look = [&](std::size_t number, std::string_view encoder, int length, const auto& tokenizer) {
+    const auto tokens = [&](std::string_view text) { return std::ssize(tokenizer.encode(text, all)); };
+    std::string lost = text::lost_words(request.prompts[number], length, tokens);
+    if (!lost.empty()) cut.push_back({number, encoder, length, std::move(lost)});
+  };
+  for (std::size_t number = 0; number < request.prompts.size(); ++number) {
+    look(number, "CLIP", clip, parts_->clip_tokenizer);
+    look(number, "T5", t5, parts_->t5_tokenizer);
+  }
+  return cut;
+}
+
 Request FluxPipeline::with_defaults(const Request& request) const {
   const ModelFolder& model = parts_->model;
   const int factor = static_cast<int>(model.vae.factor());
@@ -480,9 +537,13 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.batch = request.batch;
   full.strength = request.strength;
   full.fit = request.fit;
+  full.seed_step = request.seed_step;
+  full.cfg_scale = request.cfg_scale;
+  if (request.cfg_scale != 1) full.negative = request.negative.value_or("");
   full.steps = request.steps ? request.steps : model.defaults.steps.value_or(guided ? 28 : 4);
   full.guidance = request.guidance ? request.guidance : model.defaults.guidance.value_or(3.5);
   full.max_sequence_length = request.max_sequence_length.value_or(parts_->default_t5_length());
+  full.padding = request.padding;
   full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
   full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
 
@@ -494,6 +555,12 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
     throw out_of_range("max sequence length", std::to_string(*full.max_sequence_length),
                        "from 1 to " + std::to_string(longest_t5));
+  if (full.padding && (*full.padding < 1 || *full.padding > *full.max_sequence_length))
+    throw out_of_range("T5 padding", std::to_string(*full.padding),
+                       "from 1 to the max sequence length, " + std::to_string(*full.max_sequence_length));
+  if (!guided) full.guidance.reset();  // it has been looked at, and does nothing
+  if (!(full.cfg_scale >= 1 && full.cfg_scale <= 1000))
+    throw out_of_range("CFG scale", std::to_string(full.cfg_scale), "from 1 (without) to 1000");
   if (full.batch < 1 || Parts::pictures(full) > most_pictures)
     throw out_of_range("batch", std::to_string(full.batch),
                        "at least 1, for at most " + std::to_string(most_pictures) + " pictures in all");
@@ -501,7 +568,8 @@ Request FluxPipeline::with_defaults(const Request& request) const {
     if (side < 1 || side > largest_side || side % (2 * factor) != 0)
       throw out_of_range(what, std::to_string(side),
                          "a multiple of " + std::to_string(2 * factor) + " (two latents of " +
-                             std::to_string(factor) + " pixels) up to " + std::to_string(largest_side));
+                             std::to_string(factor) + " pixels) up to " + std::to_string(largest_side) +
+                             ": try " + nearest_sides(side, 2 * factor));
   if (!(full.strength >= 0 && full.strength <= 1))
     throw out_of_range("strength", shortest(full.strength), "from 0 to 1");
   if (request.preview && request.preview->every < 1)
@@ -547,7 +615,7 @@ MemoryEstimate FluxPipeline::estimate(const Request& request) const {
 void FluxPipeline::check(const Request& request) const {
   const Request full = with_defaults(request);
   parts_->check_latents(full, request.latents);
-  for (const std::string& prompt : full.prompts) parts_->tokenized(prompt, *full.max_sequence_length);
+  for (const std::string& text : texts_of(full)) parts_->tokenized(text, full);
   for (const families::ComponentInfo& component : family().components())
     io::ComponentSource{parts_->model.component(component.name)};
   families::require_memory(parts_->model.path, estimate(request), parts_->choices,

@@ -40,6 +40,7 @@ class FluxPipeline final : public families::Pipeline {
   MemoryEstimate estimate(const Request& request) const override;
   Request with_defaults(const Request& request) const override;
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
+  std::vector<families::CutPrompt> cut_prompts(const Request& request) const override;
   const ComponentChoices& choices() const override;
   const families::Family& family() const override;
 

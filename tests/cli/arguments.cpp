@@ -98,6 +98,10 @@ TEST_CASE("several prompts become several options") {
         Words{"generate", "--prompt", "a", "--prompt", "b", "--steps", "4", "--prompt", "c"});
   CHECK(plain_arguments({"generate", "--prompt", "", "--json"}) ==
         Words{"generate", "--prompt", "", "--json"});
+  CHECK(plain_arguments({"generate", "-p", "a", "b", "-s", "1"}) ==
+        Words{"generate", "--prompt", "a", "--prompt", "b", "-s", "1"});
+  CHECK(plain_arguments({"generate", "-p", "-"}) == Words{"generate", "--prompt", "-"});
+  CHECK_THROWS_AS(plain_arguments({"generate", "-p", "-o", "x"}), UsageError);
   CHECK(plain_arguments({"generate", "--prompt=a", "b"}) ==
         Words{"generate", "--prompt", "a", "--prompt", "b"});
   CHECK(plain_arguments({"generate", "--prompt=--steps"}) == Words{"generate", "--prompt", "--steps"});

@@ -185,6 +185,11 @@ TEST_CASE("info: generate, info, and the printed command makes the same pixels")
         "f32"}},
       {"parts.png",
        {"--prompt", "a star", "--steps", "1", "--precision", "bf16", "--vae-precision", "f32", "--flash"}},
+      {"away.png",
+       {"--prompt", "a star", "--steps", "1", "--cfg-scale", "2.5", "--negative", "a ring,\nNegative: x",
+        "--t5-padding", "24"}},
+      {"clip.png", {"--prompt", "a star", "--steps", "1", "--preset", "memory", "--clip-precision", "f32"}},
+      {"own_seed.png", {"--prompt", "a star", "--steps", "1", "--seed", "18446744073709551615"}},
       {"empty.png", {"--prompt", "", "--steps", "1"}}};
   for (const Case& one : cases) {
     INFO(one.file);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <sstream>
 
 #include <catch2/catch.hpp>
 
@@ -13,8 +14,8 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> commands{"generate", "compare", "info",     "inspect",
-                                        "policy",   "formats", "tokenize", "completions"};
+const std::vector<std::string> commands{"generate", "compare",  "info",        "inspect", "policy",
+                                        "formats",  "tokenize", "completions", "help"};
 const std::string source = PRECAST_SOURCE_DIR;
 const std::string golden = source + "/tests/golden/models/";
 
@@ -107,8 +108,22 @@ TEST_CASE("help is there for everything") {
     CHECK(help.code == 0);
     CHECK(help.err.empty());
     CHECK_THAT(help.out, Catch::Contains("Example") && Catch::Contains("precast " + command));
+    CHECK(run({"help", command}).out == help.out);
+    for (const std::size_t columns : {50, 80, 120}) {
+      INFO("in " << columns << " columns");
+      std::istringstream lines(run({command, "--help"}, "COLUMNS=" + std::to_string(columns)).out);
+      for (std::string line; std::getline(lines, line);) {
+        const auto width = std::ranges::count_if(line, [](unsigned char c) { return (c & 0xc0u) != 0x80u; });
+        if (static_cast<std::size_t>(width) > columns) FAIL_CHECK(line);
+      }
+    }
   }
-  CHECK(run({"--version"}).out.starts_with("precast "));
+  const std::string version = run({"--version"}).out;
+  CHECK(version.starts_with("precast 0."));
+  CHECK_THAT(version, Catch::Contains("\npresets: ") && Catch::Contains("\nprecisions: ") &&
+                          Catch::Contains("\nCUDA: "));
+  CHECK(run({"-V"}).out == version);
+  CHECK(run({"help"}).out == all.out);
   const auto nothing = run({});
   CHECK(nothing.code == 2);
   CHECK(nothing.out.empty());
@@ -127,11 +142,6 @@ TEST_CASE("completions are those of the parser, and the committed ones are up to
                Catch::Contains("upcast-attention") && Catch::Contains("quality balanced fast memory auto"));
     CHECK(script.out == program::content(folder + file));
   }
-  const Scratch scratch;
-  const std::string asks = scratch.file("asks", "source " + folder +
-                                                    "precast.bash\nCOMP_WORDS=(precast generate --preset f)\n"
-                                                    "COMP_CWORD=3\n_precast\necho \"${COMPREPLY[@]}\"\n");
-  CHECK(std::system(("test \"$(bash " + asks + ")\" = fast").c_str()) == 0);
 }
 
 TEST_CASE("a wrong command line is one line and exit code 2") {
@@ -195,7 +205,16 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"generate", "--prompt", "a", "b", "--batch", "1000"}, "ask for 2000 pictures"},
       {{"generate", "--prompt", "a", "--width", "0"}, "--width is '0'"},
       {{"generate", "--prompt", "a", "--height", "1000000"}, "--height is '1000000'"},
-      {{"generate", "--prompt", "a", "--seed", "-1"}, "--seed is '-1'"},
+      {{"generate", "--prompt", "a", "--seed", "-2"}, "--seed is '-2'"},
+      {{"generate", "--prompt", "a", "--seed-step", "-1"}, "--seed-step is '-1'"},
+      {{"generate", "-p", "-s", "1"}, "-p needs a value before -s (write --prompt=-s if"},
+      {{"generate", "-p", "a", "-W", "0"}, "--width is '0'"},
+      {{"generate", "-p", "a", "--num-inference-steps", "0"}, "--steps is '0'"},
+      {{"generate", "-p", "a", "--cfg-scale", "0.5"},
+       "--cfg-scale is '0.5': it takes a number from 1 to 1000"},
+      {{"generate", "--prompts-file", ""}, "--prompts-file is empty"},
+      {{"generate", "-p", "-", "--prompts-file", "-"}, "standard input is named twice"},
+      {{"help", "generat"}, "did you mean generate?"},
       {{"generate", "--prompt", "a", "--seed", "18446744073709551616"}, "--seed is '18446744073709551616'"},
       {{"generate", "--prompt", "a", "--guidance", "nan"}, "--guidance is 'nan'"},
       {{"generate", "--prompt", "a", "--threads", "0"}, "--threads is '0'"},

@@ -34,6 +34,14 @@ TEST_CASE("the parameters of a picture") {
   const std::string distilled =
       parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false, "Euler", true});
   CHECK_THAT(distilled, Catch::Contains("Sampler: Euler, CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 1"));
+  used.cfg_scale = 4;
+  used.negative = "blue, green";
+  CHECK_THAT(
+      parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false, "Euler", true}),
+      Catch::StartsWith("a red circle\nNegative prompt: blue, green\nSteps: 20, Sampler: Euler, CFG scale: "
+                        "4, Distilled CFG Scale: 3.5, Seed: 1"));
+  used.cfg_scale = 1;
+  used.negative.reset();
   used.strength = 0.75;
   used.fit = image::Fit::crop;
   const std::string from_image = parameters_text(
@@ -49,6 +57,11 @@ TEST_CASE("several pictures are numbered before the extension") {
   using Paths = std::vector<std::filesystem::path>;
   CHECK(numbered("a/out.png", 1) == Paths{"a/out.png"});
   CHECK(numbered("a/out.png", 2) == Paths{"a/out-1.png", "a/out-2.png"});
+  const auto ten = numbered("out.png", 10);
+  CHECK(ten.front() == "out-01.png");
+  CHECK(ten.back() == "out-10.png");
+  CHECK(numbered("out.png", 9).front() == "out-1.png");
+  CHECK(numbered("out.png", 100).at(8) == "out-009.png");
   CHECK(numbered("out", 2) == Paths{"out-1", "out-2"});
   CHECK(numbered("v1.5.png", 2) == Paths{"v1.5-1.png", "v1.5-2.png"});
 }

@@ -159,6 +159,7 @@ TEST_CASE("what a request leaves open comes from the model") {
   CHECK(of_dev.steps == 28);
   CHECK(of_schnell.steps == 4);
   CHECK(of_dev.guidance == 3.5);
+  CHECK_FALSE(of_schnell.guidance);  // it has none, so none is recorded
   CHECK(of_dev.max_sequence_length == 512);
   CHECK(of_schnell.max_sequence_length == 64);  // its tokenizer's model_max_length
   CHECK(of_dev.width == 256);                   // 128 latents of 2 pixels

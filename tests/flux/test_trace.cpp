@@ -63,7 +63,7 @@ void check_run(const flux::ComponentChoices& choices) {
                       << ", vae " << to_string(choices.vae));
   const std::map<std::string, std::map<std::string, Row>> tables{
       {"text_encoder", table_of(choices.text_encoder)},
-      {"text_encoder_2", table_of(choices.text_encoder)},
+      {"text_encoder_2", table_of(choices.of(families::Role::second_text_encoder))},
       {"transformer", table_of(choices.transformer)},
       {"vae", table_of(choices.vae)}};
   const Golden golden("dev_f32");
@@ -99,7 +99,8 @@ TEST_CASE("with a policy for each component, each component's trace is its own t
   const std::vector<PolicyChoice> choices = compiled_choices();
   const std::size_t count = choices.size();
   for (std::size_t i = 0; i < count; ++i)
-    check_run({choices[i], choices[(i + count / 3) % count], choices[(i + 2 * count / 3) % count]});
+    check_run({choices[i], choices[(i + count / 3) % count], choices[(i + 2 * count / 3) % count],
+               choices[(i + count / 2) % count]});
 }
 
 TEST_CASE("a record says where its op stands, what came out, and nothing is observed without an observer",

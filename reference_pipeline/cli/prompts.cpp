@@ -1,0 +1,77 @@
+// Reads prompts line by line.
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#include <cli/arguments.hpp>
+#include <cli/notes.hpp>
+#include <cli/prompts.hpp>
+#include <unistd.h>
+
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+constexpr std::size_t most_prompts = 1024, longest_prompt = std::size_t{1} << 20;
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
+std::vector<std::string> standard_input(bool& was_read) {
+  if (was_read) throw UsageError("standard input is named twice: its prompts are read once");
+  was_read = true;
+  if (::isatty(STDIN_FILENO)) notes() << "prompts, one a line; Ctrl-D ends them\n";
+  return prompts_in(std::cin, "standard input");
+}
+
+std::vector<std::string> in_file(const std::string& name) {
+  std::ifstream file(name);
+  if (!file)
+    throw io::system_error(name, "could not be read", errno, "name a file with a prompt on each line");
+  return prompts_in(file, io::shown(name));
+}
+
+}  // namespace
+
+std::vector<std::string> prompts_in(std::istream& file, const std::string& name) {
+  std::vector<std::string> prompts;
+  std::string line;
+  const auto add = [&] {
+    if (prompts.empty() && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.find_first_not_of(" \t") != std::string::npos) prompts.push_back(line);
+    line.clear();
+    if (prompts.size() > most_prompts)
+      throw InputError(name + ": holds more than " + std::to_string(most_prompts) +
+                       " prompts, the most in one run: divide it");
+  };
+  for (char c = 0; file.get(c);) {
+    if (c == '\n')
+      add();
+    else if (line.push_back(c); line.size() > longest_prompt)
+      throw InputError(name + ": has a line of more than a MiB: give a text file with a prompt on each line");
+  }
+  if (file.bad()) throw InputError(name + ": could not be read to its end: give a text file");
+  add();
+  if (prompts.empty()) throw InputError(name + ": holds no prompt: write one on each line");
+  return prompts;
+}
+
+std::vector<std::string> read_prompts(const std::vector<std::string>& given,
+                                      const std::optional<std::string>& file) {
+  std::vector<std::string> prompts;
+  bool read_input = false;
+  const auto append = [&](std::vector<std::string> more) {
+    prompts.insert(prompts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  for (const std::string& text : given) append(text == "-" ? standard_input(read_input) : std::vector{text});
+  if (file && file->empty())
+    throw UsageError("--prompts-file is empty: name a file, or - for standard input");
+  if (file) append(*file == "-" ? standard_input(read_input) : in_file(*file));
+  if (prompts.empty())
+    throw UsageError("--prompt is required: say what to paint, --prompt \"a lighthouse in fog\"");
+  return prompts;
+}
+
+}  // namespace precast::cli

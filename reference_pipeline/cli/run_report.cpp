@@ -1,0 +1,72 @@
+// Words what run_pipeline's callers tell.
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include <cli/auto_preset.hpp>
+#include <cli/format.hpp>
+#include <cli/output.hpp>
+#include <cli/run_report.hpp>
+#include <families/free_memory.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+std::string cut_prompt(const families::CutPrompt& cut, const families::Request& request,
+                       const std::vector<families::CutPrompt>& all) {
+  const std::string encoder(cut.encoder);
+  const bool seen_by_another = std::ranges::none_of(all, [&](const families::CutPrompt& other) {
+    return other.prompt == cut.prompt && other.encoder != cut.encoder;
+  });
+  const bool by_choice = request.max_sequence_length == cut.tokens;
+  return (request.prompts.size() == 1 ? std::string("the prompt")
+                                      : "prompt " + std::to_string(cut.prompt + 1)) +
+         " is longer than the " + std::to_string(cut.tokens) + " tokens that " + encoder +
+         " reads, without \"" + io::printable(cut.lost, 1000) + "\"" +
+         (seen_by_another ? " (only " + encoder + " is without it)" : "") +
+         (by_choice ? ": raise --max-sequence-length" : "");
+}
+
+/// human_duration, and milliseconds where that would be 0.00 s.
+std::string of_a_step(double seconds) {
+  if (seconds >= 0.1) return human_duration(seconds);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f ms", 1000 * seconds);
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const families::Request& request) {
+  std::vector<std::string> warnings;
+  const families::Request used = pipeline.with_defaults(request);
+  if (request.guidance && !used.guidance)
+    warnings.push_back("--guidance " + shortest(*request.guidance) +
+                       " does nothing: this model was trained without guidance");
+  if (request.negative && !used.negative)
+    warnings.emplace_back(
+        "--negative does nothing without classifier-free guidance: add --cfg-scale above 1, which takes "
+        "twice "
+        "the time");
+  const auto cut = pipeline.cut_prompts(request);
+  for (const families::CutPrompt& one : cut) warnings.push_back(cut_prompt(one, request, cut));
+  return warnings;
+}
+
+void tell_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) std::cerr << "precast: warning: " << warning << "\n";
+}
+
+std::string run_summary(const PictureRun& run, bool on_device) {
+  std::string text = human_duration(run.seconds) + " in all";
+  if (run.result.steps > 0)
+    text += ", " + of_a_step(run.result.denoise_seconds / static_cast<double>(run.result.steps)) + " a step";
+  const std::int64_t peak = on_device ? run.result.peak_bytes : families::peak_resident_memory();
+  if (peak > 0) text += ", peak memory " + in_bytes(peak) + (on_device ? " on the device" : "");
+  return text;
+}
+
+}  // namespace precast::cli

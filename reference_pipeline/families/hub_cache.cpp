@@ -1,0 +1,195 @@
+// Reads the layout of huggingface_hub's cache: models--x--y/{refs/<revision>,snapshots/<commit>,blobs}.
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
+#include <families/hub_cache.hpp>
+
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::families {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view prefix = "models--";
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+fs::path at_home(const std::string& path) {
+  if (path != "~" && !path.starts_with("~/")) return path;
+  return fs::path(variable("HOME")) / path.substr(std::min<std::size_t>(path.size(), 2));
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+bool has_index(const fs::path& snapshot) { return io::is_there(snapshot / "model_index.json"); }
+
+/// A name and a revision, as they stand on the command line.
+struct HubName {
+  std::string name, revision;  ///< "" where none was given
+};
+
+bool is_part(std::string_view part) {
+  return !part.empty() && part.front() != '.' && part.front() != '-' && part.find("--") == part.npos &&
+         std::ranges::all_of(
+             part, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; });
+}
+
+bool is_revision(std::string_view revision) {
+  return !revision.empty() && revision.front() != '/' && revision.find("..") == revision.npos &&
+         std::ranges::all_of(revision, [](unsigned char c) { return std::isgraph(c) && c != '\\'; });
+}
+
+/// The name that a text is, or nothing where it can only be a path.
+std::optional<HubName> parsed(const std::string& text) {
+  const std::size_t at = text.find('@');
+  const std::string name = text.substr(0, at);
+  const std::size_t slash = name.find('/');
+  if (slash == name.npos || !is_part(name.substr(0, slash)) || !is_part(name.substr(slash + 1)))
+    return std::nullopt;
+  if (at == text.npos) return HubName{name, ""};
+  if (!is_revision(text.substr(at + 1))) return std::nullopt;
+  return HubName{name, text.substr(at + 1)};
+}
+
+std::string folder_name(std::string name) {
+  const std::size_t slash = name.find('/');
+  if (slash != name.npos) name.replace(slash, 1, "--");
+  return std::string(prefix) + name;
+}
+
+std::optional<std::string> name_of_folder(std::string_view folder) {
+  if (!folder.starts_with(prefix)) return std::nullopt;
+  std::string name(folder.substr(prefix.size()));
+  const std::size_t between = name.find("--");
+  if (between != name.npos) name.replace(between, 2, "/");
+  return name;
+}
+
+/// The commit in refs/<revision>, or "".
+std::string commit_of(const fs::path& model, const std::string& revision) {
+  std::ifstream file(model / "refs" / revision);
+  std::string commit;
+  file >> commit;
+  const bool plain = std::ranges::all_of(commit, [](unsigned char c) { return std::isalnum(c); });
+  return plain ? commit : "";
+}
+
+std::vector<fs::path> snapshots(const fs::path& model) {
+  std::vector<fs::path> found;
+  std::error_code failed;
+  for (fs::directory_iterator entry(model / "snapshots", failed), end; !failed && entry != end;
+       entry.increment(failed))
+    if (is_folder(entry->path()) && has_index(entry->path())) found.push_back(entry->path());
+  const auto time = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::last_write_time(path, ignored);
+  };
+  std::ranges::sort(found, [&](const fs::path& a, const fs::path& b) {
+    return std::pair(time(a), a) > std::pair(time(b), b);
+  });
+  return found;
+}
+
+std::string how_to_fetch(const HubName& wanted) {
+  return "huggingface-cli download " + wanted.name +
+         (wanted.revision.empty() ? "" : " --revision " + wanted.revision);
+}
+
+/// The snapshot of a folder models--x--y. Throws InputError.
+fs::path snapshot(const fs::path& model, const HubName& wanted) {
+  if (wanted.revision.empty()) {
+    const std::string main = commit_of(model, "main");
+    if (!main.empty() && has_index(model / "snapshots" / main)) return model / "snapshots" / main;
+    const auto all = snapshots(model);
+    if (!all.empty()) return all.front();
+    throw io::file_error(model,
+                         "holds no snapshot with a model_index.json: it was fetched in part, or is no "
+                         "diffusers model: fetch it with " +
+                             how_to_fetch(wanted));
+  }
+  for (const std::string& commit : {wanted.revision, commit_of(model, wanted.revision)})
+    if (!commit.empty() && has_index(model / "snapshots" / commit)) return model / "snapshots" / commit;
+  throw io::file_error(model, "holds no revision '" + io::printable(wanted.revision) + "': fetch it with " +
+                                  how_to_fetch(wanted));
+}
+
+/// Models of the cache that end in this name: "x/y" for "y".
+std::string one_that_ends_in(const fs::path& cache, const std::string& name) {
+  std::error_code failed;
+  for (fs::directory_iterator entry(cache, failed), end; !failed && entry != end; entry.increment(failed))
+    if (const auto whole = name_of_folder(entry->path().filename().string());
+        whole && whole->ends_with("/" + name))
+      return *whole;
+  return {};
+}
+
+}  // namespace
+
+fs::path hub_cache() {
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
+    if (const std::string cache = variable(name); !cache.empty()) return at_home(cache);
+  if (const std::string home = variable("HF_HOME"); !home.empty()) return at_home(home) / "hub";
+  if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty())
+    return at_home(cache) / "huggingface" / "hub";
+  return at_home("~/.cache/huggingface/hub");
+}
+
+fs::path find_model(const std::string& named) {
+  fs::path path = named;
+  if (is_folder(path)) {
+    const fs::path whole = fs::absolute(path).lexically_normal();
+    const fs::path folder = whole.has_filename() ? whole : whole.parent_path();
+    const auto name = name_of_folder(folder.filename().string());
+    return name && !has_index(path) ? snapshot(path, {*name, ""}) : path;
+  }
+  if (io::is_there(path)) return path;
+  const fs::path cache = hub_cache();
+  const auto wanted = parsed(named);
+  if (!wanted) {
+    if (const std::string near = is_part(named) ? one_that_ends_in(cache, named) : ""; !near.empty())
+      throw io::file_error(path, "there is no such folder: " + near + " is in Hugging Face's cache");
+    return path;
+  }
+  const fs::path model = cache / folder_name(wanted->name);
+  if (!is_folder(model))
+    throw InputError("model " + named + " is neither a folder nor in Hugging Face's cache, " +
+                     io::shown(cache) + ": fetch it with " + how_to_fetch(*wanted));
+  return snapshot(model, *wanted);
+}
+
+std::optional<std::string> hub_name(const fs::path& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  std::optional<std::string> name;
+  fs::path model;
+  std::string commit, before;
+  for (const fs::path& part : whole) {
+    model = name ? model : model / part;
+    if (!name)
+      name = name_of_folder(part.string());
+    else if (before == "snapshots" && commit.empty())
+      commit = part.string();
+    before = part.string();
+  }
+  if (!name || commit.empty() || commit == commit_of(model, "main")) return name;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator entry(model / "refs", failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const std::string revision = entry->path().lexically_relative(model / "refs").string();
+    if (!is_folder(entry->path()) && commit_of(model, revision) == commit) return *name + "@" + revision;
+  }
+  return name;
+}
+
+}  // namespace precast::families

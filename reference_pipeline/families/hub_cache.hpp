@@ -1,0 +1,27 @@
+// Hugging Face's cache on disk: which folder holds a model that huggingface_hub fetched. Never the network.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace precast::families {
+
+/// The cache's folder as huggingface_hub finds it: $HF_HUB_CACHE (or its older name $HUGGINGFACE_HUB_CACHE),
+/// $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub, ~/.cache/huggingface/hub.
+std::filesystem::path hub_cache();
+
+/// The model folder that a name or a path means:
+/// - a folder that is there is itself; of a folder `models--x--y`, its snapshot;
+/// - "x/y" and "x/y@revision" that are no folders are looked for in hub_cache().
+/// A revision is a branch, a tag or a commit. Without one it is `main`, and where that is not there, the
+/// newest snapshot that holds a model_index.json. Throws InputError that says where it looked and how to
+/// fetch it. What is neither is given back as it is, for who opens it to say what is wrong.
+std::filesystem::path find_model(const std::string& named);
+
+/// "x/y", or "x/y@revision" for another revision than main, for a path inside of a folder `models--x--y`;
+/// nothing for other paths.
+std::optional<std::string> hub_name(const std::filesystem::path& path);
+
+}  // namespace precast::families
