@@ -128,10 +128,13 @@ void add_policy(Arguments& to, RemadeCommand& command, const std::string& text) 
   }
 }
 
+/// Whether a scale is that of a run without classifier-free guidance, which takes no negative prompt.
+bool without_cfg(const std::string& scale) { return scale.empty() || scale == "1" || scale == "1.0"; }
+
 void add_guidance(Arguments& to, const PictureSettings& settings) {
   const std::string distilled = settings.value("Distilled CFG Scale"), scale = settings.value("CFG scale");
   to.add_real("--guidance", distilled, 0, 1000);
-  if (scale.empty() || scale == "1" || scale == "1.0") return;
+  if (without_cfg(scale)) return;
   to.add_real("--cfg-scale", scale, 1, 1000);
   if (!settings.negative.empty()) to.add("--negative", settings.negative);
 }
@@ -270,8 +273,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
     to.note("its noise came from a file, which it does not hold: LATENTS.safetensors stands for it");
   }
   if (settings.source == SettingsSource::precast) add_policy(to, command, settings.value("Precision"));
-  if (!settings.negative.empty() &&
-      std::ranges::find(command.arguments, "--negative") == command.arguments.end())
+  if (!settings.negative.empty() && without_cfg(settings.value("CFG scale")))
     to.note("its negative prompt is left out, which does nothing at a CFG scale of 1: '" +
             io::printable(settings.negative, 300) + "'");
   if (settings.source != SettingsSource::precast) {

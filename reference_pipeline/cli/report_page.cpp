@@ -30,13 +30,11 @@ h1 { font-size: 26px; line-height: 1.25; margin: 0 0 6px; overflow-wrap: anywher
 h2 { font-size: 18px; margin: 40px 0 6px; }
 p { margin: 4px 0 12px; max-width: 76ch; }
 .soft, figcaption small, th { color: var(--soft); }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 18px; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 500px), 1fr)); gap: 18px; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px; margin: 0; }
-.card.wide { grid-column: span 2; }
-@media (max-width: 760px) { .card.wide { grid-column: auto; } }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 12px; }
 .picture { position: relative; margin: 0; }
-.picture img { display: block; width: 100%; border-radius: 5px; }
+.picture img { display: block; width: 100%; height: auto; border-radius: 5px; }
 .sharp img { image-rendering: pixelated; }
 .over { position: absolute; inset: 0; display: none; }
 .edge { position: absolute; top: 0; bottom: 0; width: 2px; margin-left: -1px; background: #fff; display: none;
@@ -52,10 +50,10 @@ figcaption b { font-size: 16px; }
 .under { font-size: 12px; color: var(--soft); margin-top: 6px; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 5px 14px 5px 0; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th, td { padding: 5px 12px 5px 8px; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; font-size: 13px; }
 td.number, th.number { text-align: right; }
-td.changed { background: var(--changed); padding-left: 6px; font-weight: 600; }
+td.changed { background: var(--changed); font-weight: 600; }
 tbody.class { border-top: 2px solid var(--line); }
 td.path { font-family: ui-monospace, monospace; font-size: 13px; }
 .advice { border-left: 3px solid var(--limit); padding-left: 12px; margin: 12px 0; }
@@ -134,8 +132,11 @@ std::string sharpness(const image::Image& picture) {
 std::string reference_card(const Compared& row) {
   return "<figure class=\"card" + sharpness(row.picture) + "\"><figcaption><b>" + dot(0) +
          html_text(row.name) + "</b><small>the reference</small>" + facts_line(row) +
-         "</figcaption><div class=\"picture\">" + picture_tag(row.picture, "the picture under " + row.name) +
-         "</div></figure>\n";
+         "</figcaption><div class=\"pair\"><div class=\"picture\">" +
+         picture_tag(row.picture, "the picture under " + row.name) +
+         "</div><p class=\"under\">What the others are held against. Each of them has its own picture at the "
+         "left and, "
+         "at the right, where it differs from this one.</p></div></figure>\n";
 }
 
 std::string policy_card(const Compared& reference, const Compared& row, std::size_t place) {
@@ -145,7 +146,7 @@ std::string policy_card(const Compared& reference, const Compared& row, std::siz
                                                : "difference, " + std::to_string(differences.factor) +
                                                      " times as bright; the largest is " +
                                                      std::to_string(differences.largest) + " of 255";
-  return "<figure class=\"card wide" + sharpness(row.picture) + "\"><figcaption><b>" + dot(place) + name +
+  return "<figure class=\"card" + sharpness(row.picture) + "\"><figcaption><b>" + dot(place) + name +
          "</b><small>" + (std::isinf(row.psnr) ? "equal to the reference" : decimals(row.psnr, 1) + " dB") +
          "</small>" + facts_line(row) + "</figcaption><div class=\"pair\"><div><div class=\"picture\">" +
          picture_tag(row.picture, "the picture under " + row.name) +

@@ -112,10 +112,10 @@ std::string policy_line(std::span<const LayerRow> layers, std::size_t policy, co
     path += (drawing ? "L" : "M") + coordinate(axes.x(i)) + " " + coordinate(axes.y(value));
     drawing = true;
   }
-  // The reference is wide, for the others to be seen on it where they are equal.
+  // Each is thinner than those before it, so that all are seen where they are equal.
+  const double width = std::max(1.2, 5.0 - 1.3 * static_cast<double>(policy));
   return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + std::string(report_colour(policy)) +
-         "\" stroke-width=\"" + (policy == 0 ? "4.5\" stroke-opacity=\"0.45" : "1.4") +
-         "\" stroke-linejoin=\"round\"/>";
+         "\" stroke-width=\"" + coordinate(width) + "\" stroke-linejoin=\"round\"/>";
 }
 
 std::string non_finite_marks(std::span<const LayerRow> layers, std::size_t policy, const Axes& axes) {
