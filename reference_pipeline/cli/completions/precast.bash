@@ -1,80 +1,115 @@
 # bash completion for precast: source this file, or put it into /etc/bash_completion.d
+_precast_offer() { mapfile -t COMPREPLY < <(compgen "$@" -- "$word"); }
+_precast_list() {  # words with commas between: the last of them is completed
+  local given=
+  [[ $word == *,* ]] && given=${word%,*},
+  word=${word##*,}
+  _precast_offer -W "$1"
+  COMPREPLY=("${COMPREPLY[@]/#/$given}")
+}
 _precast() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   COMPREPLY=()
+  if [[ $word == = ]]; then word=  # readline divides --option=value at its sign
+  elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
+  fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    COMPREPLY=($(compgen -W 'generate compare inspect policy formats tokenize completions --help --version' -- "$word"))
+    _precast_offer -W 'generate compare info inspect policy formats tokenize completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
     generate)
       case "$before" in
-        --prompt) :; return ;;
-        --model) COMPREPLY=($(compgen -d -- "$word")); return ;;
-        --device) :; return ;;
-        --seed) :; return ;;
-        --steps) :; return ;;
-        --guidance) :; return ;;
-        --width) :; return ;;
-        --height) :; return ;;
+        --prompt|-p) :; return ;;
+        --negative|--negative-prompt|-n) :; return ;;
+        --model|-m) _precast_offer -d; return ;;
+        --device) _precast_offer -W 'auto cpu cuda'; return ;;
+        --seed|-s) _precast_offer -W 'random'; return ;;
+        --steps|--num-inference-steps) :; return ;;
+        --guidance|--guidance-scale) :; return ;;
+        --cfg-scale|--true-cfg-scale) :; return ;;
+        --width|-W) :; return ;;
+        --height|-H) :; return ;;
         --max-sequence-length) :; return ;;
+        --t5-padding) :; return ;;
         --threads) :; return ;;
         --batch) :; return ;;
-        --image) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --prompts-file) _precast_offer -f; return ;;
+        --seed-step) :; return ;;
+        --image) _precast_offer -f; return ;;
         --strength) :; return ;;
-        --preset) COMPREPLY=($(compgen -W 'quality balanced fast memory auto' -- "$word")); return ;;
-        --precision) COMPREPLY=($(compgen -W 'f32 bf16 f16' -- "$word")); return ;;
-        --transformer-precision|--unet-precision) COMPREPLY=($(compgen -W 'f32 bf16 f16' -- "$word")); return ;;
-        --vae-precision) COMPREPLY=($(compgen -W 'f32 bf16 f16' -- "$word")); return ;;
-        --text-precision|--clip-precision) COMPREPLY=($(compgen -W 'f32 bf16 f16' -- "$word")); return ;;
-        --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --latents) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --save-latents) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --trace) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --fit) _precast_offer -W 'stretch crop pad'; return ;;
+        --preset) _precast_offer -W 'quality balanced fast memory auto'; return ;;
+        --precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --transformer-precision|--unet-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --vae-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --text-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --clip-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --t5-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --output|-o) _precast_offer -f; return ;;
+        --quality) :; return ;;
+        --latents) _precast_offer -f; return ;;
+        --save-latents) _precast_offer -f; return ;;
+        --trace) _precast_offer -f; return ;;
+        --preview) :; return ;;
+        --preview-output) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --device --seed --steps --guidance --width --height --max-sequence-length --threads --batch --image --strength --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --output --latents --save-latents --trace --json' -- "$word"))
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
       fi ;;
     compare)
       case "$before" in
-        --prompt) :; return ;;
-        --model) COMPREPLY=($(compgen -d -- "$word")); return ;;
-        --device) :; return ;;
-        --seed) :; return ;;
-        --steps) :; return ;;
-        --guidance) :; return ;;
-        --width) :; return ;;
-        --height) :; return ;;
+        --prompt|-p) :; return ;;
+        --negative|--negative-prompt|-n) :; return ;;
+        --model|-m) _precast_offer -d; return ;;
+        --device) _precast_offer -W 'auto cpu cuda'; return ;;
+        --seed|-s) _precast_offer -W 'random'; return ;;
+        --steps|--num-inference-steps) :; return ;;
+        --guidance|--guidance-scale) :; return ;;
+        --cfg-scale|--true-cfg-scale) :; return ;;
+        --width|-W) :; return ;;
+        --height|-H) :; return ;;
         --max-sequence-length) :; return ;;
+        --t5-padding) :; return ;;
         --threads) :; return ;;
-        --policies) :; return ;;
-        --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
+        --output|-o) _precast_offer -f; return ;;
+        --report) _precast_offer -f; return ;;
+        --quality) :; return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --prompt --model --device --seed --steps --guidance --width --height --max-sequence-length --threads --policies --output --markdown --json' -- "$word"))
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --report --quality --markdown --json'
+      fi ;;
+    info)
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --json'
+      else _precast_offer -f
       fi ;;
     inspect)
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --tensors --json' -- "$word"))
-      else COMPREPLY=($(compgen -f -- "$word"))
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --tensors --json'
+      else _precast_offer -f
       fi ;;
     policy)
       case "$before" in
-        --preset) COMPREPLY=($(compgen -W 'quality balanced fast memory auto' -- "$word")); return ;;
-        --precision) COMPREPLY=($(compgen -W 'f32 bf16 f16' -- "$word")); return ;;
+        --preset) _precast_offer -W 'quality balanced fast memory auto'; return ;;
+        --precision) _precast_offer -W 'f32 bf16 f16'; return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --json' -- "$word"))
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --json'
       fi ;;
     formats)
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --json' -- "$word"))
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --json'
       fi ;;
     tokenize)
       case "$before" in
-        --model) COMPREPLY=($(compgen -d -- "$word")); return ;;
+        --model) _precast_offer -d; return ;;
         --text) :; return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --model --text --json' -- "$word"))
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model --text --json'
       fi ;;
     completions)
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h' -- "$word"))
-      else COMPREPLY=($(compgen -W 'bash zsh fish' -- "$word"))
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h'
+      else _precast_offer -W 'bash zsh fish'
+      fi ;;
+    help)
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h'
+      else _precast_offer -W 'generate compare info inspect policy formats tokenize completions help'
       fi ;;
   esac
 }
