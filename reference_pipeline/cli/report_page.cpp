@@ -36,10 +36,10 @@ p { margin: 4px 0 12px; max-width: 76ch; }
 .picture { position: relative; margin: 0; }
 .picture img { display: block; width: 100%; height: auto; border-radius: 5px; }
 .sharp img { image-rendering: pixelated; }
-.over { position: absolute; inset: 0; display: none; }
+.picture .over { position: absolute; inset: 0; display: none; }
 .edge { position: absolute; top: 0; bottom: 0; width: 2px; margin-left: -1px; background: #fff; display: none;
   box-shadow: 0 0 3px #000; }
-.scripted .over, .scripted .edge { display: block; }
+.scripted .picture .over, .scripted .edge { display: block; }
 .slide { display: none; width: 100%; margin: 10px 0 0; accent-color: #0072b2; }
 .scripted .slide { display: block; }
 .ends { display: none; justify-content: space-between; font-size: 12px; color: var(--soft); }

@@ -98,15 +98,15 @@ TEST_CASE("generate: a picture to start from says how it was made to fit, and --
       for (const int value : {x, 4 * y, 200}) wide.rgb.push_back(static_cast<std::uint8_t>(value));
   image::write_image(input, wide, {}, 95);
   const auto start = [&](const Words& more) {
-    return run(with(
-        {"generate", "--prompt", "a ring", "--steps", "2", "--image", input, "--output", here + "/o.png"},
-        more));
+    return run(with({"generate", "--prompt", "a ring", "--steps", "4", "--strength", "0.5", "--image", input,
+                     "--output", here + "/o.png"},
+                    more));
   };
   std::vector<image::Image> made;
   for (const auto& [fit, words] : {std::pair<Words, std::string>{{}, "stretched (--fit crop or pad"},
                                    {{"--fit", "stretch"}, "stretched"},
                                    {{"--fit", "crop"}, "cropped and resized"},
-                                   {{"--fit", "pad"}, "padded with black"}}) {
+                                   {{"--fit", "pad"}, "resized and padded with black"}}) {
     const auto result = start(fit);
     INFO(result.err);
     REQUIRE(result.code == 0);
@@ -121,8 +121,8 @@ TEST_CASE("generate: a picture to start from says how it was made to fit, and --
   image::write_image(here + "/square.png", image::fitted(wide, 64, 64, image::Fit::crop), {});
   image::write_image(here + "/wide.png", wide, {});
   const auto from = [&](const std::string& file, const Words& more) {
-    const auto result = run(with({"generate", "--prompt", "a ring", "--steps", "2", "--image",
-                                  here + "/" + file, "--output", here + "/o.png"},
+    const auto result = run(with({"generate", "--prompt", "a ring", "--steps", "4", "--strength", "0.5",
+                                  "--image", here + "/" + file, "--output", here + "/o.png"},
                                  more));
     REQUIRE(result.code == 0);
     return std::pair(image::read_image(here + "/o.png").image, result.err);

@@ -30,7 +30,7 @@ std::vector<Compared> two_rows() {
   reference.psnr = std::numeric_limits<double>::infinity();
   reference.layers = {{"text_encoder.a", "linear", 3, 0}, {"transformer.b", "attention", 70000, 0}};
   other.name = "f16";
-  other.choice.precision = Precision::f16;
+  other.choice.precision = *precision_named("f16");
   other.picture = grey(8, 110);
   other.psnr = 28.13;
   other.mse = 100;
