@@ -11,6 +11,7 @@
 #include <cli/commands.hpp>
 #include <cli/help.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/standard_streams.hpp>
 #include <cli/version_text.hpp>
 #include <families/request_error.hpp>
 
@@ -45,6 +46,7 @@ void parse(CLI::App& app, std::vector<std::string> arguments) {
   } catch (const CLI::Success&) {  // --help and --version
     throw;
   } catch (const CLI::ParseError& wrong) {
+    if (command == &app) throw UsageError("there is no command: it is " + listed(command_names(app)));
     throw UsageError(wrong.what());  // what check_command_line did not foresee
   }
 }
@@ -110,6 +112,7 @@ void build_app(CLI::App& app) {
 int run(const std::vector<std::string>& arguments) {
   try {
     catch_interrupts();
+    hold_standard_streams();
     CLI::App app;
     build_app(app);
     if (arguments.empty()) {

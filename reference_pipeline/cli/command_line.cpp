@@ -63,8 +63,11 @@ class Walk {
     const CLI::Option* found = command_.get_option_no_throw(name);
     bool has_value = equals != std::string::npos;
     std::string value = has_value ? word.substr(equals + 1) : "";
-    if (!found && !word.starts_with("--")) {  // -n5, or flags of a letter each
-      found = command_.get_option_no_throw(name = word.substr(0, 2));
+    const bool one_dash = !found && !word.starts_with("--");
+    if (one_dash && command_.get_option_no_throw("-" + name)) return unknown(name);  // -prompt is no -p rompt
+    if (one_dash) {  // -n5, or flags of a letter each
+      found = command_.get_option_no_throw(word.substr(0, 2));
+      if (found) name = word.substr(0, 2);
       if (found && !takes_value(*found)) {
         for (const char letter : word.substr(1)) letter_flag(letter);
         return;
@@ -93,7 +96,7 @@ class Walk {
     }
     if (value.empty() && found->get_type_name().starts_with("FILE"))
       wrong(name + " is empty: name a file, or leave it out");
-    if (is_list(*found))
+    if (is_list(*found) && !one_dash)
       while (at_ + 1 < words_.size() && (words_[at_ + 1].empty() || words_[at_ + 1].front() != '-')) ++at_;
   }
 
@@ -126,6 +129,9 @@ class Walk {
       if (!option->get_positional()) continue;
       const auto takes = static_cast<std::size_t>(option->get_items_expected_max());
       if (most < positionals_.size()) given_.insert(option);
+      for (std::size_t i = most; i < std::min(most + takes, positionals_.size()); ++i)
+        if (positionals_[i].empty() && option->get_type_name() == "PATH")
+          wrong(option->get_name() + " is empty: name a folder or a file");
       most += takes;
     }
     if (positionals_.size() <= most) return;

@@ -126,8 +126,8 @@ void add_compare_command(CLI::App& app) {
                        "table, every dtype, the largest value of each layer, from a second, watched run")
           ->type_name("FILE");
   add_quality_option(*command, options->quality);
-  command->add_flag("--markdown", options->markdown, "The table as Markdown");
-  command->add_flag("--json", options->json, "The table as JSON on stdout");
+  CLI::Option* markdown = command->add_flag("--markdown", options->markdown, "The table as Markdown");
+  command->add_flag("--json", options->json, "The table as JSON on stdout")->excludes(markdown);
   command->footer(
       "PSNR and MSE are of the 8-bit pictures against the first policy. A policy whose values do not stay "
       "finite\n"

@@ -20,13 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file that a name leads to, through links: its folder and its name there.
-fs::path followed(const fs::path& name) {
-  std::error_code failed;
-  fs::path real = fs::weakly_canonical(fs::absolute(name, failed), failed);
-  return failed ? name : real;
-}
-
 /// The same for all names of one file: of the folder what the system calls it, which mounts do not change.
 using Place = std::tuple<dev_t, ino_t, std::string>;
 Place place_of(const fs::path& file) {
@@ -38,7 +31,7 @@ Place place_of(const fs::path& file) {
 
 }  // namespace
 
-bool is_standard_output(const fs::path& name) { return name == "-"; }
+bool is_standard_output(const fs::path& name) { return name == "-" || name == "/dev/stdout"; }
 
 void check_output_files(std::span<const fs::path> files) {
   std::set<Place> places;
@@ -50,7 +43,7 @@ void check_output_files(std::span<const fs::path> files) {
             "standard output is a terminal, where a picture makes no sense: redirect it, or name a file");
       continue;
     }
-    const fs::path file = followed(name);
+    const fs::path file = io::followed_link(name);
     if (folders.insert(file.parent_path()).second) io::sweep_left_over_files(file.parent_path());
     const io::AtomicFile probe(name);  // makes a temporary file where it will be, and removes it
     if (!places.insert(place_of(file)).second)

@@ -8,7 +8,7 @@
 
 namespace precast::cli {
 
-/// Whether the name stands for standard output: "-".
+/// Whether the name stands for standard output: "-", or /dev/stdout.
 bool is_standard_output(const std::filesystem::path& name);
 
 /// Every file that a run will write. Removes what killed runs left in their folders. Throws InputError that

@@ -1,4 +1,5 @@
 // Reads prompts line by line.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -18,9 +19,7 @@ namespace {
 constexpr std::size_t most_prompts = 1024, longest_prompt = std::size_t{1} << 20;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-std::vector<std::string> standard_input(bool& was_read) {
-  if (was_read) throw UsageError("standard input is named twice: its prompts are read once");
-  was_read = true;
+std::vector<std::string> standard_input() {
   if (::isatty(STDIN_FILENO)) notes() << "prompts, one a line; Ctrl-D ends them\n";
   return prompts_in(std::cin, "standard input");
 }
@@ -61,14 +60,15 @@ std::vector<std::string> prompts_in(std::istream& file, const std::string& name)
 std::vector<std::string> read_prompts(const std::vector<std::string>& given,
                                       const std::optional<std::string>& file) {
   std::vector<std::string> prompts;
-  bool read_input = false;
+  if (std::count(given.begin(), given.end(), "-") + (file == "-" ? 1 : 0) > 1)
+    throw UsageError("standard input is named twice: its prompts are read once");
   const auto append = [&](std::vector<std::string> more) {
     prompts.insert(prompts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
-  for (const std::string& text : given) append(text == "-" ? standard_input(read_input) : std::vector{text});
+  for (const std::string& text : given) append(text == "-" ? standard_input() : std::vector{text});
   if (file && file->empty())
     throw UsageError("--prompts-file is empty: name a file, or - for standard input");
-  if (file) append(*file == "-" ? standard_input(read_input) : in_file(*file));
+  if (file) append(*file == "-" ? standard_input() : in_file(*file));
   if (prompts.empty())
     throw UsageError("--prompt is required: say what to paint, --prompt \"a lighthouse in fog\"");
   return prompts;

@@ -41,7 +41,10 @@ InputError no_family(const io::Config& index) {
 io::Config model_index(const std::filesystem::path& folder) {
   std::error_code failed;
   const auto what = std::filesystem::status(folder, failed).type();
-  if (what == std::filesystem::file_type::directory) return io::Config::load(folder / "model_index.json");
+  if (what == std::filesystem::file_type::directory) {
+    if (io::is_there(folder / "model_index.json")) return io::Config::load(folder / "model_index.json");
+    throw io::file_error(folder, "holds no model_index.json: give --model a folder that diffusers saved");
+  }
   if (failed && what != std::filesystem::file_type::not_found)
     throw io::system_error(folder, "cannot be read", failed.value(), "check the path and its permissions");
   throw io::file_error(folder,

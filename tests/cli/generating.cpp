@@ -129,6 +129,7 @@ TEST_CASE("generate: latents and pictures to start from") {
   REQUIRE(run(generate({"--prompt", "a", "--save-latents", latents, "--output", output})).code == 0);
   CHECK(run(generate({"--prompt", "a", "--latents", latents, "--output", output})).code == 0);
   CHECK(run(generate({"--prompt", "a", "--image", output, "--strength", "1", "--output", output})).code == 0);
+  CHECK(run(generate({"--prompt", "a", "--image", output, "--strength", "0", "--output", output})).code == 0);
   const auto too_many = run(generate({"--prompt", "a", "b", "--latents", latents, "--output", output}));
   CHECK(too_many.code == 1);
   CHECK_THAT(too_many.err, Catch::Contains(latents) && Catch::Contains("2 pictures"));

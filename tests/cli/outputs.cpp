@@ -63,6 +63,15 @@ TEST_CASE("output -: the picture goes to standard output, and what is said goes 
   CHECK_THAT(full.err, Catch::Contains("could not write to standard output: No space left on device"));
 }
 
+TEST_CASE("standard error that is closed does not flow into the picture") {
+  const Scratch scratch;
+  const std::string output = (scratch.path() / "p.png").string();
+  const auto result = run(small("generate", {"--output", output}), "", "2>&-");
+  CHECK(result.code == 0);
+  CHECK(precast::image::read_image(output).image.width == 32);
+  CHECK(program::content(output).find("wrote") == std::string::npos);
+}
+
 TEST_CASE("outputs that are one file are told apart from files of one name") {
   const Scratch scratch;
   const fs::path folder = scratch.path() / "folder", other = scratch.path() / "other";

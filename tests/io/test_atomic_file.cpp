@@ -189,4 +189,13 @@ TEST_CASE("atomic file: a link stays a link, and its target is replaced") {
   io::write_file(folder.path() / "link.txt", "new");
   CHECK(std::filesystem::is_symlink(folder.path() / "link.txt"));
   CHECK(read_text(folder.path() / "real.txt") == "new");
+  std::filesystem::create_directories(folder.path() / "sub");
+  std::filesystem::create_symlink("../not yet.txt", folder.path() / "sub" / "first");
+  std::filesystem::create_symlink("sub/first", folder.path() / "second");
+  io::write_file(folder.path() / "second", "made");
+  CHECK(std::filesystem::is_symlink(folder.path() / "second"));
+  CHECK(read_text(folder.path() / "not yet.txt") == "made");
+  std::filesystem::create_symlink("circle", folder.path() / "circle");
+  CHECK(refusal(folder.path() / "circle", [&] { io::AtomicFile{folder.path() / "circle"}; }).find("links") !=
+        std::string::npos);
 }

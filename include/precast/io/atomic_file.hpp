@@ -51,14 +51,32 @@ class FileSizeSignalHeld {
 
 }  // namespace detail
 
+/// The file that a name stands for: what links lead to, whether it is there or not. Throws InputError for
+/// links that lead in a circle.
+inline std::filesystem::path followed_link(const std::filesystem::path& name) {
+  constexpr int most_links = 40;  // as Linux has it
+  struct stat facts {};
+  // A pipe's link in /proc holds words that lead nowhere.
+  if (::stat(name.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) return name;
+  std::filesystem::path at = name;
+  for (int links = 0; links <= most_links; ++links) {
+    std::error_code failed;
+    const std::filesystem::path next = std::filesystem::read_symlink(at, failed);
+    if (failed) return at;
+    at = at.parent_path() / next;  // which is `next` alone where that begins at the root
+  }
+  throw system_error(name, "cannot be written", ELOOP, "remove the link, or name another file");
+}
+
 /// Writes to a temporary name in the target's folder; `commit` brings it to the disk and gives it its real
 /// name, in one step. Destroyed without a commit (an exception, Ctrl-C as one, a full disk), it removes what
-/// it wrote and leaves an older target as it was. A file that is replaced hands on its permissions; one that
-/// nobody may write is not replaced. Every member throws InputError that names the target.
+/// it wrote and leaves an older target as it was. A link stays a link: what it leads to is written. A file
+/// that is replaced hands on its permissions; one that nobody may write is not replaced. Every member throws
+/// InputError that names the target.
 class AtomicFile {
  public:
   /// Opens the temporary file, so an unwritable place is found before anything is computed for it.
-  explicit AtomicFile(const std::filesystem::path& target) : target_(followed(target)) {
+  explicit AtomicFile(const std::filesystem::path& target) : target_(followed_link(target)) {
     if (target_.empty()) throw InputError("the name of a file to write is empty: give one");
     struct stat facts {};
     const bool exists = ::stat(target_.c_str(), &facts) == 0;
@@ -70,7 +88,7 @@ class AtomicFile {
                                                        : "is not a regular file: name another one to write");
     if (!target_.has_filename()) throw file_error(target_, "does not name a file to write");
     // A rename needs no permission of the file, and root needs none at all: what is read-only was made so.
-    if (exists && ((facts.st_mode & 0222) == 0 || ::access(target_.c_str(), W_OK) != 0))
+    if (exists && ((facts.st_mode & 0222) == 0 || (::access(target_.c_str(), W_OK) != 0 && errno != EROFS)))
       throw file_error(target_, "is there and read-only: make it writable (chmod u+w), or name another file");
     const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
     for (int attempt = 0; attempt < most_attempts && !file_.valid(); ++attempt) {
@@ -130,14 +148,6 @@ class AtomicFile {
   [[noreturn]] void fail(int error_number) const {
     throw system_error(target_, "could not be written", error_number,
                        "free some space, or choose another place");
-  }
-
-  /// A link stays a link: the file that it points to is replaced.
-  static std::filesystem::path followed(const std::filesystem::path& target) {
-    std::error_code failed;
-    if (!std::filesystem::is_symlink(target, failed)) return target;
-    std::filesystem::path real = std::filesystem::weakly_canonical(target, failed);
-    return failed ? target : real;
   }
 
   std::filesystem::path target_;
