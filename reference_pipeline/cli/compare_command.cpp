@@ -17,11 +17,13 @@
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
+#include <cli/report_page.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
+#include <precast/io/atomic_file.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -31,7 +33,8 @@ namespace {
 struct CompareOptions {
   RunOptions run;
   CLI::Option* policies = nullptr;
-  std::string output = "compare.png";
+  CLI::Option* report_option = nullptr;
+  std::string output = "compare.png", report;
   int quality = image::usual_quality;
   bool markdown = false, json = false;
 };
@@ -45,7 +48,10 @@ void compare(const CompareOptions& options) {
   if (to_stdout && (options.json || options.markdown))
     throw UsageError("standard output holds the sheet alone: name a file for it, or leave the table out");
   check_picture_name(options.output, request.prompts);
-  check_output_files(std::array{std::filesystem::path(options.output)});
+  std::vector<std::filesystem::path> files{options.output};
+  if (options.report_option->count() > 0) files.emplace_back(options.report);
+  if (is_standard_output(options.report)) throw UsageError("--report is '-': name a file for it");
+  check_output_files(files);
   options.run.set_threads();
   const auto model = model_path(options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
@@ -63,7 +69,17 @@ void compare(const CompareOptions& options) {
     write_output(options.output, image::encode_image(image::format_of_name(options.output),
                                                      comparison_sheet(prompt, rows), texts, options.quality));
   };
-  const std::vector<Compared> rows = compare_policies(model, request, policies, *device.backend, write_sheet);
+  const std::vector<Compared> rows =
+      compare_policies(model, request, policies, *device.backend, !options.report.empty(), write_sheet);
+  if (!options.report.empty()) {
+    const image::Image& picture = rows.front().picture;
+    const families::Request full =
+        families::open(model, families::ComponentChoices::all(policies.front()), *device.backend)
+            ->with_defaults(request);
+    io::write_file(options.report, report_page({prompt, model_name(model, !options.run.model), device.name,
+                                                request.seed, picture.width, picture.height, *full.steps},
+                                               rows));
+  }
   if (to_stdout) {
     std::cerr << comparison_text(rows);
     return;
@@ -74,9 +90,11 @@ void compare(const CompareOptions& options) {
                       {"model", model_name(model, !options.run.model)},
                       {"reference", rows.front().name},
                       {"sheet", options.output},
+                      {"report", options.report.empty() ? Json() : Json(options.report)},
                       {"policies", comparison_json(rows)}});
   print(options.markdown ? comparison_markdown(rows) : comparison_text(rows));
   notes() << "wrote " << io::shown(options.output) << "\n";
+  if (!options.report.empty()) notes() << "wrote " << io::shown(options.report) << "\n";
 }
 
 }  // namespace
@@ -101,6 +119,12 @@ void add_compare_command(CLI::App& app) {
           "PNG")
       ->type_name("FILE")
       ->capture_default_str();
+  options->report_option =
+      command
+          ->add_option("--report", options->report,
+                       "One page (HTML) of it all: pictures with a slider and their differences, the\n"
+                       "table, every dtype, the largest value of each layer, from a second, watched run")
+          ->type_name("FILE");
   add_quality_option(*command, options->quality);
   CLI::Option* markdown = command->add_flag("--markdown", options->markdown, "The table as Markdown");
   command->add_flag("--json", options->json, "The table as JSON on stdout")->excludes(markdown);

@@ -39,7 +39,7 @@ std::vector<std::vector<std::string>> cells(std::span<const Compared> rows) {
 }
 
 Compared run_policy(const std::filesystem::path& model, const families::Request& request,
-                    const PolicyChoice& choice, const families::Backend& backend) {
+                    const PolicyChoice& choice, const families::Backend& backend, bool layers) {
   Compared row;
   row.name = policy_text(choice);
   row.choice = choice;
@@ -54,6 +54,13 @@ Compared run_policy(const std::filesystem::path& model, const families::Request&
   if (watch::compiled && !row.advice.empty()) {
     notes() << row.name << ": not finite, again with the watch on\n";
     row.advice = run_pipeline(*pipeline, request, std::make_unique<TraceFile>()).advice();
+  }
+  if (layers && watch::compiled) {
+    notes() << row.name << ": again, watched, for the largest value of each layer\n";
+    LayerPeaks peaks;
+    const watch::Watching watching(peaks);
+    run_pipeline(*pipeline, request);
+    row.layers = peaks.layers();
   }
   return row;
 }
@@ -80,7 +87,7 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
-                                       const families::Backend& backend,
+                                       const families::Backend& backend, bool layers,
                                        const std::function<void(std::span<const Compared>)>& write) {
   std::vector<Compared> rows;
   const auto left_behind = [&] {
@@ -88,7 +95,7 @@ std::vector<Compared> compare_policies(const std::filesystem::path& model, const
   };
   for (const PolicyChoice& choice : policies) {
     try {
-      rows.push_back(run_policy(model, request, choice, backend));
+      rows.push_back(run_policy(model, request, choice, backend, layers));
     } catch (const Interrupted&) {
       if (!rows.empty()) throw_if_interrupted(left_behind());
       throw;

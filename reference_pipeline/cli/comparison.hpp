@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <cli/layer_peaks.hpp>
 #include <cli/output.hpp>
 #include <families/backend.hpp>
 #include <families/pipeline.hpp>
@@ -26,8 +27,9 @@ struct Compared {
   double mse = 0;   ///< of 8-bit values
   double seconds = 0;
   std::int64_t peak_bytes = 0;
-  std::int64_t non_finite = 0;  ///< values of latents and pixels that are inf or NaN
-  std::string advice;           ///< which op left the finite numbers and what cures it; "" where all is well
+  std::int64_t non_finite = 0;    ///< values of latents and pixels that are inf or NaN
+  std::vector<LayerPeak> layers;  ///< where they were asked for
+  std::string advice;  ///< which op left the finite numbers and what cures it; "" where all is well
 };
 
 /// The policies that a comma-separated list names; every preset of this build for an empty one. Throws
@@ -35,11 +37,12 @@ struct Compared {
 std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists);
 
 /// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find
-/// the op. `write` is given all rows that there are after each policy. Throws what pipelines and `write`
+/// the op. With `layers` each runs once more, watched, for the largest values of its layers, in builds that
+/// can watch. `write` is given all rows that there are after each policy. Throws what pipelines and `write`
 /// throw, and Interrupted, which says how many policies are done.
 std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
-                                       const families::Backend& backend,
+                                       const families::Backend& backend, bool layers,
                                        const std::function<void(std::span<const Compared>)>& write);
 
 std::string comparison_text(std::span<const Compared> rows);

@@ -17,6 +17,7 @@
 #include <cli/parameters_text.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
+#include <cli/preview_options.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
 #include <cli/trace_file.hpp>
@@ -36,12 +37,14 @@ constexpr std::size_t most_pictures = 1024;
 struct GenerateOptions {
   RunOptions run;
   PolicyOptions policy;
+  PreviewOptions preview;
   std::optional<int> batch;
   std::optional<std::uint64_t> seed_step;
   std::string image, latents, save_latents, trace;
   std::optional<double> strength;
   std::string output = "out.png";
   int quality = image::usual_quality;
+  image::Fit fit = image::Fit::stretch;
   bool no_overwrite = false, json = false;
 };
 
@@ -70,6 +73,7 @@ void add_options(CLI::App& command, GenerateOptions& options) {
           "ignores it; default 0.6")
       ->type_name("S")
       ->needs(image);
+  add_fit_option(command, options.fit)->needs(image);
   add_policy_options(command, options.policy);
   add_component_options(command, options.policy);
   const std::string group = "Files";
@@ -101,6 +105,7 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       ->group(group);
   command.add_flag("--no-overwrite", options.no_overwrite, "Refuses to replace a file, before any work")
       ->group(group);
+  add_preview_options(command, options.preview);
   command.add_flag("--json", options.json, "What was made, as JSON on stdout");
   command.footer(
       "Examples:\n"
@@ -128,6 +133,7 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   std::vector<std::filesystem::path> files = pictures;
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
+  if (const auto preview = options.preview.file(options.output)) files.push_back(*preview);
   for (const auto& file : files)
     if (options.no_overwrite && !is_standard_output(file) && io::is_there(file))
       throw InputError(io::shown(file) + " is there already, and --no-overwrite keeps it: give another name");
@@ -175,6 +181,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
   if (!options.image.empty()) {
     settings["image"] = options.image;
     settings["strength"] = result.used.strength;
+    settings["fit"] = to_string(result.used.fit);
   }
   const std::string advice = run.advice();
   const auto file_or_null = [](const std::string& name) { return name.empty() ? Json() : Json(name); };
@@ -208,8 +215,8 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
 
 /// Writes the last picture that there is.
 void write_picture(const GenerateOptions& options, const families::Result& so_far,
-                   const families::ComponentChoices& choices, const std::string& model,
-                   const std::vector<std::filesystem::path>& files) {
+                   const families::Family& family, const families::ComponentChoices& choices,
+                   const std::string& model, const std::vector<std::filesystem::path>& files) {
   const std::size_t i = so_far.images.size() - 1;
   const PictureFacts facts{so_far.prompts[i],
                            model,
@@ -218,7 +225,8 @@ void write_picture(const GenerateOptions& options, const families::Result& so_fa
                            static_cast<std::int64_t>(files.size()),
                            !options.image.empty(),
                            !options.latents.empty(),
-                           so_far.sampler};
+                           so_far.sampler,
+                           family.guidance_is_distilled()};
   const std::array texts{image::Text{"parameters", parameters_text(so_far.used, facts)}};
   write_output(files[i], image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts,
                                              options.quality));
@@ -241,6 +249,8 @@ void generate(const GenerateOptions& options) {
   families::Request request = options.run.request();
   request.batch = options.batch.value_or(1);
   if (options.strength) request.strength = *options.strength;
+  request.fit = options.fit;
+  request.preview = options.preview.wish(options.output, options.quality);
   request.seed_step = options.seed_step;
   const auto files =
       numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
@@ -271,10 +281,14 @@ void generate(const GenerateOptions& options) {
   if (chosen) notes() << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
   const std::vector<std::string> warnings = run_warnings(*pipeline, request);
   tell_warnings(warnings);
-  tell(name, pipeline->with_defaults(request), pipeline->estimate(request), choices, device, files.size());
+  const families::Request full = pipeline->with_defaults(request);
+  tell(name, full, pipeline->estimate(request), choices, device, files.size());
+  if (request.image) tell_fit(options.image, *request.image, *full.width, *full.height, request.fit);
   const PictureRun run = run_pipeline(
       *pipeline, request, options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace),
-      [&](const families::Result& so_far) { write_picture(options, so_far, choices, name, files); });
+      [&](const families::Result& so_far) {
+        write_picture(options, so_far, pipeline->family(), choices, name, files);
+      });
   if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
   if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())

@@ -1,31 +1,29 @@
 // Writes prompt and settings in the line that other programs read.
 #include <cli/output.hpp>
 #include <cli/parameters_text.hpp>
+#include <cli/picture_settings.hpp>
 
 namespace precast::cli {
-
-namespace {
-
-std::string quoted(const std::string& value) {
-  if (value.find_first_of(",:\n\"") == std::string::npos) return value;
-  return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-}  // namespace
 
 std::string parameters_text(const families::Request& used, const PictureFacts& facts) {
   std::string line;
   const auto add = [&](const char* key, const std::string& value) {
-    line += (line.empty() ? "" : ", ") + std::string(key) + ": " + quoted(value);
+    line += (line.empty() ? "" : ", ") + std::string(key) + ": " + quoted_value(value);
   };
   if (used.steps) add("Steps", std::to_string(*used.steps));
   if (!facts.sampler.empty()) add("Sampler", facts.sampler);
-  if (used.guidance) add("CFG scale", shortest(*used.guidance));
+  // Where the guidance is the model's own, other programs call it distilled, and their own scale CFG.
+  if (facts.guidance_is_distilled) add("CFG scale", shortest(used.cfg_scale));
+  if (used.guidance)
+    add(facts.guidance_is_distilled ? "Distilled CFG Scale" : "CFG scale", shortest(*used.guidance));
   add("Seed", std::to_string(families::picture_seed(used, facts.position)));
   if (used.width && used.height)
     add("Size", std::to_string(*used.width) + "x" + std::to_string(*used.height));
   add("Model", facts.model);
-  if (facts.from_image) add("Denoising strength", shortest(used.strength));
+  if (facts.from_image) {
+    add("Denoising strength", shortest(used.strength));
+    if (used.fit != image::Fit::stretch) add("Fit", std::string(to_string(used.fit)));
+  }
   if (facts.from_latents) add("Initial noise", "latents file");
   if (facts.pictures > 1 && !used.seed_step) {  // the seed's noise runs on from picture to picture
     add("Batch size", std::to_string(facts.pictures));
@@ -35,7 +33,8 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
   if (used.padding) add("T5 padding", std::to_string(*used.padding));
   add("Precision", facts.precision);
   add("Version", "precast " PRECAST_VERSION);
-  return facts.prompt + "\n" + line;
+  const bool has_negative = used.negative && !used.negative->empty();
+  return facts.prompt + "\n" + (has_negative ? "Negative prompt: " + *used.negative + "\n" : "") + line;
 }
 
 }  // namespace precast::cli

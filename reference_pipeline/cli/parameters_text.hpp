@@ -1,4 +1,4 @@
-// The text `parameters` in a PNG: prompt and settings, as programs that generate pictures write and read
+// The text `parameters` in a picture: prompt and settings, as programs that generate pictures write and read
 // them.
 #pragma once
 
@@ -16,11 +16,12 @@ struct PictureFacts {
   std::int64_t position = 0, pictures = 1;
   bool from_image = false;
   bool from_latents = false;
-  std::string sampler = {};  ///< "Euler"; "" says nothing
+  std::string sampler = {};            ///< "Euler"; "" says nothing
+  bool guidance_is_distilled = false;  ///< families::Family's
 };
 
-/// "PROMPT\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x64, Model: shapes, …": the prompt,
-/// then one line of pairs; a value that holds a comma, a colon or a line break is quoted as JSON, as those
+/// "PROMPT\nSteps: 20, Sampler: Euler, CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 1, Size: 64x64, Model:
+/// shapes, …": the prompt, then one line of pairs; a value that holds a comma, a colon or a line break is quoted as JSON, as those
 /// programs do.
 std::string parameters_text(const families::Request& used, const PictureFacts& facts);
 

@@ -63,8 +63,7 @@ void tell_warnings(const std::vector<std::string>& warnings) {
 std::string run_summary(const PictureRun& run, bool on_device) {
   std::string text = human_duration(run.seconds) + " in all";
   if (run.result.steps > 0)
-    text +=
-        ", " + of_a_step(run.result.denoise_seconds / static_cast<double>(run.result.steps)) + " a step";
+    text += ", " + of_a_step(run.result.denoise_seconds / static_cast<double>(run.result.steps)) + " a step";
   const std::int64_t peak = on_device ? run.result.peak_bytes : families::peak_resident_memory();
   if (peak > 0) text += ", peak memory " + in_bytes(peak) + (on_device ? " on the device" : "");
   return text;

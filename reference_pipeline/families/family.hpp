@@ -47,6 +47,8 @@ class Family {
   virtual std::span<const std::string_view> other_folders() const { return {}; }
   /// Keys of configs that say how large a component is, in the order in which they are shown.
   virtual std::span<const std::string_view> config_keys() const { return {}; }
+  /// Whether guidance is an input of the model, which was distilled into it, and not a second prediction.
+  virtual bool guidance_is_distilled() const { return false; }
   /// The parameters of a component by its class and its config; nothing where it does not count this class.
   virtual std::optional<ParameterAccounting> account(std::string_view, const std::filesystem::path&) const {
     return std::nullopt;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <families/preview.hpp>
+#include <image/fit.hpp>
 #include <image/image.hpp>
 
 #include <precast/tensor/tensor.hpp>
@@ -30,7 +32,9 @@ struct Request {
   std::optional<int> width, height;        ///< pixels
   int batch = 1;                           ///< pictures per prompt
   std::optional<image::Image> image;       ///< img2img: the picture to start from
+  image::Fit fit = image::Fit::stretch;    ///< img2img: how that picture takes the size of the new one
   double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
+  std::optional<PreviewWish> preview;  ///< who is shown the pictures as they form
   std::optional<Tensor<f32>> latents;  ///< as the family packs them: used instead of the seed's noise
 };
 

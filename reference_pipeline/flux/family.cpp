@@ -115,6 +115,7 @@ class FluxFamily final : public families::Family {
   std::span<const ComponentInfo> components() const override { return flux::components; }
   std::span<const std::string_view> other_folders() const override { return flux::other_folders; }
   std::span<const std::string_view> config_keys() const override { return flux::config_keys; }
+  bool guidance_is_distilled() const override { return true; }
   std::optional<families::ParameterAccounting> account(std::string_view class_name,
                                                        const std::filesystem::path& config) const override {
     if (class_name != "FluxTransformer2DModel") return std::nullopt;

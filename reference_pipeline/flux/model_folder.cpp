@@ -1,4 +1,5 @@
 // Opens a diffusers folder and checks that its parts are of one model.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -42,6 +43,26 @@ void check_index(const std::filesystem::path& path) {
   for (const auto& [component, known] : component_classes) check_class(index, component, known);
 }
 
+/// {"weights": [[red, green, blue] for each channel], "bias": [red, green, blue]}
+PreviewMap load_preview(const io::Config& json) {
+  const nlohmann::json& object = json.json().at("preview");
+  const auto colours = [&](const nlohmann::json& row) {
+    std::array<f32, 3> values{};
+    if (!row.is_array() || row.size() != values.size() ||
+        !std::ranges::all_of(row, [](const nlohmann::json& value) { return value.is_number(); }))
+      throw json.error("preview", "must hold rows of three numbers, red, green and blue: correct it");
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = row[i].get<f32>();
+    return values;
+  };
+  if (!object.is_object() || !object.contains("weights") || !object.contains("bias") ||
+      !object["weights"].is_array())
+    throw json.error("preview", "must be an object with 'weights' and 'bias': correct it");
+  PreviewMap map;
+  for (const nlohmann::json& row : object["weights"]) map.weights.push_back(colours(row));
+  map.bias = colours(object["bias"]);
+  return map;
+}
+
 ModelDefaults load_defaults(const std::filesystem::path& file) {
   ModelDefaults defaults;
   if (!io::is_there(file)) return defaults;
@@ -54,6 +75,7 @@ ModelDefaults load_defaults(const std::filesystem::path& file) {
   defaults.width = integer("width", 16384);
   defaults.height = integer("height", 16384);
   if (json.has("guidance")) defaults.guidance = json.number("guidance", 0, 1000);
+  if (json.has("preview")) defaults.preview = load_preview(json);
   return defaults;
 }
 
@@ -63,6 +85,12 @@ void check_fit(const ModelFolder& model) {
     throw json.error("in_channels", "must be 4 times the " + std::to_string(model.vae.latent_channels) +
                                         " latent_channels of vae/config.json, not " +
                                         std::to_string(model.transformer.in_channels));
+  if (const auto& preview = model.defaults.preview;
+      preview && static_cast<std::int64_t>(preview->weights.size()) != model.vae.latent_channels)
+    throw io::Config::load(model.path / "precast.json")
+        .error("preview", "must have a row of weights for each of the " +
+                              std::to_string(model.vae.latent_channels) +
+                              " latent_channels of vae/config.json");
   if (model.transformer.joint_attention_dim != model.t5.d_model)
     throw json.error("joint_attention_dim", "must equal d_model of text_encoder_2/config.json, " +
                                                 std::to_string(model.t5.d_model) + ", not " +
@@ -86,6 +114,13 @@ ModelFolder ModelFolder::open(const std::filesystem::path& path) {
                     load_defaults(path / "precast.json")};
   check_fit(model);
   return model;
+}
+
+std::optional<PreviewMap> ModelFolder::preview_map() const {
+  if (defaults.preview) return defaults.preview;
+  const PreviewMap usual = PreviewMap::of_flux();
+  if (static_cast<std::int64_t>(usual.weights.size()) == vae.latent_channels) return usual;
+  return std::nullopt;
 }
 
 }  // namespace precast::flux

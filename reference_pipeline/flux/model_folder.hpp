@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include <flux/preview.hpp>
 #include <flux/transformer.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <text/clip_text_model.hpp>
@@ -17,6 +18,7 @@ namespace precast::flux {
 struct ModelDefaults {
   std::optional<int> steps, width, height;
   std::optional<double> guidance;
+  std::optional<PreviewMap> preview;  ///< how its latents look
 };
 
 struct ModelFolder {
@@ -31,6 +33,10 @@ struct ModelFolder {
   /// Reads and checks every config, and that the components fit together. Throws InputError that names the
   /// file.
   static ModelFolder open(const std::filesystem::path& path);
+
+  /// How its latents look: as its precast.json says, else as Flux's do where there are as many channels as
+  /// those have; nothing where neither is so.
+  std::optional<PreviewMap> preview_map() const;
 
   std::filesystem::path component(std::string_view name) const { return path / name; }
 };

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,6 +19,7 @@
 #include <flux/models.hpp>
 #include <flux/negative_prompt.hpp>
 #include <flux/pipeline.hpp>
+#include <image/fit.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
 #include <sampling/flow_match_euler.hpp>
@@ -109,6 +112,10 @@ struct Prompt {
 struct Denoising {
   std::span<const Prompt> prompts;
   std::vector<DenoiseStep> steps;
+  std::span<const f32> levels;  ///< of noise, before each step and after the last
+  std::optional<families::PreviewWish> preview;
+
+  bool previews_by_vae() const { return preview && preview->vae; }
 };
 
 /// Whether each picture is decoded as soon as it is denoised, with both models in memory, or all of them at
@@ -203,8 +210,12 @@ struct FluxPipeline::Parts {
     return std::int64_t{3} * *request.width * *request.height;
   }
   /// Each on the picture of that number: its latents, and what they are decoded to.
-  void denoise(const Transformer& transformer, std::int64_t picture, const Denoising& denoising,
-               const Reporter& progress, Result& result) const;
+  void denoise(const Transformer& transformer, const vae::Decoder* previews, std::int64_t picture,
+               const Denoising& denoising, const Reporter& progress, Result& result) const;
+  /// Shows what the latents of a picture are without their noise, by the decoder or, where there is none, by
+  /// the sums of their channels.
+  void show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder,
+                    HostView<const f32> latents, const Request& request, families::Preview preview) const;
   void decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
               const families::PictureCallback& on_picture, Result& result) const;
   void paint_one_by_one(const Denoising& denoising, const Reporter& progress,
@@ -290,11 +301,11 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
   if (progress) progress({"encode image", 0, 1});
   const vae::Moments moments = [&] {
     if (DryRun::active()) {
-      DryHold(image::resize_memory(*given.image, *request.width, *request.height));
+      DryHold(image::fitting_memory(*given.image, *request.width, *request.height, request.fit));
       const DryHold resized(std::int64_t{3} * *request.width * *request.height);
       return encoder->encode(Tensor<f32>(Shape{1, *request.height, *request.width, 3}));
     }
-    const image::Image resized = image::resize(*given.image, *request.width, *request.height);
+    const image::Image resized = image::fitted(*given.image, *request.width, *request.height, request.fit);
     return encoder->encode(image::to_tensor(resized));
   }();
   Tensor<f32> sample(drawn_alone), noised(drawn);
@@ -347,8 +358,26 @@ std::unique_ptr<vae::Decoder> FluxPipeline::Parts::load_decoder(const Reporter& 
   return decoder;
 }
 
-void FluxPipeline::Parts::denoise(const Transformer& transformer, std::int64_t picture,
-                                  const Denoising& denoising, const Reporter& progress,
+void FluxPipeline::Parts::show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder,
+                                       HostView<const f32> latents, const Request& request,
+                                       families::Preview preview) const {
+  const PackedLayout packed = layout(request);
+  if (decoder) {
+    const HostTensor<f32> pixels =
+        decoder->decode(unpack(latents, packed, static_cast<f32>(model.vae.scaling_factor),
+                               static_cast<f32>(model.vae.shift_factor)));
+    if (DryRun::active()) return;
+    preview.picture = std::move(image::to_images(pixels).images.front());
+  } else {
+    if (DryRun::active()) return;
+    preview.picture =
+        image::resize(model.preview_map()->picture(latents, packed), *request.width, *request.height);
+  }
+  wish.show(preview);
+}
+
+void FluxPipeline::Parts::denoise(const Transformer& transformer, const vae::Decoder* previews,
+                                  std::int64_t picture, const Denoising& denoising, const Reporter& progress,
                                   Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   const PackedLayout packed = layout(result.used);
@@ -361,18 +390,31 @@ void FluxPipeline::Parts::denoise(const Transformer& transformer, std::int64_t p
   input.columns = packed.width / 2;
   input.prompt = prompt.embeddings;
   input.pooled = prompt.pooled;
-  const std::span all(denoising.steps);
-  const auto run = DryRun::active() ? all.first(1) : all;
   const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
-  const BeforeStep before_step = [&](std::int64_t step) {
-    if (progress) progress({"denoise", picture * steps + step, pictures(result.used) * steps});
-  };
   const Prompt& negative = denoising.prompts.back();
-  if (result.used.negative)
-    denoise_away_from(transformer, latents, input,
-                      {negative.embeddings, negative.pooled, result.used.cfg_scale}, run, before_step);
-  else
-    transformer.denoise(latents, input, run, before_step);
+  const std::int64_t taken = DryRun::active() ? 1 : steps;
+  // A preview comes between two calls, each of which takes some of the steps: the same steps either way.
+  const std::int64_t at_once =
+      denoising.preview ? std::min<std::int64_t>(denoising.preview->every, taken) : taken;
+  for (std::int64_t done = 0; done < taken; done += at_once) {
+    const std::int64_t next = std::min(done + at_once, taken);
+    const auto run = std::span(denoising.steps)
+                         .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(next - done));
+    const BeforeStep before_step = [&](std::int64_t step) {
+      if (progress) progress({"denoise", picture * steps + done + step, pictures(result.used) * steps});
+    };
+    std::optional<Tensor<f32>> before;
+    if (denoising.preview) before.emplace(one, latents.values());
+    if (result.used.negative)
+      denoise_away_from(transformer, latents, input,
+                        {negative.embeddings, negative.pooled, result.used.cfg_scale}, run, before_step);
+    else
+      transformer.denoise(latents, input, run, before_step);
+    if (!denoising.preview) continue;
+    const auto level = [&](std::int64_t step) { return denoising.levels[static_cast<std::size_t>(step)]; };
+    show_preview(*denoising.preview, previews, without_noise(*before, level(done), latents, level(next)),
+                 result.used, {{}, picture, next, steps});
+  }
   result.steps += steps;
   if (progress && picture + 1 == pictures(result.used))
     progress({"denoise", pictures(result.used) * steps, pictures(result.used) * steps});
@@ -407,12 +449,14 @@ void FluxPipeline::Parts::decode(const vae::Decoder& decoder, std::int64_t pictu
 void FluxPipeline::Parts::paint_one_by_one(const Denoising& denoising, const Reporter& progress,
                                            const families::PictureCallback& on_picture,
                                            Result& result) const {
-  const auto transformer = load_transformer(progress, result);
   std::unique_ptr<vae::Decoder> decoder;
+  if (denoising.previews_by_vae()) decoder = load_decoder(progress, result);
+  const auto transformer = load_transformer(progress, result);
   const std::int64_t count = pictures(result.used);
   const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
   for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
-    denoise(*transformer, picture, denoising, progress, result);
+    denoise(*transformer, denoising.previews_by_vae() ? decoder.get() : nullptr, picture, denoising, progress,
+            result);
     families::give_back_memory();
     if (!decoder) decoder = load_decoder(progress, result);
     decode(*decoder, picture, progress, on_picture, result);
@@ -423,13 +467,15 @@ void FluxPipeline::Parts::paint_one_by_one(const Denoising& denoising, const Rep
 void FluxPipeline::Parts::paint_in_stages(const Denoising& denoising, const Reporter& progress,
                                           const families::PictureCallback& on_picture, Result& result) const {
   const std::int64_t count = pictures(result.used), seen = DryRun::active() ? 1 : count;
+  std::unique_ptr<vae::Decoder> decoder;
+  if (denoising.previews_by_vae()) decoder = load_decoder(progress, result);
   if (!denoising.steps.empty()) {
     const auto transformer = load_transformer(progress, result);
     for (std::int64_t picture = 0; picture < seen; ++picture)
-      denoise(*transformer, picture, denoising, progress, result);
+      denoise(*transformer, decoder.get(), picture, denoising, progress, result);
   }
   families::give_back_memory();
-  const auto decoder = load_decoder(progress, result);
+  if (!decoder) decoder = load_decoder(progress, result);
   const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
   for (std::int64_t picture = 0; picture < seen; ++picture)
     decode(*decoder, picture, progress, on_picture, result);
@@ -490,6 +536,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.seed = request.seed;
   full.batch = request.batch;
   full.strength = request.strength;
+  full.fit = request.fit;
   full.seed_step = request.seed_step;
   full.cfg_scale = request.cfg_scale;
   if (request.cfg_scale != 1) full.negative = request.negative.value_or("");
@@ -525,6 +572,12 @@ Request FluxPipeline::with_defaults(const Request& request) const {
                              ": try " + nearest_sides(side, 2 * factor));
   if (!(full.strength >= 0 && full.strength <= 1))
     throw out_of_range("strength", shortest(full.strength), "from 0 to 1");
+  if (request.preview && request.preview->every < 1)
+    throw out_of_range("steps between previews", std::to_string(request.preview->every), "at least 1");
+  if (request.preview && !request.preview->vae && !model.preview_map())
+    throw families::RequestError("there is no map from the " + std::to_string(model.vae.latent_channels) +
+                                 " latent channels of " + io::shown(model.path) +
+                                 " to colours: let the VAE make previews (--preview-vae)");
   if (request.image) image::check_pixels(*request.image, "the image to start from");
   if (request.image && request.latents)
     throw families::RequestError("an image and latents are both given to start from: give one of them");
@@ -584,6 +637,8 @@ Result FluxPipeline::Parts::run(Request full, const Request& given, Order order,
   for (auto at = static_cast<std::size_t>(first); at + 1 < sigmas.size(); ++at)
     denoising.steps.push_back(
         {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
+  denoising.levels = std::span(sigmas).subspan(static_cast<std::size_t>(first));
+  denoising.preview = given.preview;
   families::give_back_memory();
   std::vector<Prompt> prompts;
   if (!denoising.steps.empty()) prompts = encode_prompts(request, progress, result);

@@ -13,4 +13,14 @@ struct Difference {
 /// Compares two pictures of the same size. Throws ShapeError where the sizes differ.
 Difference difference(const Image& a, const Image& b);
 
+/// Where two pictures differ.
+struct DifferencePicture {
+  Image picture;    ///< the distance of each value, `factor` times as bright
+  int largest = 0;  ///< distance
+  int factor = 1;   ///< the largest that leaves no value too bright
+};
+
+/// Throws ShapeError where the sizes differ.
+DifferencePicture difference_picture(const Image& a, const Image& b);
+
 }  // namespace precast::image

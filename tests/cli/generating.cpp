@@ -80,8 +80,9 @@ TEST_CASE("generate: a picture, its latents, its trace and its parameters", "[wa
   REQUIRE(png.texts.size() == 1);
   CHECK(png.texts[0].key == "parameters");
   CHECK_THAT(png.texts[0].value,
-             Catch::StartsWith("a red circle\nSteps: 2, Sampler: Euler, CFG scale: 3.5, Seed: 7, "
-                               "Size: 32x16, Model: dev_f32"));
+             Catch::StartsWith(
+                 "a red circle\nSteps: 2, Sampler: Euler, CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 7, "
+                 "Size: 32x16, Model: dev_f32"));
   CHECK(precast::cli::read_latents(here + "/l.safetensors").shape().rank() == 3);
   const Json trace = Json::parse(program::content(here + "/t.json"));
   CHECK(trace["first_non_finite"].is_null());

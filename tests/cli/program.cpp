@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> commands{"generate", "compare",  "inspect",     "policy",
+const std::vector<std::string> commands{"generate", "compare",  "info",        "inspect", "policy",
                                         "formats",  "tokenize", "completions", "help"};
 const std::string source = PRECAST_SOURCE_DIR;
 const std::string golden = source + "/tests/golden/models/";

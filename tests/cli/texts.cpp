@@ -1,4 +1,4 @@
-// What is written beside pictures: the PNG's parameters, numbered names, latents files, traces.
+// What is written beside pictures: the pictures' parameters, numbered names, latents files, traces.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -31,12 +31,25 @@ TEST_CASE("the parameters of a picture") {
   CHECK_THAT(text, Catch::StartsWith(
                        "a red circle\nSteps: 20, Sampler: Euler, CFG scale: 3.5, Seed: 1, Size: 64x96, "
                        "Model: shapes, T5 length: 512, Precision: fast, Version: "));
+  const std::string distilled =
+      parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false, "Euler", true});
+  CHECK_THAT(distilled, Catch::Contains("Sampler: Euler, CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 1"));
+  used.cfg_scale = 4;
+  used.negative = "blue, green";
+  CHECK_THAT(
+      parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false, "Euler", true}),
+      Catch::StartsWith("a red circle\nNegative prompt: blue, green\nSteps: 20, Sampler: Euler, CFG scale: "
+                        "4, Distilled CFG Scale: 3.5, Seed: 1"));
+  used.cfg_scale = 1;
+  used.negative.reset();
   used.strength = 0.75;
+  used.fit = image::Fit::crop;
   const std::string from_image = parameters_text(
       used, {"two\nlines, one: \"quoted\"", "a, b", "transformer fast, vae quality", 1, 2, true, false});
   CHECK_THAT(from_image, Catch::StartsWith("two\nlines, one: \"quoted\"\nSteps: 20"));
-  CHECK_THAT(from_image,
-             Catch::Contains("Model: \"a, b\", Denoising strength: 0.75, Batch size: 2, Batch pos: 1"));
+  CHECK_THAT(
+      from_image,
+      Catch::Contains("Model: \"a, b\", Denoising strength: 0.75, Fit: crop, Batch size: 2, Batch pos: 1"));
   CHECK_THAT(from_image, Catch::Contains("Precision: \"transformer fast, vae quality\""));
 }
 

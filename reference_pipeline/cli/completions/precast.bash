@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare inspect policy formats tokenize completions help -h --help -V --version'
+    _precast_offer -W 'generate compare info inspect policy formats tokenize completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -38,6 +38,7 @@ _precast() {
         --seed-step) :; return ;;
         --image) _precast_offer -f; return ;;
         --strength) :; return ;;
+        --fit) _precast_offer -W 'stretch crop pad'; return ;;
         --preset) _precast_offer -W 'quality balanced fast memory auto'; return ;;
         --precision) _precast_offer -W 'f32 bf16 f16'; return ;;
         --transformer-precision|--unet-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
@@ -50,8 +51,10 @@ _precast() {
         --latents) _precast_offer -f; return ;;
         --save-latents) _precast_offer -f; return ;;
         --trace) _precast_offer -f; return ;;
+        --preview) :; return ;;
+        --preview-output) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --output -o --quality --latents --save-latents --trace --no-overwrite --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
       fi ;;
     compare)
       case "$before" in
@@ -70,9 +73,14 @@ _precast() {
         --threads) :; return ;;
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
+        --report) _precast_offer -f; return ;;
         --quality) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --quality --markdown --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --report --quality --markdown --json'
+      fi ;;
+    info)
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --json'
+      else _precast_offer -f
       fi ;;
     inspect)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h --tensors --json'
@@ -101,7 +109,7 @@ _precast() {
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare inspect policy formats tokenize completions help'
+      else _precast_offer -W 'generate compare info inspect policy formats tokenize completions help'
       fi ;;
   esac
 }

@@ -1,0 +1,49 @@
+#include <cli/arguments.hpp>
+#include <cli/preview_options.hpp>
+#include <cli/run_options.hpp>
+#include <image/picture_file.hpp>
+
+namespace precast::cli {
+
+std::optional<std::filesystem::path> PreviewOptions::file(const std::filesystem::path& pictures) const {
+  if (!every) return std::nullopt;
+  if (!output.empty()) return output;
+  if (pictures == "-") return "preview.png";
+  std::filesystem::path name = pictures.stem();
+  name += "-preview";
+  name += pictures.extension();
+  return pictures.parent_path() / name;
+}
+
+std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem::path& pictures,
+                                                          int quality) const {
+  const auto target = file(pictures);
+  if (!target) return std::nullopt;
+  try {
+    image::format_of_name(*target);
+  } catch (const InputError& wrong) {
+    throw UsageError(std::string("--preview-output: ") + wrong.what());
+  }
+  return families::PreviewWish{*every, vae, [target = *target, quality](const families::Preview& preview) {
+                                 image::write_image(target, preview.picture, {}, quality);
+                               }};
+}
+
+void add_preview_options(CLI::App& command, PreviewOptions& options) {
+  const std::string group = "Preview";
+  CLI::Option* every =
+      add_integer(command, "--preview", options.every, 1, 10000,
+                  "Writes the picture as it forms, every N steps, estimated from its latents");
+  every->group(group);
+  command.add_flag("--preview-vae", options.vae, "Previews by the VAE: sharp, and it is loaded all the time")
+      ->group(group)
+      ->needs(every);
+  command
+      .add_option("--preview-output", options.output,
+                  "File of the preview, each time replaced as a whole; default: out-preview.png for out.png")
+      ->type_name("FILE")
+      ->group(group)
+      ->needs(every);
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,32 @@
+// The largest values by layer as a picture of lines, in SVG.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <cli/comparison.hpp>
+
+namespace precast::cli {
+
+/// The colour of a policy in a report, by its place.
+std::string_view report_colour(std::size_t place);
+
+/// "&lt;" for "<": text as HTML may hold it. Bytes that are not UTF-8 become U+FFFD.
+std::string html_text(std::string_view text);
+
+/// A layer with its largest value under each policy; a negative value where a policy did not run it.
+struct LayerRow {
+  std::string name;
+  std::vector<double> max_abs;
+  std::vector<std::int64_t> non_finite;
+};
+
+/// The layers of all policies, in the order of the first.
+std::vector<LayerRow> layer_rows(std::span<const Compared> rows);
+
+/// A line for each policy: layers to the right, powers of ten upwards, with the largest number of f16. What
+/// is not finite is marked at the top. A layer's values are shown where a pointer rests on it.
+std::string report_plot(std::span<const Compared> rows, std::span<const LayerRow> layers);
+
+}  // namespace precast::cli

@@ -1,0 +1,255 @@
+// info: settings of our own pictures and of other programs', and the command that makes a picture again.
+#include <catch2/catch.hpp>
+#include <cli/picture_settings.hpp>
+#include <image/picture_file.hpp>
+
+#include "program.hpp"
+
+namespace picture_info {
+namespace {
+
+using namespace precast;
+using namespace precast::cli;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+/// Runs the printed command in a shell, with more words behind it.
+int run_line(const std::string& line, const std::string& more) {
+  std::string command = line.substr(0, line.find_last_not_of('\n') + 1);
+  REQUIRE(command.starts_with("precast generate "));
+  command = program::quoted(PRECAST_PROGRAM) + command.substr(std::string("precast").size());
+  return std::system((command + " " + more + " 2>/dev/null").c_str());
+}
+
+std::string with_texts(const program::Scratch& scratch, const std::string& name,
+                       const std::vector<image::Text>& texts) {
+  const std::string file = (scratch.path() / name).string();
+  image::write_image(file, {2, 1, {1, 2, 3, 4, 5, 6}}, texts);
+  return file;
+}
+
+const std::string prompt_node =
+    R"("6": {"class_type": "CLIPTextEncode", "inputs": {"text": "a cat: \"big\", red", "clip": ["11", 0]}})";
+const std::string flux_graph = R"({
+  "5": {"class_type": "EmptySD3LatentImage", "inputs": {"width": 1024, "height": 768, "batch_size": 1}},
+  )" + prompt_node + R"(,
+  "10": {"class_type": "VAELoader", "inputs": {"vae_name": "ae.safetensors"}},
+  "12": {"class_type": "UNETLoader", "inputs": {"unet_name": "flux1-dev.safetensors", "weight_dtype": "default"}},
+  "13": {"class_type": "SamplerCustomAdvanced", "inputs": {"noise": ["25", 0], "guider": ["22", 0],
+         "sampler": ["16", 0], "sigmas": ["17", 0], "latent_image": ["5", 0]}, "is_changed": [NaN]},
+  "16": {"class_type": "KSamplerSelect", "inputs": {"sampler_name": "euler"}},
+  "17": {"class_type": "BasicScheduler", "inputs": {"scheduler": "simple", "steps": 20, "denoise": 1.0, "model": ["30", 0]}},
+  "22": {"class_type": "BasicGuider", "inputs": {"model": ["30", 0], "conditioning": ["26", 0]}},
+  "25": {"class_type": "RandomNoise", "inputs": {"noise_seed": 219670278747233}},
+  "26": {"class_type": "FluxGuidance", "inputs": {"guidance": 3.5, "conditioning": ["6", 0]}},
+  "30": {"class_type": "LoraLoaderModelOnly", "inputs": {"lora_name": "x.safetensors", "strength_model": 1, "model": ["12", 0]}}
+})";
+
+}  // namespace
+
+TEST_CASE("info: pairs of a line, with values in quotes") {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  CHECK(read_pairs("Steps: 20, Model: \"a, b: \\\"c\\\"\\nd\", Size: 1x2") ==
+        Pairs{{"Steps", "20"}, {"Model", "a, b: \"c\"\nd"}, {"Size", "1x2"}});
+  CHECK(read_pairs("Steps: 20, Lora hashes: \"x: 0123\"").back().second == "x: 0123");
+  CHECK(read_pairs("Empty: , Next: 1") == Pairs{{"Empty", ""}, {"Next", "1"}});
+  for (const char* none : {"a cat", "a, b: c", "{\"a\": 1}", ": x", "Model: \"a\" b, C: d"}) {
+    INFO(none);
+    CHECK(read_pairs(none).size() < 2);
+  }
+  for (const std::string value : {"plain", "a, b", "a: b", "two\nlines", "\"q\"", "caf\u00e9, \u732b"})
+    CHECK(read_pairs("A: " + quoted_value(value) + ", B: 1") == Pairs{{"A", value}, {"B", "1"}});
+}
+
+TEST_CASE("info: the text of other programs, with a negative prompt") {
+  const auto settings = read_parameters(
+      "a cat,\na hat\nNegative prompt: dogs,\nbirds\nSteps: 20, Sampler: DPM++ 2M, Schedule type: Karras, "
+      "CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 5, Size: 512x768, Model hash: 0123456789, Model: "
+      "flux1-dev, "
+      "Version: v1.10.1");
+  REQUIRE(settings);
+  CHECK(settings->source == SettingsSource::parameters);
+  CHECK(settings->prompt == "a cat,\na hat");
+  CHECK(settings->negative == "dogs,\nbirds");
+  const RemadeCommand command = command_for(*settings);
+  CHECK(command.arguments == Words{"precast", "generate", "--prompt", "a cat,\na hat", "--seed", "5",
+                                   "--steps", "20", "--guidance", "3.5", "--width", "512", "--height",
+                                   "768"});
+  std::string notes;
+  for (const std::string& note : command.notes) notes += note + "\n";
+  CHECK_THAT(notes, Catch::Contains("flux1-dev") && Catch::Contains("dogs,?birds") &&
+                        Catch::Contains("DPM++ 2M") && Catch::Contains("another program"));
+  CHECK_FALSE(read_parameters("a cat\nwith: one pair, and: two"));
+  CHECK_FALSE(read_parameters(""));
+}
+
+TEST_CASE("info: values that no option takes are told, not passed on") {
+  const auto settings = read_parameters("x\nSteps: many, Seed: -1, Size: 64xbig, Version: other");
+  REQUIRE(settings);
+  const RemadeCommand command = command_for(*settings);
+  CHECK(command.arguments == Words{"precast", "generate", "--prompt", "x", "--width", "64"});
+  CHECK(command.notes.size() == 4);  // three values, and that another program made it
+}
+
+TEST_CASE("info: ComfyUI's graph as it ran") {
+  const auto settings = read_comfyui(flux_graph, "x.png");
+  REQUIRE(settings);
+  CHECK(settings->prompt == "a cat: \"big\", red");
+  CHECK(settings->value("Seed") == "219670278747233");
+  CHECK(settings->value("Steps") == "20");
+  CHECK(settings->value("Distilled CFG Scale") == "3.5");
+  CHECK(settings->value("Size") == "1024x768");
+  CHECK(settings->value("Sampler") == "Euler");
+  CHECK(settings->value("Schedule type") == "simple");
+  CHECK(settings->value("Model") == "flux1-dev");
+  CHECK(settings->value("Denoising strength").empty());
+  const auto simple = read_comfyui(R"({
+    "1": {"class_type": "CheckpointLoaderSimple", "inputs": {"ckpt_name": "all.safetensors"}},
+    "2": {"class_type": "PrimitiveString", "inputs": {"value": "a dog"}},
+    "3": {"class_type": "CLIPTextEncode", "inputs": {"text": ["2", 0], "clip": ["1", 1]}},
+    "4": {"class_type": "CLIPTextEncode", "inputs": {"text": "blur", "clip": ["1", 1]}},
+    "5": {"class_type": "EmptyLatentImage", "inputs": {"width": 64, "height": 32, "batch_size": 1}},
+    "9": {"class_type": "KSampler", "inputs": {"seed": 7, "steps": 4, "cfg": 1.0, "sampler_name": "euler",
+          "scheduler": "simple", "denoise": 0.5, "model": ["1", 0], "positive": ["3", 0], "negative": ["4", 0],
+          "latent_image": ["5", 0]}}})",
+                                   "x.png");
+  REQUIRE(simple);
+  CHECK(simple->prompt == "a dog");
+  CHECK(simple->negative == "blur");
+  CHECK(simple->value("Seed") == "7");
+  CHECK(simple->value("Model") == "all");
+  CHECK(simple->value("Denoising strength") == "0.5");
+}
+
+TEST_CASE("info: ComfyUI's graph as it was drawn") {
+  const auto settings = read_comfyui(R"({"nodes": [
+    {"id": 3, "type": "KSampler", "inputs": [{"name": "model", "link": 1}, {"name": "positive", "link": 4},
+      {"name": "negative", "link": 6}, {"name": "latent_image", "link": 2}],
+     "widgets_values": [156680208700286, "randomize", 20, 8, "euler", "normal", 1]},
+    {"id": 4, "type": "CheckpointLoaderSimple", "inputs": [], "widgets_values": ["v1-5.safetensors"]},
+    {"id": 5, "type": "EmptyLatentImage", "widgets_values": [512, 512, 1]},
+    {"id": 6, "type": "CLIPTextEncode", "inputs": [{"name": "clip", "link": 3}], "widgets_values": ["a glass bottle"]},
+    {"id": 7, "type": "CLIPTextEncode", "inputs": [{"name": "clip", "link": 5}], "widgets_values": ["text"]}],
+    "links": [[1, 4, 0, 3, 0, "MODEL"], [2, 5, 0, 3, 3, "LATENT"], [3, 4, 1, 6, 0, "CLIP"],
+              [4, 6, 0, 3, 1, "CONDITIONING"], [5, 4, 1, 7, 0, "CLIP"], [6, 7, 0, 3, 2, "CONDITIONING"]]})",
+                                     "x.png");
+  REQUIRE(settings);
+  CHECK(settings->prompt == "a glass bottle");
+  CHECK(settings->negative == "text");
+  CHECK(settings->value("Seed") == "156680208700286");
+  CHECK(settings->value("CFG scale") == "8");
+  CHECK(settings->value("Size") == "512x512");
+  CHECK(settings->value("Model") == "v1-5");
+}
+
+TEST_CASE("info: broken graphs, and graphs that are circles") {
+  CHECK_THROWS_WITH(read_comfyui("{\"3\": ", "x.png"),
+                    Catch::StartsWith("x.png: ") && Catch::Contains("JSON"));
+  for (const char* none :
+       {"[]", "{}", "3", R"({"1": 2})", R"({"1": {"class_type": 5}})", R"({"nodes": [1, {}]})",
+        R"({"nodes": [{"id": [], "type": "KSampler", "inputs": 5, "widgets_values": {}}]})"}) {
+    INFO(none);
+    const auto settings = read_comfyui(none, "x.png");
+    CHECK((!settings || settings->prompt.empty()));
+  }
+  const auto circle =
+      read_comfyui(R"({"1": {"class_type": "KSampler", "inputs": {"positive": ["2", 0], "seed": ["1", 0]}},
+    "2": {"class_type": "X", "inputs": {"conditioning": ["2", 0]}}})",
+                   "x.png");
+  REQUIRE(circle);
+  CHECK(circle->prompt.empty());
+}
+
+TEST_CASE("info: a word for the shell") {
+  const Words words{"precast", "--prompt", "it's $HOME \"x\"\n`ls`", "", "a_b-c./:=1"};
+  CHECK(shell_line(words) == "precast --prompt 'it'\\''s $HOME \"x\"\n`ls`' '' a_b-c./:=1");
+}
+
+TEST_CASE("info: generate, info, and the printed command makes the same pixels") {
+  const program::Scratch scratch;
+  const std::string here = scratch.path().string();
+  struct Case {
+    const char* file;
+    Words options;
+  };
+  const std::vector<Case> cases{
+      {"plain.png", {"--prompt", "a small red circle, on: \"blue\"", "--seed", "11", "--steps", "2"}},
+      {"quoted.jpg",
+       {"--prompt", "it's a $ring\nNegative prompt: `x`", "--steps", "1", "--guidance", "2.25", "--preset",
+        "quality"}},
+      {"dash.webp",
+       {"--prompt=-- a caf\u00e9 \u732b", "--steps", "1", "--precision", "f16", "--upcast-attention",
+        "--max-sequence-length", "20", "--quality", "100"}},
+      {"mixed.png",
+       {"--prompt", "a star", "--steps", "1", "--width", "48", "--preset", "quality", "--text-precision",
+        "f32"}},
+      {"parts.png",
+       {"--prompt", "a star", "--steps", "1", "--precision", "bf16", "--vae-precision", "f32", "--flash"}},
+      {"away.png",
+       {"--prompt", "a star", "--steps", "1", "--cfg-scale", "2.5", "--negative", "a ring,\nNegative: x",
+        "--t5-padding", "24"}},
+      {"clip.png", {"--prompt", "a star", "--steps", "1", "--preset", "memory", "--clip-precision", "f32"}},
+      {"own_seed.png", {"--prompt", "a star", "--steps", "1", "--seed", "18446744073709551615"}},
+      {"empty.png", {"--prompt", "", "--steps", "1"}}};
+  for (const Case& one : cases) {
+    INFO(one.file);
+    Words words{"generate", "--output", here + "/" + one.file};
+    words.insert(words.end(), one.options.begin(), one.options.end());
+    const auto made = program::run(words);
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    const auto told = program::run({"info", here + "/" + one.file});
+    INFO(told.out << told.err);
+    REQUIRE(told.code == 0);
+    CHECK(told.err.empty());
+    const std::string again = here + "/again" + std::filesystem::path(one.file).extension().string();
+    const std::string quality = std::string(one.file) == "dash.webp" ? " --quality 100" : "";
+    REQUIRE(run_line(told.out, "--output " + program::quoted(again) + quality) == 0);
+    const image::Picture first = image::read_image(here + "/" + one.file), second = image::read_image(again);
+    CHECK(first.image == second.image);
+    CHECK(first.texts == second.texts);
+  }
+}
+
+TEST_CASE("info: one picture of several, as JSON, and pictures that say nothing") {
+  const program::Scratch scratch;
+  const std::string here = scratch.path().string();
+  REQUIRE(
+      program::run({"generate", "--prompt", "a ring", "a star", "--steps", "1", "--output", here + "/b.png"})
+          .code == 0);
+  const auto told = program::run({"info", here + "/b-2.png", "--json"});
+  INFO(told.err);
+  REQUIRE(told.code == 0);
+  const Json json = told.json();
+  CHECK(json["format"] == "PNG");
+  CHECK(json["source"] == "precast");
+  CHECK(json["prompt"] == "a star");
+  CHECK(json["settings"]["Batch pos"] == "1");
+  CHECK(json["texts"]["parameters"].get<std::string>().starts_with("a star\n"));
+  CHECK_THAT(json["notes"].dump(), Catch::Contains("number 2 is the one"));
+  const auto words = json["command"].get<Words>();
+  CHECK(words[0] == "precast");
+  Words again(words.begin() + 1, words.end());
+  again.insert(again.end(), {"--output", here + "/again.png"});
+  REQUIRE(program::run(again).code == 0);
+  CHECK(image::read_image(here + "/again-2.png").image == image::read_image(here + "/b-2.png").image);
+
+  const auto comfy =
+      program::run({"info", with_texts(scratch, "comfy.webp", {{"prompt", flux_graph}}), "--json"});
+  INFO(comfy.err);
+  REQUIRE(comfy.code == 0);
+  CHECK(comfy.json()["source"] == "comfyui");
+  CHECK(comfy.json()["settings"]["Seed"] == "219670278747233");
+  for (const auto& [name, texts] : {std::pair<std::string, std::vector<image::Text>>{"none.png", {}},
+                                    {"other.png", {{"Software", "x"}}},
+                                    {"broken.png", {{"prompt", "{"}}}}) {
+    const std::string file = with_texts(scratch, name, texts);
+    const auto silent = program::run({"info", file});
+    INFO(silent.err);
+    CHECK(silent.code == 1);
+    CHECK(silent.one_line_error());
+    CHECK_THAT(silent.err, Catch::Contains(name));
+  }
+}
+
+}  // namespace picture_info

@@ -1,0 +1,161 @@
+// compare --report: one page that needs nothing, looked at as text and in a browser.
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <cli/policy_table.hpp>
+#include <cli/report_page.hpp>
+#include <cli/report_plot.hpp>
+#include <image/metrics.hpp>
+
+#include "program.hpp"
+
+namespace report_pages {
+namespace {
+
+using namespace precast;
+using namespace precast::cli;
+
+image::Image grey(int side, int value) {
+  return {side, side,
+          std::vector<std::uint8_t>(std::size_t{3} * static_cast<std::size_t>(side * side),
+                                    static_cast<std::uint8_t>(value))};
+}
+
+std::vector<Compared> two_rows() {
+  Compared reference, other;
+  reference.name = "quality";
+  reference.picture = grey(8, 100);
+  reference.psnr = std::numeric_limits<double>::infinity();
+  reference.layers = {{"text_encoder.a", "linear", 3, 0}, {"transformer.b", "attention", 70000, 0}};
+  other.name = "f16";
+  other.choice.precision = *precision_named("f16");
+  other.picture = grey(8, 110);
+  other.psnr = 28.13;
+  other.mse = 100;
+  other.non_finite = 5;
+  other.advice = "attention of <b> overflows & breaks";
+  other.layers = {{"text_encoder.a", "linear", 3.5, 0}, {"transformer.b", "attention", 65000, 12}};
+  return {reference, other};
+}
+
+std::size_t count_of(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+/// What a browser makes of a page after its scripts, or "" where there is no browser.
+std::string rendered(const std::filesystem::path& page, const std::string& options) {
+  const program::Scratch scratch;
+  const std::string out = (scratch.path() / "dom").string();
+  const std::string line = "HOME=" + program::quoted(scratch.path().string()) +
+                           " timeout 100 chromium --headless --no-sandbox --disable-gpu --user-data-dir=" +
+                           program::quoted((scratch.path() / "profile").string()) + " " + options + " " +
+                           program::quoted("file://" + page.string()) + " >" + program::quoted(out) +
+                           " 2>/dev/null";
+  if (std::system("command -v chromium >/dev/null 2>&1") != 0) return "";
+  REQUIRE(std::system(line.c_str()) == 0);
+  return program::content(out);
+}
+
+}  // namespace
+
+TEST_CASE("difference pictures are as bright as they can be") {
+  const image::DifferencePicture found = image::difference_picture(grey(2, 100), grey(2, 110));
+  CHECK(found.largest == 10);
+  CHECK(found.factor == 25);
+  CHECK(found.picture == grey(2, 250));
+  CHECK(image::difference_picture(grey(2, 7), grey(2, 7)).picture == grey(2, 0));
+  CHECK_THROWS_AS(image::difference_picture(grey(2, 7), grey(3, 7)), ShapeError);
+}
+
+TEST_CASE("a report holds all of it, and refers to nothing outside") {
+  const std::vector<Compared> rows = two_rows();
+  const std::string page =
+      report_page({"<script>alert(1)</script> & \"quotes\"", "shapes", "cpu", 7, 8, 8, 4}, rows);
+  CHECK(page.find("<script>alert") == std::string::npos);
+  CHECK_THAT(page, Catch::Contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;quotes&quot;"));
+  CHECK_THAT(page, Catch::Contains("attention of &lt;b&gt; overflows &amp; breaks"));
+  for (const char* outside : {"http:", "https:", "url(", "@import", "<link", "srcset", "<iframe", "fetch("})
+    CHECK(page.find(outside) == std::string::npos);
+  CHECK(count_of(page, "src=\"") == count_of(page, "src=\"data:image/png;base64,"));
+  CHECK(count_of(page, "<img ") ==
+        4);  // the reference, and for f16: itself, the reference over it, the difference
+  CHECK_THAT(page, Catch::Contains("28.1 dB") && Catch::Contains("25 times as bright") &&
+                       Catch::Contains("seed 7") && Catch::Contains("12 not finite"));
+  CHECK(count_of(page, "class=\"non-finite\"") == 1);
+  CHECK(count_of(page, "<tbody class=\"class\">") == op_rows(rows.front().choice).size());
+  CHECK_THAT(page, Catch::Contains("<td class=\"changed\">f16</td>"));
+  // Without a script nothing that is said is hidden: what the style hides is the slider.
+  const std::string style = page.substr(page.find("<style>"), page.find("</style>") - page.find("<style>"));
+  CHECK(count_of(style, "display: none") == 4);
+  for (const char* hidden : {".over {", ".edge {", ".slide {", ".ends {"})
+    CHECK_THAT(style, Catch::Contains(hidden));
+}
+
+TEST_CASE("a plot has a line a policy, a column a layer, and gaps where a policy has no layer") {
+  std::vector<Compared> rows = two_rows();
+  rows[1].layers.erase(rows[1].layers.begin());
+  rows[1].layers.push_back({"vae.c", "conv", 0, 0});
+  const std::vector<LayerRow> layers = layer_rows(rows);
+  REQUIRE(layers.size() == 3);
+  CHECK(layers[0].max_abs == std::vector<double>{3, -1});
+  CHECK(layers[2].max_abs == std::vector<double>{-1, 0});
+  const std::string plot = report_plot(rows, layers);
+  CHECK(count_of(plot, "class=\"column\"") == 3);
+  CHECK(count_of(plot, "fill=\"none\" stroke=\"") == 2);
+  CHECK(count_of(plot, "class=\"band") == 3);
+  CHECK(report_plot(rows, {}).empty());
+}
+
+TEST_CASE("compare: a report of real runs, in a browser", "[watch]") {
+  const program::Scratch scratch;
+  const std::string page = (scratch.path() / "report.html").string();
+  const auto result =
+      program::run({"compare", "--prompt", "a small white star on a black background, at the top", "--steps",
+                    "2", "--policies", "quality,f16", "--output", (scratch.path() / "sheet.jpg").string(),
+                    "--report", page, "--json"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  CHECK(result.json()["report"] == page);
+  const std::string text = program::content(page);
+  CHECK(count_of(text, "class=\"column\"") > 100);
+  CHECK_THAT(text, Catch::Contains("transformer.transformer_blocks.0"));
+
+  const std::string dom = rendered(page, "--dump-dom");
+  if (dom.empty()) {
+    WARN("skipped: chromium is not installed (414 MB with what it needs: apt-get install chromium)");
+    return;
+  }
+  // The script ran, and put the slider where its value says.
+  CHECK_THAT(dom, Catch::Contains("class=\"scripted\"") && Catch::Contains("inset(0px 50% 0px 0px)") &&
+                      Catch::Contains("left: 50%"));
+  // Moved by its event, as a hand does.
+  std::string moved = text;
+  const std::string end = "</body>";
+  moved.insert(
+      moved.rfind(end),
+      "<script>const s = document.querySelector('.slide'); s.value = 20; s.dispatchEvent(new "
+      "Event('input')); const r = document.querySelector('#plot').getBoundingClientRect(), i = "
+      "[...document.images]; document.body.dataset.seen = [r.width > 300 && r.height > 80, i.every(x => "
+      "x.complete && x.naturalWidth === 64), document.querySelector('#dtypes').offsetHeight > 100, "
+      "document.documentElement.scrollWidth <= innerWidth, "
+      "getComputedStyle(document.querySelector('.over')).clipPath].join(' ');</script>");
+  const std::string moved_dom = rendered(scratch.file("moved.html", moved),
+                                         "--virtual-time-budget=4000 --window-size=1200,900 --dump-dom");
+  CHECK_THAT(moved_dom, Catch::Contains("data-seen=\"true true true true inset(0px 80% 0px 0px)\""));
+  // Without scripts the pictures, tables and the plot are there all the same, and the slider is not.
+  std::string plain = text;
+  plain.erase(plain.rfind("<script>"), plain.rfind("</script>") + 9 - plain.rfind("<script>"));
+  plain.insert(
+      plain.rfind(end),
+      "<script>document.body.dataset.seen = [document.querySelector('.over').offsetParent === null, "
+      "document.querySelector('.slide').offsetParent === null, document.querySelectorAll('.picture > "
+      "img').length, document.querySelector('#numbers').offsetHeight > 50].join(' ');</script>");
+  const std::string plain_dom = rendered(scratch.file("plain.html", plain), "--dump-dom");
+  CHECK_THAT(plain_dom, Catch::Contains("data-seen=\"true true 4 true\""));
+}
+
+}  // namespace report_pages
