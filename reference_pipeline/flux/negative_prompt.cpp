@@ -1,7 +1,7 @@
 // Two predictions a step, and the step along what lies beyond the one that is wanted.
 #include <flux/negative_prompt.hpp>
 
-#include <precast/tensor/dry_run.hpp>
+#include <precast/memory/dry_run.hpp>
 
 namespace precast::flux {
 

@@ -7,7 +7,7 @@
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 
-#include <precast/tensor/memory.hpp>
+#include <precast/memory/memory.hpp>
 
 using namespace precast;
 using namespace precast::testing;
