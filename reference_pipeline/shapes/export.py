@@ -2,7 +2,7 @@
 
     python export.py --model model --pictures D [--count 100] [--dtype f32] [--seed S] ...
 
-makes D/out-1.png ... from the held-out prompts, for judge.py. train.py calls `write`.
+makes D/out-001.png ... from the held-out prompts, for judge.py. train.py calls `write`.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def main():
     given.pictures.mkdir(parents=True, exist_ok=True)
     prompts = [prompt for prompt, _ in draw.held_out_prompts(given.count)]
     for i, picture in enumerate(make_pictures(pipeline, prompts, given.seed, given.steps, given.guidance), 1):
-        picture.save(given.pictures / f"out-{i}.png")
+        picture.save(given.pictures / f"out-{i:0{len(str(given.count))}}.png")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Judges pictures of `shapes` from their pixels: shape, colour, background, size, place, clean outline.
 
     judge.py --prompts 100             the fixed held-out prompts, one a line (for `generate`)
-    judge.py --directory D [--json]    judges D/out-1.png ... D/out-100.png, made from those prompts
+    judge.py --directory D [--json]    judges D/out-001.png ... D/out-100.png, made from those prompts
     judge.py --picture F --prompt TEXT judges one picture
     judge.py --validate                proves the judge on all 3,360 drawn pictures, and on bad ones
 
@@ -192,7 +192,7 @@ def summarise(results):
 def judge_directory(directory, count, as_json):
     results = []
     for i, (prompt, expected) in enumerate(draw.held_out_prompts(count), 1):
-        name = directory / f"out-{i}.png"
+        name = directory / f"out-{i:0{len(str(count))}}.png"
         if count == 1 and not name.exists():
             name = directory / "out.png"
         results.append({"prompt": prompt, "file": str(name), **judge_file(name, expected)})
@@ -270,7 +270,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--prompts", type=int, metavar="N", help="print the first N held-out prompts")
-    parser.add_argument("--directory", type=pathlib.Path, help="where out-1.png and so on are")
+    parser.add_argument("--directory", type=pathlib.Path, help="where out-001.png and so on are")
     parser.add_argument("--count", type=int, default=100, help="how many pictures the directory holds (100)")
     parser.add_argument("--picture", type=pathlib.Path)
     parser.add_argument("--prompt", help="what the picture should show")

@@ -109,7 +109,7 @@ TEST_CASE("broken tokenizers: T5's vocabulary") {
   check_refusal("dev_f32", spiece, "", "sentencepiece model");
   check_refusal("dev_f32", spiece, good.substr(0, good.size() / 2), "sentencepiece model");
   check_refusal("dev_f32", spiece, good.substr(0, good.size() - 1), "sentencepiece model");
-  check_refusal("dev_f32", spiece, "version https://git-lfs.github.com/spec/v1\n", "sentencepiece model");
+  check_refusal("dev_f32", spiece, "version https://git-lfs.github.com/spec/v1\n", "git-LFS pointer");
   check_edit(
       "dev_fp8", json, [](Json& j) { j["model"]["type"] = "BPE"; }, "must be Unigram for a T5 tokenizer");
   check_edit(
