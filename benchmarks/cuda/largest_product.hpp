@@ -47,6 +47,7 @@ class LargestProduct {
   void operator()() {
     product_.workspace =
         cuda::resource_of<cuda::Workspace>(cuda::current_stream()).of(library_.workspace_bytes);
+    product_.workspace_bytes = library_.workspace_bytes;
     if (!library_.multiply(product_, cuda::current_stream()))
       throw Error("cuBLASLt has no code for its largest product after all");
   }

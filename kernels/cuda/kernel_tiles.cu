@@ -7,6 +7,7 @@
 #include <precast/cuda/tile/flash_attention_tile.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
 #include <precast/cuda/tile/selector.hpp>
+#include <precast/cuda/tile/warpgroup_attention_tile.hpp>
 #include <precast/dtype/scalar.hpp>
 
 using namespace precast;
@@ -32,16 +33,20 @@ void print_attention_of(const char* operand, Architecture architecture) {
   (std::make_index_sequence<flash_attention_widths.size()>{});
 }
 
+template <template <class...> class List, class... Operands>
+void print_attention_of_each(Architecture architecture, List<Operands...>) {
+  (print_attention_of<Operands>(dtype_traits<Operands>::name.data(), architecture), ...);
+}
+
 }  // namespace
 
 int main() {
+  for (const int width : {64, 128})
+    std::printf("warpgroup_attention_tile<%d>;90;%d queries, %d keys;%d;%d\n", width,
+                warpgroup_attention_tile.queries(), warpgroup_attention_tile.keys,
+                warpgroup_attention_tile.shared_bytes(width), warpgroup_attention_tile.stages);
   for (const Architecture architecture : all_architectures) {
-    print_attention_of<f32>("f32", architecture);
-    print_attention_of<tf32>("tf32", architecture);
-    print_attention_of<bf16>("bf16", architecture);
-    print_attention_of<f16>("f16", architecture);
-    print_attention_of<fp8_e4m3>("fp8_e4m3", architecture);
-    print_attention_of<fp8_e5m2>("fp8_e5m2", architecture);
+    print_attention_of_each(architecture, ScalarDtypes{});
     for (const MatmulTileSize size : {MatmulTileSize::small, MatmulTileSize::large}) {
       const MatmulTile tile = select_matmul_tile(architecture, size);
       std::printf("MatmulSelector<(MatmulTileSize)%d>;%d;%d x %d;%d;%d\n", static_cast<int>(size),

@@ -142,6 +142,14 @@ def tiles_by(program):
             for selector, capability, works_on, size, stages in rows}
 
 
+def tile_of(tiles, selector, architecture):
+    """What kernels for an architecture take: the tile of the newest known one that is no newer."""
+    known = [capability for name, capability in tiles if name == selector and capability <= architecture]
+    if not known:
+        raise NotRead(f"kernel_tiles has no {selector} for sm_{architecture}")
+    return tiles[selector, max(known)]
+
+
 def described(signature, architecture, tiles):
     """Family, variety and dynamic shared memory of a demangled kernel."""
     head = re.match(r"(?:void )?((?:\w+::)*\w+)(?:<(.*)>)?\(", signature.replace("(anonymous namespace)::", ""))
@@ -156,14 +164,14 @@ def described(signature, architecture, tiles):
             break
     arguments = split_arguments(short(signature[start + 1:end])) if start >= 0 else []
     if family == "flash_attention":
-        return "flash attention", f"{of_row(arguments[0])}; heads of {arguments[1]}", tiles[arguments[2], architecture].bytes
-    if family == "warpgroup_attention":  # WarpgroupAttentionTile::shared_bytes() of tile/warpgroup_attention_tile.hpp
-        width = int(arguments[1])
-        return "flash attention on warpgroups", f"{of_row(arguments[0])}; heads of {width}", 1024 + (128 + 4 * 128) * width * 2
+        return "flash attention", f"{of_row(arguments[0])}; heads of {arguments[1]}", tile_of(tiles, arguments[2], architecture).bytes
+    if family == "warpgroup_attention":
+        tile = tile_of(tiles, f"warpgroup_attention_tile<{arguments[1]}>", architecture)
+        return "flash attention on warpgroups", f"{of_row(arguments[0])}; heads of {arguments[1]}", tile.bytes
     if family == "tiled_product":
         name = "conv" if arguments[1].startswith("ImplicitIm2col") else "matmul"
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
-        tile = tiles[arguments[2], architecture]
+        tile = tile_of(tiles, arguments[2], architecture)
         return name, f"{of_row(operand)}; tiles of {tile.works_on}", tile.bytes
     if family == "skinny_gemm":
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
@@ -180,7 +188,7 @@ def described(signature, architecture, tiles):
 
 def occupancy(kernel, dynamic_shared):
     """The share of a multiprocessor's warps that blocks of a kernel fill; none where not one block fits."""
-    shared, threads, blocks = MULTIPROCESSORS[kernel.architecture]
+    shared, threads, blocks = MULTIPROCESSORS[max(known for known in MULTIPROCESSORS if known <= kernel.architecture)]
     of_block = kernel.threads or 1024
     warps = -(-of_block // 32)
     registers_of_warp = -(-kernel.registers * 32 // 256) * 256

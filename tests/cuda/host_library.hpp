@@ -55,7 +55,7 @@ struct HostLibrary {
 
   void multiply(const cuda::ProductRequest& p, cuda::Stream stream) const {
     const simt::StreamWork work("the library's product", stream);
-    if (workspace_bytes) work.writes(p.workspace, workspace_bytes);
+    if (p.workspace_bytes) work.writes(p.workspace, p.workspace_bytes);
     for (const void* operand : {p.x, p.weight, p.bias, p.residual})
       if (operand) work.reads(operand, 1);
     work.writes(p.out, 1);

@@ -19,8 +19,10 @@ TEMPLATE_TEST_CASE("flash attention in the tiles of every architecture", "[atten
     std::vector<cuda::FlashAttentionTile> tried;
     for (const Architecture architecture : cuda::all_architectures) {
       const auto tile = cuda::select_flash_attention<Operand>(architecture, static_cast<int>(width), false);
-      CHECK(cuda::flash_attention_bytes<Operand>(tile, static_cast<int>(width)) <=
-            cuda::limits_of(architecture).shared_per_block);
+      for (const Architecture device : cuda::all_architectures)  // its own and, by the driver, newer ones
+        if (device >= architecture)
+          CHECK(cuda::flash_attention_bytes<Operand>(tile, static_cast<int>(width)) <=
+                cuda::limits_of(device).shared_per_block);
       if (std::find(tried.begin(), tried.end(), tile) != tried.end()) continue;
       tried.push_back(tile);
       CHECK(wrong_in<TestType>({1, 1, 20, 150, width}, architecture) == "");

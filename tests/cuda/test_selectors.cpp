@@ -30,7 +30,7 @@ TEST_CASE("a device works as the newest architecture that is no newer", "[select
 }
 
 TEST_CASE("kernels of the emulator take the tile of the architecture that is asked for", "[selectors]") {
-  using Attends = cuda::FlashAttentionSelector<f32, 256, false>;
+  using Attends = cuda::FlashAttentionSelector<bf16, 256, false>;
   using Multiplies = cuda::MatmulSelector<cuda::MatmulTileSize::large>;
   int differ = 0;
   for (const Architecture architecture : cuda::all_architectures) {

@@ -9,7 +9,7 @@ import sys
 
 import resources
 
-SELECTOR = "FlashAttentionSelector<f32, 256, false>"
+SELECTOR = "FlashAttentionSelector<bf16, 256, false>"
 
 
 def main(program, path, *capabilities):

@@ -236,6 +236,31 @@ TEST_CASE("gguf: version 2 is read") {
   CHECK(file.at("x.y").shape == Shape{2, 4});
 }
 
+TEST_CASE("gguf: a copy has the alignment of its writer, whatever the file had that its values are of") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "64.gguf", copy = folder.path() / "copy.gguf";
+  const std::string bytes(40, 'x');
+  const auto write = [&](io::GgufWriter& writer) {
+    for (const char* name : {"a", "b"}) writer.declare(name, dtype_info<f32>, Shape{10});
+    for (int i = 0; i < 2; ++i) writer.write(std::as_bytes(std::span(bytes)));
+    writer.commit();
+  };
+  io::GgufWriter original(path, 64);
+  original.set("k", 1);
+  write(original);
+  const io::GgufFile file(path);
+  for (const std::uint32_t alignment : {32u, 64u, 128u}) {
+    io::GgufWriter writer(copy, alignment);
+    for (const io::GgufValue& value : file.values()) writer.set(value);
+    write(writer);
+    const io::GgufFile read(copy);
+    CHECK(read.tensors().size() == 2);
+    for (const io::GgufTensor& tensor : read.tensors())
+      CHECK(std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()) == bytes);
+    CHECK(read.value("k")->integer() == 1);
+  }
+}
+
 TEST_CASE("gguf: a writer that is used wrongly says so, and leaves no file") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "x.gguf";
@@ -266,6 +291,10 @@ TEST_CASE("gguf: a writer that is used wrongly says so, and leaves no file") {
     CHECK_THROWS_WITH(writer.write(written.first(2)), Catch::Contains("1 bytes more than the tensors take"));
   }
   CHECK_THROWS_WITH(io::GgufWriter(path, 24), Catch::Contains("24 is no power of two"));
+  {
+    io::GgufWriter writer(path);
+    CHECK_THROWS_WITH(writer.set("general.alignment", 64u), Catch::Contains("given to its constructor"));
+  }
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 

@@ -52,6 +52,18 @@ TEST_CASE("a shape has six dimensions at most, none below 0, and at most 2^62 el
   CHECK(Shape{0, 5}.elements() == 0);
 }
 
+TEST_CASE("rows of blocks are uploaded where they fit", "[shapes]") {
+  BlockMatrix<Blocks32, HostMemory> matrix(Shape{4, 64});
+  const BlockMatrix<Blocks32, HostMemory> two(Shape{2, 64}), narrow(Shape{2, 32});
+  CHECK(refusal([&] { matrix.upload(2, two.view()); }) == "nothing");
+  CHECK(refusal([&] { matrix.upload(3, two.view()); }) ==
+        "upload: [2, 64] does not fit into [4, 64] from row 3 on");
+  CHECK(refusal([&] { matrix.upload(-1, two.view()); }) ==
+        "upload: [2, 64] does not fit into [4, 64] from row -1 on");
+  CHECK(refusal([&] { matrix.upload(0, narrow.view()); }) ==
+        "upload: [2, 32] does not fit into [4, 64] from row 0 on");
+}
+
 TEST_CASE("a view stays within its rows and columns", "[shapes]") {
   std::vector<f32> values(12);
   const HostView<f32> view(values.data(), Shape{3, 4});

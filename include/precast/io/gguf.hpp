@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,7 +38,8 @@ class GgufFile {
   static constexpr std::uint32_t usual_alignment = 32;
 
   /// Throws InputError where anything in the head does not hold: see the checks below.
-  explicit GgufFile(const std::filesystem::path& path) : file_(path) {
+  explicit GgufFile(const std::filesystem::path& path)
+      : file_(path), shared_path_(std::make_shared<const std::filesystem::path>(path)) {
     static_assert(std::endian::native == std::endian::little,
                   "GGUF files are little endian: swap bytes first");
     detail::GgufCursor cursor(file_.path(), file_.bytes());
@@ -120,7 +122,7 @@ class GgufFile {
       throw file_error(path(), "value " + std::to_string(index) + " has an empty key: get the file anew");
     const std::string where = "key '" + printable(key) + "'";
     const GgufValueType type = cursor.value_type(where);
-    values_.emplace_back(path(), key, type, cursor.value(type, where));
+    values_.emplace_back(shared_path_, key, type, cursor.value(type, where));
   }
 
   void read_alignment() {
@@ -223,6 +225,7 @@ class GgufFile {
   }
 
   MappedFile file_;
+  std::shared_ptr<const std::filesystem::path> shared_path_;  // what errors of its values name
   std::uint32_t version_ = 0;
   std::uint32_t alignment_ = usual_alignment;
   std::vector<GgufTensor> tensors_;

@@ -63,6 +63,14 @@ inline constexpr RemovedGgufType removed_gguf_types[] = {
 /// Every type of tensors that a file may hold, by rising number.
 inline constexpr auto gguf_types = detail::all_gguf_types();
 
+static_assert(std::ranges::adjacent_find(gguf_types, {}, &GgufType::number) == gguf_types.end() &&
+                  std::ranges::none_of(detail::removed_gguf_types,
+                                       [](const detail::RemovedGgufType& removed) {
+                                         return std::ranges::binary_search(gguf_types, removed.number, {},
+                                                                           &GgufType::number);
+                                       }),
+              "Each type of GGUF has a number of its own.");
+
 /// The type of that number, or nullptr.
 constexpr const GgufType* gguf_type(std::uint32_t number) {
   const auto found = std::ranges::lower_bound(gguf_types, number, {}, &GgufType::number);

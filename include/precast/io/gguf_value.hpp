@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,7 +35,7 @@ class GgufValue {
  public:
   /// `bytes` is the value as it lies in the file, without its type: of an array its element type, count and
   /// elements, of a string its length and characters.
-  GgufValue(std::filesystem::path file, std::string_view key, GgufValueType type,
+  GgufValue(std::shared_ptr<const std::filesystem::path> file, std::string_view key, GgufValueType type,
             std::span<const std::byte> bytes)
       : file_(std::move(file)), key_(key), type_(type), bytes_(bytes) {}
 
@@ -87,8 +89,8 @@ class GgufValue {
  private:
   void expect(bool holds, const char* wanted) const {
     if (holds) return;
-    throw file_error(file_, "key '" + printable(key_) + "' must be " + wanted + ", not " +
-                                std::string(gguf_value_name(type_)) + ": get the file anew");
+    throw file_error(*file_, "key '" + printable(key_) + "' must be " + wanted + ", not " +
+                                 std::string(gguf_value_name(type_)) + ": get the file anew");
   }
   static std::string_view text_at(const std::byte* at) {
     return {reinterpret_cast<const char*>(at + 8), detail::little_endian<std::uint64_t>(at)};
@@ -136,7 +138,7 @@ class GgufValue {
     return values;
   }
 
-  std::filesystem::path file_;
+  std::shared_ptr<const std::filesystem::path> file_;  // one for all values of a file
   std::string_view key_;
   GgufValueType type_;
   std::span<const std::byte> bytes_;

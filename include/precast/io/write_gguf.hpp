@@ -28,7 +28,8 @@ class GgufWriter {
       : file_(target), alignment_(alignment) {
     if (!std::has_single_bit(alignment))
       throw Error("GgufWriter: an alignment of " + std::to_string(alignment) + " is no power of two");
-    if (alignment != GgufFile::usual_alignment) set("general.alignment", alignment);
+    if (alignment != GgufFile::usual_alignment)
+      set_bytes(alignment_key, GgufValueType::u32, raw(alignment), true);
   }
 
   /// A value beside the tensors.
@@ -51,8 +52,9 @@ class GgufWriter {
     for (const std::string& value : values) bytes += text(value);
     set_bytes(key, GgufValueType::array, bytes);
   }
-  /// A value as another file has it.
+  /// A value as another file has it; that file's alignment has no say here.
   void set(const GgufValue& value) {
+    if (value.key() == alignment_key) return;
     set_bytes(value.key(), value.type(),
               {reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()});
   }
@@ -142,8 +144,12 @@ class GgufWriter {
     }
   }
 
-  void set_bytes(std::string_view key, GgufValueType type, std::string_view bytes) {
+  static constexpr std::string_view alignment_key = "general.alignment";
+
+  void set_bytes(std::string_view key, GgufValueType type, std::string_view bytes, bool by_writer = false) {
     if (head_is_written_) throw Error("GgufWriter: values stand before the tensors' bytes");
+    if (key == alignment_key && !by_writer)
+      throw Error("GgufWriter: the alignment is given to its constructor, which writes it as a value");
     if (key.empty() || !keys_.emplace(key).second)
       throw file_error(file_.target(),
                        "key '" + printable(key) + "' is empty or was set twice: give it another name");

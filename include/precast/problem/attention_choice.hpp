@@ -43,20 +43,25 @@ inline constexpr bool is_head_widths = false;
 template <int... Widths>
 inline constexpr bool is_head_widths<HeadWidths<Widths...>> = true;
 
+template <class... Options>
+consteval bool chosen_once() {
+  static_assert((0 + ... + is_head_widths<Options>) < 2,
+                "attention: HeadWidths is given twice: name all widths in one.");
+  static_assert((0 + ... + std::is_same_v<Options, WithoutBias>) < 2,
+                "attention: WithoutBias is given twice.");
+  return true;
+}
+
 template <bool Biased, class... Options>
 struct ChosenAttention {
   using type = AttentionChoice<Biased>;
 };
 template <bool Biased, int... Widths, class... Rest>
 struct ChosenAttention<Biased, HeadWidths<Widths...>, Rest...> {
-  static_assert((!is_head_widths<Rest> && ...),
-                "attention: HeadWidths is given twice: name all widths in one.");
   using type = AttentionChoice<Biased, Widths...>;
 };
 template <bool Biased, class... Rest>
-struct ChosenAttention<Biased, WithoutBias, Rest...> : ChosenAttention<Biased, Rest...> {
-  static_assert((!std::is_same_v<Rest, WithoutBias> && ...), "attention: WithoutBias is given twice.");
-};
+struct ChosenAttention<Biased, WithoutBias, Rest...> : ChosenAttention<Biased, Rest...> {};
 
 [[noreturn]] inline void head_width_is_left_out(std::int64_t width, std::initializer_list<int> chosen) {
   std::string widths;
@@ -86,6 +91,7 @@ concept AttentionOption = detail::is_head_widths<T> || std::is_same_v<T, Without
 
 /// What these options choose.
 template <AttentionOption... Options>
+  requires(detail::chosen_once<Options...>())
 using chosen_attention =
     typename detail::ChosenAttention<(!std::is_same_v<Options, WithoutBias> && ...), Options...>::type;
 

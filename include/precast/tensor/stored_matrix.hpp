@@ -27,8 +27,12 @@ class BlockMatrix {
   /// A matrix that holds these blocks of the host's.
   explicit BlockMatrix(HostStoredView<const T> from) : BlockMatrix(from.shape()) { upload(0, from); }
 
-  /// Copies rows of the host to row `first` and on, as Tensor::upload.
+  /// Copies rows of the host to row `first` and on, as Tensor::upload. Throws ShapeError where they do not
+  /// fit.
   void upload(std::int64_t first, HostStoredView<const T> rows) {
+    if (first < 0 || rows.columns() != columns() || rows.rows() > this->rows() - first)
+      throw ShapeError("upload: " + to_string(rows.shape()) + " does not fit into " + to_string(shape_) +
+                       " from row " + std::to_string(first) + " on");
     const auto* const to = reinterpret_cast<const std::byte*>(view().row(first));
     buffer_.upload(static_cast<std::size_t>(to - buffer_.data()), rows.data(),
                    static_cast<std::size_t>(rows.bytes()));

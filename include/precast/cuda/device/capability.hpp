@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 
 #include <precast/cuda/runtime/check.hpp>
+#include <precast/cuda/runtime/current_device.hpp>
 #include <precast/memory/memory_counter.hpp>
 #endif
 
@@ -25,16 +26,6 @@ inline constexpr int compiled_capability = 80;
 #endif
 
 #if PRECAST_ON_DEVICE
-namespace detail {
-
-inline int current_device_number() {
-  int device = 0;
-  check(cudaGetDevice(&device), "find the current device");
-  return device;
-}
-
-}  // namespace detail
-
 /// What the current device's code of a kernel was compiled for: `compiled_capability` as the kernel saw it.
 /// Each thread asks CUDA once for a kernel and device, as long as no other kernel takes its place in the
 /// table. Throws Error where the device runs none of the kernel's code. A dry run starts nothing, and asks
@@ -47,7 +38,7 @@ inline int capability_of_code(const void* kernel) {
   };
   constexpr std::size_t remembered = 64;
   thread_local Known all[remembered];
-  const int device = detail::current_device_number();
+  const int device = detail::current_device();
   Known& one = all[reinterpret_cast<std::uintptr_t>(kernel) / 16 % remembered];
   if (one.kernel != kernel || one.device != device) {
     cudaFuncAttributes attributes;
@@ -60,7 +51,7 @@ inline int capability_of_code(const void* kernel) {
 /// The current device's, of which each thread asks CUDA when it has changed.
 inline int device_capability() {
   thread_local int known_device = -1, capability = 0;
-  const int device = detail::current_device_number();
+  const int device = detail::current_device();
   if (device == known_device) return capability;
   int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "ask for its capability");

@@ -132,7 +132,7 @@ class CublasLtPlan {
     exists_ = accepted(library.functions().multiply(
                            handle, operation_.get(), &one, product.weight, weight_.get(), product.x, x_.get(),
                            &of_residual, residual, residual_.get(), product.out, out_.get(), &algorithm_,
-                           product.workspace, cublaslt_workspace_bytes, stream),
+                           product.workspace, product.workspace_bytes, stream),
                        "multiply");
     return exists_;
   }

@@ -84,6 +84,7 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
       return true;
     }
     product.workspace = resource_of<Workspace>(stream).of(library.workspace_bytes);
+    product.workspace_bytes = library.workspace_bytes;
     return library.multiply(product, stream);
   } else {
     return false;

@@ -31,7 +31,8 @@ struct ProductRequest {
   std::int64_t residual_stride = 0;
   bool gelu_tanh = false;  ///< never with a residual
   OperandScales scales{};
-  void* workspace = nullptr;  ///< as many bytes as the library asks for
+  void* workspace = nullptr;  ///< as many bytes as the library asks for:
+  std::size_t workspace_bytes = 0;
 };
 
 /// A library of products: a value, cheap to copy. Without functions it has no code for anything.

@@ -1,5 +1,5 @@
-// The definition of extremes_of: a device-wide reduction by CUB. For nvcc, in the one translation unit that
-// instantiates it.
+// The definition of extremes_of: a device-wide reduction by CUB. For nvcc: Precast's own units have one that
+// instantiates it, units from headers alone take it with the watch hook.
 #pragma once
 
 #include <cub/device/device_reduce.cuh>

@@ -41,6 +41,17 @@ PRECAST_HOST_DEVICE_CONSTEXPR ArchitectureLimits limits_of(Architecture architec
   return {227 * kibibyte, 228 * kibibyte, 2048, true};
 }
 
+/// The bytes that one block may ask for wherever an architecture's code runs: on it and, by the driver, on
+/// every newer one. Tiles of its code keep within them.
+PRECAST_HOST_DEVICE_CONSTEXPR int shared_where_code_runs(Architecture architecture) {
+  int least = limits_of(architecture).shared_per_block;
+  for (const Architecture other : {Architecture::sm_86, Architecture::sm_89, Architecture::sm_90,
+                                   Architecture::sm_100, Architecture::sm_120})
+    if (other > architecture && limits_of(other).shared_per_block < least)
+      least = limits_of(other).shared_per_block;
+  return least;
+}
+
 /// The newest known architecture that is no newer than a compute capability, ten times the major number plus
 /// the minor. Throws Error where it is older than all.
 constexpr Architecture closest_architecture(int capability) {

@@ -28,20 +28,21 @@ PRECAST_HOST_DEVICE_CONSTEXPR int flash_attention_bytes(const FlashAttentionTile
   return (tile.queries + tile.stages * tile.keys) * width * static_cast<int>(sizeof(HeldDtype<Operand>));
 }
 
-/// Chooses a tile. Two blocks share a multiprocessor where their tiles fit; what is left over goes to stages.
+/// Chooses a tile, which fits wherever the architecture's code runs. Two blocks share a multiprocessor where
+/// their tiles fit; what is left over goes to stages.
 template <class Operand>
 PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architecture architecture, int width,
                                                                         bool biased) {
   constexpr int system_bytes = 1024, most_stages = 4;
-  const ArchitectureLimits limits = limits_of(architecture);
+  const int most = shared_where_code_runs(architecture);
   // A key that a warp loads serves all of its rows: 32 rows are better where registers hold their results,
   // and the biases that are on their way.
   const bool many_rows = sizeof(HeldDtype<Operand>) == 2 && width <= 128 && !biased;
   FlashAttentionTile tile{
       .queries = many_rows ? 128 : 64, .keys = many_rows && width <= 64 ? 64 : 32, .stages = 2, .warps = 4};
-  const int half = limits.shared_per_multiprocessor / 2 - system_bytes;
-  while (flash_attention_bytes<Operand>(tile, width) > limits.shared_per_block) tile.keys /= 2;
-  const int budget = flash_attention_bytes<Operand>(tile, width) <= half ? half : limits.shared_per_block;
+  const int half = min_of(limits_of(architecture).shared_per_multiprocessor / 2 - system_bytes, most);
+  while (flash_attention_bytes<Operand>(tile, width) > most) tile.keys /= 2;
+  const int budget = flash_attention_bytes<Operand>(tile, width) <= half ? half : most;
   for (FlashAttentionTile more = tile; more.stages <= most_stages; ++more.stages)
     if (flash_attention_bytes<Operand>(more, width) <= budget) tile.stages = more.stages;
   return tile;

@@ -1,6 +1,7 @@
 // Brings rows of a source (MatrixRows, BlockRows, ImplicitIm2col) to tiles in shared memory, as operands:
-// scalars that lie in memory as they are multiplied are copied while the threads go on, others pass through
-// registers, where they are decoded and rounded.
+// scalars that lie in memory as they are multiplied are copied while the threads go on (TileLoader also f32
+// that is rounded to tf32, once it has landed), others pass through registers, where they are decoded and
+// rounded.
 #pragma once
 
 #include <cstdint>
