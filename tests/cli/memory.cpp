@@ -1,4 +1,6 @@
 // What the program says that it needs is what the system counts; and no limit on memory makes it crash.
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,20 +22,37 @@ constexpr bool sanitized = true;  // which takes memory of its own
 constexpr bool sanitized = false;
 #endif
 
-/// Generates, and compares the estimate with the largest size of the process.
-void check_estimate(std::vector<std::string> arguments, const std::string& steps = "2") {
-  const program::Scratch scratch;
-  arguments.insert(arguments.begin(), {"generate", "--prompt", "a red circle", "--steps", steps, "--device",
-                                       "cpu", "--json", "--output", (scratch.path() / "o.png").string()});
+/// What the program says and what the system counts, in bytes.
+struct Peaks {
+  double estimated, measured;
+};
+
+Peaks peaks_of(const std::vector<std::string>& arguments) {
   std::string line;
   for (const std::string& argument : arguments) line += argument + " ";
   const program::Outcome outcome = program::run(arguments);
   INFO(line << outcome.err);
   REQUIRE(outcome.code == 0);
   const auto json = outcome.json();
-  const double estimate = json.at("estimated_peak_bytes"), measured = json.at("peak_resident_bytes");
+  return {json.at("estimated_peak_bytes"), json.at("peak_resident_bytes")};
+}
+
+/// Generates, and compares the estimate with the largest size of the process. That moves by some percent from
+/// run to run, by which thread has asked the allocator first: it is the median of runs, three where the
+/// first is out of bounds.
+void check_estimate(std::vector<std::string> arguments, const std::string& steps = "2") {
+  const program::Scratch scratch;
+  arguments.insert(arguments.begin(), {"generate", "--prompt", "a red circle", "--steps", steps, "--device",
+                                       "cpu", "--json", "--output", (scratch.path() / "o.png").string()});
+  const auto [estimate, first] = peaks_of(arguments);
+  if (sanitized || first == 0) return;
+  double measured = first;
+  if (estimate < 0.9 * first || estimate > 1.1 * first) {
+    std::array<double, 3> runs{first, peaks_of(arguments).measured, peaks_of(arguments).measured};
+    std::ranges::sort(runs);
+    measured = runs[1];
+  }
   INFO("estimated " << estimate / (1 << 20) << " MiB, taken " << measured / (1 << 20) << " MiB");
-  if (sanitized || measured == 0) return;
   CHECK(estimate >= 0.9 * measured);
   CHECK(estimate <= 1.1 * measured);
 }
