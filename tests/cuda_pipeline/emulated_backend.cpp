@@ -29,7 +29,7 @@ void for_each_emulated(Visitor&& visitor) {
 /// as the models of the tests take.
 class EmulatedSession final : public families::DeviceSession {
   cuda::OwnStream stream_;
-  HostLibrary host_{.workspace_bytes = std::size_t{1} << 20};
+  HostLibrary host_{.multiplied = {}, .workspace_bytes = std::size_t{1} << 20};
   cuda::LibraryScope<cuda::ProductLibrary> library_{host_.library()};
 };
 
