@@ -125,8 +125,7 @@ std::string policy_marks(std::span<const LayerRow> layers, std::size_t policies,
     const double a = layers[left].max_abs[policy], b = layers[right].max_abs[policy];
     if (a < 0 || b < 0) continue;
     const double part = layer - static_cast<double>(left);
-    const double along = axes.x(left) + part * (axes.x(right) - axes.x(left));
-    text += mark(policy, along, axes.y(a) * (1 - part) + axes.y(b) * part);
+    text += mark(policy, plot_left + x, axes.y(a) * (1 - part) + axes.y(b) * part);
   }
   return text;
 }

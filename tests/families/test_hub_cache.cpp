@@ -117,6 +117,7 @@ TEST_CASE("a model is found by its name: main, else the newest snapshot") {
   CHECK_THAT(refusal_of("some-one/A_model.1"),
              Catch::Contains("fetched in part: fetch it again with huggingface-cli download"));
   fs::remove(model / "snapshots" / "bbbb" / "vae" / "model.safetensors");
+  fs::last_write_time(model / "snapshots" / "bbbb", now - std::chrono::hours(1));
   write(model / "refs" / "main", "cccc");
   CHECK_THAT(refusal_of("some-one/A_model.1"),
              Catch::Contains("refs/main names snapshot cccc, which is not there") &&
