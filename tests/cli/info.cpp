@@ -1,5 +1,6 @@
 // info: settings of our own pictures and of other programs', and the command that makes a picture again.
 #include <catch2/catch.hpp>
+#include <cli/model_path.hpp>
 #include <cli/picture_settings.hpp>
 #include <image/picture_file.hpp>
 
@@ -206,6 +207,9 @@ TEST_CASE("info: a prompt that is a dash, and models in folders") {
   CHECK(command.arguments ==
         Words{"precast", "generate", "--model", "./shapes", "--prompts-file", "PROMPT.txt", "--seed", "1"});
   CHECK(command.notes.size() == 2);
+  CHECK(model_name("/x/shapes", false) == "./shapes");
+  CHECK(model_name("/x/shapes", true) == "shapes");
+  CHECK(model_name("/x/other", false) == "other");
 }
 
 TEST_CASE("info: the example of its help, and a contact sheet") {
