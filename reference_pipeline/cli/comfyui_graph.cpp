@@ -21,16 +21,32 @@ struct GraphNode {
   std::map<std::string, nlohmann::json> values;
   std::map<std::string, std::string> links;
 };
-using Graph = std::map<std::string, GraphNode>;
 
-/// Python writes NaN, which JSON has not: null outside of strings.
-std::string without_nan(const std::string& text) {
+/// Numbers before other names, and 9 before 10.
+struct InOrder {
+  static bool is_number(const std::string& name) {
+    return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+  }
+  bool operator()(const std::string& a, const std::string& b) const {
+    const bool other_a = !is_number(a), other_b = !is_number(b);
+    if (other_a != other_b) return other_b;
+    if (!other_a && a.size() != b.size()) return a.size() < b.size();
+    return a < b;
+  }
+};
+using Graph = std::map<std::string, GraphNode, InOrder>;
+
+/// Python writes NaN and Infinity, which JSON has not: null outside of strings.
+std::string only_json(const std::string& text) {
   std::string result;
   bool inside = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!inside && text.compare(i, 3, "NaN") == 0) {
+    std::size_t length = 0;
+    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"})
+      if (!inside && text.compare(i, word.size(), word) == 0) length = word.size();
+    if (length) {
       result += "null";
-      i += 2;
+      i += length - 1;
       continue;
     }
     if (inside && text[i] == '\\' && i + 1 < text.size())
@@ -146,6 +162,7 @@ class GraphReader {
                             std::span<const std::string_view> through) const {
     node = node ? at(*node, input) : nullptr;
     for (int i = 0; node && i < most_links; ++i) {
+      if (node->kind == "ConditioningZeroOut") return nullptr;  // what comes before it says nothing
       for (const std::string_view name : having)
         if (node->values.contains(std::string(name)) || node->links.contains(std::string(name))) return node;
       const GraphNode* next = nullptr;
@@ -167,6 +184,23 @@ constexpr std::array<std::string_view, 2> model_names{"unet_name", "ckpt_name"};
 constexpr std::array<std::string_view, 1> through_models{"model"};
 constexpr std::array<std::string_view, 2> size_names{"width", "height"};
 constexpr std::array<std::string_view, 2> through_latents{"samples", "latent"};
+constexpr std::array<std::string_view, 4> samplers{"KSampler", "KSamplerAdvanced", "SamplerCustomAdvanced",
+                                                   "SamplerCustom"};
+
+bool is_sampler(const GraphNode& node) { return std::ranges::find(samplers, node.kind) != samplers.end(); }
+
+/// The sampler whose latents, perhaps decoded and enlarged on the way, a second pass begins with.
+const GraphNode* pass_before(const GraphReader& reader, const GraphNode& sampler) {
+  const GraphNode* node = reader.at(sampler, "latent_image");
+  for (int i = 0; node && i < most_links; ++i) {
+    if (is_sampler(*node)) return node;
+    const GraphNode* next = nullptr;
+    for (const std::string_view name : {"samples", "latent", "latent_image", "pixels", "image"})
+      if (!next) next = reader.at(*node, name);
+    node = next;
+  }
+  return nullptr;
+}
 
 /// The text of a conditioning: of CLIPTextEncode, or T5's where a node has one for each encoder.
 std::string text_of(const GraphReader& reader, const GraphNode* from, std::string_view input) {
@@ -187,21 +221,19 @@ std::string sampler_name(std::string name) {
 }  // namespace
 
 std::optional<PictureSettings> read_comfyui(const std::string& text, const std::filesystem::path& file) {
-  const nlohmann::json json = io::parse_json(without_nan(text), file, "ComfyUI's graph");
+  const nlohmann::json json = io::parse_json(only_json(text), file, "ComfyUI's graph");
   if (!json.is_object()) return std::nullopt;
   const bool drawn = json.contains("nodes") && json["nodes"].is_array();
   const Graph graph = drawn ? graph_as_drawn(json) : graph_as_run(json);
   const GraphReader reader(graph);
   const GraphNode* sampler = nullptr;
-  // The first pass of two, which is what makes the picture, takes its latents from no other sampler.
-  for (const std::string_view kind :
-       {"KSampler", "KSamplerAdvanced", "SamplerCustomAdvanced", "SamplerCustom"})
-    for (const auto& [number, node] : graph) {
-      if (node.kind != kind || sampler) continue;
-      const GraphNode* latents = reader.at(node, "latent_image");
-      if (!latents || !latents->kind.starts_with("KSampler")) sampler = &node;
-    }
+  // The first pass, which is what makes the picture, takes its latents from no other sampler.
+  for (const auto& [number, node] : graph)
+    if (!sampler && is_sampler(node) && !pass_before(reader, node)) sampler = &node;
   if (!sampler) return std::nullopt;
+  const bool has_second = std::ranges::any_of(graph, [&](const auto& entry) {
+    return is_sampler(entry.second) && pass_before(reader, entry.second) == sampler;
+  });
   const GraphNode* noise = reader.at(*sampler, "noise");
   const GraphNode* guider = reader.at(*sampler, "guider");
   const GraphNode* sigmas = reader.at(*sampler, "sigmas");
@@ -211,6 +243,8 @@ std::optional<PictureSettings> read_comfyui(const std::string& text, const std::
 
   PictureSettings settings;
   settings.source = SettingsSource::comfyui;
+  if (has_second)
+    settings.notes.emplace_back("its second pass is left out: these are the settings of the first");
   settings.prompt = text_of(reader, conditioned, positive);
   settings.negative = text_of(reader, conditioned, "negative");
   const auto add = [&](const char* name, std::string value) {

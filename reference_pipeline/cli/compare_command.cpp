@@ -14,6 +14,7 @@
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
+#include <cli/parameters_text.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
@@ -58,14 +59,24 @@ void compare(const CompareOptions& options) {
   for (const PolicyChoice& choice : policies)
     families::open(model, families::ComponentChoices::all(choice), *device.backend)->check(request);
   options.run.tell_device(device);
-  tell_warnings(run_warnings(
-      *families::open(model, families::ComponentChoices::all(policies.front()), *device.backend), request));
+  families::Request used;
+  bool guidance_is_distilled = false;
+  {
+    const auto pipeline =
+        families::open(model, families::ComponentChoices::all(policies.front()), *device.backend);
+    tell_warnings(run_warnings(*pipeline, request));
+    used = pipeline->with_defaults(request);
+    guidance_is_distilled = pipeline->family().guidance_is_distilled();
+  }
+  const std::string name = model_name(model, !options.run.model);
   const std::string prompt = request.prompts.front();
   const auto write_sheet = [&](std::span<const Compared> rows) {
     if (to_stdout && rows.size() < policies.size()) return;  // what is written there cannot be replaced
-    std::string facts = prompt + "\nSeed: " + std::to_string(request.seed) + ", Policies: ";
-    for (const Compared& row : rows) facts += (&row == &rows.front() ? "" : " | ") + row.name;
-    const std::array texts{image::Text{"parameters", facts}};
+    PictureFacts facts{prompt, name, rows.front().name};
+    facts.guidance_is_distilled = guidance_is_distilled;
+    for (const Compared& row : rows) facts.policies += (&row == &rows.front() ? "" : " | ") + row.name;
+    if (image::format_of_name(options.output) != image::Format::png) facts.quality = options.quality;
+    const std::array texts{image::Text{"parameters", parameters_text(used, facts)}};
     write_output(options.output, image::encode_image(image::format_of_name(options.output),
                                                      comparison_sheet(prompt, rows), texts, options.quality));
   };
@@ -73,11 +84,8 @@ void compare(const CompareOptions& options) {
       compare_policies(model, request, policies, *device.backend, !options.report.empty(), write_sheet);
   if (!options.report.empty()) {
     const image::Image& picture = rows.front().picture;
-    const families::Request full =
-        families::open(model, families::ComponentChoices::all(policies.front()), *device.backend)
-            ->with_defaults(request);
-    io::write_file(options.report, report_page({prompt, model_name(model, !options.run.model), device.name,
-                                                request.seed, picture.width, picture.height, *full.steps},
+    io::write_file(options.report, report_page({prompt, name, device.name, request.seed, picture.width,
+                                                picture.height, *used.steps},
                                                rows));
   }
   if (to_stdout) {
@@ -87,7 +95,7 @@ void compare(const CompareOptions& options) {
   if (options.json)
     return print(Json{{"prompt", prompt},
                       {"seed", request.seed},
-                      {"model", model_name(model, !options.run.model)},
+                      {"model", name},
                       {"reference", rows.front().name},
                       {"sheet", options.output},
                       {"report", options.report.empty() ? Json() : Json(options.report)},

@@ -226,7 +226,8 @@ void write_picture(const GenerateOptions& options, const families::Result& so_fa
                            !options.image.empty(),
                            !options.latents.empty(),
                            so_far.sampler,
-                           family.guidance_is_distilled()};
+                           family.guidance_is_distilled(),
+                           image::format_of_name(files[i]) == image::Format::png ? 0 : options.quality};
   const std::array texts{image::Text{"parameters", parameters_text(so_far.used, facts)}};
   write_output(files[i], image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts,
                                              options.quality));

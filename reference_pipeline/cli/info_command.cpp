@@ -40,7 +40,7 @@ void tell_info(const std::string& file, bool json) {
   const RemadeCommand command = command_for(settings);
   if (json) return print(info_json(file, format, picture, settings, command));
   print(shell_line(command.arguments) + "\n");
-  for (const std::string& note : command.notes) notes() << "note: " << note << "\n";
+  for (const std::string& note : command.notes) notes() << "note: " << without_controls(note) << "\n";
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ void add_info_command(CLI::App& app) {
       "\n"
       "Examples:\n"
       "  precast info out.png\n"
-      "  eval \"$(precast info out.png) --seed 8 --output another.png\"\n"
+      "  eval \"$(precast info out.png) --output another.png\"\n"
       "  precast info out.png --json");
   command->callback([options] { tell_info(options->file, options->json); });
 }

@@ -34,7 +34,9 @@ std::string model_name(const fs::path& path, bool embedded) {
   if (embedded) return "shapes";
   if (const auto name = families::hub_name(path)) return io::printable(*name);
   const fs::path whole = fs::absolute(path).lexically_normal();
-  return io::printable((whole.has_filename() ? whole : whole.parent_path()).filename().string());
+  const fs::path folder = (whole.has_filename() ? whole : whole.parent_path()).filename();
+  // The bare name is the embedded model's.
+  return folder == "shapes" ? "./shapes" : io::printable(folder.string());
 }
 
 }  // namespace precast::cli

@@ -14,7 +14,7 @@ namespace precast::cli {
 std::filesystem::path model_path(const std::optional<std::string>& given);
 
 /// The model's name for people: its folder's, its name on the hub where it lies in Hugging Face's cache, or
-/// "shapes" for the embedded one.
+/// "shapes" for the embedded one, and "./shapes" for another folder of that name.
 std::string model_name(const std::filesystem::path& path, bool embedded);
 
 }  // namespace precast::cli

@@ -31,7 +31,11 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
   }
   if (used.max_sequence_length) add("T5 length", std::to_string(*used.max_sequence_length));
   if (used.padding) add("T5 padding", std::to_string(*used.padding));
-  add("Precision", facts.precision);
+  if (facts.policies.empty())
+    add("Precision", facts.precision);
+  else
+    add("Policies", facts.policies);
+  if (facts.quality) add("Quality", std::to_string(facts.quality));
   add("Version", "precast " PRECAST_VERSION);
   const bool has_negative = used.negative && !used.negative->empty();
   return facts.prompt + "\n" + (has_negative ? "Negative prompt: " + *used.negative + "\n" : "") + line;

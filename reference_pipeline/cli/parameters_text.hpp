@@ -18,11 +18,13 @@ struct PictureFacts {
   bool from_latents = false;
   std::string sampler = {};            ///< "Euler"; "" says nothing
   bool guidance_is_distilled = false;  ///< families::Family's
+  int quality = 0;                     ///< of JPEG and WebP; 0 says nothing
+  std::string policies = {};  ///< "quality | fast" of compare's contact sheet, instead of a precision
 };
 
 /// "PROMPT\nSteps: 20, Sampler: Euler, CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 1, Size: 64x64, Model:
-/// shapes, …": the prompt, then one line of pairs; a value that holds a comma, a colon or a line break is quoted as JSON, as those
-/// programs do.
+/// shapes, …": the prompt, then one line of pairs; a value that holds a comma, a colon or a line break is
+/// quoted as JSON, as those programs do.
 std::string parameters_text(const families::Request& used, const PictureFacts& facts);
 
 }  // namespace precast::cli

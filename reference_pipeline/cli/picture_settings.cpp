@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cstdio>
 
 #include <cli/arguments.hpp>
 #include <cli/picture_settings.hpp>
@@ -129,10 +131,35 @@ void add_policy(Arguments& to, RemadeCommand& command, const std::string& text) 
 }
 
 /// Whether a scale is that of a run without classifier-free guidance, which takes no negative prompt.
-bool without_cfg(const std::string& scale) { return scale.empty() || scale == "1" || scale == "1.0"; }
+bool without_cfg(const std::string& scale) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(scale.data(), scale.data() + scale.size(), number);
+  return scale.empty() || (error == std::errc() && end == scale.data() + scale.size() && number == 1);
+}
+
+bool from_parameters(const PictureSettings& settings) {
+  return settings.source == SettingsSource::parameters;
+}
+
+/// Whether a second, larger pass followed; its strength is then what the text calls denoising strength.
+bool has_hires_pass(const PictureSettings& settings) {
+  return from_parameters(settings) && std::ranges::any_of(settings.values, [](const auto& pair) {
+           return pair.first.starts_with("Hires");
+         });
+}
+
+/// Euler's method, under the names that programs have for it: stable-diffusion.cpp says "euler", with the
+/// schedule's name behind it where one was chosen.
+bool is_euler(const std::string& sampler) {
+  return sampler == "Euler" || sampler == "euler" ||
+         (sampler.starts_with("euler ") && !sampler.starts_with("euler a"));
+}
 
 void add_guidance(Arguments& to, const PictureSettings& settings) {
-  const std::string distilled = settings.value("Distilled CFG Scale"), scale = settings.value("CFG scale");
+  std::string distilled = settings.value("Distilled CFG Scale");
+  const std::string scale = settings.value("CFG scale");
+  // stable-diffusion.cpp's name for it.
+  if (distilled.empty() && from_parameters(settings)) distilled = settings.value("Guidance");
   to.add_real("--guidance", distilled, 0, 1000);
   if (without_cfg(scale)) return;
   to.add_real("--cfg-scale", scale, 1, 1000);
@@ -159,8 +186,23 @@ void add_model(Arguments& to, const PictureSettings& settings) {
     return to.note("it was made with the model '" + io::printable(model) +
                    "': say --model and the folder where you have it");
   to.add("--model", model);
-  if (model.find('/') == std::string::npos)
-    to.note("its model was in a folder called '" + io::printable(model) + "': say where that is");
+  const std::string folder = model.starts_with("./") ? model.substr(2) : model;
+  if (folder.find('/') == std::string::npos)
+    to.note("its model was in a folder called '" + io::printable(folder) + "': say where that is");
+}
+
+void add_prompt(Arguments& to, const std::string& prompt) {
+  if (prompt != "-") return to.add("--prompt", prompt);
+  to.add("--prompts-file", "PROMPT.txt");
+  to.note(
+      "its prompt is '-', which --prompt takes for standard input: PROMPT.txt stands for a file with that "
+      "line");
+}
+
+/// "a | b" as a list for --policies.
+std::string policies_list(std::string text) {
+  for (std::size_t at = 0; (at = text.find(" | ")) != std::string::npos;) text.replace(at, 3, ",");
+  return text;
 }
 
 }  // namespace
@@ -214,9 +256,10 @@ std::optional<PictureSettings> read_parameters(const std::string& text) {
   const std::size_t line_begin = last_break == std::string_view::npos ? 0 : last_break + 1;
   PictureSettings settings;
   settings.values = read_pairs(rest.substr(line_begin));
-  if (settings.values.size() < fewest_pairs) return std::nullopt;
+  const bool is_sheet = !settings.value("Seed").empty() && !settings.value("Policies").empty();
+  if (settings.values.size() < fewest_pairs && !is_sheet) return std::nullopt;
   rest = last_break == std::string_view::npos ? std::string_view{} : rest.substr(0, last_break);
-  if (settings.value("Version").starts_with("precast")) {  // to the letter
+  if (settings.value("Version").starts_with("precast") || is_sheet) {  // to the letter
     // There is a negative prompt only where there is a scale for it.
     const std::string introduction = "\n" + std::string(negative_label) + " ";
     const std::size_t negative =
@@ -238,10 +281,17 @@ PictureSettings settings_of(std::span<const image::Text> texts, const std::files
   for (const image::Text& text : texts)
     if (text.key == "parameters")
       if (auto settings = read_parameters(text.value)) return *settings;
+  std::optional<InputError> wrong;  // of a text that is no graph: another may be one
   for (const std::string_view key : {"prompt", "workflow"})
-    for (const image::Text& text : texts)
-      if (text.key == key)
+    for (const image::Text& text : texts) {
+      if (text.key != key) continue;
+      try {
         if (auto settings = read_comfyui(text.value, file)) return *settings;
+      } catch (const InputError& error) {
+        if (!wrong) wrong = error;
+      }
+    }
+  if (wrong) throw *wrong;
   std::vector<std::string> keys;
   for (const image::Text& text : texts) keys.push_back(io::printable(text.key, 40));
   throw io::file_error(
@@ -250,10 +300,12 @@ PictureSettings settings_of(std::span<const image::Text> texts, const std::files
 }
 
 RemadeCommand command_for(const PictureSettings& settings) {
-  RemadeCommand command{{"precast", "generate"}, {}};
+  const std::string policies =
+      settings.source == SettingsSource::precast ? settings.value("Policies") : std::string();
+  RemadeCommand command{{"precast", policies.empty() ? "generate" : "compare"}, settings.notes};
   Arguments to(command);
   add_model(to, settings);
-  to.add("--prompt", settings.prompt);
+  add_prompt(to, settings.prompt);
   to.add_seed(settings.value("Seed"));
   to.add_integer("--steps", settings.value("Steps"), 1, 10000);
   add_guidance(to, settings);
@@ -261,8 +313,10 @@ RemadeCommand command_for(const PictureSettings& settings) {
   to.add_integer("--max-sequence-length", settings.value("T5 length"), 1, 1 << 20);
   to.add_integer("--t5-padding", settings.value("T5 padding"), 1, 1 << 20);
   add_batch(to, settings);
-  if (const std::string strength = settings.value("Denoising strength");
-      !strength.empty() && (settings.source == SettingsSource::precast || strength != "1")) {
+  const std::string strength = settings.value("Denoising strength");
+  if (has_hires_pass(settings)) {
+    to.note("its second, larger pass (Hires) is left out: these are the settings of the first");
+  } else if (!strength.empty() && (settings.source == SettingsSource::precast || strength != "1")) {
     to.add("--image", "INPUT.png");
     to.add_real("--strength", strength, 0, 1);
     if (const std::string fit = settings.value("Fit"); image::fit_named(fit)) to.add("--fit", fit);
@@ -272,16 +326,69 @@ RemadeCommand command_for(const PictureSettings& settings) {
     to.add("--latents", "LATENTS.safetensors");
     to.note("its noise came from a file, which it does not hold: LATENTS.safetensors stands for it");
   }
-  if (settings.source == SettingsSource::precast) add_policy(to, command, settings.value("Precision"));
+  to.add_integer("--quality", settings.value("Quality"), 1, 100);
+  if (!policies.empty()) {
+    to.add("--policies", policies_list(policies));
+    to.note("it is a contact sheet of precast compare, not a picture of its own");
+  } else if (settings.source == SettingsSource::precast) {
+    add_policy(to, command, settings.value("Precision"));
+  }
   if (!settings.negative.empty() && without_cfg(settings.value("CFG scale")))
     to.note("its negative prompt is left out, which does nothing at a CFG scale of 1: '" +
             io::printable(settings.negative, 300) + "'");
   if (settings.source != SettingsSource::precast) {
-    if (const std::string sampler = settings.value("Sampler"); !sampler.empty() && sampler != "Euler")
+    if (const std::string sampler = settings.value("Sampler"); !sampler.empty() && !is_euler(sampler))
       to.note("its sampler is " + io::printable(sampler) + ", and Euler's is the one here");
     to.note("another program made it: the same settings make another picture of the same kind");
   }
   return command;
+}
+
+namespace {
+
+/// The length of the control character at this place, C1's two bytes among them; 0 where there is none.
+std::size_t control_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(at) < 0x20 || byte(at) == 0x7f) return 1;
+  return byte(at) == 0xc2 && at + 1 < text.size() && byte(at + 1) >= 0x80 && byte(at + 1) < 0xa0 ? 2 : 0;
+}
+
+bool has_controls(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] != '\n' && control_at(text, i)) return true;
+  return false;
+}
+
+/// $'…' with every control character as octal digits: three, so that a digit may follow.
+std::string with_escapes(std::string_view word) {
+  std::string result = "$'";
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const std::size_t length = control_at(word, i);
+    if (length == 0) {
+      if (word[i] == '\'' || word[i] == '\\') result += '\\';
+      result += word[i];
+      continue;
+    }
+    for (const char c : word.substr(i, length)) {
+      char digits[8];
+      std::snprintf(digits, sizeof digits, "\\%03o", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      result += digits;
+    }
+    i += length - 1;
+  }
+  return result + '\'';
+}
+
+}  // namespace
+
+std::string without_controls(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t length = control_at(text, i);
+    result += length ? '?' : text[i];
+    if (length) i += length - 1;
+  }
+  return result;
 }
 
 std::string shell_line(std::span<const std::string> arguments) {
@@ -294,6 +401,10 @@ std::string shell_line(std::span<const std::string> arguments) {
     if (!line.empty()) line += ' ';
     if (!word.empty() && std::ranges::all_of(word, plain)) {
       line += word;
+      continue;
+    }
+    if (has_controls(word)) {
+      line += with_escapes(word);
       continue;
     }
     line += '\'';

@@ -31,6 +31,7 @@ struct PictureSettings {
   std::string negative;  ///< "" where there is none
   /// Names and values in their order, under the names of the text "parameters": "Steps", "20".
   std::vector<std::pair<std::string, std::string>> values;
+  std::vector<std::string> notes;  ///< sentences on what was left out
 
   /// The value of that name, or "".
   std::string value(std::string_view name) const;
@@ -52,17 +53,21 @@ std::optional<PictureSettings> read_parameters(const std::string& text);
 /// sampler is there. Throws InputError where the text is not JSON; `file` is for messages.
 std::optional<PictureSettings> read_comfyui(const std::string& text, const std::filesystem::path& file);
 
-/// The settings among a picture's texts. Throws InputError where there are none that are known.
+/// The settings among a picture's texts: the first of "parameters", "prompt" and "workflow" that can be read.
+/// Throws InputError where there are none that are known.
 PictureSettings settings_of(std::span<const image::Text> texts, const std::filesystem::path& file);
 
-/// A command line that makes the picture again, and what it cannot say.
+/// A command line that makes the picture again, `compare`'s for its contact sheet, and what it cannot say.
 struct RemadeCommand {
   std::vector<std::string> arguments;  ///< "precast", "generate", …
   std::vector<std::string> notes;      ///< sentences
 };
 RemadeCommand command_for(const PictureSettings& settings);
 
-/// The arguments as a line for a POSIX shell.
+/// Text for a terminal: control characters, which may be a stranger's, become '?'.
+std::string without_controls(std::string_view text);
+
+/// The arguments as a line for a POSIX shell: $'\033' for control characters other than line breaks.
 std::string shell_line(std::span<const std::string> arguments);
 
 }  // namespace precast::cli

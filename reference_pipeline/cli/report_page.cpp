@@ -59,6 +59,9 @@ td.path { font-family: ui-monospace, monospace; font-size: 13px; }
 .advice { border-left: 3px solid var(--limit); padding-left: 12px; margin: 12px 0; }
 svg { width: 100%; min-width: 760px; height: auto; display: block; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--soft); }
+svg.key { display: inline-block; width: 14px; min-width: 0; height: 14px; margin-right: 6px;
+  vertical-align: -2px; }
+.mark { stroke: var(--paper); stroke-width: 0.8; }
 .band0 { fill: var(--band); } .band1 { fill: none; }
 .grid { stroke: var(--line); } .limit { stroke: var(--limit); stroke-dasharray: 5 4; }
 .limit-name text { fill: var(--limit); }
@@ -240,7 +243,7 @@ std::string layers_section(std::span<const Compared> rows) {
                            : "<p>This build cannot watch layers: configure with -DPRECAST_WATCH=on.</p>\n";
   std::string legend = "<div class=\"legend\">";
   for (std::size_t i = 0; i < rows.size(); ++i)
-    legend += "<span>" + dot(i) + html_text(rows[i].name) + "</span>";
+    legend += "<span>" + report_key(i) + html_text(rows[i].name) + "</span>";
   return legend + "</div><div class=\"scroll\">" + report_plot(rows, layers) + "</div>\n" +
          largest_layers(rows, layers);
 }

@@ -99,6 +99,37 @@ std::string value_lines(const Axes& axes) {
          svg_text(plot_left + plot_width - 6, limit - 5, "end", "65504, the largest number of f16") + "</g>";
 }
 
+/// A mark whose middle is at this place. Shapes take turns as colours do, with another period.
+std::string mark(std::size_t place, double x, double y) {
+  static constexpr std::array<std::string_view, 5> shapes{"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+                                                          "m-3.5-3.5h7v7h-7z", "m0-4.8l4.6 8h-9.2z",
+                                                          "m0-5l5 5l-5 5l-5-5z", "m0 4.8l4.6-8h-9.2z"};
+  return "<path class=\"mark\" fill=\"" + std::string(report_colour(place)) + "\" d=\"M" + coordinate(x) +
+         " " + coordinate(y) + std::string(shapes[place % shapes.size()]) + "\"/>";
+}
+
+/// Marks on a policy's line. Each policy has them at places of its own, so that no mark hides another where
+/// lines are one over the other.
+std::string policy_marks(std::span<const LayerRow> layers, std::size_t policies, std::size_t policy,
+                         const Axes& axes) {
+  constexpr double apart = 14;
+  // Few policies have no more marks than many.
+  const double turn = apart * static_cast<double>(std::max<std::size_t>(policies, 4));
+  const double own = turn * (static_cast<double>(policy) + 0.5) / static_cast<double>(policies);
+  std::string text;
+  for (double x = own; x < plot_width; x += turn) {
+    const double layer = std::clamp(x / plot_width * static_cast<double>(layers.size()) - 0.5, 0.0,
+                                    static_cast<double>(layers.size() - 1));
+    const auto left = static_cast<std::size_t>(layer);
+    const std::size_t right = std::min(left + 1, layers.size() - 1);
+    const double a = layers[left].max_abs[policy], b = layers[right].max_abs[policy];
+    if (a < 0 || b < 0) continue;
+    const double part = layer - static_cast<double>(left);
+    text += mark(policy, plot_left + x, axes.y(a) * (1 - part) + axes.y(b) * part);
+  }
+  return text;
+}
+
 /// The policy's line, in pieces where it did not run a layer.
 std::string policy_line(std::span<const LayerRow> layers, std::size_t policy, const Axes& axes) {
   std::string path;
@@ -156,6 +187,10 @@ std::string_view report_colour(std::size_t place) {
   return colours[place % colours.size()];
 }
 
+std::string report_key(std::size_t place) {
+  return "<svg class=\"key\" viewBox=\"-6 -6 12 12\" aria-hidden=\"true\">" + mark(place, 0, 0) + "</svg>";
+}
+
 std::string html_text(std::string_view text) {
   std::string result;
   for (const std::int32_t point : image::code_points(text)) {
@@ -204,6 +239,8 @@ std::string report_plot(std::span<const Compared> rows, std::span<const LayerRow
   text += component_bands(layers, axes) + value_lines(axes);
   for (std::size_t policy = 0; policy < rows.size(); ++policy)
     text += policy_line(layers, policy, axes) + non_finite_marks(layers, policy, axes);
+  for (std::size_t policy = 0; policy < rows.size(); ++policy)
+    text += policy_marks(layers, rows.size(), policy, axes);
   return text + layer_columns(rows, layers, axes) + "</svg>";
 }
 

@@ -12,6 +12,9 @@ namespace precast::cli {
 /// The colour of a policy in a report, by its place.
 std::string_view report_colour(std::size_t place);
 
+/// The mark that a policy's line has in report_plot, for a legend: an SVG of the class "key".
+std::string report_key(std::size_t place);
+
 /// "&lt;" for "<": text as HTML may hold it. Bytes that are not UTF-8 become U+FFFD.
 std::string html_text(std::string_view text);
 
@@ -25,8 +28,8 @@ struct LayerRow {
 /// The layers of all policies, in the order of the first.
 std::vector<LayerRow> layer_rows(std::span<const Compared> rows);
 
-/// A line for each policy: layers to the right, powers of ten upwards, with the largest number of f16. What
-/// is not finite is marked at the top. A layer's values are shown where a pointer rests on it.
+/// A line with marks for each policy: layers to the right, powers of ten upwards, with the largest number of
+/// f16. What is not finite is marked at the top. A layer's values are shown where a pointer rests on it.
 std::string report_plot(std::span<const Compared> rows, std::span<const LayerRow> layers);
 
 }  // namespace precast::cli

@@ -107,20 +107,41 @@ std::string how_to_fetch(const HubName& wanted) {
          (wanted.revision.empty() ? "" : " --revision " + wanted.revision);
 }
 
+/// The snapshot, whose components' files are all there. Throws InputError. A link at the top that leads
+/// nowhere is no error: people delete the one-file checkpoint there, which is not read.
+fs::path whole_snapshot(const fs::path& snapshot, const HubName& wanted) {
+  std::error_code failed;
+  for (fs::recursive_directory_iterator entry(snapshot, failed), end; !failed && entry != end;
+       entry.increment(failed))
+    if (entry.depth() > 0 && entry->is_symlink(failed) && !entry->exists(failed))
+      throw io::file_error(entry->path(),
+                           "is a link to a file that is not there: the model was fetched in "
+                           "part: fetch it again with " +
+                               how_to_fetch(wanted));
+  return snapshot;
+}
+
 /// The snapshot of a folder models--x--y. Throws InputError.
 fs::path snapshot(const fs::path& model, const HubName& wanted) {
   if (wanted.revision.empty()) {
     const std::string main = commit_of(model, "main");
-    if (!main.empty() && has_index(model / "snapshots" / main)) return model / "snapshots" / main;
+    if (!main.empty() && has_index(model / "snapshots" / main))
+      return whole_snapshot(model / "snapshots" / main, wanted);
     const auto all = snapshots(model);
-    if (!all.empty()) return all.front();
+    if (!main.empty() && !all.empty())
+      throw io::file_error(model, "refs/main names snapshot " + io::printable(main) +
+                                      ", which is not there or was fetched in part: fetch it again with " +
+                                      how_to_fetch(wanted) + ", or name " + wanted.name + "@" +
+                                      io::printable(all.front().filename().string()));
+    if (!all.empty()) return whole_snapshot(all.front(), wanted);
     throw io::file_error(model,
                          "holds no snapshot with a model_index.json: it was fetched in part, or is no "
                          "diffusers model: fetch it with " +
                              how_to_fetch(wanted));
   }
   for (const std::string& commit : {wanted.revision, commit_of(model, wanted.revision)})
-    if (!commit.empty() && has_index(model / "snapshots" / commit)) return model / "snapshots" / commit;
+    if (!commit.empty() && has_index(model / "snapshots" / commit))
+      return whole_snapshot(model / "snapshots" / commit, wanted);
   throw io::file_error(model, "holds no revision '" + io::printable(wanted.revision) + "': fetch it with " +
                                   how_to_fetch(wanted));
 }
@@ -152,7 +173,8 @@ fs::path find_model(const std::string& named) {
     const fs::path whole = fs::absolute(path).lexically_normal();
     const fs::path folder = whole.has_filename() ? whole : whole.parent_path();
     const auto name = name_of_folder(folder.filename().string());
-    return name && !has_index(path) ? snapshot(path, {*name, ""}) : path;
+    const bool is_model = name && (name->find('/') != name->npos || is_folder(path / "snapshots"));
+    return is_model && !has_index(path) ? snapshot(path, {*name, ""}) : path;
   }
   if (io::is_there(path)) return path;
   const fs::path cache = hub_cache();
@@ -173,23 +195,27 @@ std::optional<std::string> hub_name(const fs::path& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
   std::optional<std::string> name;
   fs::path model;
-  std::string commit, before;
+  std::vector<std::string> inside;  // of the model's folder
   for (const fs::path& part : whole) {
-    model = name ? model : model / part;
-    if (!name)
-      name = name_of_folder(part.string());
-    else if (before == "snapshots" && commit.empty())
-      commit = part.string();
-    before = part.string();
+    if (name) {
+      if (!part.empty()) inside.push_back(part.string());
+      continue;
+    }
+    model /= part;
+    name = name_of_folder(part.string());
+    // Another folder may begin with the same letters.
+    if (name && (name->find('/') == name->npos || !is_folder(model / "snapshots"))) name.reset();
   }
-  if (!name || commit.empty() || commit == commit_of(model, "main")) return name;
+  if (!name || (!inside.empty() && inside.front() != "snapshots")) return std::nullopt;
+  const std::string commit = inside.size() > 1 ? inside[1] : "";
+  if (commit.empty() || commit == commit_of(model, "main")) return name;
   std::error_code failed;
   for (fs::recursive_directory_iterator entry(model / "refs", failed), end; !failed && entry != end;
        entry.increment(failed)) {
     const std::string revision = entry->path().lexically_relative(model / "refs").string();
     if (!is_folder(entry->path()) && commit_of(model, revision) == commit) return *name + "@" + revision;
   }
-  return name;
+  return *name + "@" + commit;
 }
 
 }  // namespace precast::families

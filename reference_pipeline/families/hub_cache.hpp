@@ -15,13 +15,14 @@ std::filesystem::path hub_cache();
 /// The model folder that a name or a path means:
 /// - a folder that is there is itself; of a folder `models--x--y`, its snapshot;
 /// - "x/y" and "x/y@revision" that are no folders are looked for in hub_cache().
-/// A revision is a branch, a tag or a commit. Without one it is `main`, and where that is not there, the
+/// A revision is a branch, a tag or a commit. Without one it is `main`, and where refs/main is not there, the
 /// newest snapshot that holds a model_index.json. Throws InputError that says where it looked and how to
-/// fetch it. What is neither is given back as it is, for who opens it to say what is wrong.
+/// fetch it, also where refs/main names a snapshot that is not there and where a file of a component is a
+/// link to nothing. What is neither is given back as it is, for who opens it to say what is wrong.
 std::filesystem::path find_model(const std::string& named);
 
-/// "x/y", or "x/y@revision" for another revision than main, for a path inside of a folder `models--x--y`;
-/// nothing for other paths.
+/// "x/y", or "x/y@revision" for another revision than main (a commit where no branch or tag is at it), for a
+/// folder `models--x--y` with snapshots, and for paths inside of these; nothing for other paths.
 std::optional<std::string> hub_name(const std::filesystem::path& path);
 
 }  // namespace precast::families

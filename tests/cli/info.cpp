@@ -1,5 +1,6 @@
 // info: settings of our own pictures and of other programs', and the command that makes a picture again.
 #include <catch2/catch.hpp>
+#include <cli/model_path.hpp>
 #include <cli/picture_settings.hpp>
 #include <image/picture_file.hpp>
 
@@ -142,6 +143,111 @@ TEST_CASE("info: ComfyUI's graph as it was drawn") {
   CHECK(settings->value("Model") == "v1-5");
 }
 
+TEST_CASE("info: the first of two passes, in ComfyUI's graphs") {
+  const auto settings = read_comfyui(R"({
+    "5": {"class_type": "EmptyLatentImage", "inputs": {"width": 64, "height": 32, "batch_size": 1}},
+    "6": {"class_type": "CLIPTextEncode", "inputs": {"text": "a dog"}},
+    "7": {"class_type": "ConditioningZeroOut", "inputs": {"conditioning": ["6", 0]}},
+    "9": {"class_type": "LatentUpscale", "inputs": {"samples": ["12", 0], "width": 128, "height": 64}},
+    "12": {"class_type": "KSampler", "inputs": {"seed": 1, "steps": 20, "denoise": 1.0, "positive": ["6", 0],
+           "negative": ["7", 0], "latent_image": ["5", 0]}},
+    "11": {"class_type": "KSampler", "inputs": {"seed": 2, "steps": 9, "denoise": 0.5, "positive": ["6", 0],
+           "negative": ["7", 0], "latent_image": ["9", 0]}}})",
+                                     "x.png");
+  REQUIRE(settings);
+  CHECK(settings->value("Seed") == "1");
+  CHECK(settings->value("Size") == "64x32");
+  CHECK(settings->value("Denoising strength").empty());
+  CHECK(settings->prompt == "a dog");
+  CHECK(settings->negative.empty());
+  REQUIRE(command_for(*settings).notes.size() == 2);
+  CHECK_THAT(command_for(*settings).notes.front(), Catch::Contains("second pass"));
+  // Of two that stand alone the lower number: 9 is before 10.
+  const auto alone = read_comfyui(R"({"10": {"class_type": "KSampler", "inputs": {"seed": 10}},
+    "9": {"class_type": "KSampler", "inputs": {"seed": 9}}})",
+                                  "x.png");
+  REQUIRE(alone);
+  CHECK(alone->value("Seed") == "9");
+  CHECK(alone->notes.empty());
+}
+
+TEST_CASE("info: a second pass of the text, and stable-diffusion.cpp's names") {
+  const auto hires = read_parameters(
+      "a cat\nSteps: 20, Sampler: Euler, CFG scale: 7, Seed: 5, Denoising strength: 0.4, Hires upscale: 2");
+  REQUIRE(hires);
+  const RemadeCommand once = command_for(*hires);
+  CHECK(once.arguments == Words{"precast", "generate", "--prompt", "a cat", "--seed", "5", "--steps", "20",
+                                "--cfg-scale", "7"});
+  CHECK_THAT(once.notes.front(), Catch::Contains("second, larger pass"));
+  const auto cpp = read_parameters(
+      "a cat\nSteps: 4, CFG scale: 1.000000, Guidance: 3.500000, Seed: 42, Size: 64x32, Model: m.gguf, RNG: "
+      "cuda, Sampler: euler, Version: stable-diffusion.cpp");
+  REQUIRE(cpp);
+  const RemadeCommand command = command_for(*cpp);
+  CHECK(command.arguments == Words{"precast", "generate", "--prompt", "a cat", "--seed", "42", "--steps", "4",
+                                   "--guidance", "3.500000", "--width", "64", "--height", "32"});
+  for (const std::string& note : command.notes) CHECK_THAT(note, !Catch::Contains("sampler"));
+}
+
+TEST_CASE("info: a text that is no graph does not hide one that is") {
+  const std::string graph = R"({"9": {"class_type": "KSampler", "inputs": {"seed": 9, "x": -Infinity}}})";
+  for (const char* broken : {"a cat", "{", "[Infinity"}) {
+    INFO(broken);
+    const std::vector<image::Text> texts{{"prompt", broken}, {"workflow", graph}};
+    CHECK(settings_of(texts, "x.png").value("Seed") == "9");
+    CHECK_THROWS_AS(settings_of(std::span(texts).first(1), "x.png"), InputError);
+  }
+}
+
+TEST_CASE("info: a prompt that is a dash, and models in folders") {
+  PictureSettings settings;
+  settings.prompt = "-";
+  settings.values = {{"Model", "./shapes"}, {"Seed", "1"}};
+  const RemadeCommand command = command_for(settings);
+  CHECK(command.arguments ==
+        Words{"precast", "generate", "--model", "./shapes", "--prompts-file", "PROMPT.txt", "--seed", "1"});
+  CHECK(command.notes.size() == 2);
+  CHECK(model_name("/x/shapes", false) == "./shapes");
+  CHECK(model_name("/x/shapes", true) == "shapes");
+  CHECK(model_name("/x/other", false) == "other");
+}
+
+TEST_CASE("info: the example of its help, and a contact sheet") {
+  const program::Scratch scratch;
+  const std::string here = scratch.path().string();
+  const std::string help = program::run({"info", "--help"}).out;
+  const std::size_t begin = help.find("eval ");
+  REQUIRE(begin != std::string::npos);
+  const std::string example = help.substr(begin, help.find('\n', begin) - begin);
+  REQUIRE(
+      program::run({"generate", "--prompt", "a ring", "--steps", "1", "--output", here + "/out.png"}).code ==
+      0);
+  const std::string script =
+      scratch.file("run.sh", "cd " + program::quoted(here) + "\nprecast() { " +
+                                 program::quoted(PRECAST_PROGRAM) + " \"$@\"; }\n" + example + "\n");
+  REQUIRE(std::system(("sh " + program::quoted(script) + " 2>/dev/null").c_str()) == 0);
+  CHECK(image::read_image(here + "/another.png").image == image::read_image(here + "/out.png").image);
+
+  REQUIRE(program::run({"compare", "--prompt", "a ring", "--steps", "1", "--policies", "quality,bf16",
+                        "--output", here + "/sheet.png"})
+              .code == 0);
+  const auto told = program::run({"info", here + "/sheet.png"});
+  INFO(told.out << told.err);
+  CHECK(told.code == 0);
+  CHECK_THAT(told.out, Catch::StartsWith("precast compare --prompt 'a ring' ") &&
+                           Catch::Contains("--policies quality,bf16"));
+  CHECK_THAT(told.err, Catch::Contains("contact sheet of precast compare"));
+  const auto words = program::run({"info", here + "/sheet.png", "--json"}).json()["command"].get<Words>();
+  Words again(words.begin() + 1, words.end());
+  again.insert(again.end(), {"--output", here + "/again.png"});
+  CHECK(program::run(again).code == 0);
+  // The text of older sheets.
+  const auto old = read_parameters("a ring\nSeed: 3, Policies: quality | fast");
+  REQUIRE(old);
+  CHECK(command_for(*old).arguments ==
+        Words{"precast", "compare", "--prompt", "a ring", "--seed", "3", "--policies", "quality,fast"});
+}
+
 TEST_CASE("info: broken graphs, and graphs that are circles") {
   CHECK_THROWS_WITH(read_comfyui("{\"3\": ", "x.png"),
                     Catch::StartsWith("x.png: ") && Catch::Contains("JSON"));
@@ -162,6 +268,9 @@ TEST_CASE("info: broken graphs, and graphs that are circles") {
 
 TEST_CASE("info: a word for the shell") {
   const Words words{"precast", "--prompt", "it's $HOME \"x\"\n`ls`", "", "a_b-c./:=1"};
+  CHECK(shell_line(Words{"a\nb \x1b[2J\x07'\\1\xc2\x9b"
+                         "2"}) == "$'a\\012b \\033[2J\\007\\'\\\\1\\302\\2332'");
+  CHECK(without_controls("a\x1b[2J\n\xc2\x9b\xc3\xa9\x7f") == "a?[2J??\xc3\xa9?");
   CHECK(shell_line(words) == "precast --prompt 'it'\\''s $HOME \"x\"\n`ls`' '' a_b-c./:=1");
 }
 
@@ -203,8 +312,7 @@ TEST_CASE("info: generate, info, and the printed command makes the same pixels")
     REQUIRE(told.code == 0);
     CHECK(told.err.empty());
     const std::string again = here + "/again" + std::filesystem::path(one.file).extension().string();
-    const std::string quality = std::string(one.file) == "dash.webp" ? " --quality 100" : "";
-    REQUIRE(run_line(told.out, "--output " + program::quoted(again) + quality) == 0);
+    REQUIRE(run_line(told.out, "--output " + program::quoted(again)) == 0);
     const image::Picture first = image::read_image(here + "/" + one.file), second = image::read_image(again);
     CHECK(first.image == second.image);
     CHECK(first.texts == second.texts);

@@ -108,6 +108,17 @@ TEST_CASE("a plot has a line a policy, a column a layer, and gaps where a policy
   CHECK(count_of(plot, "fill=\"none\" stroke=\"") == 2);
   CHECK(count_of(plot, "class=\"band") == 3);
   CHECK(report_plot(rows, {}).empty());
+  // Where two policies are equal, the marks of both are seen: they are at places of their own.
+  rows = two_rows();
+  rows[1].layers = rows[0].layers;
+  const std::string equal = report_plot(rows, layer_rows(rows));
+  std::vector<double> places;
+  for (std::size_t at = 0; (at = equal.find("class=\"mark\"", at)) != std::string::npos; ++at)
+    places.push_back(std::stod(equal.substr(equal.find(" d=\"M", at) + 5, 12)));
+  REQUIRE(places.size() > 20);
+  std::ranges::sort(places);
+  for (std::size_t i = 1; i < places.size(); ++i) CHECK(places[i] - places[i - 1] > 9);
+  CHECK(report_key(0) != report_key(1));
 }
 
 TEST_CASE("compare: a report of real runs, in a browser", "[watch]") {

@@ -109,8 +109,19 @@ TEST_CASE("a model is found by its name: main, else the newest snapshot") {
   CHECK(find_model(model.string()) == model / "snapshots" / "bbbb");
   CHECK(find_model(model.string() + "/") == model / "snapshots" / "bbbb");
   CHECK(find_model((model / "snapshots" / "aaaa").string()) == model / "snapshots" / "aaaa");
+  // A link to nothing matters in a component, not at the top.
+  fs::create_symlink("../../blobs/none", model / "snapshots" / "bbbb" / "all.safetensors");
+  CHECK(find_model("some-one/A_model.1") == model / "snapshots" / "bbbb");
+  fs::create_directories(model / "snapshots" / "bbbb" / "vae");
+  fs::create_symlink("../../../blobs/none", model / "snapshots" / "bbbb" / "vae" / "model.safetensors");
+  CHECK_THAT(refusal_of("some-one/A_model.1"),
+             Catch::Contains("fetched in part: fetch it again with huggingface-cli download"));
+  fs::remove(model / "snapshots" / "bbbb" / "vae" / "model.safetensors");
+  fs::last_write_time(model / "snapshots" / "bbbb", now - std::chrono::hours(1));
   write(model / "refs" / "main", "cccc");
-  CHECK(find_model("some-one/A_model.1") == model / "snapshots" / "aaaa");
+  CHECK_THAT(refusal_of("some-one/A_model.1"),
+             Catch::Contains("refs/main names snapshot cccc, which is not there") &&
+                 Catch::EndsWith("download some-one/A_model.1, or name some-one/A_model.1@aaaa"));
   write(model / "refs" / "main", "../../elsewhere");
   CHECK(find_model("some-one/A_model.1") == model / "snapshots" / "aaaa");
 }
@@ -153,6 +164,10 @@ TEST_CASE("a snapshot has its model's name") {
   CHECK(hub_name(model / "snapshots" / "aaaa") == "x/y");
   CHECK(hub_name(model / "snapshots" / "aaaa" / "vae") == "x/y");
   CHECK(hub_name(model / "snapshots" / "bbbb") == "x/y@v2");
-  CHECK(hub_name(model / "snapshots" / "cccc") == "x/y");
+  CHECK(hub_name(model / "snapshots" / "cccc") == "x/y@cccc");
+  fs::create_directories(folder.path() / "models--archive" / "mine");
+  CHECK_FALSE(hub_name(folder.path() / "models--archive" / "mine"));
+  fs::create_directories(folder.path() / "models--a--b" / "mine");
+  CHECK_FALSE(hub_name(folder.path() / "models--a--b" / "mine"));
   CHECK_FALSE(hub_name(folder.path()));
 }
