@@ -14,7 +14,7 @@ namespace precast::cli {
 
 namespace {
 
-constexpr std::size_t wide = 72, wide_column = 36, narrow_column = 8;
+constexpr std::size_t wide = 76, wide_column = 36, narrow_column = 8;
 
 /// Names at the left, what they mean beside them, or below where there is no room.
 std::string in_two_columns(const std::string& name, const std::string& meaning) {
