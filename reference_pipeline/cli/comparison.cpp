@@ -158,7 +158,11 @@ image::SheetSize comparison_sheet_size(const std::string& prompt, std::span<cons
   std::vector<std::vector<std::string>> captions;
   for (const PolicyChoice& choice : policies)  // with numbers as long as they come
     captions.push_back({policy_text(choice), "reference", "9999.9 s, 1023.9 MiB"});
-  return image::contact_sheet_size(prompt, width, height, captions);
+  try {
+    return image::contact_sheet_size(prompt, width, height, captions);
+  } catch (const InputError& too_large) {
+    throw UsageError(too_large.what());
+  }
 }
 
 image::Image comparison_sheet(const std::string& prompt, std::span<const Compared> rows) {

@@ -53,7 +53,7 @@ Json comparison_json(std::span<const Compared> rows);
 /// "12 s in all, peak memory 136.2 MiB": as run_summary has it, of all policies.
 std::string comparison_summary(std::span<const Compared> rows, double seconds, bool on_device);
 
-/// The size that comparison_sheet will have, by the longest numbers that it may show. Throws InputError where
+/// The size that comparison_sheet will have, by the longest numbers that it may show. Throws UsageError where
 /// it is too large for a picture.
 image::SheetSize comparison_sheet_size(const std::string& prompt, std::span<const PolicyChoice> policies,
                                        int width, int height);
