@@ -177,6 +177,9 @@ TEST_CASE("generate: a line at the end on time and memory, and nothing at all wh
   const auto told = run(small_run({"-p", "a", "-o", output}));
   CHECK_THAT(told.err, Catch::Contains(" in all, ") && Catch::Contains(" a step, peak memory ") &&
                            Catch::Contains("wrote " + output));
+  const auto compared = run({"compare", "-m", models + "dev_f32", "-H", "16", "-W", "32", "--steps", "1",
+                             "-p", "a", "--policies", "quality", "-o", output});
+  CHECK_THAT(compared.err, Catch::Contains(" in all, peak memory "));
   const auto quiet = run(small_run({"-p", "a", "-o", output, "--quiet", "-s", "random"}));
   CHECK(quiet.code == 0);
   CHECK(quiet.err.empty());
