@@ -68,11 +68,11 @@ std::int64_t parse_integer(std::string_view option, const std::string& text, std
   return *value;
 }
 
-std::uint64_t parse_seed(std::string_view option, const std::string& text) {
+std::uint64_t parse_seed(std::string_view option, const std::string& text, std::string_view or_else) {
   const auto value = whole_number<std::uint64_t>(text);
   if (!value)
     throw UsageError(std::string(option) + " is '" + text +
-                     "': it takes a whole number from 0 to 18446744073709551615");
+                     "': it takes a whole number from 0 to 18446744073709551615" + std::string(or_else));
   return *value;
 }
 

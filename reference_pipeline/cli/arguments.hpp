@@ -20,8 +20,9 @@ struct UsageError : Error {
 std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low,
                            std::int64_t high);
 
-/// A seed: a decimal integer in [0, 2^64). Throws UsageError.
-std::uint64_t parse_seed(std::string_view option, const std::string& text);
+/// A seed: a decimal integer in [0, 2^64). Throws UsageError that names the option, and ends in `or_else`:
+/// what else the option takes.
+std::uint64_t parse_seed(std::string_view option, const std::string& text, std::string_view or_else = "");
 
 /// A finite number in [low, high]. Throws UsageError that names the option.
 double parse_real(std::string_view option, const std::string& text, double low, double high);

@@ -69,7 +69,11 @@ class Walk {
       found = command_.get_option_no_throw(word.substr(0, 2));
       if (found) name = word.substr(0, 2);
       if (found && !takes_value(*found)) {
-        for (const char letter : word.substr(1)) letter_flag(letter);
+        for (std::size_t i = 1; i < word.size(); ++i) {
+          const CLI::Option* const next = command_.get_option_no_throw(std::string{'-', word[i]});
+          if (next && takes_value(*next)) return option("-" + word.substr(i));  // -qs 4 is -q -s 4
+          letter_flag(word[i]);
+        }
         return;
       }
       has_value = found != nullptr;
@@ -130,8 +134,10 @@ class Walk {
       const auto takes = static_cast<std::size_t>(option->get_items_expected_max());
       if (most < positionals_.size()) given_.insert(option);
       for (std::size_t i = most; i < std::min(most + takes, positionals_.size()); ++i)
-        if (positionals_[i].empty() && option->get_type_name() == "PATH")
-          wrong(option->get_name() + " is empty: name a folder or a file");
+        if (positionals_[i].empty() &&
+            (option->get_type_name() == "PATH" || option->get_type_name() == "FILE"))
+          wrong(option->get_name() + " is empty: name a " +
+                (option->get_type_name() == "PATH" ? "folder or a file" : "file"));
       most += takes;
     }
     if (positionals_.size() <= most) return;

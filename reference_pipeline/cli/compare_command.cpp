@@ -1,5 +1,6 @@
 // precast compare: what a policy does to a picture, and what it costs.
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -36,6 +37,7 @@ struct CompareOptions {
   CLI::Option* policies = nullptr;
   CLI::Option* report_option = nullptr;
   std::string output = "compare.png", report;
+  CLI::Option* quality_option = nullptr;
   int quality = image::usual_quality;
   bool markdown = false, json = false;
 };
@@ -58,18 +60,23 @@ void compare(const CompareOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.run.device);
   for (const PolicyChoice& choice : policies)
     families::open(model, families::ComponentChoices::all(choice), *device.backend)->check(request);
-  options.run.tell_device(device);
+  const std::string prompt = request.prompts.front(), name = model_name(model, !options.run.model);
   families::Request used;
+  std::vector<std::string> warnings;
   bool guidance_is_distilled = false;
   {
     const auto pipeline =
         families::open(model, families::ComponentChoices::all(policies.front()), *device.backend);
-    tell_warnings(run_warnings(*pipeline, request));
     used = pipeline->with_defaults(request);
+    warnings = run_warnings(*pipeline, request);
     guidance_is_distilled = pipeline->family().guidance_is_distilled();
   }
-  const std::string name = model_name(model, !options.run.model);
-  const std::string prompt = request.prompts.front();
+  const image::SheetSize size = comparison_sheet_size(prompt, policies, *used.width, *used.height);
+  check_picture_size("--output", options.output, size.width, size.height);
+  options.run.tell_device(device);
+  tell_warnings(warnings);
+  const std::array sheet_file{std::filesystem::path(options.output)};
+  tell_warnings(quality_warnings(options.quality_option, sheet_file));
   const auto write_sheet = [&](std::span<const Compared> rows) {
     if (to_stdout && rows.size() < policies.size()) return;  // what is written there cannot be replaced
     PictureFacts facts{prompt, name, rows.front().name};
@@ -80,6 +87,7 @@ void compare(const CompareOptions& options) {
     write_output(options.output, image::encode_image(image::format_of_name(options.output),
                                                      comparison_sheet(prompt, rows), texts, options.quality));
   };
+  const auto start = std::chrono::steady_clock::now();
   const std::vector<Compared> rows =
       compare_policies(model, request, policies, *device.backend, !options.report.empty(), write_sheet);
   if (!options.report.empty()) {
@@ -88,6 +96,8 @@ void compare(const CompareOptions& options) {
                                                 picture.height, *used.steps},
                                                rows));
   }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  notes() << comparison_summary(rows, seconds, device.is_cuda) << "\n";
   if (to_stdout) {
     std::cerr << comparison_text(rows);
     return;
@@ -112,6 +122,7 @@ void add_compare_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "compare", "One prompt and seed under several policies: a contact sheet and a table");
   add_run_options(*command, options->run);
+  options->run.prompts->description("What to paint; - for a line of stdin")->type_name("TEXT");
   // Bound to no variable, as --prompt is.
   options->policies =
       command
@@ -133,7 +144,7 @@ void add_compare_command(CLI::App& app) {
                        "One page (HTML) of it all: pictures with a slider and their differences, the\n"
                        "table, every dtype, the largest value of each layer, from a second, watched run")
           ->type_name("FILE");
-  add_quality_option(*command, options->quality);
+  options->quality_option = add_quality_option(*command, options->quality);
   CLI::Option* markdown = command->add_flag("--markdown", options->markdown, "The table as Markdown");
   command->add_flag("--json", options->json, "The table as JSON on stdout")->excludes(markdown);
   command->footer(

@@ -6,10 +6,12 @@
 #include <cli/arguments.hpp>
 #include <cli/auto_preset.hpp>
 #include <cli/comparison.hpp>
+#include <cli/format.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
+#include <families/free_memory.hpp>
 #include <families/registry.hpp>
 #include <image/contact_sheet.hpp>
 #include <image/metrics.hpp>
@@ -139,6 +141,28 @@ Json comparison_json(std::span<const Compared> rows) {
                    {"non_finite", row.non_finite},
                    {"advice", row.advice.empty() ? Json() : Json(row.advice)}});
   return all;
+}
+
+std::string comparison_summary(std::span<const Compared> rows, double seconds, bool on_device) {
+  std::int64_t peak = 0;
+  if (on_device)
+    for (const Compared& row : rows) peak = std::max(peak, row.peak_bytes);
+  else
+    peak = families::peak_resident_memory();
+  return human_duration(seconds) + " in all" +
+         (peak > 0 ? ", peak memory " + in_bytes(peak) + (on_device ? " on the device" : "") : "");
+}
+
+image::SheetSize comparison_sheet_size(const std::string& prompt, std::span<const PolicyChoice> policies,
+                                       int width, int height) {
+  std::vector<std::vector<std::string>> captions;
+  for (const PolicyChoice& choice : policies)  // with numbers as long as they come
+    captions.push_back({policy_text(choice), "reference", "9999.9 s, 1023.9 MiB"});
+  try {
+    return image::contact_sheet_size(prompt, width, height, captions);
+  } catch (const InputError& too_large) {
+    throw UsageError(too_large.what());
+  }
 }
 
 image::Image comparison_sheet(const std::string& prompt, std::span<const Compared> rows) {

@@ -12,6 +12,7 @@
 #include <cli/output.hpp>
 #include <families/backend.hpp>
 #include <families/pipeline.hpp>
+#include <image/contact_sheet.hpp>
 #include <image/image.hpp>
 
 #include <precast/policy/choice.hpp>
@@ -48,6 +49,14 @@ std::vector<Compared> compare_policies(const std::filesystem::path& model, const
 std::string comparison_text(std::span<const Compared> rows);
 std::string comparison_markdown(std::span<const Compared> rows);
 Json comparison_json(std::span<const Compared> rows);
+
+/// "12 s in all, peak memory 136.2 MiB": as run_summary has it, of all policies.
+std::string comparison_summary(std::span<const Compared> rows, double seconds, bool on_device);
+
+/// The size that comparison_sheet will have, by the longest numbers that it may show. Throws UsageError where
+/// it is too large for a picture.
+image::SheetSize comparison_sheet_size(const std::string& prompt, std::span<const PolicyChoice> policies,
+                                       int width, int height);
 
 /// The pictures side by side, each with its policy and how far it is from the first; under the prompt.
 image::Image comparison_sheet(const std::string& prompt, std::span<const Compared> rows);

@@ -43,6 +43,7 @@ struct GenerateOptions {
   std::string image, latents, save_latents, trace;
   std::optional<double> strength;
   std::string output = "out.png";
+  CLI::Option* quality_option = nullptr;
   int quality = image::usual_quality;
   image::Fit fit = image::Fit::stretch;
   bool no_overwrite = false, json = false;
@@ -85,7 +86,7 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       ->type_name("FILE")
       ->capture_default_str()
       ->group(group);
-  add_quality_option(command, options.quality)->group(group);
+  options.quality_option = add_quality_option(command, options.quality)->group(group);
   command
       .add_option("--latents", options.latents,
                   "The noise to start from: safetensors with one tensor 'latents', packed\n"
@@ -103,7 +104,9 @@ void add_options(CLI::App& command, GenerateOptions& options) {
                   "stderr the first value that is not finite, with the option that cures it")
       ->type_name("FILE")
       ->group(group);
-  command.add_flag("--no-overwrite", options.no_overwrite, "Refuses to replace a file, before any work")
+  command
+      .add_flag("--no-overwrite", options.no_overwrite,
+                "Refuses to replace a file; looks before any work, and again when it writes")
       ->group(group);
   add_preview_options(command, options.preview);
   command.add_flag("--json", options.json, "What was made, as JSON on stdout");
@@ -127,19 +130,41 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       "last.");
 }
 
+io::OldFile old_files(const GenerateOptions& options) {
+  return options.no_overwrite ? io::OldFile::kept : io::OldFile::replaced;
+}
+
+/// The prompts, each with the negative prompt that is recorded beside it.
+std::vector<std::string> recorded_texts(const families::Request& request) {
+  std::vector<std::string> texts = request.prompts;
+  if (request.negative && request.cfg_scale != 1)
+    for (std::string& text : texts) text += *request.negative;
+  return texts;
+}
+
+/// What was asked for and does nothing, beside what every run may say.
+std::vector<std::string> generate_warnings(const GenerateOptions& options) {
+  std::vector<std::filesystem::path> pictures{options.output};
+  if (const auto preview = options.preview.file(options.output)) pictures.push_back(*preview);
+  std::vector<std::string> warnings = quality_warnings(options.quality_option, pictures);
+  if (options.preview.every && !options.image.empty() && options.strength == 0)
+    warnings.emplace_back("--preview writes nothing: --strength 0 takes no step");
+  return warnings;
+}
+
 /// Every file that will be written: none twice, and none that cannot be.
-void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures,
-                   const std::vector<std::string>& prompts) {
+void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures) {
   std::vector<std::filesystem::path> files = pictures;
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
-  if (const auto preview = options.preview.file(options.output)) files.push_back(*preview);
+  const auto preview = options.preview.file(options.output);
+  if (preview) files.push_back(*preview);
   for (const auto& file : files)
     if (options.no_overwrite && !is_standard_output(file) && io::is_there(file))
       throw InputError(io::shown(file) + " is there already, and --no-overwrite keeps it: give another name");
-  check_picture_name(options.output, prompts);
   const bool crowded = is_standard_output(options.output) && (pictures.size() > 1 || options.json);
-  if (crowded || is_standard_output(options.save_latents) || is_standard_output(options.trace))
+  if (crowded || is_standard_output(options.save_latents) || is_standard_output(options.trace) ||
+      (preview && is_standard_output(*preview)))
     throw UsageError("standard output holds one picture, and nothing beside it: name a file");
   check_output_files(files);
 }
@@ -229,8 +254,9 @@ void write_picture(const GenerateOptions& options, const families::Result& so_fa
                            family.guidance_is_distilled(),
                            image::format_of_name(files[i]) == image::Format::png ? 0 : options.quality};
   const std::array texts{image::Text{"parameters", parameters_text(so_far.used, facts)}};
-  write_output(files[i], image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts,
-                                             options.quality));
+  write_output(files[i],
+               image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts, options.quality),
+               old_files(options));
   if (!options.json && !is_standard_output(files[i])) notes() << "wrote " << io::shown(files[i]) << "\n";
 }
 
@@ -251,14 +277,15 @@ void generate(const GenerateOptions& options) {
   request.batch = options.batch.value_or(1);
   if (options.strength) request.strength = *options.strength;
   request.fit = options.fit;
-  request.preview = options.preview.wish(options.output, options.quality);
+  check_picture_name(options.output, recorded_texts(request));
+  request.preview = options.preview.wish(options.output, options.quality, old_files(options));
   request.seed_step = options.seed_step;
   const auto files =
       numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
   if (files.size() > most_pictures)
     throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) +
                      " pictures: " + std::to_string(most_pictures) + " are the most in one run");
-  check_outputs(options, files, request.prompts);
+  check_outputs(options, files);
   options.run.set_threads();
   if (!options.image.empty()) request.image = image::read_image(options.image).image;
   if (!options.latents.empty()) {
@@ -278,19 +305,25 @@ void generate(const GenerateOptions& options) {
       resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
   const auto pipeline = families::open(model, choices, *device.backend);
   pipeline->check(request);
+  const families::Request full = pipeline->with_defaults(request);
+  check_picture_size("--output", options.output, *full.width, *full.height);
+  if (const auto preview = options.preview.file(options.output))
+    check_picture_size("--preview-output", *preview, *full.width, *full.height);
   options.run.tell_device(device);
   if (chosen) notes() << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
-  const std::vector<std::string> warnings = run_warnings(*pipeline, request);
+  std::vector<std::string> warnings = run_warnings(*pipeline, request);
+  for (const std::string& warning : generate_warnings(options)) warnings.push_back(warning);
   tell_warnings(warnings);
-  const families::Request full = pipeline->with_defaults(request);
   tell(name, full, pipeline->estimate(request), choices, device, files.size());
   if (request.image) tell_fit(options.image, *request.image, *full.width, *full.height, request.fit);
   const PictureRun run = run_pipeline(
-      *pipeline, request, options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace),
+      *pipeline, request,
+      options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace, old_files(options)),
       [&](const families::Result& so_far) {
         write_picture(options, so_far, pipeline->family(), choices, name, files);
       });
-  if (!options.save_latents.empty()) write_latents(options.save_latents, run.result.latents);
+  if (!options.save_latents.empty())
+    write_latents(options.save_latents, run.result.latents, old_files(options));
   if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())
     std::cerr << "precast: warning: " << advice << "\n";

@@ -14,7 +14,7 @@ namespace precast::cli {
 
 namespace {
 
-constexpr std::size_t wide = 72, wide_column = 36, narrow_column = 8;
+constexpr std::size_t wide = 76, wide_column = 36, narrow_column = 8;
 
 /// Names at the left, what they mean beside them, or below where there is no room.
 std::string in_two_columns(const std::string& name, const std::string& meaning) {
@@ -48,6 +48,14 @@ class HelpFormatter final : public CLI::Formatter {
   }
   std::string make_description(const CLI::App* app) const override {
     return paragraphs(app->get_description()) + "\n";
+  }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    const std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    const std::size_t end = usage.find_last_not_of('\n') + 1;
+    std::string laid_out;
+    for (const std::string& line : wrapped(usage.substr(0, end), help_columns()))
+      laid_out += (laid_out.empty() ? "" : "\n  ") + line;
+    return laid_out + usage.substr(end);
   }
   std::string make_footer(const CLI::App* app) const override { return paragraphs(app->get_footer()); }
 

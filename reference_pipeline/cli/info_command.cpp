@@ -6,6 +6,7 @@
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/picture_settings.hpp>
+#include <cli/run_options.hpp>
 #include <image/picture_file.hpp>
 
 #include <precast/io/mapped_file.hpp>
@@ -57,6 +58,7 @@ void add_info_command(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   command->add_flag("--json", options->json, "The settings, the command and the texts, as JSON");
+  add_quiet_option(*command);
   command->footer(
       "The command goes to stdout; what it cannot say goes to stderr, a note a line.\n"
       "\n"

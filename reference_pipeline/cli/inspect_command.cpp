@@ -8,6 +8,7 @@
 #include <cli/auto_preset.hpp>
 #include <cli/commands.hpp>
 #include <cli/inspect_model.hpp>
+#include <cli/run_options.hpp>
 #include <families/hub_cache.hpp>
 #include <families/registry.hpp>
 
@@ -187,6 +188,7 @@ void add_inspect_command(CLI::App& app) {
       ->required();
   command->add_flag("--tensors", options->tensors, "Every tensor, not one line for a layer in all blocks");
   command->add_flag("--json", options->json, "JSON on stdout, with every tensor");
+  add_quiet_option(*command);
   command->footer(
       "Reads configs and file headers, no weights. A transformer's config.json alone is enough for its "
       "accounting.\n"

@@ -63,9 +63,9 @@ Tensor<f32> read_latents(const std::filesystem::path& file) {
   return latents;
 }
 
-void write_latents(const std::filesystem::path& file, HostView<const f32> latents) {
+void write_latents(const std::filesystem::path& file, HostView<const f32> latents, io::OldFile old) {
   const std::array tensors{io::NamedTensor{"latents", latents}};
-  io::write_safetensors(file, tensors);
+  io::write_safetensors(file, tensors, {}, old);
 }
 
 }  // namespace precast::cli

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include <precast/io/atomic_file.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::cli {
@@ -11,7 +12,9 @@ namespace precast::cli {
 /// tensor is missing, has another rank, does not hold numbers, holds one that is not finite, or is not alone.
 Tensor<f32> read_latents(const std::filesystem::path& file);
 
-/// Writes them as f32, whole or not at all. Throws InputError that names the file.
-void write_latents(const std::filesystem::path& file, HostView<const f32> latents);
+/// Writes them as f32, whole or not at all. Throws InputError that names the file, also where one is there
+/// that is to be kept.
+void write_latents(const std::filesystem::path& file, HostView<const f32> latents,
+                   io::OldFile old = io::OldFile::replaced);
 
 }  // namespace precast::cli

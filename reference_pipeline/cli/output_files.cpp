@@ -51,9 +51,9 @@ void check_output_files(std::span<const fs::path> files) {
   }
 }
 
-void write_output(const fs::path& name, std::span<const std::byte> bytes) {
+void write_output(const fs::path& name, std::span<const std::byte> bytes, io::OldFile old) {
   if (!is_standard_output(name)) {
-    io::AtomicFile file(name);
+    io::AtomicFile file(name, old);
     file.write(bytes);
     return file.commit();
   }

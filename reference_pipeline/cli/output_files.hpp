@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <span>
 
+#include <precast/io/atomic_file.hpp>
+
 namespace precast::cli {
 
 /// Whether the name stands for standard output: "-", or /dev/stdout.
@@ -16,7 +18,9 @@ bool is_standard_output(const std::filesystem::path& name);
 /// to folders, and for the standard output where it is a terminal.
 void check_output_files(std::span<const std::filesystem::path> files);
 
-/// Writes bytes to a file, whole or not at all, or to standard output. Throws InputError that names it.
-void write_output(const std::filesystem::path& name, std::span<const std::byte> bytes);
+/// Writes bytes to a file, whole or not at all, or to standard output. Throws InputError that names it, also
+/// where one is there that is to be kept.
+void write_output(const std::filesystem::path& name, std::span<const std::byte> bytes,
+                  io::OldFile old = io::OldFile::replaced);
 
 }  // namespace precast::cli

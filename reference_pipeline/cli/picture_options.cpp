@@ -4,6 +4,8 @@
 #include <cli/notes.hpp>
 #include <cli/picture_options.hpp>
 #include <image/picture_file.hpp>
+#include <image/unicode.hpp>
+#include <image/webp.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -44,8 +46,13 @@ void tell_fit(const std::string& file, const image::Image& given, int width, int
           << size(width, height) << ": " << how << "\n";
 }
 
-void check_picture_name(const std::string& output, std::span<const std::string> prompts) {
-  constexpr std::size_t longest_for_jpeg = 30000;  // characters take two bytes or four there; settings follow
+void check_picture_name(const std::string& output, std::span<const std::string> texts) {
+  constexpr std::size_t longest_for_jpeg = 30000;  // units of two bytes, of 32767; settings follow
+  const std::string last = std::filesystem::path(output).filename().string();
+  if (last.empty() || last == "." || last == "..")
+    throw UsageError("--output '" + io::printable(output, 1000) +
+                     "' is a folder: name a file in it, such as " +
+                     io::printable((std::filesystem::path(output) / "out.png").string(), 1000));
   image::Format format{};
   try {
     format = image::format_of_name(output);
@@ -53,10 +60,30 @@ void check_picture_name(const std::string& output, std::span<const std::string> 
     throw UsageError(std::string("--output: ") + wrong.what());
   }
   if (format != image::Format::jpeg) return;
-  if (std::ranges::any_of(prompts,
-                          [](const std::string& prompt) { return prompt.size() > longest_for_jpeg; }))
-    throw UsageError("--prompt is longer than a JPEG picture's text can be, " +
-                     std::to_string(longest_for_jpeg) + " characters: write --output as .png or .webp");
+  const auto too_long = [](const std::string& text) {
+    return image::utf16_from_utf8(text).size() / 2 > longest_for_jpeg;
+  };
+  if (std::ranges::any_of(texts, too_long))
+    throw UsageError(
+        "--prompt, with --negative where it acts, is longer than a JPEG picture's text can be, " +
+        std::to_string(longest_for_jpeg) + " characters: write --output as .png or .webp");
+}
+
+void check_picture_size(const std::string& option, const std::filesystem::path& file, int width, int height) {
+  if (image::format_of_name(file) != image::Format::webp) return;
+  if (width > image::longest_side_of_webp || height > image::longest_side_of_webp)
+    throw UsageError(option + " is WebP, whose sides end at " + std::to_string(image::longest_side_of_webp) +
+                     " pixels, and this picture has " + std::to_string(width) + "x" + std::to_string(height) +
+                     ": write it as .png or .jpg, or make it smaller");
+}
+
+std::vector<std::string> quality_warnings(const CLI::Option* quality,
+                                          std::span<const std::filesystem::path> pictures) {
+  const bool acts = std::ranges::any_of(pictures, [](const std::filesystem::path& file) {
+    return image::format_of_name(file) != image::Format::png;
+  });
+  if (quality->count() == 0 || acts) return {};
+  return {"--quality does nothing for PNG, which keeps every pixel: write --output as .jpg or .webp"};
 }
 
 }  // namespace precast::cli

@@ -51,9 +51,9 @@ void add_policy_command(CLI::App& app) {
       "norm's variance). result: what is stored.\n"
       "\n"
       "Examples:\n"
-      "  precast policy                                        all presets\n"
+      "  precast policy                                        # all presets\n"
       "  precast policy --preset memory --json\n"
-      "  precast policy --precision f16 --upcast-attention     a policy that is no preset");
+      "  precast policy --precision f16 --upcast-attention     # a policy that is no preset");
   command->callback([options] {
     if (options->policy.empty()) return print_presets(options->json);
     PolicyChoice base;

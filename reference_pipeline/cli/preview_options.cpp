@@ -1,4 +1,5 @@
 #include <cli/arguments.hpp>
+#include <cli/output_files.hpp>
 #include <cli/preview_options.hpp>
 #include <cli/run_options.hpp>
 #include <image/picture_file.hpp>
@@ -8,15 +9,15 @@ namespace precast::cli {
 std::optional<std::filesystem::path> PreviewOptions::file(const std::filesystem::path& pictures) const {
   if (!every) return std::nullopt;
   if (!output.empty()) return output;
-  if (pictures == "-") return "preview.png";
+  if (is_standard_output(pictures)) return "preview.png";
   std::filesystem::path name = pictures.stem();
   name += "-preview";
   name += pictures.extension();
   return pictures.parent_path() / name;
 }
 
-std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem::path& pictures,
-                                                          int quality) const {
+std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem::path& pictures, int quality,
+                                                          io::OldFile old) const {
   const auto target = file(pictures);
   if (!target) return std::nullopt;
   try {
@@ -24,9 +25,12 @@ std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem:
   } catch (const InputError& wrong) {
     throw UsageError(std::string("--preview-output: ") + wrong.what());
   }
-  return families::PreviewWish{*every, vae, [target = *target, quality](const families::Preview& preview) {
-                                 image::write_image(target, preview.picture, {}, quality);
-                               }};
+  const auto write = [target = *target, quality, old](const families::Preview& preview) mutable {
+    write_output(target, image::encode_image(image::format_of_name(target), preview.picture, {}, quality),
+                 old);
+    old = io::OldFile::replaced;  // what the next one meets is this one
+  };
+  return families::PreviewWish{*every, vae, write};
 }
 
 void add_preview_options(CLI::App& command, PreviewOptions& options) {

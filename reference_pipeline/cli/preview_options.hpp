@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <families/preview.hpp>
 
+#include <precast/io/atomic_file.hpp>
+
 namespace precast::cli {
 
 struct PreviewOptions {
@@ -18,8 +20,10 @@ struct PreviewOptions {
   /// The file that previews go to; nothing where none were asked for.
   std::optional<std::filesystem::path> file(const std::filesystem::path& pictures) const;
   /// What the pipeline is asked for: each preview is written over the one before it, whole, so that a viewer
-  /// can follow. Throws UsageError where the file's name is none of a picture.
-  std::optional<families::PreviewWish> wish(const std::filesystem::path& pictures, int quality) const;
+  /// can follow; `old` is what the first does with a file that is there. Throws UsageError where the file's
+  /// name is none of a picture.
+  std::optional<families::PreviewWish> wish(const std::filesystem::path& pictures, int quality,
+                                            io::OldFile old) const;
 };
 
 /// Adds --preview, --preview-vae and --preview-output.

@@ -81,7 +81,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
           "--seed,-s",
           [&](const std::string& text) {
             options.random_seed = text == "-1" || text == "random";
-            options.seed = options.random_seed ? random_seed() : parse_seed("--seed", text);
+            options.seed = options.random_seed ? random_seed() : parse_seed("--seed", text, ", or random");
           },
           "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; random (or -1): a new one, which is "
           "told "
@@ -115,6 +115,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       "--max-sequence-length, as diffusers does. Another padding is another picture");
   add_integer(command, "--threads", options.threads, 1, 1024,
               "CPU threads; the picture does not depend on them");
+  add_quiet_option(command);
+}
+
+void add_quiet_option(CLI::App& command) {
   command.add_flag_callback(
       "--quiet,-q", [] { set_quiet(); }, "Nothing on stderr but warnings and errors");
 }

@@ -36,6 +36,9 @@ struct RunOptions {
 /// Adds --prompt, --model, --device, --seed, --steps and the other options of a run.
 void add_run_options(CLI::App& command, RunOptions& options);
 
+/// Adds --quiet.
+void add_quiet_option(CLI::App& command);
+
 /// A whole number in [low, high], into `value`; `names` begins with the one that errors name.
 CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optional<int>& value, int low,
                          int high, const std::string& description);

@@ -19,12 +19,13 @@ std::string cut_prompt(const families::CutPrompt& cut, const families::Request& 
                        const std::vector<families::CutPrompt>& all) {
   const std::string encoder(cut.encoder);
   const bool seen_by_another = std::ranges::none_of(all, [&](const families::CutPrompt& other) {
-    return other.prompt == cut.prompt && other.encoder != cut.encoder;
+    return other.prompt == cut.prompt && other.negative == cut.negative && other.encoder != cut.encoder;
   });
   const bool by_choice = request.max_sequence_length == cut.tokens;
-  return (request.prompts.size() == 1 ? std::string("the prompt")
-                                      : "prompt " + std::to_string(cut.prompt + 1)) +
-         " is longer than the " + std::to_string(cut.tokens) + " tokens that " + encoder +
+  const std::string which = cut.negative                  ? "the negative prompt"
+                            : request.prompts.size() == 1 ? "the prompt"
+                                                          : "prompt " + std::to_string(cut.prompt + 1);
+  return which + " is longer than the " + std::to_string(cut.tokens) + " tokens that " + encoder +
          " reads, without \"" + io::printable(cut.lost, 1000) + "\"" +
          (seen_by_another ? " (only " + encoder + " is without it)" : "") +
          (by_choice ? ": raise --max-sequence-length" : "");

@@ -23,8 +23,9 @@ class TraceFile final : public watch::Observer {
   /// Writes nothing: finds what is not finite.
   TraceFile() = default;
   /// Opens the file, which appears with `commit`, whole or not at all. Throws InputError that names it, here
-  /// and wherever it cannot be written.
-  explicit TraceFile(const std::filesystem::path& file) : file_(std::in_place, file) {}
+  /// and wherever it cannot be written, also where one is there that is to be kept.
+  explicit TraceFile(const std::filesystem::path& file, io::OldFile old = io::OldFile::replaced)
+      : file_(std::in_place, file, old) {}
 
   void on_op(const watch::OpRecord& record) override;
   bool wants_non_finite() const override { return !first_non_finite_; }

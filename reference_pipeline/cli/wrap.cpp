@@ -17,6 +17,14 @@ std::size_t characters(std::string_view text) {
       std::ranges::count_if(text, [](unsigned char c) { return (c & 0xc0u) != 0x80u; }));
 }
 
+/// The byte at which the first `count` characters end.
+std::size_t place_after(std::string_view text, std::size_t count) {
+  std::size_t end = 0;
+  for (; end < text.size(); ++end)
+    if ((static_cast<unsigned char>(text[end]) & 0xc0u) != 0x80u && count-- == 0) break;
+  return end;
+}
+
 /// The pieces between which a line may break: words with the spaces before them, and what follows a '|'.
 std::vector<std::string> pieces(std::string_view text) {
   std::vector<std::string> found(1);
@@ -66,6 +74,12 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   for (std::string piece : pieces(text)) {
     if (!lines.back().empty() && characters(lines.back()) + characters(piece) > width) lines.emplace_back();
     if (lines.back().empty()) piece.erase(0, piece.find_first_not_of(' '));
+    while (lines.back().empty() && characters(piece) > width) {
+      const std::size_t end = place_after(piece, width);
+      lines.back() = piece.substr(0, end);
+      lines.emplace_back();
+      piece.erase(0, end);
+    }
     lines.back() += piece;
   }
   return lines;
@@ -75,7 +89,7 @@ std::vector<std::string> wrapped_command(std::string_view command, std::size_t w
   std::vector<std::string> lines;
   if (characters(command) <= width) return {std::string(command)};
   if (const std::size_t comment = command.find(" # "); comment != command.npos) {
-    lines = wrapped(command.substr(comment + 1), width - 2);
+    lines = wrapped(command.substr(comment + 1), width - 4);
     for (std::string& line : lines) line.insert(0, &line == &lines.front() ? "  " : "  # ");
     command = command.substr(0, comment);
   }

@@ -13,7 +13,7 @@ namespace precast::cli {
 std::size_t help_columns();
 
 /// A text in lines of at most `width` characters; a line break in it is a space. Breaks at spaces and after
-/// '|'; a word that is longer than that stays whole.
+/// '|', and within a word that is longer than a line.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 /// A command in lines of at most `width` characters that a shell takes as one: each but the last ends in a

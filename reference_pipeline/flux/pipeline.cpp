@@ -512,17 +512,21 @@ std::vector<std::int32_t> FluxPipeline::t5_tokens(const std::string& text) const
 
 std::vector<families::CutPrompt> FluxPipeline::cut_prompts(const Request& request) const {
   constexpr int all = std::numeric_limits<int>::max();
-  const int clip = parts_->clip_length(), t5 = *with_defaults(request).max_sequence_length;
+  const Request full = with_defaults(request);
+  const int clip = parts_->clip_length(), t5 = *full.max_sequence_length;
   std::vector<families::CutPrompt> cut;
-  const auto look = [&](std::size_t number, std::string_view encoder, int length, const auto& tokenizer) {
-    const auto tokens = [&](std::string_view text) { return std::ssize(tokenizer.encode(text, all)); };
-    std::string lost = text::lost_words(request.prompts[number], length, tokens);
-    if (!lost.empty()) cut.push_back({number, encoder, length, std::move(lost)});
+  const auto look = [&](std::size_t number, const std::string& prompt, bool negative) {
+    const auto by = [&](std::string_view encoder, int length, const auto& tokenizer) {
+      const auto tokens = [&](std::string_view text) { return std::ssize(tokenizer.encode(text, all)); };
+      std::string lost = text::lost_words(prompt, length, tokens);
+      if (!lost.empty()) cut.push_back({number, encoder, length, std::move(lost), negative});
+    };
+    by("CLIP", clip, parts_->clip_tokenizer);
+    by("T5", t5, parts_->t5_tokenizer);
   };
-  for (std::size_t number = 0; number < request.prompts.size(); ++number) {
-    look(number, "CLIP", clip, parts_->clip_tokenizer);
-    look(number, "T5", t5, parts_->t5_tokenizer);
-  }
+  for (std::size_t number = 0; number < full.prompts.size(); ++number)
+    look(number, full.prompts[number], false);
+  if (full.negative) look(0, *full.negative, true);
   return cut;
 }
 

@@ -92,7 +92,13 @@ struct TextLine {
   bool is_name = false;
 };
 
-std::vector<TextLine> text_lines(const SheetCell& cell, std::size_t longest) {
+/// What a cell takes place for.
+struct CellContent {
+  int width = 0, height = 0;
+  std::span<const std::string> captions;
+};
+
+std::vector<TextLine> text_lines(const CellContent& cell, std::size_t longest) {
   std::vector<TextLine> lines;
   for (std::size_t i = 0; i < cell.captions.size(); ++i)
     for (std::string& line : broken(cell.captions[i], longest, most_caption_lines))
@@ -106,12 +112,11 @@ struct Layout {
   int columns = 1, cell_width = 0, picture_height = 0;
   int margin = 0, line_height = 0;
 
-  Layout(std::span<const SheetCell> cells, int wanted_columns) {
-    int widest = 0, highest = 0;
-    for (const SheetCell& cell : cells) {
-      check_pixels(cell.image, "contact_sheet");
-      widest = std::max(widest, cell.image.width);
-      highest = std::max(highest, cell.image.height);
+  Layout(std::span<const CellContent> cells, int wanted_columns) {
+    int widest = 1, highest = 1;
+    for (const CellContent& cell : cells) {
+      widest = std::max(widest, cell.width);
+      highest = std::max(highest, cell.height);
     }
     const int count = static_cast<int>(cells.size());
     columns = std::clamp(wanted_columns > 0 ? wanted_columns : columns_for(count), 1, count);
@@ -125,21 +130,22 @@ struct Layout {
   int text_height(std::size_t lines) const { return static_cast<int>(lines) * line_height; }
 };
 
-}  // namespace
+/// A layout with its texts in lines.
+struct Plan {
+  Layout layout;
+  SheetSize size;
+  std::vector<std::string> title_lines;
+  std::vector<std::vector<TextLine>> texts;
+  std::vector<std::int64_t> tops;  ///< of the rows, and of what is below them
+};
 
-Image contact_sheet(const std::string& title, std::span<const SheetCell> cells, int columns) {
+Plan planned(const std::string& title, std::span<const CellContent> cells, int columns) {
   if (cells.empty()) throw InputError("a contact sheet needs at least one picture");
   const Layout layout(cells, columns);
   const auto across = static_cast<std::size_t>(layout.columns);
   const std::size_t rows = ceil_divide(cells.size(), across);
   const std::int64_t width =
       std::int64_t{layout.columns} * (layout.cell_width + layout.margin) + layout.margin;
-  const auto too_large = [](std::int64_t w, std::int64_t h) {
-    return InputError("a contact sheet of " + std::to_string(w) + "x" + std::to_string(h) +
-                      " pixels is too large: compare fewer or smaller pictures");
-  };
-  if (width > max_side) throw too_large(width, 1);
-
   const auto title_lines =
       broken(title, characters_that_fit(static_cast<int>(width) - 2 * layout.margin, layout.text_scale),
              most_title_lines);
@@ -155,9 +161,35 @@ Image contact_sheet(const std::string& title, std::span<const SheetCell> cells, 
     const int text_height = most_lines == 0 ? 0 : layout.text_height(most_lines) + layout.margin * 7 / 10;
     tops.push_back(tops.back() + layout.picture_height + text_height + layout.margin);
   }
-  if (!allowed_size(width, tops.back())) throw too_large(width, tops.back());
+  if (!allowed_size(width, tops.back()))
+    throw InputError("a contact sheet of " + std::to_string(width) + "x" + std::to_string(tops.back()) +
+                     " pixels is too large, its sides end at " + std::to_string(max_side) +
+                     ": compare fewer or smaller pictures");
+  return {layout,
+          {static_cast<int>(width), static_cast<int>(tops.back())},
+          title_lines,
+          std::move(texts),
+          std::move(tops)};
+}
 
-  Image sheet{static_cast<int>(width), static_cast<int>(tops.back()), {}};
+}  // namespace
+
+SheetSize contact_sheet_size(const std::string& title, int width, int height,
+                             std::span<const std::vector<std::string>> captions, int columns) {
+  std::vector<CellContent> contents;
+  for (const std::vector<std::string>& lines : captions) contents.push_back({width, height, lines});
+  return planned(title, contents, columns).size;
+}
+
+Image contact_sheet(const std::string& title, std::span<const SheetCell> cells, int columns) {
+  std::vector<CellContent> contents;
+  for (const SheetCell& cell : cells) {
+    check_pixels(cell.image, "contact_sheet");
+    contents.push_back({cell.image.width, cell.image.height, cell.captions});
+  }
+  const auto [layout, size, title_lines, texts, tops] = planned(title, contents, columns);
+  const auto across = static_cast<std::size_t>(layout.columns);
+  Image sheet{size.width, size.height, {}};
   sheet.rgb.resize(channels * static_cast<std::size_t>(sheet.width) * static_cast<std::size_t>(sheet.height));
   fill(sheet, 0, 0, sheet.width, sheet.height, paper);
   for (std::size_t i = 0; i < title_lines.size(); ++i)

@@ -15,6 +15,16 @@ struct SheetCell {
   std::vector<std::string> captions;
 };
 
+/// A sheet's size in pixels.
+struct SheetSize {
+  int width = 0, height = 0;
+};
+
+/// The size that contact_sheet gives a sheet of pictures of one size under these captions, a list of lines
+/// each. Throws InputError as it does.
+SheetSize contact_sheet_size(const std::string& title, int width, int height,
+                             std::span<const std::vector<std::string>> captions, int columns = 0);
+
 /// Draws the pictures in a grid, row by row, under a title. Small pictures are enlarged by whole factors,
 /// without smoothing; text grows with the pictures, is broken into lines to fit, and shows what is not ASCII
 /// as question marks. `columns` 0 chooses: one row up to four pictures, else about as many columns as rows.

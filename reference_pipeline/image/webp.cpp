@@ -123,8 +123,9 @@ Picture decode_webp(std::span<const std::byte> data, const std::filesystem::path
 
 std::vector<std::byte> encode_webp(const Image& image, std::span<const Text> texts, int quality) {
   check_pixels(image, "encode_webp");
-  if (image.width > WEBP_MAX_DIMENSION || image.height > WEBP_MAX_DIMENSION)
-    throw InputError("a WebP picture's sides end at " + std::to_string(WEBP_MAX_DIMENSION) +
+  static_assert(longest_side_of_webp == WEBP_MAX_DIMENSION);
+  if (image.width > longest_side_of_webp || image.height > longest_side_of_webp)
+    throw InputError("a WebP picture's sides end at " + std::to_string(longest_side_of_webp) +
                      ": write PNG, or a smaller picture");
   WebPConfig config;
   PictureMemory memory;

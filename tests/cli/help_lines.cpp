@@ -16,7 +16,8 @@ TEST_CASE("text breaks at spaces and bars, and at nothing else") {
   CHECK(wrapped("one two three", 13) == Lines{"one two three"});
   CHECK(wrapped("one\ntwo", 80) == Lines{"one two"});
   CHECK(wrapped("a|bb|ccc", 5) == Lines{"a|bb|", "ccc"});
-  CHECK(wrapped("incomprehensible word", 4) == Lines{"incomprehensible", "word"});
+  CHECK(wrapped("incomprehensible word", 4) == Lines{"inco", "mpre", "hens", "ible", "word"});
+  CHECK(wrapped("a …………… b", 4) == Lines{"a", "…………", "… b"});
   CHECK(wrapped("… … …", 3) == Lines{"… …", "…"});  // characters, not bytes
   CHECK(wrapped("", 10) == Lines{""});
 }
@@ -28,6 +29,8 @@ TEST_CASE("a command in several lines is one command to a shell") {
         Lines{"  precast generate --prompt \\", "      \"a b c d\" --steps 20"});
   CHECK(wrapped_command("  echo something long   # why it is", 24) ==
         Lines{"  # why it is", "  echo something long"});
+  CHECK(wrapped_command("  echo something long   # why it is so", 18) ==
+        Lines{"  # why it is", "  # so", "  echo \\", "      something \\", "      long"});
 }
 
 TEST_CASE("prompts of a file are its lines") {

@@ -110,6 +110,12 @@ TEST_CASE("generate: --no-overwrite refuses before any work") {
   CHECK(run(small_run({"-p", "a", "-o", here + "/q.png", "--save-latents", there, "--no-overwrite"})).code ==
         1);
   CHECK(run(small_run({"-p", "a", "-o", here + "/q.png", "--no-overwrite"})).code == 0);
+  // Its own preview is replaced from step to step, and one that was there is not.
+  const std::vector<std::string> previewed{
+      "-p", "a", "-o", here + "/r.png", "--no-overwrite", "--preview", "1", "--preview-vae"};
+  CHECK(run(small_run(previewed)).code == 0);
+  fs::remove(scratch.path() / "r.png");
+  CHECK_THAT(run(small_run(previewed)).err, Catch::Contains("r-preview.png is there already"));
 }
 
 TEST_CASE("generate: what has no effect and what is cut is told") {
@@ -133,6 +139,21 @@ TEST_CASE("generate: what has no effect and what is cut is told") {
   const auto away = run(small_run({"-p", "a", "-n", "b", "--cfg-scale", "2", "-o", output, "--json"}));
   CHECK(away.json()["warnings"].empty());
   CHECK(away.json()["settings"]["negative"] == "b");
+  const auto lossless = run(small_run({"-p", "a", "-o", output, "--quality", "50", "--json"}));
+  REQUIRE(lossless.json()["warnings"].size() == 1);
+  CHECK_THAT(lossless.err, Catch::Contains("--quality does nothing for PNG"));
+  const auto still = run(small_run({"-p", "a", "-o", scratch.path() / "still.png", "--image", output,
+                                    "--strength", "0", "--preview", "1", "--preview-vae"}));
+  CHECK_THAT(still.err, Catch::Contains("--preview writes nothing: --strength 0 takes no step"));
+  CHECK_FALSE(fs::exists(scratch.path() / "still-preview.png"));
+  const auto cut_away =
+      run(small_run({"-p", "a", "-n", "a small red circle on a blue background", "--cfg-scale", "2",
+                     "--max-sequence-length", "4", "-o", output, "-q"}));
+  CHECK_THAT(cut_away.err, Catch::StartsWith("precast: warning: the negative prompt is longer than the 4"));
+  const auto combined = run(small_run({"-p", "a", "-o", output, "-qs", "4"}));
+  CHECK(combined.code == 0);
+  CHECK(combined.err.empty());
+  CHECK_THAT(settings_of(output), Catch::Contains("Seed: 4,"));
   const auto cut = run(small_run({"-p", "a small red circle on a blue background", "--max-sequence-length",
                                   "4", "-o", output, "--quiet"}));
   CHECK_THAT(cut.err,
@@ -156,6 +177,9 @@ TEST_CASE("generate: a line at the end on time and memory, and nothing at all wh
   const auto told = run(small_run({"-p", "a", "-o", output}));
   CHECK_THAT(told.err, Catch::Contains(" in all, ") && Catch::Contains(" a step, peak memory ") &&
                            Catch::Contains("wrote " + output));
+  const auto compared = run({"compare", "-m", models + "dev_f32", "-H", "16", "-W", "32", "--steps", "1",
+                             "-p", "a", "--policies", "quality", "-o", output});
+  CHECK_THAT(compared.err, Catch::Contains(" in all, peak memory "));
   const auto quiet = run(small_run({"-p", "a", "-o", output, "--quiet", "-s", "random"}));
   CHECK(quiet.code == 0);
   CHECK(quiet.err.empty());

@@ -9,6 +9,7 @@
 #include <cli/output.hpp>
 #include <cli/parameters_text.hpp>
 #include <cli/picture_run.hpp>
+#include <cli/preview_options.hpp>
 #include <cli/trace_file.hpp>
 
 #include <precast/error.hpp>
@@ -64,6 +65,15 @@ TEST_CASE("several pictures are numbered before the extension") {
   CHECK(numbered("out.png", 100).at(8) == "out-009.png");
   CHECK(numbered("out", 2) == Paths{"out-1", "out-2"});
   CHECK(numbered("v1.5.png", 2) == Paths{"v1.5-1.png", "v1.5-2.png"});
+}
+
+TEST_CASE("a preview is beside its picture, and has a name of its own where that has none") {
+  PreviewOptions options;
+  CHECK_FALSE(options.file("a/out.png"));
+  options.every = 1;
+  CHECK(options.file("a/out.jpg") == std::filesystem::path("a/out-preview.jpg"));
+  for (const char* standard_output : {"-", "/dev/stdout"})
+    CHECK(options.file(standard_output) == std::filesystem::path("preview.png"));
 }
 
 TEST_CASE("numbers for people and machines") {

@@ -133,6 +133,15 @@ TEST_CASE("a prompt that is cut says which words each encoder does not see") {
   REQUIRE_FALSE(long_prompt.empty());
   CHECK(long_prompt[0].encoder == "CLIP");
   CHECK(long_prompt[0].lost.starts_with("star star"));
+  request.prompts = {"a star"};
+  request.negative = whole;
+  request.max_sequence_length = 5;
+  CHECK(pipeline.cut_prompts(request).empty());  // it does not act
+  request.cfg_scale = 2;
+  const auto away = pipeline.cut_prompts(request);
+  REQUIRE(away.size() == 1);
+  CHECK(away[0].negative);
+  CHECK(away[0].lost == cut[0].lost);
 }
 
 TEST_CASE("a negative prompt acts with a CFG scale, and the same prompt on both sides is the prompt alone") {

@@ -55,6 +55,11 @@ TEST_CASE("every picture is on the sheet whole, enlarged by a whole factor") {
                                         {plain(64, 32, 40, 80, 220), {}}};
   const Image sheet = contact_sheet("title", cells);
   check_pixels(sheet, "test");
+  const std::vector<std::vector<std::string>> captions{{"one"}, {"two", "PSNR 31.4 dB", "0.42 s"}, {}};
+  CHECK(contact_sheet_size("title", 64, 64, captions).width == sheet.width);
+  CHECK(contact_sheet_size("title", 64, 64, captions).height == sheet.height);
+  CHECK_THROWS_WITH(contact_sheet_size("title", 16384, 8, captions),
+                    Catch::Contains("pixels is too large") && !Catch::Contains("x1 pixels"));
   CHECK(count_color(sheet, 220, 40, 40) == 256 * 256);
   CHECK(count_color(sheet, 40, 170, 60) == 256 * 256);
   CHECK(count_color(sheet, 40, 80, 220) == 256 * 128);

@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,6 +69,12 @@ inline std::filesystem::path followed_link(const std::filesystem::path& name) {
   throw system_error(name, "cannot be written", ELOOP, "remove the link, or name another file");
 }
 
+/// What becomes of a file that has the name already.
+enum class OldFile : bool {
+  replaced,
+  kept  ///< also one that appears while the new one is written
+};
+
 /// Writes to a temporary name in the target's folder; `commit` brings it to the disk and gives it its real
 /// name, in one step. Destroyed without a commit (an exception, Ctrl-C as one, a full disk), it removes what
 /// it wrote and leaves an older target as it was. A link stays a link: what it leads to is written. A file
@@ -76,7 +83,8 @@ inline std::filesystem::path followed_link(const std::filesystem::path& name) {
 class AtomicFile {
  public:
   /// Opens the temporary file, so an unwritable place is found before anything is computed for it.
-  explicit AtomicFile(const std::filesystem::path& target) : target_(followed_link(target)) {
+  explicit AtomicFile(const std::filesystem::path& target, OldFile old = OldFile::replaced)
+      : target_(followed_link(target)), old_(old) {
     if (target_.empty()) throw InputError("the name of a file to write is empty: give one");
     struct stat facts {};
     const bool exists = ::stat(target_.c_str(), &facts) == 0;
@@ -86,6 +94,7 @@ class AtomicFile {
     if (exists && !S_ISREG(facts.st_mode))
       throw file_error(target_, S_ISDIR(facts.st_mode) ? "is a folder: name a file to write"
                                                        : "is not a regular file: name another one to write");
+    if (exists && old_ == OldFile::kept) refuse_to_replace();
     if (!target_.has_filename()) throw file_error(target_, "does not name a file to write");
     // A rename needs no permission of the file, and root needs none at all: what is read-only was made so.
     if (exists && ((facts.st_mode & 0222) == 0 || (::access(target_.c_str(), W_OK) != 0 && errno != EROFS)))
@@ -126,7 +135,7 @@ class AtomicFile {
   void commit() {
     if (::fsync(file_.get()) != 0 && errno != EINVAL) fail(errno);  // EINVAL: a file system that cannot
     if (file_.close() != 0) fail(errno);
-    if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+    give_name();
     committed_ = true;
     // The rename itself survives a power cut only once the folder is on the disk; the file is whole either
     // way.
@@ -145,20 +154,37 @@ class AtomicFile {
     ::fchmod(file_.get(), facts.st_mode & 0777);
   }
 
+  void give_name() const {
+    if (old_ == OldFile::kept) {
+      if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) return;
+      if (errno == EEXIST) refuse_to_replace();
+      if (errno != EINVAL && errno != ENOSYS) fail(errno);
+      struct stat facts {};  // a file system that cannot rename so: look, as close to it as can be
+      if (::lstat(target_.c_str(), &facts) == 0) refuse_to_replace();
+    }
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+  }
+
+  [[noreturn]] void refuse_to_replace() const {
+    throw file_error(target_, "is there already, and is not to be replaced: give another name");
+  }
+
   [[noreturn]] void fail(int error_number) const {
     throw system_error(target_, "could not be written", error_number,
                        "free some space, or choose another place");
   }
 
   std::filesystem::path target_;
+  OldFile old_;
   std::filesystem::path temporary_;
   FileDescriptor file_;
   bool committed_ = false;
 };
 
 /// Writes a whole file through AtomicFile.
-inline void write_file(const std::filesystem::path& target, std::string_view text) {
-  AtomicFile file(target);
+inline void write_file(const std::filesystem::path& target, std::string_view text,
+                       OldFile old = OldFile::replaced) {
+  AtomicFile file(target, old);
   file.write(text);
   file.commit();
 }

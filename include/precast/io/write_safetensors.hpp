@@ -25,9 +25,11 @@ struct NamedTensor {
 };
 
 /// Writes tensors in the order of their names, each row-major without gaps, in a file that appears whole or
-/// not at all. Throws InputError that names the file: unwritable, disk full, or two tensors of one name.
+/// not at all. Throws InputError that names the file: unwritable, there already where that is kept, disk
+/// full, or two tensors of one name.
 inline void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                              const std::map<std::string, std::string>& metadata = {}) {
+                              const std::map<std::string, std::string>& metadata = {},
+                              OldFile old = OldFile::replaced) {
   static_assert(std::endian::native == std::endian::little,
                 "safetensors files are little endian: swap bytes first");
   std::vector<const NamedTensor*> order;
@@ -49,7 +51,7 @@ inline void write_safetensors(const std::filesystem::path& path, std::span<const
   std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the values are aligned in a memory map
 
-  AtomicFile file(path);
+  AtomicFile file(path, old);
   const std::uint64_t length = text.size();
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(text);

@@ -79,11 +79,11 @@ _precast() {
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --report --quality --markdown --json'
       fi ;;
     info)
-      if [[ $word == -* ]]; then _precast_offer -W '--help -h --json'
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --json --quiet -q'
       else _precast_offer -f
       fi ;;
     inspect)
-      if [[ $word == -* ]]; then _precast_offer -W '--help -h --tensors --json'
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --tensors --json --quiet -q'
       else _precast_offer -f
       fi ;;
     policy)
@@ -98,10 +98,10 @@ _precast() {
       fi ;;
     tokenize)
       case "$before" in
-        --model) _precast_offer -d; return ;;
+        --model|-m) _precast_offer -d; return ;;
         --text) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model --text --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --text --json'
       fi ;;
     completions)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
