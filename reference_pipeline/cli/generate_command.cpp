@@ -252,6 +252,7 @@ void generate(const GenerateOptions& options) {
   request.fit = options.fit;
   request.preview = options.preview.wish(options.output, options.quality);
   request.seed_step = options.seed_step;
+  request.written_as = image::Encoding{image::format_of_name(options.output), options.quality};
   const auto files =
       numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
   if (files.size() > most_pictures)
