@@ -62,16 +62,9 @@ void check_estimate(std::vector<std::string> arguments, const std::string& steps
 /// What came of a run under a limit.
 enum class Under : std::uint8_t { not_begun, refused, done };
 
-/// Whether the program's own code was reached: the shell, the kernel and the loader say in their own words,
-/// and with their own codes, that a limit is too small for them.
-bool begun(const program::Outcome& outcome) {
-  for (const char* words : {"error while loading shared libraries", "cannot allocate TLS data structures",
-                            "Cannot allocate memory", "cannot allocate memory"})
-    if (outcome.err.find(words) != std::string::npos &&
-        outcome.err.find("precast: error: ") == std::string::npos)
-      return false;
-  return true;
-}
+/// Whether the program's own code was reached: where a limit is too small for them, the shell ends with 126
+/// and the loader with 127, each in words of its own.
+bool begun(const program::Outcome& outcome) { return outcome.code != 126 && outcome.code != 127; }
 
 /// The presets that this build holds.
 std::vector<std::string> compiled_presets() {
