@@ -15,6 +15,8 @@
 #include <cli/version_text.hpp>
 #include <families/request_error.hpp>
 
+#include <precast/io/memory_reserve.hpp>
+
 namespace precast::cli {
 
 namespace {
@@ -113,6 +115,10 @@ int run(const std::vector<std::string>& arguments) {
   try {
     catch_interrupts();
     hold_standard_streams();
+    // JSON values of files are destroyed on the way out: a tokenizer's has 100,000 values at most, 16 bytes
+    // of each of which are put aside, in a vector that may just be moving.
+    constexpr std::size_t for_unwinding = std::size_t{4} << 20;
+    const io::MemoryReserve reserve(for_unwinding);
     CLI::App app;
     build_app(app);
     if (arguments.empty()) {

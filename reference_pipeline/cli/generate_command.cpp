@@ -280,6 +280,7 @@ void generate(const GenerateOptions& options) {
   check_picture_name(options.output, recorded_texts(request));
   request.preview = options.preview.wish(options.output, options.quality, old_files(options));
   request.seed_step = options.seed_step;
+  request.written_as = image::Encoding{image::format_of_name(options.output), options.quality};
   const auto files =
       numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
   if (files.size() > most_pictures)

@@ -44,8 +44,11 @@ void catch_interrupts() {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;  // a write that a signal meets goes on
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction before {};  // what the parent ignores, as `trap '' INT` does, stays ignored
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+      sigaction(signal, &action, nullptr);
+  }
   std::signal(SIGPIPE, SIG_IGN);
 }
 

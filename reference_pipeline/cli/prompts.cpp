@@ -1,13 +1,17 @@
 // Reads prompts line by line.
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iostream>
+#include <istream>
+#include <streambuf>
 
 #include <cli/arguments.hpp>
+#include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/prompts.hpp>
+#include <poll.h>
 #include <unistd.h>
 
 #include <precast/io/message.hpp>
@@ -19,9 +23,38 @@ namespace {
 constexpr std::size_t most_prompts = 1024, longest_prompt = std::size_t{1} << 20;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
+/// Standard input, whose reads end where the user asks the program to stop: they wait in poll, which no
+/// signal restarts, and not for long, since a signal may come between the look at the flag and the wait.
+class InterruptibleInput : public std::streambuf {
+ protected:
+  int_type underflow() override {
+    constexpr int milliseconds = 100;
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    ssize_t count = -1;
+    do {
+      throw_if_interrupted();
+      const int ready = ::poll(&input, 1, milliseconds);
+      if (ready == 0) continue;
+      if (ready > 0) count = ::read(STDIN_FILENO, bytes_.data(), bytes_.size());
+      if (count < 0 && errno != EINTR && errno != EAGAIN)
+        throw io::system_error("standard input", "could not be read", errno,
+                               "give text, a prompt on each line");
+    } while (count < 0);
+    if (count == 0) return traits_type::eof();
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + count);
+    return traits_type::to_int_type(bytes_.front());
+  }
+
+ private:
+  std::array<char, 4096> bytes_{};
+};
+
 std::vector<std::string> standard_input() {
   if (::isatty(STDIN_FILENO)) notes() << "prompts, one a line; Ctrl-D ends them\n";
-  return prompts_in(std::cin, "standard input");
+  InterruptibleInput input;
+  std::istream stream(&input);
+  stream.exceptions(std::ios::badbit);  // what the input throws passes through the stream
+  return prompts_in(stream, "standard input");
 }
 
 std::vector<std::string> in_file(const std::string& name) {

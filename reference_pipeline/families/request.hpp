@@ -1,6 +1,7 @@
 // What a pipeline is asked for, and what comes out, whatever the family of its model.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <families/preview.hpp>
 #include <image/fit.hpp>
 #include <image/image.hpp>
+#include <image/picture_file.hpp>
 
 #include <precast/tensor/tensor.hpp>
 
@@ -34,8 +36,9 @@ struct Request {
   std::optional<image::Image> image;       ///< img2img: the picture to start from
   image::Fit fit = image::Fit::stretch;    ///< img2img: how that picture takes the size of the new one
   double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
-  std::optional<PreviewWish> preview;  ///< who is shown the pictures as they form
-  std::optional<Tensor<f32>> latents;  ///< as the family packs them: used instead of the seed's noise
+  std::optional<image::Encoding> written_as;  ///< what becomes of each picture: for memory's estimate alone
+  std::optional<PreviewWish> preview;         ///< who is shown the pictures as they form
+  std::optional<Tensor<f32>> latents;         ///< as the family packs them: used instead of the seed's noise
 };
 
 /// The seed that makes picture `picture` alone, where the request has a step; else that of all pictures.
@@ -72,13 +75,14 @@ struct ComponentMemory {
 /// is what is needed.
 struct MemoryEstimate {
   std::vector<ComponentMemory> components;
-  std::int64_t held = 0;  ///< what the process holds already: its code, what it has read
+  std::int64_t held = 0;            ///< what the process holds already: its code, what it has read
+  std::int64_t largest_so_far = 0;  ///< the process's largest size until now: reading a picture took more
   std::int64_t code = 0;  ///< what running adds to that beside tensors: code that is read and made, stacks
 
   /// Beyond what is held now: what has to be free.
   std::int64_t needed() const;
   /// The largest size of the process.
-  std::int64_t peak() const { return held + needed(); }
+  std::int64_t peak() const { return std::max(held + needed(), largest_so_far); }
 };
 
 /// What came out.

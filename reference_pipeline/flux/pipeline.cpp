@@ -433,8 +433,13 @@ void FluxPipeline::Parts::decode(const vae::Decoder& decoder, std::int64_t pictu
   const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
                                      static_cast<f32>(model.vae.shift_factor));
   if (DryRun::active()) {
-    const HostTensor<f32> pixels = decoder.decode(latents);
-    const DryHold made_of_them(picture_bytes(request));
+    DryHold made_of_them;
+    {
+      const HostTensor<f32> pixels = decoder.decode(latents);
+      made_of_them.add(picture_bytes(request));
+    }
+    if (request.written_as)
+      const DryHold encoder(image::encoding_bytes(*request.written_as, *request.width, *request.height));
     return;
   }
   image::Pictures decoded = image::to_images(decoder.decode(latents));
@@ -541,6 +546,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.batch = request.batch;
   full.strength = request.strength;
   full.fit = request.fit;
+  full.written_as = request.written_as;
   full.seed_step = request.seed_step;
   full.cfg_scale = request.cfg_scale;
   if (request.cfg_scale != 1) full.negative = request.negative.value_or("");
@@ -600,6 +606,8 @@ std::pair<Order, MemoryEstimate> FluxPipeline::Parts::plan(const FluxPipeline& p
     run(pipeline.with_defaults(request), request, order, {{}, &meter}, {});
     MemoryEstimate estimate = meter.estimate();
     estimate.held = backend.held_memory();
+    if (backend.counted_memory() == DryRun::Counts::host_memory)
+      estimate.largest_so_far = families::peak_resident_memory();
     estimate.code = backend.code_memory();
     return estimate;
   };

@@ -26,7 +26,6 @@ constexpr int exif_marker = JPEG_APP0 + 1;
 constexpr std::string_view exif_introduction("Exif\0\0", 6);
 constexpr std::size_t longest_marker = 65533;  // the bytes that a marker can hold
 constexpr std::size_t longest_text_of_jpeg = 32000;
-constexpr int full_colour_quality = 90;
 constexpr int most_scans = 500;  // a progressive file has about ten; each takes the whole picture's time
 
 /// What libjpeg's callbacks see. The error manager is first, so that libjpeg's pointer to it is one to all.

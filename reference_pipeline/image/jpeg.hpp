@@ -16,6 +16,9 @@ namespace precast::image {
 /// claims more pixels than its bytes can hold.
 Picture decode_jpeg(std::span<const std::byte> data, const std::filesystem::path& name);
 
+/// Colours are kept at full resolution from this quality on.
+inline constexpr int full_colour_quality = 90;
+
 /// A JPEG file in memory, at a quality of 1 to 100; colours are kept at full resolution from 90 on. The text
 /// "parameters" becomes EXIF's UserComment. Throws InputError where texts are longer than JPEG allows, and
 /// ShapeError as check_pixels does.

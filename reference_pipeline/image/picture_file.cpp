@@ -20,6 +20,16 @@ bool begins(std::span<const std::byte> data, std::string_view with, std::size_t 
   return data.size() >= at + with.size() && std::memcmp(data.data() + at, with.data(), with.size()) == 0;
 }
 
+/// What libwebp takes to code without loss: values and the matches between them, and for each tile of a
+/// picture, the smallest of which there are at most so many, its counts of every symbol.
+std::int64_t lossless_webp_bytes(std::int64_t width, std::int64_t height) {
+  constexpr std::int64_t most_tiles = 2600, bytes_of_pixel = 28, bytes_of_tile = 9000;
+  std::int64_t side = 8, tiles = 0;
+  const auto across = [&](std::int64_t length) { return (length + side - 1) / side; };
+  while ((tiles = across(width) * across(height)) > most_tiles) side *= 2;
+  return bytes_of_pixel * width * height + bytes_of_tile * tiles;
+}
+
 }  // namespace
 
 std::string_view to_string(Format format) {
@@ -72,6 +82,21 @@ std::vector<std::byte> encode_image(Format format, const Image& image, std::span
       break;
   }
   return encode_png(image, texts);
+}
+
+std::int64_t encoding_bytes(const Encoding& encoding, std::int64_t width, std::int64_t height) {
+  constexpr std::int64_t always = 500'000;
+  const std::int64_t pixels = width * height;
+  switch (encoding.format) {
+    case Format::jpeg:  // coefficients of 2 bytes, for codes that are fitted to them
+      return always + pixels * (encoding.quality >= full_colour_quality ? 6 : 3);
+    case Format::webp:
+      return always +
+             (encoding.quality >= lossless_quality ? lossless_webp_bytes(width, height) : 13 * pixels);
+    case Format::png:
+      break;
+  }
+  return always;
 }
 
 void write_image(const std::filesystem::path& path, const Image& image, std::span<const Text> texts,

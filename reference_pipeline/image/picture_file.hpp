@@ -41,6 +41,16 @@ Picture read_image(const std::filesystem::path& path);
 std::vector<std::byte> encode_image(Format format, const Image& image, std::span<const Text> texts = {},
                                     int quality = usual_quality);
 
+/// How a picture becomes a file.
+struct Encoding {
+  Format format = Format::png;
+  int quality = usual_quality;
+};
+
+/// About how many bytes encode_image takes beside the picture while it works, its result among them: measured
+/// with libpng 1.6, libjpeg-turbo 2.1 and libwebp 1.2 on pictures of 64 to 2048 pixels a side.
+std::int64_t encoding_bytes(const Encoding& encoding, std::int64_t width, std::int64_t height);
+
 /// Writes a file of the kind that its name asks for, whole or not at all. Throws InputError where it cannot
 /// be written, and as encode_image does.
 void write_image(const std::filesystem::path& path, const Image& image, std::span<const Text> texts = {},

@@ -16,8 +16,6 @@
 namespace precast::image {
 namespace {
 
-constexpr int lossless_quality = 100;
-
 /// A picture of one colour takes a few bytes whatever its size: up to this many bytes of pixels no file is
 /// too small for them; above it, deflate's best ratio is the limit, as it is for PNG.
 constexpr std::uint64_t always_allowed_bytes = std::uint64_t{64} << 20;

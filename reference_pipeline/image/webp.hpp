@@ -18,6 +18,9 @@ inline constexpr int longest_side_of_webp = 16383;
 /// short or broken, or is a few bytes that claim more pixels than any real picture in so few has.
 Picture decode_webp(std::span<const std::byte> data, const std::filesystem::path& name);
 
+/// Every pixel is kept at this quality.
+inline constexpr int lossless_quality = 100;
+
 /// A WebP file in memory, at a quality of 1 to 100; 100 keeps every pixel. The text "parameters" becomes
 /// EXIF's UserComment. Throws InputError where a side is longer than WebP's 16383, ShapeError as check_pixels
 /// does.

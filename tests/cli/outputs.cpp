@@ -127,13 +127,16 @@ TEST_CASE("what a killed run left is swept by the next, and nothing else") {
   CHECK(names_in(scratch.path()) == std::set<std::string>{".precast-mine.tmp", "p.png"});
 }
 
+/// A shell without job control has its background programs ignore SIGINT, and so would precast.
+const std::string heard = "env --default-signal=INT,TERM";
+
 TEST_CASE("a batch that is ended keeps the pictures that were made") {
   for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
     const Scratch scratch;
     const std::string folder = program::quoted(scratch.path().string());
     // The shell waits for the second picture, then sends the signal.
     const auto result =
-        run(small("generate", {"--batch", "900", "--output", (scratch.path() / "o.png").string()}), "",
+        run(small("generate", {"--batch", "900", "--output", (scratch.path() / "o.png").string()}), heard,
             "& p=$!; until [ $(ls " + folder + " | wc -l) -ge 2 ]; do sleep 0.02; done; kill -" + signal +
                 " $p; wait $p");
     INFO(signal << ": " << result.err);
@@ -153,7 +156,7 @@ TEST_CASE("a comparison that is ended keeps the policies that were done") {
   const std::string output = (scratch.path() / "c.png").string();
   std::vector<std::string> arguments = small("compare", {"--output", output});
   *(std::find(arguments.begin(), arguments.end(), "--steps") + 1) = "1000";
-  const auto result = run(arguments, "",
+  const auto result = run(arguments, heard,
                           "& p=$!; until [ -e " + program::quoted(output) +
                               " ]; do sleep 0.02; done; kill -INT $p; "
                               "wait $p");
@@ -163,6 +166,37 @@ TEST_CASE("a comparison that is ended keeps the policies that were done") {
   CHECK(precast::image::read_image(output).image.width > 32);
   CHECK_THAT(result.err, Catch::Contains("policies done"));
   CHECK(names_in(scratch.path()) == std::set<std::string>{"c.png"});
+}
+
+TEST_CASE("a signal ends the wait for prompts on standard input") {
+  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
+    const Scratch scratch;
+    const std::string pipe = program::quoted((scratch.path() / "pipe").string());
+    // The pipe stays open for longer than the program is to wait.
+    const auto result =
+        run(small("generate", {"--prompts-file", "-", "--output", (scratch.path() / "o.png").string()}),
+            "mkfifo " + pipe + "; (echo a star; sleep 20) >" + pipe + " 2>/dev/null & " + heard,
+            "<" + pipe + " & p=$!; sleep 1; kill -" + signal + " $p; wait $p");
+    INFO(signal << ": " << result.err);
+    CHECK(result.code == code);
+    CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted: nothing was written"));
+  }
+}
+
+TEST_CASE("a signal that the parent ignores stays ignored") {
+  const Scratch scratch;
+  const std::string pipe = program::quoted((scratch.path() / "pipe").string());
+  for (const char* signal : {"INT", "TERM"}) {
+    const std::string output = (scratch.path() / signal).string() + ".png";
+    const auto result = run(small("generate", {"--prompts-file", "-", "--output", output}),
+                            "mkfifo " + pipe + "; trap '' " + signal + ";",
+                            "<" + pipe + " & p=$!; (sleep 1; kill -" + signal + " $p; echo a star) >" + pipe +
+                                "; wait $p; c=$?; rm " + pipe + "; exit $c");
+    INFO(signal << ": " << result.err);
+    CHECK(result.code == 0);
+    CHECK(fs::exists(scratch.path() / (std::string(signal) + "-2.png")));
+    CHECK_THAT(result.err, !Catch::Contains("stopping"));
+  }
 }
 
 #if !defined(__SANITIZE_ADDRESS__)

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <precast/io/mapped_file.hpp>
+#include <precast/io/memory_reserve.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::io {
@@ -51,6 +52,9 @@ inline nlohmann::json parse_json(std::string_view text, const std::filesystem::p
   };
   // nlohmann takes NUL for the end of the text, and would not look at what follows.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) throw invalid(nul + 1);
+  // What nlohmann's destructor puts aside: 16 bytes a value, of at least two bytes of text each, in a vector
+  // that may just be moving; and the 1 MiB by which glibc's heap grows where it cannot go on in place.
+  const MemoryReserve for_unwinding((std::size_t{2} << 20) + 12 * text.size());
   try {
     return nlohmann::json::parse(text.begin(), text.end(), check);
   } catch (const nlohmann::json::parse_error& error) {
