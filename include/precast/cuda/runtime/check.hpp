@@ -17,7 +17,8 @@ inline void check(cudaError_t status, std::string_view doing) {
   const std::string what(doing);
   const std::string reason = std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation)
-    throw OutOfMemory("CUDA could not " + what + " (" + reason + "): use smaller sizes, or a policy of narrower dtypes");
+    throw OutOfMemory("CUDA could not " + what + " (" + reason +
+                      "): use smaller sizes, or a policy of narrower dtypes");
   throw Error("CUDA could not " + what + " (" + reason + ")");
 }
 
