@@ -30,6 +30,8 @@ TEST_CASE("a command in several lines is one command to a shell") {
   CHECK(wrapped_command("  echo something long   # why it is", 24) ==
         Lines{"  # why it is", "  echo something long"});
   CHECK(wrapped_command("  echo something long   # why it is so", 18) ==
+        Lines{"  # why it is so", "  echo something \\", "      long"});
+  CHECK(wrapped_command("  echo something long   # why it is so", 16) ==
         Lines{"  # why it is", "  # so", "  echo \\", "      something \\", "      long"});
 }
 
