@@ -1,6 +1,10 @@
 // report: what an op calls with its result. Counts what is not finite, and finds the value that f32 would
-// have had.
+// have had. Nothing where ops cannot be watched.
 #pragma once
+
+#include <precast/watch/compiled.hpp>
+
+#if PRECAST_HAS_WATCH
 
 #include <cstdint>
 #include <string_view>
@@ -72,3 +76,4 @@ void report(std::string_view function, View<T> result, InF32&& in_f32, Probe&& l
 }  // namespace PRECAST_BACKEND
 
 }  // namespace precast::watch
+#endif
