@@ -178,7 +178,9 @@ fs::path find_model(const std::string& named) {
   }
   if (io::is_there(path)) return path;
   const fs::path cache = hub_cache();
-  const auto wanted = parsed(named);
+  auto wanted = parsed(named);
+  if (const auto name = name_of_folder(named); !wanted && name && name->find('/') != name->npos)
+    wanted = HubName{*name, ""};
   if (!wanted) {
     if (const std::string near = is_part(named) ? one_that_ends_in(cache, named) : ""; !near.empty())
       throw io::file_error(path, "there is no such folder: " + near + " is in Hugging Face's cache");

@@ -14,7 +14,7 @@ std::filesystem::path hub_cache();
 
 /// The model folder that a name or a path means:
 /// - a folder that is there is itself; of a folder `models--x--y`, its snapshot;
-/// - "x/y" and "x/y@revision" that are no folders are looked for in hub_cache().
+/// - "x/y", "x/y@revision" and "models--x--y" that are no folders are looked for in hub_cache().
 /// A revision is a branch, a tag or a commit. Without one it is `main`, and where refs/main is not there, the
 /// newest snapshot that holds a model_index.json. Throws InputError that says where it looked and how to
 /// fetch it, also where refs/main names a snapshot that is not there and where a file of a component is a

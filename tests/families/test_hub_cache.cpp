@@ -105,6 +105,7 @@ TEST_CASE("a model is found by its name: main, else the newest snapshot") {
   write(model / "refs" / "refs" / "pr" / "1", "aaaa");
   CHECK(find_model("some-one/A_model.1@refs/pr/1") == model / "snapshots" / "aaaa");
   CHECK(find_model("some-one/A_model.1@aaaa") == model / "snapshots" / "aaaa");
+  CHECK(find_model("models--some-one--A_model.1") == find_model("some-one/A_model.1"));
   // A folder of the cache is the model too, and a snapshot is itself.
   CHECK(find_model(model.string()) == model / "snapshots" / "bbbb");
   CHECK(find_model(model.string() + "/") == model / "snapshots" / "bbbb");
