@@ -1,0 +1,166 @@
+// The parts of a FluxPipeline, and what its stages hand on to each other. For pipeline.cpp and painting.cpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <families/backend.hpp>
+#include <families/memory_estimate.hpp>
+#include <flux/latents.hpp>
+#include <flux/model_folder.hpp>
+#include <flux/models.hpp>
+#include <flux/negative_prompt.hpp>
+#include <flux/pipeline.hpp>
+#include <sampling/flow_match_euler.hpp>
+#include <text/clip_tokenizer.hpp>
+#include <text/t5_tokenizer.hpp>
+
+#include <precast/io/component_source.hpp>
+#include <precast/memory/dry_run.hpp>
+
+namespace precast::flux {
+
+/// Ids that encoders take where their tokenizers' files say nothing else.
+inline constexpr int longest_clip = 77, longest_t5 = 512;
+
+/// Every text of a request that is encoded: its prompts, then what to keep away from.
+inline std::vector<std::string> texts_of(const Request& request) {
+  std::vector<std::string> texts = request.prompts;
+  if (request.negative) texts.push_back(*request.negative);
+  return texts;
+}
+
+/// A prompt's ids as its encoders take them.
+struct Tokens {
+  std::vector<std::int32_t> clip, t5;
+};
+
+/// Who is told how far a run is; or, where it is a dry run, what divides that.
+struct Reporter {
+  const ProgressCallback& callback;
+  families::ComponentMeter* meter = nullptr;
+
+  explicit operator bool() const { return static_cast<bool>(callback); }
+  void operator()(const Progress& at) const { callback(at); }
+};
+
+/// What the text encoders made of a prompt.
+struct Prompt {
+  Tensor<f32> pooled;      ///< [1, pooled dim]
+  Tensor<f32> embeddings;  ///< [tokens, joint dim]
+};
+
+/// What all pictures of a run are denoised with. Without steps they stay as they are.
+struct Denoising {
+  std::span<const Prompt> prompts;
+  std::vector<DenoiseStep> steps;
+  std::span<const f32> levels;  ///< of noise, before each step and after the last
+  std::optional<families::PreviewWish> preview;
+
+  bool previews_by_vae() const { return preview && preview->vae; }
+};
+
+/// Whether each picture is decoded as soon as it is denoised, with both models in memory, or all of them at
+/// the end, with one model in memory at a time.
+enum class Order : bool { in_stages, one_by_one };
+
+struct FluxPipeline::Parts {
+  ModelFolder model;
+  ComponentChoices choices;
+  const families::Backend& backend;
+  text::ClipTokenizer clip_tokenizer;
+  text::T5Tokenizer t5_tokenizer;
+
+  int clip_length() const {
+    const std::int64_t limit = clip_tokenizer.model_max_length().value_or(longest_clip);
+    return static_cast<int>(std::min(limit, model.clip.max_position_embeddings));
+  }
+  int default_t5_length() const {
+    const std::int64_t limit = t5_tokenizer.model_max_length().value_or(longest_t5);
+    return static_cast<int>(std::min<std::int64_t>(limit, longest_t5));
+  }
+
+  PackedLayout layout(const Request& request) const {
+    const std::int64_t factor = model.vae.factor();
+    return {model.vae.latent_channels, *request.height / factor, *request.width / factor};
+  }
+  /// Throws ShapeError where latents that are given are not those of the request.
+  void check_latents(const Request& request, const std::optional<Tensor<f32>>& latents) const {
+    const PackedLayout packed = layout(request);
+    const Shape wanted{pictures(request), packed.tokens(), packed.token_channels()};
+    if (latents && !(latents->shape() == wanted))
+      throw ShapeError("latents have shape " + to_string(latents->shape()) + ", and this request needs " +
+                       to_string(wanted) +
+                       ": give latents of its size, or change --width, --height or --batch");
+  }
+  /// The step that denoising begins with; all of them where the picture to start from is kept.
+  static int first_step(const Request& full, const Request& given) {
+    return given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
+  }
+  static std::int64_t pictures(const Request& request) {
+    return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
+  }
+  /// Throws InputError where an encoder has no row for a token.
+  Tokens tokenized(const std::string& prompt, const Request& full) const;
+
+  /// Opens a component's weights, and reports each byte that is taken under the stage's name.
+  template <class Use>
+  auto with_weights(std::string_view component, std::string_view stage, const Reporter& progress,
+                    Use&& use) const {
+    if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
+    if (DryRun::active() && !io::ComponentSource::find_weights(model.component(component))) {
+      auto loaded = use(nn::AbsentParameters());  // what a model takes is told before there are weights
+      if (progress.meter) progress.meter->loaded();
+      return loaded;
+    }
+    std::int64_t taken = 0;
+    std::int64_t total = 0;
+    const io::ComponentSource source(model.component(component), [&](std::size_t bytes) {
+      taken += static_cast<std::int64_t>(bytes);
+      if (progress) progress({stage, std::min(taken, total), total});
+    });
+    total = static_cast<std::int64_t>(source.total_bytes());
+    auto loaded = use(source);
+    if (progress.meter) progress.meter->loaded();
+    if (progress) progress({stage, total, total});
+    return loaded;
+  }
+
+  /// The stages, with every default filled in; `given` has the image and the latents to start from. A dry run
+  /// goes through them with one step of one picture, or of two where they come one by one.
+  Result run(Request full, const Request& given, Order order, const Reporter& progress,
+             const families::PictureCallback& on_picture) const;
+  std::vector<Prompt> encode_prompts(const Request& request, const Reporter& progress, Result& result) const;
+  Tensor<f32> initial_latents(const Request& request, const Request& given, std::span<const f32> sigmas,
+                              int first_step, const Reporter& progress, Result& result) const;
+  std::unique_ptr<Transformer> load_transformer(const Reporter& progress, Result& result) const;
+  std::unique_ptr<vae::Decoder> load_decoder(const Reporter& progress, Result& result) const;
+  /// Bytes of one picture.
+  static std::int64_t picture_bytes(const Request& request) {
+    return std::int64_t{3} * *request.width * *request.height;
+  }
+  /// Each on the picture of that number: its latents, and what they are decoded to.
+  void denoise(const Transformer& transformer, const vae::Decoder* previews, std::int64_t picture,
+               const Denoising& denoising, const Reporter& progress, Result& result) const;
+  /// Shows what the latents of a picture are without their noise, by the decoder or, where there is none, by
+  /// the sums of their channels.
+  void show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder,
+                    HostView<const f32> latents, const Request& request, families::Preview preview) const;
+  void decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
+              const families::PictureCallback& on_picture, Result& result) const;
+  void paint_one_by_one(const Denoising& denoising, const Reporter& progress,
+                        const families::PictureCallback& on_picture, Result& result) const;
+  void paint_in_stages(const Denoising& denoising, const Reporter& progress,
+                       const families::PictureCallback& on_picture, Result& result) const;
+  /// How a request is going to run, and what that takes.
+  std::pair<Order, MemoryEstimate> plan(const FluxPipeline& pipeline, const Request& request) const;
+};
+
+}  // namespace precast::flux
