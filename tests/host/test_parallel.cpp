@@ -1,5 +1,8 @@
 // The thread pool: every task once, errors come back, nesting is serial, oneDNN stays on one thread.
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -8,6 +11,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <sys/wait.h>
 
 #include <precast/host/parallel.hpp>
 
@@ -127,4 +131,22 @@ TEST_CASE("a number of threads that makes no sense is refused", "[parallel]") {
   const Threads scope(2);
   REQUIRE_THROWS_AS(host::parallel_for(2, [](std::int64_t) { host::set_threads(3); }), Error);
   REQUIRE(host::threads() == 2);
+}
+
+// Hidden: the case below runs it in a process of its own.
+TEST_CASE("exit on a worker", "[.exit_on_a_worker]") {
+  host::detail::ThreadPool::instance().set_threads(4);
+  const auto here = std::this_thread::get_id();
+  for (int i = 0; i < 1000; ++i)
+    host::parallel_for(64, [&](std::int64_t) {
+      if (std::this_thread::get_id() != here) std::exit(1);
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    });
+}
+
+TEST_CASE("a library that calls exit on a worker ends the program, and does not crash it") {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const int status = std::system(("'" + self + "' '[.exit_on_a_worker]' > /dev/null 2>&1").c_str());
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
 }

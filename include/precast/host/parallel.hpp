@@ -6,10 +6,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -70,7 +72,13 @@ class ThreadPool {
   }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  ~ThreadPool() { stop_workers(); }
+  ~ThreadPool() {
+    // libgomp calls exit() where it has no memory, on whichever thread that is. A worker can neither join
+    // itself nor wait for who waits for it: the program ends here.
+    for (const std::thread& worker : workers_)
+      if (worker.get_id() == std::this_thread::get_id()) std::_Exit(EXIT_FAILURE);
+    stop_workers();
+  }
 
   int threads() const { return threads_.load(std::memory_order_relaxed); }
 
@@ -122,7 +130,11 @@ class ThreadPool {
 
   void start_workers() {
     stopping_ = false;
-    for (int i = 1; i < threads(); ++i) workers_.emplace_back([this] { work(); });
+    try {
+      for (int i = 1; i < threads(); ++i) workers_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // The system gives no more threads: those that are there do the work.
+    }
   }
 
   void stop_workers() {
