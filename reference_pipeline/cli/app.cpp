@@ -21,13 +21,6 @@ namespace precast::cli {
 
 namespace {
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  return names;
-}
-
 void parse(CLI::App& app, std::vector<std::string> arguments) {
   if (!arguments.empty() && !arguments.front().starts_with("-")) {
     const auto names = command_names(app);
@@ -77,6 +70,13 @@ std::string with_advice(const std::string& problem) {
 }
 
 }  // namespace
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
 
 void build_app(CLI::App& app) {
   app.name("precast");

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include <cli/arguments.hpp>
+#include <families/shortest.hpp>
 
 namespace precast::cli {
 
@@ -34,12 +35,6 @@ std::optional<double> real_number(const std::string& text) {
   const double value = std::strtod(text.c_str(), &end);
   if (end != text.c_str() + text.size()) return std::nullopt;
   return value;
-}
-
-std::string in_digits(double value) {
-  char digits[32];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
-  return {digits, end};
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -79,8 +74,8 @@ std::uint64_t parse_seed(std::string_view option, const std::string& text, std::
 double parse_real(std::string_view option, const std::string& text, double low, double high) {
   const auto value = real_number(text);
   if (!value || !(*value >= low && *value <= high))
-    throw UsageError(std::string(option) + " is '" + text + "': it takes a number from " + in_digits(low) +
-                     " to " + in_digits(high));
+    throw UsageError(std::string(option) + " is '" + text + "': it takes a number from " +
+                     families::shortest(low) + " to " + families::shortest(high));
   return *value;
 }
 

@@ -29,6 +29,9 @@ inline constexpr int after_signal = 128;  ///< plus the signal's number: 130 for
 /// The parser with every command in it.
 void build_app(CLI::App& app);
 
+/// The names of a parser's commands.
+std::vector<std::string> command_names(const CLI::App& app);
+
 /// Runs the program on its arguments (without the program's own name) and returns its exit code. Errors go to
 /// stderr, one line each.
 int run(const std::vector<std::string>& arguments);

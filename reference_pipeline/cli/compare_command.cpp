@@ -58,15 +58,14 @@ void compare(const CompareOptions& options) {
   options.run.set_threads();
   const auto model = model_path(options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
-  for (const PolicyChoice& choice : policies)
-    families::open(model, families::ComponentChoices::all(choice), *device.backend)->check(request);
   const std::string prompt = request.prompts.front(), name = model_name(model, !options.run.model);
   families::Request used;
   std::vector<std::string> warnings;
   bool guidance_is_distilled = false;
-  {
-    const auto pipeline =
-        families::open(model, families::ComponentChoices::all(policies.front()), *device.backend);
+  for (const PolicyChoice& choice : policies) {
+    const auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
+    pipeline->check(request);
+    if (&choice != &policies.front()) continue;
     used = pipeline->with_defaults(request);
     warnings = run_warnings(*pipeline, request);
     guidance_is_distilled = pipeline->family().guidance_is_distilled();

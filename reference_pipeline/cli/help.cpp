@@ -99,8 +99,7 @@ void add_help_command(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("help", "The help of a command, or of all");
   std::string names;
-  for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; }))
-    names += (names.empty() ? "" : "|") + other->get_name();
+  for (const std::string& one : command_names(app)) names += (names.empty() ? "" : "|") + one;
   command->add_option("command", *name, "The command")->type_name(names);
   command->footer(
       "Example:\n"
@@ -109,9 +108,7 @@ void add_help_command(CLI::App& app) {
     CLI::App all;
     build_app(all);
     if (name->empty()) return print(all.help());
-    std::vector<std::string> commands;
-    for (const CLI::App* other : all.get_subcommands([](const CLI::App*) { return true; }))
-      commands.push_back(other->get_name());
+    const std::vector<std::string> commands = command_names(all);
     const std::vector<std::string_view> views(commands.begin(), commands.end());
     print(all.get_subcommand(parse_name("the command", *name, views))->help("precast"));
   });

@@ -1,6 +1,5 @@
 // Prints JSON, numbers and columns.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iostream>
 
@@ -11,13 +10,6 @@ namespace precast::cli {
 Json json_number(double value) {
   if (std::isfinite(value)) return value;
   return shortest(value);
-}
-
-std::string shortest(double value) {
-  if (std::isnan(value)) return "nan";  // without the sign that to_chars shows
-  char digits[32];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
-  return {digits, end};
 }
 
 std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }

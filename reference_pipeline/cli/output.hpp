@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <families/shortest.hpp>
 #include <families/with_commas.hpp>
 #include <nlohmann/json.hpp>
 
@@ -15,9 +16,7 @@ using Json = nlohmann::ordered_json;
 /// A number, or "inf", "-inf" or "nan": JSON has no such numbers.
 Json json_number(double value);
 
-/// The shortest decimal text that reads back as the same double.
-std::string shortest(double value);
-
+using families::shortest;
 using families::with_commas;
 
 /// JSON as text; bytes that are no UTF-8 become U+FFFD.

@@ -1,6 +1,5 @@
 // A Flux pipeline: what a request means, what it takes, and the order that it runs in.
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 #include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
 #include <families/request_error.hpp>
+#include <families/shortest.hpp>
 #include <flux/family.hpp>
 #include <flux/latents.hpp>
 #include <flux/model_folder.hpp>
@@ -35,12 +35,6 @@ constexpr int most_pictures = 1024;
 families::RequestError out_of_range(std::string_view what, const std::string& value,
                                     const std::string& range) {
   return families::RequestError(std::string(what) + " is " + value + ": it must be " + range);
-}
-
-/// "0.6": the shortest decimal text that reads back as the same number.
-std::string shortest(double value) {
-  char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
 /// The nearest sides that a picture can have: "416 or 432".
@@ -128,7 +122,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   if (*full.steps < 1 || *full.steps > most_steps)
     throw out_of_range("steps", std::to_string(*full.steps), "from 1 to " + std::to_string(most_steps));
   if (!(*full.guidance >= 0 && *full.guidance <= 1000))
-    throw out_of_range("guidance", shortest(*full.guidance), "from 0 to 1000");
+    throw out_of_range("guidance", families::shortest(*full.guidance), "from 0 to 1000");
   if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
     throw out_of_range("max sequence length", std::to_string(*full.max_sequence_length),
                        "from 1 to " + std::to_string(longest_t5));
@@ -148,7 +142,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
                              std::to_string(factor) + " pixels) up to " + std::to_string(largest_side) +
                              ": try " + nearest_sides(side, 2 * factor));
   if (!(full.strength >= 0 && full.strength <= 1))
-    throw out_of_range("strength", shortest(full.strength), "from 0 to 1");
+    throw out_of_range("strength", families::shortest(full.strength), "from 0 to 1");
   if (request.preview && request.preview->every < 1)
     throw out_of_range("steps between previews", std::to_string(request.preview->every), "at least 1");
   if (request.preview && !request.preview->vae && !model.preview_map())
@@ -159,7 +153,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   if (request.image && request.latents)
     throw families::RequestError("an image and latents are both given to start from: give one of them");
   if (request.image && full.strength > 0 && Parts::first_step(full, request) >= *full.steps)
-    throw out_of_range("strength", shortest(full.strength),
+    throw out_of_range("strength", families::shortest(full.strength),
                        "0, which keeps the picture, or large enough for one of the " +
                            std::to_string(*full.steps) + " steps: raise it, or the number of steps");
   return full;
