@@ -112,7 +112,7 @@ inline constexpr bool is_stamped =
 /// parameters, and the stream behind them on a device.
 #if PRECAST_BACKEND_IS_CUDA
 template <class Result, class... Parameters>
-using Overload = Result (*)(Parameters..., cuda::Stream);
+using Overload = Result (*)(Parameters..., gpu::Stream);
 #else
 template <class Result, class... Parameters>
 using Overload = Result (*)(Parameters...);

@@ -24,35 +24,35 @@ std::string version_text(int version) {
 }
 
 std::string cublaslt_text() {
-  const auto& library = cuda::CublasLtLibrary::instance();
+  const auto& library = gpu::CublasLtLibrary::instance();
   std::size_t (*version)() = nullptr;
   if (!library.found() ||
-      !cuda::SharedLibrary({library.described().c_str()}).find("cublasLtGetVersion", version))
+      !gpu::SharedLibrary({library.described().c_str()}).find("cublasLtGetVersion", version))
     return library.described();
   return std::to_string(version());
 }
 
-cuda::Device found_device() {
-  const cuda::FoundDevice found = cuda::find_device(0, &cuda::probe_code<cuda::LibraryKernels>);
+gpu::Device found_device() {
+  const gpu::FoundDevice found = gpu::find_device(0, &gpu::probe_code<gpu::LibraryKernels>);
   if (!found.device) throw Error(found.reason);
-  cuda::use_device(*found.device);
+  gpu::use_device(*found.device);
   return *found.device;
 }
 
 class CudaDevice final : public Device {
  public:
   CudaDevice() : device_(found_device()) {
-    cuda::check(cudaDeviceGetAttribute(&cache_bytes_, cudaDevAttrL2CacheSize, device_.number),
-                "ask for its cache");
-    cuda::check(cudaDeviceGetDefaultMemPool(&pool_, device_.number), "find its pool of memory");
-    evicting_ = BufferIn<cuda::DeviceMemory>(
+    gpu::check(cudaDeviceGetAttribute(&cache_bytes_, cudaDevAttrL2CacheSize, device_.number),
+               "ask for its cache");
+    gpu::check(cudaDeviceGetDefaultMemPool(&pool_, device_.number), "find its pool of memory");
+    evicting_ = BufferIn<gpu::DeviceMemory>(
         std::max<std::size_t>(8 * static_cast<std::size_t>(cache_bytes_), std::size_t{512} << 20));
   }
 
   std::vector<std::pair<std::string, std::string>> facts() const override {
     int driver = 0, runtime = 0;
-    cuda::check(cudaDriverGetVersion(&driver), "ask for the driver's version");
-    cuda::check(cudaRuntimeGetVersion(&runtime), "ask for its own version");
+    gpu::check(cudaDriverGetVersion(&driver), "ask for the driver's version");
+    gpu::check(cudaRuntimeGetVersion(&runtime), "ask for its own version");
     return {{"device", device_.name},
             {"compute_capability",
              std::to_string(device_.capability / 10) + "." + std::to_string(device_.capability % 10)},
@@ -64,44 +64,44 @@ class CudaDevice final : public Device {
   }
 
   std::int64_t free_memory() override {
-    cuda::check(cudaStreamSynchronize(cuda::current_stream()), "finish its work");
-    cuda::check(cudaMemPoolTrimTo(pool_, 0), "give memory back");
-    cuda::check(cudaDeviceGraphMemTrim(device_.number), "give the memory of graphs back");
+    gpu::check(cudaStreamSynchronize(gpu::current_stream()), "finish its work");
+    gpu::check(cudaMemPoolTrimTo(pool_, 0), "give memory back");
+    gpu::check(cudaDeviceGraphMemTrim(device_.number), "give the memory of graphs back");
     std::size_t free_bytes = 0, all_bytes = 0;
-    cuda::check(cudaMemGetInfo(&free_bytes, &all_bytes), "ask for free memory");
+    gpu::check(cudaMemGetInfo(&free_bytes, &all_bytes), "ask for free memory");
     return static_cast<std::int64_t>(free_bytes);
   }
 
   void evict_cache() override {
-    cuda::check(cudaMemsetAsync(evicting_.data(), 0, evicting_.capacity(), cuda::current_stream()),
-                "overwrite its cache");
+    gpu::check(cudaMemsetAsync(evicting_.data(), 0, evicting_.capacity(), gpu::current_stream()),
+               "overwrite its cache");
   }
 
   void mark(std::size_t number) override {
     while (marks_.size() <= number) {
       cudaEvent_t event = nullptr;
-      cuda::check(cudaEventCreate(&event), "make an event");
+      gpu::check(cudaEventCreate(&event), "make an event");
       marks_.emplace_back(event, &cudaEventDestroy);
     }
-    cuda::check(cudaEventRecord(marks_[number].get(), cuda::current_stream()), "record an event");
+    gpu::check(cudaEventRecord(marks_[number].get(), gpu::current_stream()), "record an event");
   }
 
   double seconds(std::size_t from, std::size_t to) override {
     float milliseconds = 0;
-    cuda::check(cudaEventSynchronize(marks_.at(to).get()), "finish its work");
-    cuda::check(cudaEventElapsedTime(&milliseconds, marks_.at(from).get(), marks_.at(to).get()),
-                "measure time");
+    gpu::check(cudaEventSynchronize(marks_.at(to).get()), "finish its work");
+    gpu::check(cudaEventElapsedTime(&milliseconds, marks_.at(from).get(), marks_.at(to).get()),
+               "measure time");
     return milliseconds / 1e3;
   }
 
  private:
   using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, decltype(&cudaEventDestroy)>;
 
-  cuda::Device device_;
+  gpu::Device device_;
   int cache_bytes_ = 0;
   cudaMemPool_t pool_ = nullptr;
-  cuda::OwnStream stream_;
-  BufferIn<cuda::DeviceMemory> evicting_;
+  gpu::OwnStream stream_;
+  BufferIn<gpu::DeviceMemory> evicting_;
   std::vector<Event> marks_;
 };
 

@@ -20,7 +20,7 @@ namespace precast::bench {
 /// cuBLASLt was not found or has no code for it.
 template <ScalarDtype Operand>
 class LargestProduct {
-  using Value = cuda::LibraryOperand<Operand>;
+  using Value = gpu::LibraryOperand<Operand>;
 
  public:
   explicit LargestProduct(const LinearShape& shape)
@@ -28,8 +28,8 @@ class LargestProduct {
         x_(random_tensor<Value>({shape.rows, shape.in})),
         weight_(random_tensor<Value>({shape.out, shape.in})),
         out_(Shape{shape.rows, shape.out}),
-        product_{.operand = cuda::library_dtype<Operand>(),
-                 .result = cuda::library_dtype<Value>(),
+        product_{.operand = gpu::library_dtype<Operand>(),
+                 .result = gpu::library_dtype<Value>(),
                  .rows = shape.rows,
                  .features = shape.out,
                  .columns = shape.in,
@@ -45,10 +45,9 @@ class LargestProduct {
   }
 
   void operator()() {
-    product_.workspace =
-        cuda::resource_of<cuda::Workspace>(cuda::current_stream()).of(library_.workspace_bytes);
+    product_.workspace = gpu::resource_of<gpu::Workspace>(gpu::current_stream()).of(library_.workspace_bytes);
     product_.workspace_bytes = library_.workspace_bytes;
-    if (!library_.multiply(product_, cuda::current_stream()))
+    if (!library_.multiply(product_, gpu::current_stream()))
       throw Error("cuBLASLt has no code for its largest product after all");
   }
   double flops() const { return flops_; }
@@ -59,10 +58,10 @@ class LargestProduct {
 
  private:
   double flops_;
-  cuda::ProductLibrary library_ =
-      cuda::library_in_use<cuda::ProductLibrary>();  // ours stay where another takes its place
+  gpu::ProductLibrary library_ =
+      gpu::library_in_use<gpu::ProductLibrary>();  // ours stay where another takes its place
   Tensor<Value> x_, weight_, out_;
-  cuda::ProductRequest product_;
+  gpu::ProductRequest product_;
 };
 
 /// Measures `start()`, which must multiply as much, in turn with the largest product. Counters:

@@ -27,11 +27,11 @@ void run_linear(benchmark::State& state, const Suite& suite, const LinearShape& 
   const nn::Linear<P> linear(nn::Parameters(source), shape.in, shape.out);
   const auto x = random_tensor<Activation>({shape.rows, shape.in});
   const auto multiply = [&] {
-    std::optional<cuda::LibraryScope<cuda::ProductLibrary>> without;
-    if (tiled) without.emplace(cuda::ProductLibrary{});
+    std::optional<gpu::LibraryScope<gpu::ProductLibrary>> without;
+    if (tiled) without.emplace(gpu::ProductLibrary{});
     return linear(x);
   };
-  if (shape.rows <= cuda::most_skinny_rows) {
+  if (shape.rows <= gpu::most_skinny_rows) {
     const double weight = static_cast<double>(shape.in * shape.out) * sizeof(typename nn::Linear<P>::Storage);
     return compare_with_copy(state, suite, weight, multiply);
   }

@@ -57,11 +57,11 @@ class DeviceCopy {
  public:
   explicit DeviceCopy(double moved_bytes)
       : bytes_(static_cast<std::size_t>(moved_bytes / 2)), from_(bytes_), to_(bytes_) {}
-  void operator()() const { cuda::DeviceMemory::copy(to_.data(), from_.data(), bytes_); }
+  void operator()() const { gpu::DeviceMemory::copy(to_.data(), from_.data(), bytes_); }
 
  private:
   std::size_t bytes_;
-  BufferIn<cuda::DeviceMemory> from_, to_;
+  BufferIn<gpu::DeviceMemory> from_, to_;
 };
 
 /// Measures `make_result()`, which must move at least as many bytes, in turn with a copy that moves as many,

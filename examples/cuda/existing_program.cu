@@ -87,7 +87,7 @@ class Arena {
 };
 
 struct OwnStream {
-  precast::cuda::Stream stream{};
+  precast::gpu::Stream stream{};
 };
 
 using Value = precast::bf16;
@@ -124,7 +124,7 @@ void attend(const Value* q, const Value* k, const Value* v, Value* out, Stream s
   using namespace precast;
   using precast::interop::heads_at;
   using P = Policy<Storage<bf16>, Flash>;
-  const cuda::Context context{stream};  // and, behind it, whose memory ops take: with Flash, none
+  const gpu::Context context{stream};  // and, behind it, whose memory ops take: with Flash, none
   // One width of heads and never a bias: one kernel is compiled, where P alone would have them all.
   attention_into<P, HeadWidths<width>, WithoutBias>(
       context, heads_at<DeviceSpace>(q, {batch, queries, heads, width}),

@@ -12,7 +12,7 @@
 #include <precast/tensor/tensor.hpp>
 
 using namespace precast;
-using namespace precast::cuda;
+using namespace precast::gpu;
 
 /// y = x / |x|. The tile says how many threads share a row, and whether it stays in their registers.
 template <int Tile, int Count, class Types, class From>

@@ -9,7 +9,7 @@
 #if defined(__CUDACC__) || defined(PRECAST_USE_CUDA) || defined(PRECAST_EMULATE_CUDA)
 #define PRECAST_BACKEND_IS_CUDA 1
 #define PRECAST_BACKEND cuda_backend
-#define PRECAST_KERNELS cuda
+#define PRECAST_KERNELS gpu
 #else
 #define PRECAST_BACKEND_IS_CUDA 0
 #define PRECAST_BACKEND host_backend
@@ -28,7 +28,7 @@
 namespace precast {
 
 namespace host {}
-namespace cuda {}
+namespace gpu {}
 
 /// The kernels of this translation unit's backend. Both backends' have the same names and signatures.
 namespace backend = PRECAST_KERNELS;

@@ -15,7 +15,7 @@
 
 namespace precast::testing {
 
-using cuda::Architecture;
+using gpu::Architecture;
 
 inline AttentionProblem problem_of(const AttentionCase& c, const HostTensor<f32>& bias) {
   const f32 scale = c.scale.value_or(static_cast<f32>(1 / std::sqrt(static_cast<double>(c.width))));
@@ -31,9 +31,9 @@ void run_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsV
                    Architecture architecture = Architecture::sm_80) {
   using Types = precisions<P, Attention>;
   if constexpr (P::flash)
-    cuda::flash_attention<Types>(problem, q, k, v, out, {}, architecture);
+    gpu::flash_attention<Types>(problem, q, k, v, out, {}, architecture);
   else
-    cuda::plain_attention<Types>(problem, q, k, v, out, {});
+    gpu::plain_attention<Types>(problem, q, k, v, out, {});
 }
 
 /// Into a tensor that is full of NaN before; from and to heads in the case's layout.

@@ -23,8 +23,8 @@ HostTensor<typename precisions<P, Conv>::result> conv_of(const ConvCase& c, cons
   auto out =
       not_written<typename Types::result>({sizes.batch, sizes.out_height, sizes.out_width, c.features});
   const auto wide_bias = in_f32(bias);
-  cuda::conv<Types, X>(on_device(x), on_device(turned), sizes, Epilogue{on_device(wide_bias), activate},
-                       on_device(out), cuda::Stream{});
+  gpu::conv<Types, X>(on_device(x), on_device(turned), sizes, Epilogue{on_device(wide_bias), activate},
+                      on_device(out), gpu::Stream{});
   return out;
 }
 

@@ -16,15 +16,15 @@ namespace precast::testing {
 
 /// Computes products in float64. Must outlive its use.
 struct HostLibrary {
-  std::vector<cuda::ProductRequest> multiplied;
+  std::vector<gpu::ProductRequest> multiplied;
   bool has_code = true;    ///< false: it says that it has code for nothing
   bool multiplies = true;  ///< false: it says otherwise, and refuses when it is called
   std::size_t workspace_bytes = 0;
 
-  cuda::ProductLibrary library() {
-    return {.has_code = [this](const cuda::ProductRequest&) { return has_code; },
+  gpu::ProductLibrary library() {
+    return {.has_code = [this](const gpu::ProductRequest&) { return has_code; },
             .multiply =
-                [this](const cuda::ProductRequest& product, cuda::Stream stream) {
+                [this](const gpu::ProductRequest& product, gpu::Stream stream) {
                   multiplied.push_back(product);
                   if (multiplies) multiply(product, stream);
                   return multiplies;
@@ -33,27 +33,27 @@ struct HostLibrary {
   }
 
  private:
-  static double value(cuda::LibraryDtype dtype, const void* data, std::int64_t index) {
+  static double value(gpu::LibraryDtype dtype, const void* data, std::int64_t index) {
     switch (dtype) {
-      case cuda::LibraryDtype::f32:
-      case cuda::LibraryDtype::tf32:
+      case gpu::LibraryDtype::f32:
+      case gpu::LibraryDtype::tf32:
         return static_cast<const f32*>(data)[index];
-      case cuda::LibraryDtype::bf16:
+      case gpu::LibraryDtype::bf16:
         return to_double(static_cast<const bf16*>(data)[index]);
-      case cuda::LibraryDtype::f16:
+      case gpu::LibraryDtype::f16:
         return to_double(static_cast<const f16*>(data)[index]);
-      case cuda::LibraryDtype::fp8_e4m3:
+      case gpu::LibraryDtype::fp8_e4m3:
         return to_double(static_cast<const fp8_e4m3*>(data)[index]);
     }
     return 0;
   }
-  static void store(cuda::LibraryDtype dtype, void* data, std::int64_t index, double value) {
-    if (dtype == cuda::LibraryDtype::f32) static_cast<f32*>(data)[index] = from_double<f32>(value);
-    if (dtype == cuda::LibraryDtype::bf16) static_cast<bf16*>(data)[index] = from_double<bf16>(value);
-    if (dtype == cuda::LibraryDtype::f16) static_cast<f16*>(data)[index] = from_double<f16>(value);
+  static void store(gpu::LibraryDtype dtype, void* data, std::int64_t index, double value) {
+    if (dtype == gpu::LibraryDtype::f32) static_cast<f32*>(data)[index] = from_double<f32>(value);
+    if (dtype == gpu::LibraryDtype::bf16) static_cast<bf16*>(data)[index] = from_double<bf16>(value);
+    if (dtype == gpu::LibraryDtype::f16) static_cast<f16*>(data)[index] = from_double<f16>(value);
   }
 
-  void multiply(const cuda::ProductRequest& p, cuda::Stream stream) const {
+  void multiply(const gpu::ProductRequest& p, gpu::Stream stream) const {
     const simt::StreamWork work("the library's product", stream);
     if (p.workspace_bytes) work.writes(p.workspace, p.workspace_bytes);
     for (const void* operand : {p.x, p.weight, p.bias, p.residual})

@@ -39,8 +39,8 @@ HostTensor<typename Types::result> product(const HostView<const X>& x, const Hos
                                            Activate activate = Activate::none) {
   auto out = not_written<typename Types::result>({x.rows(), weight.rows()});
   const auto wide_bias = in_f32(bias);
-  cuda::matmul_transposed<Types, X>(on_device(x), on_device(weight), Epilogue{on_device(wide_bias), activate},
-                                    on_device(out), cuda::Stream{});
+  gpu::matmul_transposed<Types, X>(on_device(x), on_device(weight), Epilogue{on_device(wide_bias), activate},
+                                   on_device(out), gpu::Stream{});
   return out;
 }
 template <class Types, class X, class S>
@@ -51,7 +51,7 @@ HostTensor<typename Types::result> product(const HostTensor<X>& x, const HostTen
 }
 
 /// The tiled kernel with a tile of one's choice, for any number of rows.
-template <class Types, cuda::MatmulTile tile, class X, class S>
+template <class Types, gpu::MatmulTile tile, class X, class S>
 HostTensor<typename Types::result> tiled_product(const HostTensor<X>& x, const HostTensor<S>& weight,
                                                  const HostTensor<S>& bias = {},
                                                  Activate activate = Activate::none) {
@@ -59,9 +59,9 @@ HostTensor<typename Types::result> tiled_product(const HostTensor<X>& x, const H
   auto out = not_written<T>({x.rows(), weight.rows()});
   const auto wide_bias = in_f32(bias);
   const Epilogue epilogue{on_device(wide_bias), activate};
-  cuda::launch_product_of_tiles<Types, cuda::FixedTile<tile>>(
-      "matmul", cuda::matrix_rows(on_device(x)), cuda::matrix_rows(on_device(weight)),
-      cuda::product_epilogue<Types::saturate>(epilogue, View<const T>{}, on_device(out)), cuda::Stream{});
+  gpu::launch_product_of_tiles<Types, gpu::FixedTile<tile>>(
+      "matmul", gpu::matrix_rows(on_device(x)), gpu::matrix_rows(on_device(weight)),
+      gpu::product_epilogue<Types::saturate>(epilogue, View<const T>{}, on_device(out)), gpu::Stream{});
   return out;
 }
 

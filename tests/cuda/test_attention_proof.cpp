@@ -109,8 +109,8 @@ TEST_CASE("proof of the largest score", "[attention][proof]") {
   const AttentionProblem problem = problem_of(c, in.bias);
   check_proof("largest score", [&] {
     const f32 expected = 16.0f * 100 / std::sqrt(100.0f);
-    const f32 got = cuda::largest_score<f32, f32>(problem, split_heads(on_device(in.q), 1),
-                                                  split_heads(on_device(in.k), 1), {});
+    const f32 got = gpu::largest_score<f32, f32>(problem, split_heads(on_device(in.q), 1),
+                                                 split_heads(on_device(in.k), 1), {});
     return std::abs(got - expected) <= expected * 100 * unit<f32>;
   });
 }

@@ -18,24 +18,24 @@ using namespace precast::testing;
 namespace {
 
 /// A program's allocator, here of the pool's memory.
-class Counting : public cuda::MemoryResource {
+class Counting : public gpu::MemoryResource {
  public:
-  void* allocate(std::size_t bytes, cuda::Stream stream) override {
+  void* allocate(std::size_t bytes, gpu::Stream stream) override {
     ++blocks;
     most = std::max(most, blocks);
     streams.push_back(stream);
-    return cuda::device_pool().allocate(bytes, stream);
+    return gpu::device_pool().allocate(bytes, stream);
   }
-  void deallocate(void* block, std::size_t bytes, cuda::Stream stream) noexcept override {
+  void deallocate(void* block, std::size_t bytes, gpu::Stream stream) noexcept override {
     --blocks;
     streams.push_back(stream);
-    cuda::device_pool().deallocate(block, bytes, stream);
+    gpu::device_pool().deallocate(block, bytes, stream);
   }
-  bool only_on(cuda::Stream stream) const {
-    return std::all_of(streams.begin(), streams.end(), [&](cuda::Stream s) { return s == stream; });
+  bool only_on(gpu::Stream stream) const {
+    return std::all_of(streams.begin(), streams.end(), [&](gpu::Stream s) { return s == stream; });
   }
   int blocks = 0, most = 0;
-  std::vector<cuda::Stream> streams;
+  std::vector<gpu::Stream> streams;
 };
 
 /// `op(context)` on a stream of its own gives the bits of `op()`, takes all of its memory from the context,
@@ -96,7 +96,7 @@ TEST_CASE("an op on a stream that is not ordered behind its input is found", "[c
   const auto next = there(random_tensor<bf16>({4, 8}, 3));
   const auto product = matmul_transposed<Bf16>(first, a, b);
   CHECK_THROWS_AS(matmul_transposed<Bf16>(second, product, next), simt::Unordered);
-  cuda::Event done;
+  gpu::Event done;
   done.record(first.stream);
   done.order_before(second.stream);
   CHECK_NOTHROW(matmul_transposed<Bf16>(second, product, next));

@@ -19,27 +19,27 @@ namespace {
 
 /// A library on the host, in cuDNN's place: f32 or bf16 as it lies, sums in float64. Must outlive its use.
 struct HostConvLibrary {
-  std::vector<cuda::ConvRequest> convolved;
+  std::vector<gpu::ConvRequest> convolved;
   bool convolves = true;  ///< false: it refuses when it is called
   bool has_code = true;
   std::size_t workspace_bytes = 0;
 
-  cuda::ConvLibrary library() {
-    return {.has_code = [this](const cuda::ConvRequest&) { return has_code; },
+  gpu::ConvLibrary library() {
+    return {.has_code = [this](const gpu::ConvRequest&) { return has_code; },
             .convolve =
-                [this](const cuda::ConvRequest& conv, cuda::Stream stream) {
+                [this](const gpu::ConvRequest& conv, gpu::Stream stream) {
                   convolved.push_back(conv);
                   if (!convolves) return false;
-                  if (conv.dtype == cuda::LibraryDtype::f32) convolve<f32>(conv, stream);
-                  if (conv.dtype == cuda::LibraryDtype::bf16) convolve<bf16>(conv, stream);
+                  if (conv.dtype == gpu::LibraryDtype::f32) convolve<f32>(conv, stream);
+                  if (conv.dtype == gpu::LibraryDtype::bf16) convolve<bf16>(conv, stream);
                   return true;
                 },
-            .workspace_bytes = [this](const cuda::ConvRequest&) { return workspace_bytes; }};
+            .workspace_bytes = [this](const gpu::ConvRequest&) { return workspace_bytes; }};
   }
 
  private:
   template <class T>
-  static void convolve(const cuda::ConvRequest& conv, cuda::Stream stream) {
+  static void convolve(const gpu::ConvRequest& conv, gpu::Stream stream) {
     const simt::StreamWork work("the library's convolution", stream);
     for (const void* operand : {conv.x, conv.weight, conv.bias}) work.reads(operand, 1);
     work.writes(conv.out, 1);
@@ -68,11 +68,11 @@ struct HostConvLibrary {
 
 /// Convolves as the dispatch has it, where it may ask `library`. What is outside of the bounds of float64.
 template <class P>
-std::string wrong_with(const cuda::ConvLibrary& library, const ConvCase& c, bool biased = true,
+std::string wrong_with(const gpu::ConvLibrary& library, const ConvCase& c, bool biased = true,
                        Activate activate = Activate::none) {
   using T = typename P::storage;
   using X = typename P::activation;
-  const cuda::LibraryScope scope(library);
+  const gpu::LibraryScope scope(library);
   const auto x = random_tensor<X>({c.batch, c.height, c.width, c.channels}, 1);
   const auto weight = random_tensor<T>(c.weight(), 2, 0.3),
              bias = biased ? random_tensor<T>({c.features}, 3) : HostTensor<T>();
@@ -143,7 +143,7 @@ TEST_CASE("what a library convolves in is counted while it does, and a dry run c
   using P = Policy<Storage<bf16>>;
   HostConvLibrary host;
   host.workspace_bytes = 100'000;
-  const cuda::LibraryScope scope(host.library());
+  const gpu::LibraryScope scope(host.library());
   const auto x = random_tensor<bf16>(square.picture(), 1),
              values = random_tensor<bf16>(square.weight(), 2, 0.3), bias = random_tensor<bf16>({8}, 3);
   const auto run = [&] {
@@ -155,12 +155,12 @@ TEST_CASE("what a library convolves in is counted while it does, and a dry run c
     run();
     return dry.peak();
   };
-  const std::int64_t before = cuda::memory_use().in_use;
-  cuda::reset_peak_memory();
+  const std::int64_t before = gpu::memory_use().in_use;
+  gpu::reset_peak_memory();
   run();
-  CHECK(counted() == cuda::memory_use().peak - before);
-  CHECK(cuda::memory_use().in_use == before);
+  CHECK(counted() == gpu::memory_use().peak - before);
+  CHECK(gpu::memory_use().in_use == before);
   const std::int64_t with_workspace = counted();
   host.workspace_bytes = 0;
-  CHECK(counted() == with_workspace - static_cast<std::int64_t>(cuda::DeviceMemory::rounded(100'000)));
+  CHECK(counted() == with_workspace - static_cast<std::int64_t>(gpu::DeviceMemory::rounded(100'000)));
 }

@@ -16,13 +16,13 @@ TEMPLATE_TEST_CASE("flash attention in the tiles of every architecture", "[atten
                    F16Flash, Tf32Flash) {
   using Operand = typename precisions<TestType, Attention>::operand;
   for (const std::int64_t width : {64, 96, 128, 160, 256}) {
-    std::vector<cuda::FlashAttentionTile> tried;
-    for (const Architecture architecture : cuda::all_architectures) {
-      const auto tile = cuda::select_flash_attention<Operand>(architecture, static_cast<int>(width), false);
-      for (const Architecture device : cuda::all_architectures)  // its own and, by the driver, newer ones
+    std::vector<gpu::FlashAttentionTile> tried;
+    for (const Architecture architecture : gpu::all_architectures) {
+      const auto tile = gpu::select_flash_attention<Operand>(architecture, static_cast<int>(width), false);
+      for (const Architecture device : gpu::all_architectures)  // its own and, by the driver, newer ones
         if (device >= architecture)
-          CHECK(cuda::flash_attention_bytes<Operand>(tile, static_cast<int>(width)) <=
-                cuda::limits_of(device).shared_per_block);
+          CHECK(gpu::flash_attention_bytes<Operand>(tile, static_cast<int>(width)) <=
+                gpu::limits_of(device).shared_per_block);
       if (std::find(tried.begin(), tried.end(), tile) != tried.end()) continue;
       tried.push_back(tile);
       CHECK(wrong_in<TestType>({1, 1, 20, 150, width}, architecture) == "");

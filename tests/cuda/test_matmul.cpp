@@ -22,13 +22,13 @@ TEMPLATE_TEST_CASE("cuda: every tile of every architecture gives the exact sums"
   const auto x = random_integers<T>({150, 210}, 1);
   const auto weight = random_integers<S>({140, 210}, 2), bias = random_integers<S>({140}, 3);
   const auto expected = expected_products<Types>(x, weight, bias);
-  for (const cuda::Architecture architecture : cuda::all_architectures)
-    cuda::visit_architecture(architecture, [&](auto known) {
-      constexpr auto small = cuda::select_matmul_tile(known(), cuda::MatmulTileSize::small);
-      constexpr auto large = cuda::select_matmul_tile(known(), cuda::MatmulTileSize::large);
-      STATIC_REQUIRE(large.shared_bytes() <= cuda::limits_of(known()).shared_per_block);
+  for (const gpu::Architecture architecture : gpu::all_architectures)
+    gpu::visit_architecture(architecture, [&](auto known) {
+      constexpr auto small = gpu::select_matmul_tile(known(), gpu::MatmulTileSize::small);
+      constexpr auto large = gpu::select_matmul_tile(known(), gpu::MatmulTileSize::large);
+      STATIC_REQUIRE(large.shared_bytes() <= gpu::limits_of(known()).shared_per_block);
       REQUIRE(expected.inexact(tiled_product<Types, small>(x, weight, bias)) == "");
-      if (known() == cuda::Architecture::sm_80 || known() == cuda::Architecture::sm_90)
+      if (known() == gpu::Architecture::sm_80 || known() == gpu::Architecture::sm_90)
         REQUIRE(expected.inexact(tiled_product<Types, large>(x, weight, bias)) == "");
     });
 }
@@ -42,8 +42,8 @@ TEMPLATE_TEST_CASE("cuda: a residual is added before the one rounding, in place 
       auto out = random_integers<T>({rows, features}, 3);
       const auto residual = wide(out);
       const auto sums = expected_products<Types>(x, weight, HostTensor<T>()).values();
-      cuda::matmul_transposed_with<Types, T>({.residual = on_device(out)}, on_device(x), on_device(weight),
-                                             {}, on_device(out));
+      gpu::matmul_transposed_with<Types, T>({.residual = on_device(out)}, on_device(x), on_device(weight), {},
+                                            on_device(out));
       for (std::size_t i = 0; i < sums.size(); ++i)
         REQUIRE(to_double(out.data()[i]) == to_double(from_double<T>(sums[i] + residual[i])));
     }
@@ -60,9 +60,9 @@ TEMPLATE_TEST_CASE("cuda: fp8 operands are scaled", "[matmul]", Policy<Storage<f
     const auto bias = random_integers<f32>({13}, 3);
     const auto sums = expected_products<Types>(x, weight, HostTensor<S>()).values();
     HostTensor<typename Types::result> out({rows, 13});
-    cuda::matmul_transposed_with<Types, S>({.scales = {x_scale.data(), weight_scale.data()}}, on_device(x),
-                                           on_device(weight), {on_device(bias), Activate::none},
-                                           on_device(out));
+    gpu::matmul_transposed_with<Types, S>({.scales = {x_scale.data(), weight_scale.data()}}, on_device(x),
+                                          on_device(weight), {on_device(bias), Activate::none},
+                                          on_device(out));
     for (std::size_t i = 0; i < sums.size(); ++i)
       REQUIRE(to_double(out.data()[i]) ==
               to_double(from_double<typename Types::result>(4 * sums[i] + bias.values()[i % 13])));
@@ -77,7 +77,7 @@ TEST_CASE("cuda: tf32 operands are rounded as everywhere", "[matmul]") {
       word = (word & 0x80001fff) | (i % 8 ? 0x7f800000u : 0x7f7fe000u);  // NaN, and near the largest
     if (i % 4 == 1) word &= 0x807fffff;                                  // subnormal
     const f32 value = std::bit_cast<f32>(word);
-    REQUIRE(cuda::tf32_word(value) == std::bit_cast<std::uint32_t>(convert<f32>(convert<tf32>(value))));
+    REQUIRE(gpu::tf32_word(value) == std::bit_cast<std::uint32_t>(convert<f32>(convert<tf32>(value))));
   }
 }
 
@@ -85,8 +85,8 @@ TEST_CASE("cuda: whole matrices are rounded to operands", "[matmul]") {
   const auto from = random_tensor<f32>({7, 300}, 1);
   auto to = random_tensor<f32>({7, 300}, 2);
   const f32 before = to.view().row(3)[49];
-  cuda::round_values<tf32>(on_device(from).columns_between(3, 201), on_device(to).columns_between(50, 201),
-                           cuda::Stream{});
+  gpu::round_values<tf32>(on_device(from).columns_between(3, 201), on_device(to).columns_between(50, 201),
+                          gpu::Stream{});
   for (std::int64_t r = 0; r < 7; ++r)
     for (std::int64_t c = 0; c < 201; ++c)
       REQUIRE(to.view().row(r)[static_cast<std::size_t>(50 + c)] ==
@@ -99,7 +99,7 @@ TEMPLATE_TEST_CASE("cuda: matrices are turned over", "[transpose]", f32, bf16, f
     const auto wide_from = random_integers<TestType>({rows, columns + 3}, 1);
     const auto from = wide_from.view().columns_between(2, columns);
     HostTensor<TestType> to({columns, rows});
-    cuda::transpose<TestType>(on_device(from), on_device(to));
+    gpu::transpose<TestType>(on_device(from), on_device(to));
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < columns; ++c)
         REQUIRE(to_double(to.view().row(c)[static_cast<std::size_t>(r)]) ==

@@ -45,9 +45,9 @@ TEST_CASE("layer_norm of slices, with a modulation for each picture", "[norm]") 
     Slice<bf16> out(Shape{3, 5, 136}, offset);
     const HostTensor<bf16> before = out.whole.clone();
     const Slice<f32> scale(Shape{3, 136}, offset), shift(Shape{3, 136}, offset);
-    cuda::layer_norm<Types, bf16>(on_device(x.view),
-                                  Affine<f32>{on_device(scale.view), on_device(shift.view), 5}, eps,
-                                  on_device(out.view));
+    gpu::layer_norm<Types, bf16>(on_device(x.view),
+                                 Affine<f32>{on_device(scale.view), on_device(shift.view), 5}, eps,
+                                 on_device(out.view));
     const auto expected =
         expected_layer_norm(wide(x.view), 136, 5, wide(scale.view), wide(shift.view), double{eps});
     INFO("offset " << offset);
@@ -90,10 +90,10 @@ TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
         shift(Shape{32}, parameters.values());
     (void)group_norm<P>(x, 8, scale, shift, 1e-5, Activate::silu);
   };
-  const std::int64_t before = cuda::memory_use().in_use;
-  cuda::reset_peak_memory();
+  const std::int64_t before = gpu::memory_use().in_use;
+  gpu::reset_peak_memory();
   run();
-  const std::int64_t taken = cuda::memory_use().peak - before;
+  const std::int64_t taken = gpu::memory_use().peak - before;
   DryRun dry(DryRun::Counts::device_memory);
   run();
   CHECK(dry.peak() == taken);
@@ -110,8 +110,8 @@ TEMPLATE_TEST_CASE("rms_norm_rotary rounds once what the two ops round twice", "
     const auto cos = random_tensor<f32>(Shape{tokens, width}, 5),
                sin = random_tensor<f32>(Shape{tokens, width}, 6);
     HostTensor<A> out(x.shape());
-    cuda::rms_norm_rotary<Types, A>(on_device(x), on_device(weight), eps, on_device(cos), on_device(sin),
-                                    on_device(out));
+    gpu::rms_norm_rotary<Types, A>(on_device(x), on_device(weight), eps, on_device(cos), on_device(sin),
+                                   on_device(out));
     const auto normed = expected_rms_norm(wide(x), wide(weight), double{eps});
     const auto c = wide(cos), s = wide(sin);
     std::vector<double> expected(normed.values.size()), bounds(expected.size());

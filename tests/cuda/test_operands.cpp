@@ -31,14 +31,14 @@ struct precast::dtype_traits<Fine24> : precast::detail::scalar_traits<Fine24> {
   static constexpr FloatFormat format{8, 15};
 };
 
-static_assert(std::is_same_v<cuda::MultipliedDtype<fp8_e4m3>, f16>);
-static_assert(std::is_same_v<cuda::MultipliedDtype<fp8_e5m2>, f16>);
-static_assert(std::is_same_v<cuda::MultipliedDtype<f16>, f16>);
-static_assert(std::is_same_v<cuda::MultipliedDtype<bf16>, bf16>);
-static_assert(std::is_same_v<cuda::MultipliedDtype<tf32>, tf32>);
-static_assert(std::is_same_v<cuda::MultipliedDtype<f32>, f32>);
-static_assert(std::is_same_v<cuda::MultipliedDtype<Wide8>, bf16>);
-static_assert(std::is_same_v<cuda::MultipliedDtype<Fine24>, f32>);
+static_assert(std::is_same_v<gpu::MultipliedDtype<fp8_e4m3>, f16>);
+static_assert(std::is_same_v<gpu::MultipliedDtype<fp8_e5m2>, f16>);
+static_assert(std::is_same_v<gpu::MultipliedDtype<f16>, f16>);
+static_assert(std::is_same_v<gpu::MultipliedDtype<bf16>, bf16>);
+static_assert(std::is_same_v<gpu::MultipliedDtype<tf32>, tf32>);
+static_assert(std::is_same_v<gpu::MultipliedDtype<f32>, f32>);
+static_assert(std::is_same_v<gpu::MultipliedDtype<Wide8>, bf16>);
+static_assert(std::is_same_v<gpu::MultipliedDtype<Fine24>, f32>);
 
 TEMPLATE_TEST_CASE("cuda: operands of formats of one's own keep their range and their bits", "[matmul]",
                    Wide8, Fine24) {

@@ -39,9 +39,9 @@ TEST_CASE("plain attention gives the same bits whatever its scratch holds at onc
   const auto whole = attention_of<Bf16>(c, in);
   for (const std::int64_t stored_bytes : {1, 3 * 64 * 40 * 2}) {
     HostTensor<bf16> out(in.q.shape());
-    cuda::plain_attention<Types>(problem_of(c, in.bias), split_heads(on_device(in.q), c.heads),
-                                 split_heads(on_device(in.k), c.heads), split_heads(on_device(in.v), c.heads),
-                                 split_heads(on_device(out), c.heads), {}, stored_bytes);
+    gpu::plain_attention<Types>(problem_of(c, in.bias), split_heads(on_device(in.q), c.heads),
+                                split_heads(on_device(in.k), c.heads), split_heads(on_device(in.v), c.heads),
+                                split_heads(on_device(out), c.heads), {}, stored_bytes);
     CHECK(same_bits(out, whole));
   }
 }
@@ -70,8 +70,8 @@ TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN passed over"
     const AttentionProblem problem = problem_of(c, in.bias);
     const HostView<const TestType> q = in.q.view(), k = in.k.view();
     const f32 host = host::largest_score(problem, split_heads(q, c.heads), split_heads(k, c.kv_heads())),
-              ours = cuda::largest_score(problem, split_heads(on_device(q), c.heads),
-                                         split_heads(on_device(k), c.kv_heads()), {});
+              ours = gpu::largest_score(problem, split_heads(on_device(q), c.heads),
+                                        split_heads(on_device(k), c.kv_heads()), {});
     const double terms = static_cast<double>(c.width) + 2;
     CHECK(std::abs(ours - host) <= 2 * terms * unit<f32> * 6 * 6 * terms);
     CHECK((host > 0) == (ours > 0));
@@ -79,21 +79,20 @@ TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN passed over"
   AttentionCase c{1, 1, 5, 5, 8};
   AttentionInputs<TestType> in(c);
   in.k.data()[3] = from_double<TestType>(HUGE_VAL);
-  CHECK(cuda::largest_score<TestType, TestType>(problem_of(c, in.bias), split_heads(on_device(in.q), 1),
-                                                split_heads(on_device(in.k), 1), {}) == HUGE_VALF);
+  CHECK(gpu::largest_score<TestType, TestType>(problem_of(c, in.bias), split_heads(on_device(in.q), 1),
+                                               split_heads(on_device(in.k), 1), {}) == HUGE_VALF);
 }
 
 TEST_CASE("plain attention's scores belong to the stream that it is given", "[stream]") {
-  const cuda::Stream stream = simt::make_stream();
+  const gpu::Stream stream = simt::make_stream();
   const AttentionCase c{1, 1, 5, 6, 8};
   const AttentionInputs<bf16> in(c);
   HostTensor<bf16> out(in.q.shape());
   const auto problem = problem_of(c, in.bias);
-  cuda::plain_attention<precisions<Bf16, Attention>>(
+  gpu::plain_attention<precisions<Bf16, Attention>>(
       problem, split_heads(on_device(in.q), 1), split_heads(on_device(in.k), 1),
       split_heads(on_device(in.v), 1), split_heads(on_device(out), 1), stream);
   CHECK_NOTHROW(simt::wait_for_device());
-  (void)cuda::largest_score(problem, split_heads(on_device(in.q), 1), split_heads(on_device(in.k), 1),
-                            stream);
+  (void)gpu::largest_score(problem, split_heads(on_device(in.q), 1), split_heads(on_device(in.k), 1), stream);
   CHECK_NOTHROW(simt::wait_for_device());
 }

@@ -22,17 +22,17 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
                    Policy<Storage<f32>>, Policy<Storage<bf16>>, Policy<Storage<f16>>,
                    (Policy<Storage<f32>, Compute<tf32>>), (Policy<Storage<bf16>, Activation<f32>>)) {
   using Types = precisions<TestType, Matmul>;
-  using Operand = cuda::HeldDtype<typename Types::operand>;
+  using Operand = gpu::HeldDtype<typename Types::operand>;
   using T = typename Types::result;
   HostLibrary host;
-  const cuda::LibraryScope scope(host.library());
+  const gpu::LibraryScope scope(host.library());
   const auto x = random_tensor<Operand>({20, 64}, 1);
   const auto weight = random_tensor<typename Types::storage>({40, 64}, 2, 0.2),
              bias = random_tensor<typename Types::storage>({40}, 3);
   const auto expected = expected_products<Types>(x, weight, bias);
   REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
   REQUIRE(host.multiplied.size() == 1);
-  REQUIRE(host.multiplied[0].operand == cuda::library_dtype<typename Types::operand>());
+  REQUIRE(host.multiplied[0].operand == gpu::library_dtype<typename Types::operand>());
   REQUIRE(expected.outside(product<Types>(x, weight, bias, Activate::gelu_tanh), Activate::gelu_tanh) == "");
   REQUIRE(host.multiplied.size() == 2);
   REQUIRE(host.multiplied[1].gelu_tanh);
@@ -43,8 +43,8 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   const auto integer_weight = random_integers<typename Types::storage>({40, 64}, 5);
   const auto sums =
       expected_products<Types>(integers, integer_weight, HostTensor<typename Types::storage>()).values();
-  cuda::matmul_transposed_with<Types, Operand>({.residual = on_device(out)}, on_device(integers),
-                                               on_device(integer_weight), {}, on_device(out));
+  gpu::matmul_transposed_with<Types, Operand>({.residual = on_device(out)}, on_device(integers),
+                                              on_device(integer_weight), {}, on_device(out));
   REQUIRE(host.multiplied.size() == 3);
   for (std::size_t i = 0; i < sums.size(); ++i)
     REQUIRE(to_double(out.data()[i]) == to_double(from_double<T>(sums[i] + residual[i])));
@@ -66,7 +66,7 @@ TEST_CASE("cuda: what a library works in is counted, and a dry run counts the sa
   using P = Policy<Storage<bf16>>;
   HostLibrary host;
   host.workspace_bytes = 300'000;
-  const cuda::LibraryScope scope(host.library());
+  const gpu::LibraryScope scope(host.library());
   const auto x = random_tensor<bf16>({20, 64}, 1), values = random_tensor<bf16>({40, 64}, 2, 0.2);
   const auto run = [&] {
     const LinearWeight<P> weight(values);
@@ -80,19 +80,19 @@ TEST_CASE("cuda: what a library works in is counted, and a dry run counts the sa
   const std::int64_t with_workspace = counted();
   std::int64_t before = 0, taken = 0, after = 0;
   {
-    const cuda::OwnStream stream;
-    before = cuda::memory_use().in_use;
-    cuda::reset_peak_memory();
+    const gpu::OwnStream stream;
+    before = gpu::memory_use().in_use;
+    gpu::reset_peak_memory();
     run();
-    taken = cuda::memory_use().peak - before;
+    taken = gpu::memory_use().peak - before;
     // It is kept for the stream's next product, and goes with the stream.
-    CHECK(cuda::memory_use().in_use - before == 300'000);
+    CHECK(gpu::memory_use().in_use - before == 300'000);
   }
-  after = cuda::memory_use().in_use;
+  after = gpu::memory_use().in_use;
   CHECK(after == before);
   CHECK(with_workspace == taken);
   host.workspace_bytes = 0;
-  const cuda::LibraryScope without(host.library());
+  const gpu::LibraryScope without(host.library());
   CHECK(counted() == with_workspace - 300'000);
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("cuda: a product that the library refuses only when it is called is ou
   using Types = precisions<Policy<Storage<bf16>>, Matmul>;
   HostLibrary host;
   host.multiplies = false;
-  const cuda::LibraryScope scope(host.library());
+  const gpu::LibraryScope scope(host.library());
   const auto x = random_tensor<bf16>({20, 64}, 1), weight = random_tensor<bf16>({40, 64}, 2, 0.2),
              bias = random_tensor<bf16>({40}, 3);
   CHECK(expected_products<Types>(x, weight, bias).outside(product<Types>(x, weight, bias)) == "");
@@ -111,7 +111,7 @@ TEMPLATE_TEST_CASE("cuda: x is rounded for the library", "[library]", Policy<Sto
                    (Policy<Storage<f32>, Compute<tf32>>), Policy<Storage<fp8_e4m3>>) {
   using Types = precisions<TestType, Matmul>;
   HostLibrary host;
-  const cuda::LibraryScope scope(host.library());
+  const gpu::LibraryScope scope(host.library());
   const auto wide_x = random_tensor<f32>({20, 70}, 1);
   const auto x = wide_x.view().columns_between(3, 60);
   const auto weight = random_tensor<typename Types::storage>({40, 64}, 2, 0.2);
@@ -120,8 +120,7 @@ TEMPLATE_TEST_CASE("cuda: x is rounded for the library", "[library]", Policy<Sto
   for (std::int64_t r = 0; r < 40; ++r)
     std::ranges::copy(weight.view().row(r).first(60), narrow.view().row(r).begin());
   const auto weight_view = weight.view().columns_between(0, 60);
-  cuda::matmul_transposed<Types, f32>(on_device(x), on_device(weight_view), {}, on_device(out),
-                                      cuda::Stream{});
+  gpu::matmul_transposed<Types, f32>(on_device(x), on_device(weight_view), {}, on_device(out), gpu::Stream{});
   REQUIRE(host.multiplied.size() == 1);
   REQUIRE(expected_products<Types>(x, narrow, HostTensor<typename Types::storage>()).outside(out) == "");
 }
@@ -132,11 +131,11 @@ TEMPLATE_TEST_CASE("cuda: a layer's weight and bias lie as the library takes the
   using Types = precisions<TestType, Matmul>;
   using S = typename Types::storage;
   HostLibrary host;
-  const cuda::LibraryScope scope(host.library());
-  const auto x = random_tensor<cuda::HeldDtype<typename Types::operand>>({20, 64}, 1);
+  const gpu::LibraryScope scope(host.library());
+  const auto x = random_tensor<gpu::HeldDtype<typename Types::operand>>({20, 64}, 1);
   const auto weight = random_tensor<S>({40, 64}, 2, 0.2), bias = random_tensor<S>({40}, 3);
   const LinearWeight<TestType> held(weight, bias.values());
-  const Tensor<cuda::HeldDtype<typename Types::operand>> there(x.shape(), x.values());
+  const Tensor<gpu::HeldDtype<typename Types::operand>> there(x.shape(), x.values());
   // tf32's x is rounded for each product, as results of other ops are.
   const std::size_t launches = std::is_same_v<typename Types::operand, tf32> ? 1 : 0;
   const simt::Session session;
@@ -147,15 +146,15 @@ TEMPLATE_TEST_CASE("cuda: a layer's weight and bias lie as the library takes the
   // The weight itself is there too, for products in f32.
   const auto in_f32 = expected_products<widened_to_f32<Types>>(x, weight, bias);
   Tensor<f32> wide_result({20, 40});
-  cuda::matmul_transposed<widened_to_f32<Types>>(as_view(there), held.weight(), held.epilogue(Activate::none),
-                                                 wide_result.view());
+  gpu::matmul_transposed<widened_to_f32<Types>>(as_view(there), held.weight(), held.epilogue(Activate::none),
+                                                wide_result.view());
   CHECK(in_f32.outside(to_host(wide_result)) == "");
 }
 
 TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply as the op table says",
           "[library]") {
   HostLibrary host;
-  const cuda::LibraryScope scope(host.library());
+  const gpu::LibraryScope scope(host.library());
   const auto run = [&]<class P, class X>(P, X) {
     using Types = precisions<P, Matmul>;
     (void)product<Types>(random_tensor<X>({20, 64}, 1), random_tensor<typename Types::storage>({40, 64}, 2));
@@ -171,14 +170,14 @@ TEST_CASE("cuda: the library is not asked for dtypes that it does not multiply a
 
 TEST_CASE("cuda: the library scales fp8 operands, and is not asked to scale others", "[library]") {
   HostLibrary host;
-  const cuda::LibraryScope scope(host.library());
+  const gpu::LibraryScope scope(host.library());
   const HostTensor<f32> scale(Shape{1}, std::vector<f32>{2});
   const auto run = [&]<class T>(T) {
     using Types = precisions<Policy<Storage<T>, Activation<bf16>>, Matmul>;
     HostTensor<bf16> out({20, 32});
-    cuda::matmul_transposed_with<Types, T>({.scales = {nullptr, scale.data()}},
-                                           on_device(random_integers<T>({20, 32}, 1)),
-                                           on_device(random_integers<T>({32, 32}, 2)), {}, on_device(out));
+    gpu::matmul_transposed_with<Types, T>({.scales = {nullptr, scale.data()}},
+                                          on_device(random_integers<T>({20, 32}, 1)),
+                                          on_device(random_integers<T>({32, 32}, 2)), {}, on_device(out));
   };
   run(bf16{});
   REQUIRE(host.multiplied.empty());
@@ -188,13 +187,13 @@ TEST_CASE("cuda: the library scales fp8 operands, and is not asked to scale othe
 }
 
 TEST_CASE("cuda: a shared library that is not there says so, and has no functions", "[library]") {
-  cuda::SharedLibrary none({"libprecast_none.so.1", "libprecast_none.so"});
+  gpu::SharedLibrary none({"libprecast_none.so.1", "libprecast_none.so"});
   REQUIRE_FALSE(none);
   REQUIRE_THAT(none.problem(),
                Catch::Contains("libprecast_none.so.1") && Catch::Contains("libprecast_none.so:"));
   void (*function)() = nullptr;
   REQUIRE_FALSE(none.find("anything", function));
-  cuda::SharedLibrary c({"libprecast_none.so.1", "libc.so.6"});
+  gpu::SharedLibrary c({"libprecast_none.so.1", "libc.so.6"});
   REQUIRE(c);
   REQUIRE(c.name() == "libc.so.6");
   int (*write)(const char*) = nullptr;

@@ -44,8 +44,8 @@ class Products {
 
   bool are_exact() const {
     auto out = not_written<typename Types::result>({x_.rows(), weight_.rows()});
-    cuda::matmul_transposed<Types, X>(on_device(x()), on_device(weight()),
-                                      Epilogue{on_device(bias_), Activate::none}, on_device(out));
+    gpu::matmul_transposed<Types, X>(on_device(x()), on_device(weight()),
+                                     Epilogue{on_device(bias_), Activate::none}, on_device(out));
     return sums_.inexact(out).empty();
   }
 
@@ -121,7 +121,7 @@ TEST_CASE("proof of products with a weight in blocks", "[matmul][blocks][proof]"
   check_proof("matmul, bf16 by blocks", [&] {
     for (const Check& check : checks) {
       auto out = not_written<bf16>({check.x.rows(), 66});
-      cuda::matmul_transposed<Types, bf16>(
+      gpu::matmul_transposed<Types, bf16>(
           on_device(check.x),
           BlockViewIn<const Blocks32, DeviceSpace>(check.weight.data(), check.weight.shape()),
           Epilogue{on_device(check.bias), Activate::none}, on_device(out));
@@ -160,7 +160,7 @@ TEST_CASE("proof of transposition", "[transpose][proof]") {
   const auto from = random_tensor<f32>({40, 35}, 1);
   check_proof("transpose", [&] {
     HostTensor<f32> to({35, 40});
-    cuda::transpose<f32>(on_device(from), on_device(to));
+    gpu::transpose<f32>(on_device(from), on_device(to));
     for (std::int64_t r = 0; r < 40; ++r)
       for (std::int64_t c = 0; c < 35; ++c)
         if (to.data()[c * 40 + r] != from.data()[r * 35 + c]) return false;

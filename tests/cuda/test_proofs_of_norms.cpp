@@ -53,7 +53,7 @@ bool layer_norms_agree() {
     HostTensor<f32> device(x.shape()), host(x.shape());
     for (const bool one_plus : {false, true}) {
       const AffineIn<f32, DeviceSpace> affine{on_device(scale), on_device(shift), 3, one_plus};
-      cuda::layer_norm<Types, f32>(on_device(x), affine, eps, on_device(device));
+      gpu::layer_norm<Types, f32>(on_device(x), affine, eps, on_device(device));
       host::layer_norm<Types, f32>(
           x.view(), AffineIn<f32, HostSpace>{scale.view(), shift.view(), 3, one_plus}, eps, host);
       if (!agree(device, host)) return false;
@@ -69,11 +69,11 @@ bool rms_norms_agree() {
     const auto cos = random_tensor<f32>(Shape{2, width}, 3), sin = random_tensor<f32>(Shape{2, width}, 4);
     HostTensor<f32> device(x.shape()), normed(x.shape()), host(x.shape());
     host::rms_norm<Types, f32>(x, weight.view(), eps, normed);
-    cuda::rms_norm<Types, f32>(on_device(x), on_device(weight), eps, on_device(device));
+    gpu::rms_norm<Types, f32>(on_device(x), on_device(weight), eps, on_device(device));
     if (!agree(device, normed)) return false;
     host::rotary<Turns, f32>(normed, cos, sin, host);
-    cuda::rms_norm_rotary<Types, f32>(on_device(x), on_device(weight), eps, on_device(cos), on_device(sin),
-                                      on_device(device));
+    gpu::rms_norm_rotary<Types, f32>(on_device(x), on_device(weight), eps, on_device(cos), on_device(sin),
+                                     on_device(device));
     if (!agree(device, host)) return false;
   }
   return true;
@@ -83,7 +83,7 @@ bool softmaxes_agree() {
   for (const std::int64_t columns : {514, 12}) {
     const auto x = random_tensor<f32>(Shape{3, columns}, 1, 50, 100);
     HostTensor<f32> device(x.shape()), host(x.shape());
-    cuda::softmax<precisions<F32, Softmax>, f32>(on_device(x), on_device(device));
+    gpu::softmax<precisions<F32, Softmax>, f32>(on_device(x), on_device(device));
     host::softmax<precisions<F32, Softmax>, f32>(x, host);
     const auto expected = wide(host);
     const auto bound = [&](std::size_t i) { return 500 * unit<f32> * expected[i] + std::exp(-86.0); };
@@ -99,8 +99,8 @@ bool group_norms_agree() {
     for (std::int64_t i = 0; i < 2000; ++i) x.data()[i] -= 100;  // chunks unlike each other
     const auto scale = random_tensor<f32>(Shape{channels}, 2), shift = random_tensor<f32>(Shape{channels}, 3);
     HostTensor<f32> device(x.shape());
-    cuda::group_norm<Types, f32>(on_device(x), 3, on_device(scale), on_device(shift), eps, Activate::none,
-                                 on_device(device));
+    gpu::group_norm<Types, f32>(on_device(x), 3, on_device(scale), on_device(shift), eps, Activate::none,
+                                on_device(device));
     const auto expected = expected_group_norm(wide(x), 2, channels, 3, wide(scale), wide(shift), double{eps});
     if (!outside(device, expected.values, expected.bound()).empty()) return false;
   }
@@ -118,8 +118,8 @@ bool maps_agree() {
     const auto x = random_tensor<f32>(Shape{2, 3, columns}, 1),
                row = random_tensor<f32>(Shape{2, columns}, 2);
     HostTensor<f32> out(x.shape());
-    cuda::map_values<InF32>(on_device(out), elementwise::Add{}, on_device(x),
-                            RowBroadcast<f32>{on_device(row), 3});
+    gpu::map_values<InF32>(on_device(out), elementwise::Add{}, on_device(x),
+                           RowBroadcast<f32>{on_device(row), 3});
     if (!exact(out, [&](std::int64_t i) {
           return x.data()[i] + row.data()[i / (3 * columns) * columns + i % columns];
         }))
@@ -127,19 +127,19 @@ bool maps_agree() {
   }
   const auto x = random_tensor<f32>(Shape{1, 3, 2, 5}, 1);
   HostTensor<f32> enlarged(Shape{1, 6, 4, 5});
-  cuda::upsample_nearest<Types, f32>(on_device(x), 2, on_device(enlarged));
+  gpu::upsample_nearest<Types, f32>(on_device(x), 2, on_device(enlarged));
   if (!exact(enlarged, [&](std::int64_t i) { return x.data()[(i / 40 * 2 + i / 5 % 4 / 2) * 5 + i % 5]; }))
     return false;
   const auto turned = random_tensor<f32>(Shape{2, 3, 12}, 1), cos = random_tensor<f32>(Shape{3, 6}, 2),
              sin = random_tensor<f32>(Shape{3, 6}, 3);
   HostTensor<f32> device(turned.shape()), host(turned.shape());
-  cuda::rotary<Turns, f32>(on_device(turned), on_device(cos), on_device(sin), on_device(device));
+  gpu::rotary<Turns, f32>(on_device(turned), on_device(cos), on_device(sin), on_device(device));
   host::rotary<Turns, f32>(turned, cos, sin, host);
   if (!agree(device, host)) return false;
   // Into bf16, of f32 values that are not rounded to it before.
   using Narrower = precisions<Policy<Storage<f32>, Activation<bf16>>, Position>;
   HostTensor<bf16> device_bf16(turned.shape()), host_bf16(turned.shape());
-  cuda::rotary<Narrower, f32>(on_device(turned), on_device(cos), on_device(sin), on_device(device_bf16));
+  gpu::rotary<Narrower, f32>(on_device(turned), on_device(cos), on_device(sin), on_device(device_bf16));
   host::rotary<Narrower, f32>(turned, cos, sin, host_bf16);
   return same_bits(device_bf16, host_bf16);
 }
@@ -152,18 +152,18 @@ bool narrow_norms_agree() {
   const auto x = random_tensor<f16>(Shape{2, 3, 5, 36}, 1, 2, 3);
   const auto scale = random_tensor<f16>(Shape{6, 36}, 2), shift = random_tensor<f16>(Shape{6, 36}, 3);
   HostTensor<f16> device(x.shape()), host(x.shape());
-  cuda::layer_norm<Row, f16>(on_device(x),
-                             AffineIn<f16, DeviceSpace>{on_device(scale), on_device(shift), 5, true}, eps,
-                             on_device(device));
+  gpu::layer_norm<Row, f16>(on_device(x),
+                            AffineIn<f16, DeviceSpace>{on_device(scale), on_device(shift), 5, true}, eps,
+                            on_device(device));
   host::layer_norm<Row, f16>(x.view(), AffineIn<f16, HostSpace>{scale.view(), shift.view(), 5, true}, eps,
                              host);
   if (!same_bits(device, host)) return false;
   const auto weight = random_tensor<f16>(Shape{18}, 4);
-  cuda::rms_norm<Row, f16>(on_device(x), on_device(weight), eps, on_device(device));
+  gpu::rms_norm<Row, f16>(on_device(x), on_device(weight), eps, on_device(device));
   host::rms_norm<Row, f16>(x.view(), weight.view(), eps, host);
   if (!same_bits(device, host)) return false;
-  cuda::group_norm<Row, f16>(on_device(x), 2, on_device(scale), on_device(shift), eps, Activate::silu,
-                             on_device(device));
+  gpu::group_norm<Row, f16>(on_device(x), 2, on_device(scale), on_device(shift), eps, Activate::silu,
+                            on_device(device));
   host::group_norm<Row, f16>(x.view(), 2, std::as_const(scale).view(), std::as_const(shift).view(), eps,
                              Activate::silu, host);
   return same_bits(device, host);
@@ -173,7 +173,7 @@ bool narrow_softmaxes_agree() {
   using Row = precisions<Naive, Softmax>;
   const auto x = random_tensor<f16>(Shape{3, 300}, 1, 2);
   HostTensor<f32> device(x.shape()), host(x.shape());
-  cuda::softmax<Row, f16>(on_device(x), on_device(device));
+  gpu::softmax<Row, f16>(on_device(x), on_device(device));
   host::softmax<Row, f16>(x, host);
   return same_bits(device, host);
 }
@@ -183,7 +183,7 @@ bool narrow_maps_agree() {
   const auto x = random_tensor<f16>(Shape{3, 50}, 1, 2);
   HostTensor<f16> device(x.shape()), host(x.shape());
   const elementwise::GatedProduct<elementwise::GeluTanh> function{};
-  cuda::map_values<Row>(on_device(device), function, on_device(x), on_device(x));
+  gpu::map_values<Row>(on_device(device), function, on_device(x), on_device(x));
   for (std::int64_t i = 0; i < x.elements(); ++i) {
     const f32 value = convert_value<f32>(x.data()[i]);
     host.data()[i] = convert_value<f16>(function.in<f16>(value, value));

@@ -15,27 +15,27 @@
 #include <precast/error.hpp>
 
 using namespace precast;
-using cuda::Architecture;
+using gpu::Architecture;
 
 TEST_CASE("a device works as the newest architecture that is no newer", "[selectors]") {
-  CHECK(cuda::closest_architecture(80) == Architecture::sm_80);
-  CHECK(cuda::closest_architecture(86) == Architecture::sm_86);
-  CHECK(cuda::closest_architecture(87) == Architecture::sm_86);
-  CHECK(cuda::closest_architecture(89) == Architecture::sm_89);
-  CHECK(cuda::closest_architecture(90) == Architecture::sm_90);
-  CHECK(cuda::closest_architecture(103) == Architecture::sm_100);
-  CHECK(cuda::closest_architecture(121) == cuda::all_architectures.back());
-  CHECK(cuda::closest_architecture(990) == cuda::all_architectures.back());
-  CHECK_THROWS_AS(cuda::closest_architecture(75), Error);
+  CHECK(gpu::closest_architecture(80) == Architecture::sm_80);
+  CHECK(gpu::closest_architecture(86) == Architecture::sm_86);
+  CHECK(gpu::closest_architecture(87) == Architecture::sm_86);
+  CHECK(gpu::closest_architecture(89) == Architecture::sm_89);
+  CHECK(gpu::closest_architecture(90) == Architecture::sm_90);
+  CHECK(gpu::closest_architecture(103) == Architecture::sm_100);
+  CHECK(gpu::closest_architecture(121) == gpu::all_architectures.back());
+  CHECK(gpu::closest_architecture(990) == gpu::all_architectures.back());
+  CHECK_THROWS_AS(gpu::closest_architecture(75), Error);
 }
 
 TEST_CASE("kernels of the emulator take the tile of the architecture that is asked for", "[selectors]") {
-  using Attends = cuda::FlashAttentionSelector<bf16, 256, false>;
-  using Multiplies = cuda::MatmulSelector<cuda::MatmulTileSize::large>;
+  using Attends = gpu::FlashAttentionSelector<bf16, 256, false>;
+  using Multiplies = gpu::MatmulSelector<gpu::MatmulTileSize::large>;
   int differ = 0;
-  for (const Architecture architecture : cuda::all_architectures) {
-    cuda::visit_selectors<Attends, Multiplies>(architecture, [&](auto attends, auto multiplies) {
-      for (const Architecture any : cuda::all_architectures) {
+  for (const Architecture architecture : gpu::all_architectures) {
+    gpu::visit_selectors<Attends, Multiplies>(architecture, [&](auto attends, auto multiplies) {
+      for (const Architecture any : gpu::all_architectures) {
         CHECK(attends.tile(any) == Attends::tile(architecture));
         CHECK(multiplies.tile(any) == Multiplies::tile(architecture));
       }
@@ -50,10 +50,10 @@ TEST_CASE("a pointwise grid covers every value once, and no row twice", "[select
     for (const std::int64_t columns : {1, 7, 8, 16, 17, 100, 3072, 4096, 4097, 100000})
       for (const int values_of_run : {1, 4, 8}) {
         CAPTURE(rows, columns, values_of_run);
-        const cuda::MapPlan plan = cuda::plan_map(rows, columns, values_of_run);
+        const gpu::MapPlan plan = gpu::plan_map(rows, columns, values_of_run);
         REQUIRE(std::has_single_bit(static_cast<unsigned>(plan.lanes)));
-        REQUIRE(plan.lanes * plan.rows_per_block() == cuda::map_tile.threads);
-        const std::int64_t values = std::int64_t{values_of_run} * cuda::map_tile.runs * plan.lanes;
+        REQUIRE(plan.lanes * plan.rows_per_block() == gpu::map_tile.threads);
+        const std::int64_t values = std::int64_t{values_of_run} * gpu::map_tile.runs * plan.lanes;
         // Blocks of a row reach its end, and the last of them has work.
         CHECK(plan.blocks_per_row * values >= columns);
         CHECK((plan.blocks_per_row - 1) * values < columns);
@@ -70,9 +70,9 @@ TEST_CASE("an index is divided alike in 32 bits and in 64", "[selectors]") {
   for (const std::int64_t index : numbers)
     for (const std::int64_t by : numbers) {
       CAPTURE(index, by);
-      const auto [quotient, rest] = cuda::divide_index(index, by);
+      const auto [quotient, rest] = gpu::divide_index(index, by);
       CHECK(quotient == index / by);
       CHECK(rest == index % by);
     }
-  CHECK(cuda::divide_index(0, 5).quotient == 0);
+  CHECK(gpu::divide_index(0, 5).quotient == 0);
 }

@@ -29,10 +29,10 @@ std::size_t groups_of_banks(int first_row, int step, int index) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a shared tile is read without bank conflicts", "[tile]", (cuda::SharedTile<bf16, 64, 32>),
-                   (cuda::SharedTile<bf16, 64, 64>), (cuda::SharedTile<bf16, 64, 96>),
-                   (cuda::SharedTile<f32, 64, 160>), (cuda::SharedTile<f32, 64, 256>),
-                   (cuda::SharedTile<f32, 64, 32, true>)) {
+TEMPLATE_TEST_CASE("a shared tile is read without bank conflicts", "[tile]", (gpu::SharedTile<bf16, 64, 32>),
+                   (gpu::SharedTile<bf16, 64, 64>), (gpu::SharedTile<bf16, 64, 96>),
+                   (gpu::SharedTile<f32, 64, 160>), (gpu::SharedTile<f32, 64, 256>),
+                   (gpu::SharedTile<f32, 64, 32, true>)) {
   std::set<int> places;
   for (int row = 0; row < TestType::rows; ++row)
     for (int index = 0; index < TestType::chunks_per_row; ++index) {
@@ -49,7 +49,7 @@ TEMPLATE_TEST_CASE("a shared tile is read without bank conflicts", "[tile]", (cu
 TEST_CASE("rows eight apart are spread over banks where a tile says so", "[tile]") {
   for (int row = 0; row < 8; ++row)
     for (int index = 0; index < 8; ++index) {
-      CHECK(groups_of_banks<cuda::SharedTile<f32, 64, 32, true>>(row, 8, index) == 8);
-      CHECK(groups_of_banks<cuda::SharedTile<f32, 64, 32>>(row, 8, index) == 1);
+      CHECK(groups_of_banks<gpu::SharedTile<f32, 64, 32, true>>(row, 8, index) == 8);
+      CHECK(groups_of_banks<gpu::SharedTile<f32, 64, 32>>(row, 8, index) == 1);
     }
 }

@@ -21,25 +21,25 @@ void finish() { simt::wait_for_device(); }
 }  // namespace
 
 TEST_CASE("group norm's moments belong to the stream that it is given", "[stream]") {
-  const cuda::Stream stream = simt::make_stream();
+  const gpu::Stream stream = simt::make_stream();
   const HostTensor<f32> x = random_tensor<f32>({1, 4, 4, 8}, 1);
   const HostTensor<f32> scale = random_tensor<f32>({8}, 2), shift = random_tensor<f32>({8}, 3);
   HostTensor<f32> out({1, 4, 4, 8});
-  cuda::group_norm<precisions<F32, Norm>, f32>(on_device(x), 2, on_device(scale), on_device(shift), 1e-6f,
-                                               Activate::none, on_device(out), stream);
+  gpu::group_norm<precisions<F32, Norm>, f32>(on_device(x), 2, on_device(scale), on_device(shift), 1e-6f,
+                                              Activate::none, on_device(out), stream);
   CHECK_NOTHROW(finish());
 }
 
 TEST_CASE("the copies that a library multiplies belong to the stream that it is given", "[stream]") {
-  const cuda::Stream stream = simt::make_stream();
+  const gpu::Stream stream = simt::make_stream();
   HostLibrary host;
-  const cuda::LibraryScope scope(host.library());
+  const gpu::LibraryScope scope(host.library());
   using Types = precisions<Policy<Storage<bf16>>, Matmul>;
   const HostTensor<bf16> x = random_tensor<bf16>({20, 64}, 1), weight = random_tensor<bf16>({40, 64}, 2);
   const HostTensor<f32> bias = random_tensor<f32>({40}, 3);
   HostTensor<bf16> out({20, 40});
-  cuda::matmul_transposed<Types, bf16>(on_device(x), on_device(weight),
-                                       Epilogue{on_device(bias), Activate::none}, on_device(out), stream);
+  gpu::matmul_transposed<Types, bf16>(on_device(x), on_device(weight),
+                                      Epilogue{on_device(bias), Activate::none}, on_device(out), stream);
   REQUIRE(host.multiplied.size() == 1);
   CHECK_NOTHROW(finish());
 }

@@ -27,8 +27,8 @@ class EmulatedDevice final : public Device {
 
  private:
   testing::HostLibrary host_;  // in cuBLASLt's place
-  cuda::LibraryScope<cuda::ProductLibrary> library_{host_.library()};
-  cuda::OwnStream stream_;
+  gpu::LibraryScope<gpu::ProductLibrary> library_{host_.library()};
+  gpu::OwnStream stream_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The kernels of warpgroups, as the ops start them: what nvcc makes of them for sm_90a.
 #include <precast/cuda/attention/warpgroup_kernel.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 template <class T>
 using Given = detail::WarpgroupArguments<T>;
@@ -19,4 +19,4 @@ PRECAST_STAMP(f16, 128, false);
 PRECAST_STAMP(f16, 128, true);
 #undef PRECAST_STAMP
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

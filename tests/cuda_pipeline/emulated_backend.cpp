@@ -28,9 +28,9 @@ void for_each_emulated(Visitor&& visitor) {
 /// Products of a host's library stand for cuBLASLt's, which works in memory of its own: here in about as much
 /// as the models of the tests take.
 class EmulatedSession final : public families::DeviceSession {
-  cuda::OwnStream stream_;
+  gpu::OwnStream stream_;
   HostLibrary host_{.multiplied = {}, .workspace_bytes = std::size_t{1} << 20};
-  cuda::LibraryScope<cuda::ProductLibrary> library_{host_.library()};
+  gpu::LibraryScope<gpu::ProductLibrary> library_{host_.library()};
 };
 
 class EmulatedBackend final : public families::Backend {
@@ -49,8 +49,8 @@ class EmulatedBackend final : public families::Backend {
   }
   std::optional<std::int64_t> free_memory() const override { return std::nullopt; }
   DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
-  std::int64_t peak_memory() const override { return cuda::memory_use().peak; }
-  void reset_peak_memory() const override { cuda::reset_peak_memory(); }
+  std::int64_t peak_memory() const override { return gpu::memory_use().peak; }
+  void reset_peak_memory() const override { gpu::reset_peak_memory(); }
 };
 
 }  // namespace

@@ -58,9 +58,9 @@ Launches launches_of_step(std::int64_t double_blocks, std::int64_t single_blocks
                                        .axes_dims_rope = {8, 12, 12}};
   constexpr std::int64_t rows = 4, columns = 5, text = 12;
   const RandomSource<bf16> source(tensors_of(config));
-  const cuda::OwnStream stream;
+  const gpu::OwnStream stream;
   HostLibrary host;
-  const cuda::LibraryScope library(host.library());
+  const gpu::LibraryScope library(host.library());
   const auto model = flux::make_transformer<presets::Fast>(config, source);
   const auto in_steps = [&](std::size_t steps) {
     HostTensor<f32> latents(Shape{rows * columns, config.in_channels}),

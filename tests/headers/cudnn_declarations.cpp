@@ -7,7 +7,7 @@
 
 namespace {
 
-using namespace precast::cuda;
+using namespace precast::gpu;
 
 /// Whether values of both types are passed alike: pointers, numbers and enums of one size, or one type.
 template <class A, class B>

@@ -6,7 +6,7 @@
 #include <precast/dtype/blocks/block_formats.hpp>
 
 using namespace precast;
-using namespace precast::cuda;
+using namespace precast::gpu;
 
 namespace {
 

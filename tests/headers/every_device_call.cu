@@ -29,7 +29,7 @@
 #include <precast/cuda/device/warpgroup_matrix.hpp>
 
 using namespace precast;
-using namespace precast::cuda;
+using namespace precast::gpu;
 
 namespace {
 

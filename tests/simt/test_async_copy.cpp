@@ -11,7 +11,7 @@
 #include <precast/cuda/device/thread.hpp>
 
 using namespace precast;
-using namespace precast::cuda;
+using namespace precast::gpu;
 
 namespace {
 

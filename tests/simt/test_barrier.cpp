@@ -9,7 +9,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warp.hpp>
 
-using namespace precast::cuda;
+using namespace precast::gpu;
 
 namespace {
 

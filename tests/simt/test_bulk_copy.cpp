@@ -15,7 +15,7 @@
 #include <precast/tensor/view.hpp>
 
 using namespace precast;
-using namespace precast::cuda;
+using namespace precast::gpu;
 
 namespace {
 

@@ -25,30 +25,30 @@ void on_fault(int) { siglongjmp(before_the_fault, 1); }
   return stopped;
 }
 
-void add_one(cuda::GlobalPointer<f32> values) { values[cuda::thread_index()] += 1; }
+void add_one(gpu::GlobalPointer<f32> values) { values[gpu::thread_index()] += 1; }
 
 }  // namespace
 
 TEST_CASE("device memory takes values, gives them back, and is reached by kernels alone", "[simt]") {
   const std::size_t bytes = 4 * sizeof(f32);
-  cuda::DeviceMemory::Origin origin;
-  auto* const block = static_cast<f32*>(cuda::DeviceMemory::allocate(bytes, MemoryPurpose::tensor, origin));
+  gpu::DeviceMemory::Origin origin;
+  auto* const block = static_cast<f32*>(gpu::DeviceMemory::allocate(bytes, MemoryPurpose::tensor, origin));
   f32 values[4];
-  cuda::DeviceMemory::copy_to_host(values, block, bytes);
+  gpu::DeviceMemory::copy_to_host(values, block, bytes);
   CHECK(std::isnan(values[0]));
   CHECK(std::isnan(values[3]));
   const f32 ours[4] = {1, 2, 3, 4};
-  cuda::DeviceMemory::copy_from_host(block, ours, bytes);
-  cuda::launch("add_one", add_one, {{1, 1, 1}, 4, 0}, {}, cuda::global_pointer(block, 4));
-  cuda::DeviceMemory::copy_to_host(values, block, bytes);
+  gpu::DeviceMemory::copy_from_host(block, ours, bytes);
+  gpu::launch("add_one", add_one, {{1, 1, 1}, 4, 0}, {}, gpu::global_pointer(block, 4));
+  gpu::DeviceMemory::copy_to_host(values, block, bytes);
   CHECK(values[0] == 2);
   CHECK(values[3] == 5);
 #if !defined(__SANITIZE_ADDRESS__)
   CHECK(is_out_of_reach(reinterpret_cast<const char*>(block)));
 #endif
-  cuda::DeviceMemory::deallocate(block, bytes, MemoryPurpose::tensor, origin);
-  auto* const again = static_cast<f32*>(cuda::DeviceMemory::allocate(bytes, MemoryPurpose::tensor, origin));
-  cuda::DeviceMemory::copy_to_host(values, again, bytes);
+  gpu::DeviceMemory::deallocate(block, bytes, MemoryPurpose::tensor, origin);
+  auto* const again = static_cast<f32*>(gpu::DeviceMemory::allocate(bytes, MemoryPurpose::tensor, origin));
+  gpu::DeviceMemory::copy_to_host(values, again, bytes);
   CHECK(std::isnan(values[0]));
-  cuda::DeviceMemory::deallocate(again, bytes, MemoryPurpose::tensor, origin);
+  gpu::DeviceMemory::deallocate(again, bytes, MemoryPurpose::tensor, origin);
 }

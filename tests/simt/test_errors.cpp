@@ -15,7 +15,7 @@
 #include <precast/cuda/device/warp.hpp>
 
 using namespace precast;
-using namespace precast::cuda;
+using namespace precast::gpu;
 using Catch::Matchers::Contains;
 
 namespace {

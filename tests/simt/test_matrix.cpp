@@ -13,7 +13,7 @@
 #include <precast/cuda/device/thread.hpp>
 
 using namespace precast;
-using namespace precast::cuda;
+using namespace precast::gpu;
 
 namespace {
 

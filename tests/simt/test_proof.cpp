@@ -16,7 +16,7 @@
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/thread.hpp>
 
-using namespace precast::cuda;
+using namespace precast::gpu;
 
 namespace {
 

@@ -22,21 +22,21 @@ using namespace precast;
 
 namespace {
 
-using DeviceTensor = Tensor<f32, cuda::DeviceMemory>;
+using DeviceTensor = Tensor<f32, gpu::DeviceMemory>;
 
-void fill_kernel(cuda::GlobalPointer<f32> to, f32 value) { to[cuda::thread_index()] = value; }
-void copy_kernel(cuda::GlobalPointer<const f32> from, cuda::GlobalPointer<f32> to) {
-  to[cuda::thread_index()] = from[cuda::thread_index()];
+void fill_kernel(gpu::GlobalPointer<f32> to, f32 value) { to[gpu::thread_index()] = value; }
+void copy_kernel(gpu::GlobalPointer<const f32> from, gpu::GlobalPointer<f32> to) {
+  to[gpu::thread_index()] = from[gpu::thread_index()];
 }
 
 void fill(DeviceTensor& tensor, f32 value) {
-  cuda::launch("fill", fill_kernel, {{1, 1, 1}, static_cast<int>(tensor.elements()), 0},
-               cuda::current_stream(), cuda::pointer_to(tensor.view()), value);
+  gpu::launch("fill", fill_kernel, {{1, 1, 1}, static_cast<int>(tensor.elements()), 0}, gpu::current_stream(),
+              gpu::pointer_to(tensor.view()), value);
 }
 DeviceTensor copy_of(DeviceView<const f32> from) {
   DeviceTensor to(from.shape());
-  cuda::launch("copy", copy_kernel, {{1, 1, 1}, static_cast<int>(from.elements()), 0}, cuda::current_stream(),
-               cuda::pointer_to(from), cuda::pointer_to(to.view()));
+  gpu::launch("copy", copy_kernel, {{1, 1, 1}, static_cast<int>(from.elements()), 0}, gpu::current_stream(),
+              gpu::pointer_to(from), gpu::pointer_to(to.view()));
   return to;
 }
 std::vector<f32> values_of(const DeviceTensor& tensor) {
@@ -48,19 +48,19 @@ std::vector<f32> values_of(const DeviceTensor& tensor) {
 void tell_pending() { simt::wait_for_device(); }
 
 /// A program's allocator: it hands the pool's memory on, and keeps account of who asks on which stream.
-class Counting : public cuda::MemoryResource {
+class Counting : public gpu::MemoryResource {
  public:
-  void* allocate(std::size_t bytes, cuda::Stream stream) override {
+  void* allocate(std::size_t bytes, gpu::Stream stream) override {
     taken.push_back(stream);
     in_use += bytes;
-    return cuda::device_pool().allocate(bytes, stream);
+    return gpu::device_pool().allocate(bytes, stream);
   }
-  void deallocate(void* block, std::size_t bytes, cuda::Stream stream) noexcept override {
+  void deallocate(void* block, std::size_t bytes, gpu::Stream stream) noexcept override {
     given_back.push_back(stream);
     in_use -= bytes;
-    cuda::device_pool().deallocate(block, bytes, stream);
+    gpu::device_pool().deallocate(block, bytes, stream);
   }
-  std::vector<cuda::Stream> taken, given_back;
+  std::vector<gpu::Stream> taken, given_back;
   std::size_t in_use = 0;
 };
 
@@ -69,24 +69,24 @@ const std::vector<f32> three_values{1, 2, 3};
 }  // namespace
 
 TEST_CASE("a tensor that dies after its stream's scope goes back to that stream", "[memory]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   Counting memory;
   std::optional<DeviceTensor> tensor;
   {
-    const cuda::ContextScope scope({a, &memory});
+    const gpu::ContextScope scope({a, &memory});
     tensor.emplace(Shape{4});
     fill(*tensor, 1);
   }
   SECTION("outside of every scope") { tensor.reset(); }
   SECTION("in another stream's") {
-    const cuda::StreamScope scope(b);
+    const gpu::StreamScope scope(b);
     tensor.reset();
   }
   SECTION("on another thread") {
     std::thread([&] { tensor.reset(); }).join();
   }
   SECTION("moved from") {
-    const cuda::StreamScope scope(b);
+    const gpu::StreamScope scope(b);
     DeviceTensor other({8});
     other = std::move(*tensor);
     tensor.reset();
@@ -100,7 +100,7 @@ TEST_CASE("a tensor that dies after its stream's scope goes back to that stream"
 TEST_CASE("a stream is there until its last memory has been given back", "[memory]") {
   std::optional<DeviceTensor> tensor;
   {
-    const cuda::OwnStream stream;
+    const gpu::OwnStream stream;
     tensor.emplace(Shape{3}, three_values);
     fill(*tensor, 7);
   }
@@ -110,42 +110,42 @@ TEST_CASE("a stream is there until its last memory has been given back", "[memor
 }
 
 TEST_CASE("a context keeps the stream that an OwnStream made", "[memory]") {
-  std::optional<cuda::Context> context;
+  std::optional<gpu::Context> context;
   {
-    const cuda::OwnStream stream;
+    const gpu::OwnStream stream;
     context = stream.context();
   }
-  const auto values = cuda::with_context(*context, [] { return values_of(DeviceTensor({3}, three_values)); });
+  const auto values = gpu::with_context(*context, [] { return values_of(DeviceTensor({3}, three_values)); });
   CHECK(values == three_values);
-  const cuda::Stream handle = context->stream;
+  const gpu::Stream handle = context->stream;
   context.reset();
-  CHECK_THROWS_AS(cuda::device_pool().allocate(1, handle), simt::Unordered);
+  CHECK_THROWS_AS(gpu::device_pool().allocate(1, handle), simt::Unordered);
 }
 
 TEST_CASE("a context is the thread's own, and scopes nest", "[memory]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   Counting memory;
-  const cuda::ContextScope outer({a, &memory});
-  cuda::with_context({b}, [&] {
-    CHECK(cuda::current_stream() == b);
-    CHECK(cuda::current_context().memory == &cuda::device_pool());
-    const cuda::StreamScope inner(a);
-    CHECK(cuda::current_stream() == a);
+  const gpu::ContextScope outer({a, &memory});
+  gpu::with_context({b}, [&] {
+    CHECK(gpu::current_stream() == b);
+    CHECK(gpu::current_context().memory == &gpu::device_pool());
+    const gpu::StreamScope inner(a);
+    CHECK(gpu::current_stream() == a);
   });
-  CHECK(cuda::current_stream() == a);
-  CHECK(cuda::current_context().memory == &memory);
-  std::thread([] { CHECK(cuda::current_stream() == cuda::Stream{}); }).join();
+  CHECK(gpu::current_stream() == a);
+  CHECK(gpu::current_context().memory == &memory);
+  std::thread([] { CHECK(gpu::current_stream() == gpu::Stream{}); }).join();
 }
 
 TEST_CASE("a weight that one stream brings is there for every other, which waits for it once", "[memory]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
-  const auto used_by = [](const DeviceTensor& weight, cuda::Stream stream) {
-    return cuda::with_context({stream}, [&] { return values_of(copy_of(weight.view())); });
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
+  const auto used_by = [](const DeviceTensor& weight, gpu::Stream stream) {
+    return gpu::with_context({stream}, [&] { return values_of(copy_of(weight.view())); });
   };
   const auto run = [&] {
-    const auto weight = cuda::with_context({a}, [] { return DeviceTensor({3}, three_values); });
+    const auto weight = gpu::with_context({a}, [] { return DeviceTensor({3}, three_values); });
     bool right = true;
-    for (const cuda::Stream stream : {b, a, b}) right &= used_by(weight, stream) == three_values;
+    for (const gpu::Stream stream : {b, a, b}) right &= used_by(weight, stream) == three_values;
     return right;
   };
   {
@@ -163,38 +163,37 @@ TEST_CASE("a weight that one stream brings is there for every other, which waits
 }
 
 TEST_CASE("a packed weight is there for a second stream too", "[memory]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   using Types = precisions<Policy<Storage<f32>>, Matmul>;
-  const auto weight = cuda::with_context({a}, [] {
-    return cuda::PackedWeight<f32>::filled<Types>({2, 3}, [](std::int64_t, HostView<f32> rows) {
+  const auto weight = gpu::with_context({a}, [] {
+    return gpu::PackedWeight<f32>::filled<Types>({2, 3}, [](std::int64_t, HostView<f32> rows) {
       for (std::int64_t i = 0; i < 6; ++i)
         rows.row(i / 3)[static_cast<std::size_t>(i % 3)] = static_cast<f32>(i + 1);
     });
   });
   const auto second =
-      cuda::with_context({b}, [&] { return values_of(copy_of(weight.view().rows_between(1, 1))); });
+      gpu::with_context({b}, [&] { return values_of(copy_of(weight.view().rows_between(1, 1))); });
   CHECK(second == std::vector<f32>{4, 5, 6});
   tell_pending();
 }
 
 TEST_CASE("a packed weight that a kernel writes is there for a second stream", "[memory]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
-  const auto weight = cuda::with_context({a}, [] {
-    return cuda::PackedWeight<f32>::written({1, 3}, [](DeviceView<f32> to) {
-      cuda::launch("fill", fill_kernel, {{1, 1, 1}, 3, 0}, cuda::current_stream(), cuda::pointer_to(to),
-                   5.0f);
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
+  const auto weight = gpu::with_context({a}, [] {
+    return gpu::PackedWeight<f32>::written({1, 3}, [](DeviceView<f32> to) {
+      gpu::launch("fill", fill_kernel, {{1, 1, 1}, 3, 0}, gpu::current_stream(), gpu::pointer_to(to), 5.0f);
     });
   });
   const auto second =
-      cuda::with_context({b}, [&] { return values_of(copy_of(weight.view().rows_between(0, 1))); });
+      gpu::with_context({b}, [&] { return values_of(copy_of(weight.view().rows_between(0, 1))); });
   CHECK(second == std::vector<f32>{5, 5, 5});
   tell_pending();
 }
 
 TEST_CASE("values cannot be brought to the device as part of a graph", "[memory]") {
-  const cuda::OwnStream stream;
-  simt::begin_recording(cuda::current_stream());
+  const gpu::OwnStream stream;
+  simt::begin_recording(gpu::current_stream());
   CHECK_THROWS_WITH(DeviceTensor({3}, three_values), Catch::Matchers::Contains("as part of a graph"));
-  simt::end_recording(cuda::current_stream());
+  simt::end_recording(gpu::current_stream());
   CHECK_NOTHROW(DeviceTensor({3}, three_values));
 }

@@ -22,39 +22,39 @@ namespace {
 /// A value of the device, allocated and freed on a stream.
 class Value {
  public:
-  explicit Value(cuda::Stream stream)
+  explicit Value(gpu::Stream stream)
       : stream_(stream), data_(static_cast<f32*>(simt::allocate_device(sizeof(f32), stream))) {}
   Value(const Value&) = delete;
   Value& operator=(const Value&) = delete;
   ~Value() {
     if (data_) free_on(stream_);
   }
-  void free_on(cuda::Stream stream) {
+  void free_on(gpu::Stream stream) {
     simt::free_device(data_, sizeof(f32), stream);
     data_ = nullptr;
   }
   f32* data() const { return data_; }
 
  private:
-  cuda::Stream stream_;
+  gpu::Stream stream_;
   f32* data_;
 };
 
-void write_kernel(cuda::GlobalPointer<f32> to, f32 value) { to[0] = value; }
-void read_kernel(cuda::GlobalPointer<const f32> from, f32* sum) { *sum += from[0]; }
+void write_kernel(gpu::GlobalPointer<f32> to, f32 value) { to[0] = value; }
+void read_kernel(gpu::GlobalPointer<const f32> from, f32* sum) { *sum += from[0]; }
 
-void write(const Value& to, f32 value, cuda::Stream stream) {
-  cuda::launch("write", write_kernel, {{1, 1, 1}, 1, 0}, stream, cuda::global_pointer(to.data(), 1), value);
+void write(const Value& to, f32 value, gpu::Stream stream) {
+  gpu::launch("write", write_kernel, {{1, 1, 1}, 1, 0}, stream, gpu::global_pointer(to.data(), 1), value);
 }
-f32 read(const Value& from, cuda::Stream stream) {
+f32 read(const Value& from, gpu::Stream stream) {
   f32 value = 0;
-  cuda::launch("read", read_kernel, {{1, 1, 1}, 1, 0}, stream,
-               cuda::global_pointer(static_cast<const f32*>(from.data()), 1), &value);
+  gpu::launch("read", read_kernel, {{1, 1, 1}, 1, 0}, stream,
+              gpu::global_pointer(static_cast<const f32*>(from.data()), 1), &value);
   return value;
 }
 /// What the second stream does from now on comes after what the first has been given.
-void order(cuda::Stream first, cuda::Stream second) {
-  cuda::Event event;
+void order(gpu::Stream first, gpu::Stream second) {
+  gpu::Event event;
   event.record(first);
   event.order_before(second);
 }
@@ -64,7 +64,7 @@ void tell_pending() { simt::wait_for_device(); }
 }  // namespace
 
 TEST_CASE("a stream's own order is enough for itself", "[simt]") {
-  const cuda::Stream a = simt::make_stream();
+  const gpu::Stream a = simt::make_stream();
   Value value(a);
   write(value, 3, a);
   CHECK(read(value, a) == 3);
@@ -73,7 +73,7 @@ TEST_CASE("a stream's own order is enough for itself", "[simt]") {
 }
 
 TEST_CASE("memory that another stream allocates is not there before that is ordered", "[simt]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   const Value value(a);
   CHECK_THROWS_AS(write(value, 1, b), simt::Unordered);
   order(a, b);
@@ -82,7 +82,7 @@ TEST_CASE("memory that another stream allocates is not there before that is orde
 }
 
 TEST_CASE("reading what another stream writes needs an order", "[simt]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   const Value value(a);
   order(a, b);
   write(value, 1, a);
@@ -96,7 +96,7 @@ TEST_CASE("reading what another stream writes needs an order", "[simt]") {
 }
 
 TEST_CASE("writing what another stream writes or reads needs an order, two readers need none", "[simt]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   const Value value(a);
   write(value, 1, a);
   order(a, b);
@@ -112,14 +112,14 @@ TEST_CASE("writing what another stream writes or reads needs an order, two reade
 }
 
 TEST_CASE("an order is passed on by a third stream, and only from the point that was recorded", "[simt]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream(), c = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream(), c = simt::make_stream();
   const Value value(a);
   write(value, 1, a);
   order(a, b);
   order(b, c);
   CHECK(read(value, c) == 1);
   order(c, a);
-  cuda::Event early;
+  gpu::Event early;
   early.record(a);
   write(value, 2, a);
   early.order_before(c);
@@ -127,7 +127,7 @@ TEST_CASE("an order is passed on by a third stream, and only from the point that
 }
 
 TEST_CASE("freeing memory that another stream still uses is found", "[simt]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   {
     const Value value(a);
     order(a, b);
@@ -151,11 +151,11 @@ TEST_CASE("freeing memory that another stream still uses is found", "[simt]") {
 
 TEST_CASE("memory that was freed is nobody's, and what takes its place belongs to who asked for it",
           "[simt]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   Value value(a);
   f32* const data = value.data();
-  const auto write_there = [&](cuda::Stream stream) {
-    cuda::launch("late", write_kernel, {{1, 1, 1}, 1, 0}, stream, cuda::global_pointer(data, 1), f32{1});
+  const auto write_there = [&](gpu::Stream stream) {
+    gpu::launch("late", write_kernel, {{1, 1, 1}, 1, 0}, stream, gpu::global_pointer(data, 1), f32{1});
   };
   value.free_on(a);
   CHECK_THROWS_WITH(write_there(a), Contains("late on") && Contains("was freed"));
@@ -166,22 +166,22 @@ TEST_CASE("memory that was freed is nobody's, and what takes its place belongs t
 }
 
 TEST_CASE("the host's waits order everything that it gives out later, to any stream", "[simt]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   const Value value(a);
   write(value, 1, a);
-  SECTION("for a stream") { cuda::wait_for(a); }
+  SECTION("for a stream") { gpu::wait_for(a); }
   SECTION("for an event") {
-    cuda::Event event;
+    gpu::Event event;
     event.record(a);
     event.wait();
   }
   SECTION("for the device") { simt::wait_for_device(); }
   CHECK(read(value, b) == 1);
-  cuda::wait_for(b);
+  gpu::wait_for(b);
 }
 
 TEST_CASE("the default stream waits for streams that block, and they for it, where others do not", "[simt]") {
-  const cuda::Stream blocking = simt::make_blocking_stream(), other = simt::make_stream();
+  const gpu::Stream blocking = simt::make_blocking_stream(), other = simt::make_stream();
   {
     const Value value({});
     write(value, 1, {});
@@ -193,7 +193,7 @@ TEST_CASE("the default stream waits for streams that block, and they for it, whe
 }
 
 TEST_CASE("copies are work of their stream", "[simt]") {
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   const Value value(a);
   order(a, b);
   f32 one = 1;
@@ -203,38 +203,38 @@ TEST_CASE("copies are work of their stream", "[simt]") {
   CHECK_THROWS_WITH(simt::download_async(&there, value.data(), sizeof there, b), Contains("a download on"));
   order(a, b);
   simt::download_async(&there, value.data(), sizeof there, b);
-  cuda::wait_for(b);
+  gpu::wait_for(b);
   CHECK(there == 1);
 }
 
 TEST_CASE("what was copied to the host is not there before the host has waited for it", "[simt]") {
   const simt::Session session(simt::Options{.copies = simt::Copies::late});
-  const cuda::Stream a = simt::make_stream(), b = simt::make_stream();
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
   const Value value(a);
   write(value, 1, a);
   f32 there = 0;
   simt::download_async(&there, value.data(), sizeof there, a);
   CHECK(std::isnan(there));
-  cuda::wait_for(b);
+  gpu::wait_for(b);
   CHECK(std::isnan(there));
-  cuda::wait_for(a);
+  gpu::wait_for(a);
   CHECK(there == 1);
 }
 
 TEST_CASE("a stream that has ended takes no work", "[simt]") {
-  const cuda::Stream a = simt::make_stream();
+  const gpu::Stream a = simt::make_stream();
   simt::end_stream(a);
   CHECK_THROWS_WITH(simt::allocate_device(1, a), Contains("has ended"));
   CHECK_NOTHROW(tell_pending());
 }
 
 TEST_CASE("the host cannot wait for a stream that records a graph, nor copy from it", "[simt]") {
-  const cuda::Stream a = simt::make_stream();
+  const gpu::Stream a = simt::make_stream();
   const Value value(a);
   simt::begin_recording(a);
   f32 there = 0;
-  CHECK_THROWS_AS(cuda::wait_for(a), simt::NotRecordable);
+  CHECK_THROWS_AS(gpu::wait_for(a), simt::NotRecordable);
   CHECK_THROWS_AS(simt::download_async(&there, value.data(), sizeof there, a), simt::NotRecordable);
   simt::end_recording(a);
-  CHECK_NOTHROW(cuda::wait_for(a));
+  CHECK_NOTHROW(gpu::wait_for(a));
 }

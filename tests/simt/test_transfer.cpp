@@ -20,7 +20,7 @@ using namespace precast;
 
 namespace {
 
-using DeviceBuffer = BufferIn<cuda::DeviceMemory>;
+using DeviceBuffer = BufferIn<gpu::DeviceMemory>;
 
 simt::Options when(simt::Copies copies) {
   simt::Options options;
@@ -30,7 +30,7 @@ simt::Options when(simt::Copies copies) {
 
 std::byte first_byte(const DeviceBuffer& buffer) {
   std::byte value{};
-  cuda::DeviceMemory::copy_to_host(&value, buffer.data(), 1);
+  gpu::DeviceMemory::copy_to_host(&value, buffer.data(), 1);
   return value;
 }
 
@@ -39,11 +39,11 @@ std::byte first_byte(const DeviceBuffer& buffer) {
 template <class F>
 std::byte uploaded_and_reused(simt::Copies copies, F&& before_reuse) {
   const simt::Session session(when(copies));
-  const cuda::PinnedMemory pinned(1);
+  const gpu::PinnedMemory pinned(1);
   const DeviceBuffer buffer(1);
-  cuda::Event read;
+  gpu::Event read;
   *pinned.data() = std::byte{1};
-  cuda::start_upload(buffer.data(), pinned.data(), 1, {});
+  gpu::start_upload(buffer.data(), pinned.data(), 1, {});
   read.record({});
   before_reuse(read);
   *pinned.data() = std::byte{2};
@@ -52,8 +52,8 @@ std::byte uploaded_and_reused(simt::Copies copies, F&& before_reuse) {
 
 /// Uploads of many sizes, some larger than a buffer, are what was sent.
 bool staging_is_right() {
-  constexpr std::size_t buffer = cuda::Staging::buffer_bytes;
-  cuda::Staging staging({});
+  constexpr std::size_t buffer = gpu::Staging::buffer_bytes;
+  gpu::Staging staging({});
   std::vector<std::byte> values;
   std::vector<DeviceBuffer> there;
   const std::size_t sizes[] = {1, 4, 3 * buffer + 5, 255, 256, 257, buffer - 1, buffer, buffer + 1, 7};
@@ -65,7 +65,7 @@ bool staging_is_right() {
   }
   for (std::size_t n = 0; n < there.size(); ++n) {
     values.resize(sizes[n]);
-    cuda::DeviceMemory::copy_to_host(values.data(), there[n].data(), sizes[n]);
+    gpu::DeviceMemory::copy_to_host(values.data(), there[n].data(), sizes[n]);
     for (std::size_t i = 0; i < sizes[n]; ++i)
       if (values[i] != static_cast<std::byte>(i * 2654435761u >> 13 ^ sizes[n])) return false;
   }
@@ -75,23 +75,23 @@ bool staging_is_right() {
 }  // namespace
 
 TEST_CASE("pinned memory that is written to before a copy has read it is an error", "[simt]") {
-  const auto nothing = [](cuda::Event&) {};
+  const auto nothing = [](gpu::Event&) {};
   CHECK_THROWS_AS(uploaded_and_reused(simt::Copies::late, nothing), simt::HostMemoryChanged);
   CHECK(uploaded_and_reused(simt::Copies::early, nothing) == std::byte{1});
-  CHECK(uploaded_and_reused(simt::Copies::late, [](cuda::Event& read) { read.wait(); }) == std::byte{1});
+  CHECK(uploaded_and_reused(simt::Copies::late, [](gpu::Event& read) { read.wait(); }) == std::byte{1});
 }
 
 TEST_CASE("the device's next work comes after the copies that were started before it", "[simt]") {
   const simt::Session session(when(simt::Copies::late));
-  const cuda::PinnedMemory pinned(sizeof(f32));
+  const gpu::PinnedMemory pinned(sizeof(f32));
   const DeviceBuffer buffer(sizeof(f32));
   f32 value = 2;
   std::memcpy(pinned.data(), &value, sizeof value);
-  cuda::start_upload(buffer.data(), pinned.data(), sizeof value, {});
-  cuda::launch(
-      "double", +[](cuda::GlobalPointer<f32> x) { x[0] *= 2; }, {{1, 1, 1}, 1, 0}, {},
-      cuda::global_pointer(reinterpret_cast<f32*>(buffer.data()), 1));
-  cuda::DeviceMemory::copy_to_host(&value, buffer.data(), sizeof value);
+  gpu::start_upload(buffer.data(), pinned.data(), sizeof value, {});
+  gpu::launch(
+      "double", +[](gpu::GlobalPointer<f32> x) { x[0] *= 2; }, {{1, 1, 1}, 1, 0}, {},
+      gpu::global_pointer(reinterpret_cast<f32*>(buffer.data()), 1));
+  gpu::DeviceMemory::copy_to_host(&value, buffer.data(), sizeof value);
   CHECK(value == 4);
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("a copy from memory that is not pinned has landed when it returns", "[
   const simt::Session session(when(simt::Copies::late));
   const DeviceBuffer buffer(1);
   std::byte value{1};
-  cuda::start_upload(buffer.data(), &value, 1, {});
+  gpu::start_upload(buffer.data(), &value, 1, {});
   value = std::byte{2};
   CHECK(first_byte(buffer) == std::byte{1});
 }
@@ -117,8 +117,8 @@ TEST_CASE("staging uploads values of any size, and waits before it writes to a b
 
 TEST_CASE("staging waits once for each buffer after the first two, and small values share one", "[simt]") {
   const simt::Session session;
-  constexpr std::size_t buffer = cuda::Staging::buffer_bytes;
-  cuda::Staging staging({});
+  constexpr std::size_t buffer = gpu::Staging::buffer_bytes;
+  gpu::Staging staging({});
   const DeviceBuffer there(buffer);
   const std::vector<std::byte> values(buffer);
   for (std::size_t i = 0; i < buffer / 256; ++i) staging.upload(there.data(), values.data(), 4);
@@ -131,23 +131,23 @@ TEST_CASE("staging waits once for each buffer after the first two, and small val
 TEST_CASE("what belongs to a stream is made once, and ends with it", "[simt]") {
   static int living = 0;
   struct Resource {
-    explicit Resource(cuda::Stream) { ++living; }
+    explicit Resource(gpu::Stream) { ++living; }
     ~Resource() { --living; }
   };
-  auto& of_default = cuda::resource_of<Resource>({});
+  auto& of_default = gpu::resource_of<Resource>({});
   {
-    const cuda::OwnStream outer;
-    auto& of_outer = cuda::resource_of<Resource>(cuda::current_stream());
+    const gpu::OwnStream outer;
+    auto& of_outer = gpu::resource_of<Resource>(gpu::current_stream());
     CHECK(&of_outer != &of_default);
-    CHECK(&of_outer == &cuda::resource_of<Resource>(cuda::current_stream()));
+    CHECK(&of_outer == &gpu::resource_of<Resource>(gpu::current_stream()));
     {
-      const cuda::OwnStream inner;
-      CHECK(&of_outer != &cuda::resource_of<Resource>(cuda::current_stream()));
+      const gpu::OwnStream inner;
+      CHECK(&of_outer != &gpu::resource_of<Resource>(gpu::current_stream()));
       CHECK(living == 3);
     }
     CHECK(living == 2);
-    CHECK(&of_outer == &cuda::resource_of<Resource>(cuda::current_stream()));
+    CHECK(&of_outer == &gpu::resource_of<Resource>(gpu::current_stream()));
   }
   CHECK(living == 1);
-  CHECK(&of_default == &cuda::resource_of<Resource>({}));
+  CHECK(&of_default == &gpu::resource_of<Resource>({}));
 }

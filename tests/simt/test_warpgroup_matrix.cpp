@@ -19,7 +19,7 @@
 #include <precast/tensor/view.hpp>
 
 using namespace precast;
-using namespace precast::cuda;
+using namespace precast::gpu;
 using namespace precast::testing;
 
 namespace {

@@ -8,7 +8,7 @@
 
 namespace precast::testing {
 
-using cuda::SmemDescriptor, cuda::SharedPointer, cuda::Swizzle;
+using gpu::SmemDescriptor, gpu::SharedPointer, gpu::Swizzle;
 
 inline constexpr int depth = 16, threads = 128, tile = 64 * 64;
 
@@ -20,7 +20,7 @@ struct Layout {
   int outer;
 
   /// Values of a row.
-  int row() const { return cuda::swizzle_bytes(swizzle) / 2; }
+  int row() const { return gpu::swizzle_bytes(swizzle) / 2; }
   /// The place of value (o, k), permuted, from a start on a multiple of 1024 bytes.
   int place(int o, int k) const {
     const int along = across ? o : k, beside = across ? k : o;
@@ -45,12 +45,12 @@ struct Layout {
 
 /// A tile of 64 x 64 values, swizzled rows of 128 bytes along the depth, from a multiple of 1024 bytes on.
 inline SharedPointer<bf16> tile_at(int number) {
-  return cuda::dynamic_shared<bf16>(cuda::padding_to<1024>() + static_cast<std::size_t>(number * tile * 2),
-                                    tile);
+  return gpu::dynamic_shared<bf16>(gpu::padding_to<1024>() + static_cast<std::size_t>(number * tile * 2),
+                                   tile);
 }
 inline SmemDescriptor matrix_at(int number, int step) {
-  return cuda::smem_descriptor(shared_address(tile_at(number)) + static_cast<std::uint32_t>(step * 32),
-                               Swizzle::of_128_bytes, 0, 1024);
+  return gpu::smem_descriptor(shared_address(tile_at(number)) + static_cast<std::uint32_t>(step * 32),
+                              Swizzle::of_128_bytes, 0, 1024);
 }
 inline constexpr std::size_t tiles_bytes = 1024 + 2 * tile * 2;
 

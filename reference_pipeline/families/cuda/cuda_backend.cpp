@@ -15,29 +15,29 @@ namespace precast::families {
 namespace {
 
 class CudaSession final : public DeviceSession {
-  cuda::OwnStream stream_;
+  gpu::OwnStream stream_;
 };
 
 class CudaBackend final : public CompiledBackend {
  public:
-  explicit CudaBackend(const cuda::Device& device) : device_(device) {}
+  explicit CudaBackend(const gpu::Device& device) : device_(device) {}
 
   std::unique_ptr<DeviceSession> start() const override {
-    cuda::use_device(device_);
+    gpu::use_device(device_);
     return std::make_unique<CudaSession>();
   }
   std::optional<std::int64_t> free_memory() const override {
-    const auto found = cuda::find_device(device_.number);
+    const auto found = gpu::find_device(device_.number);
     return found.device ? std::optional(found.device->free_memory) : std::nullopt;
   }
   DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
-  std::int64_t peak_memory() const override { return cuda::memory_use().peak; }
-  void reset_peak_memory() const override { cuda::reset_peak_memory(); }
+  std::int64_t peak_memory() const override { return gpu::memory_use().peak; }
+  void reset_peak_memory() const override { gpu::reset_peak_memory(); }
 
   std::string name() const { return "cuda:" + std::to_string(device_.number) + " (" + device_.name + ")"; }
 
  private:
-  cuda::Device device_;
+  gpu::Device device_;
 };
 
 }  // namespace
@@ -45,7 +45,7 @@ class CudaBackend final : public CompiledBackend {
 ChosenDevice find_cuda_backend(int number) {
   static std::mutex mutex;
   static std::map<int, CudaBackend> known;
-  const cuda::FoundDevice found = cuda::find_device(number, &cuda::probe_code<cuda::LibraryKernels>);
+  const gpu::FoundDevice found = gpu::find_device(number, &gpu::probe_code<gpu::LibraryKernels>);
   if (!found.device) return {nullptr, {}, found.reason, false};
   const std::lock_guard lock(mutex);
   const CudaBackend& backend = known.try_emplace(number, *found.device).first->second;

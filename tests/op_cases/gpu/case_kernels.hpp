@@ -29,19 +29,19 @@ using kernels::Overload;
 
 template <class Types, class X>
 constexpr auto product =
-    Overload<void, View<const X>, const cuda::PackedWeight<typename Types::storage>&, const Epilogue&,
-             View<typename Types::result>>(&cuda::matmul_transposed<Types, X>);
+    Overload<void, View<const X>, const gpu::PackedWeight<typename Types::storage>&, const Epilogue&,
+             View<typename Types::result>>(&gpu::matmul_transposed<Types, X>);
 template <class Types, class X>
 constexpr auto convolution =
-    Overload<void, View<const X>, const cuda::PackedWeight<typename Types::storage>&, const ConvSizes&,
-             const Epilogue&, View<typename Types::result>>(&cuda::conv<Types, X>);
+    Overload<void, View<const X>, const gpu::PackedWeight<typename Types::storage>&, const ConvSizes&,
+             const Epilogue&, View<typename Types::result>>(&gpu::conv<Types, X>);
 template <class Types, class Q, class K, class V>
 using Attends = Overload<void, const AttentionProblem&, HeadsView<const Q>, HeadsView<const K>,
                          HeadsView<const V>, HeadsView<typename Types::result>>;
 template <class Types, class Q, class K, class V>
-constexpr auto plain = Attends<Types, Q, K, V>(&cuda::plain_attention<Types, Q, K, V>);
+constexpr auto plain = Attends<Types, Q, K, V>(&gpu::plain_attention<Types, Q, K, V>);
 template <class Types, class Q, class K, class V>
-constexpr auto flash = Attends<Types, Q, K, V>(&cuda::flash_attention<Types, EveryAttention, Q, K, V>);
+constexpr auto flash = Attends<Types, Q, K, V>(&gpu::flash_attention<Types, EveryAttention, Q, K, V>);
 
 /// Whether kernels/ has a product, or an attention of one dtype. Of f32 there are products for each row.
 template <class Types, class X, OpClass... Ops>
@@ -89,7 +89,7 @@ struct ProductKernels {
   static constexpr auto functions =
       std::tuple_cat(products<precisions<P, Matmul>>, products<widened_to_f32<precisions<P, Matmul>>>,
                      convolutions<precisions<P, Conv>>, convolutions<widened_to_f32<precisions<P, Conv>>>,
-                     std::tuple(&cuda::transpose<Result>));
+                     std::tuple(&gpu::transpose<Result>));
 };
 
 template <class P, class Q = typename P::activation, class K = Q, class V = Q>
@@ -105,14 +105,14 @@ struct AttentionKernels {
       return std::tuple(detail::plain<T, Q, K, V>);
   }();
   static constexpr auto functions =
-      std::tuple_cat(in<Types>, in<widened_to_f32<Types>>, std::tuple(&cuda::largest_score<Q, K>));
+      std::tuple_cat(in<Types>, in<widened_to_f32<Types>>, std::tuple(&gpu::largest_score<Q, K>));
 };
 
 template <class P>
 struct SoftmaxKernels {
   using Types = precisions<P, Softmax>;
-  static constexpr auto functions = std::tuple(&cuda::softmax<Types, typename P::activation>,
-                                               &cuda::softmax<widened_to_f32<Types>, typename P::activation>);
+  static constexpr auto functions = std::tuple(&gpu::softmax<Types, typename P::activation>,
+                                               &gpu::softmax<widened_to_f32<Types>, typename P::activation>);
 };
 
 namespace detail {

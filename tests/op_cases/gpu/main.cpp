@@ -21,22 +21,21 @@ int main(int argc, char** argv) {
   const Catch::ConfigData& asked = session.configData();
   if (asked.showHelp || asked.listTests || asked.listTags || asked.listTestNamesOnly) return session.run();
 
-  const cuda::FoundDevice found = cuda::find_device(0, &cuda::probe_code<cuda::LibraryKernels>);
+  const gpu::FoundDevice found = gpu::find_device(0, &gpu::probe_code<gpu::LibraryKernels>);
   if (!found.device) {
     std::printf("skipped: %s\n", found.reason.c_str());
     return 0;
   }
-  cuda::use_device(*found.device);
-  std::optional<cuda::LibraryScope<cuda::ProductLibrary>> without_products;
-  std::optional<cuda::LibraryScope<cuda::ConvLibrary>> without_convolutions;
+  gpu::use_device(*found.device);
+  std::optional<gpu::LibraryScope<gpu::ProductLibrary>> without_products;
+  std::optional<gpu::LibraryScope<gpu::ConvLibrary>> without_convolutions;
   if (own_kernels) {
-    without_products.emplace(cuda::ProductLibrary{});
-    without_convolutions.emplace(cuda::ConvLibrary{});
+    without_products.emplace(gpu::ProductLibrary{});
+    without_convolutions.emplace(gpu::ConvLibrary{});
     std::printf("%s: our own kernels alone\n", found.device->name.c_str());
   } else {
     std::printf("%s: products by cuBLASLt (%s), convolutions by %s\n", found.device->name.c_str(),
-                cuda::CublasLtLibrary::instance().described().c_str(),
-                cuda::convolutions_described().c_str());
+                gpu::CublasLtLibrary::instance().described().c_str(), gpu::convolutions_described().c_str());
   }
   return session.run();
 }

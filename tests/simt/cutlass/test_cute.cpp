@@ -25,7 +25,7 @@
 #include <precast/cuda/device/warpgroup_matrix.hpp>
 
 using namespace precast;
-using namespace precast::cuda;
+using namespace precast::gpu;
 namespace gmma = cute::SM90::GMMA;
 
 namespace {

@@ -14,7 +14,7 @@
 #include <precast/error.hpp>
 #include <precast/problem/attention_problem.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// The rows of a head, or of scratch. Where they can be moved 16 bytes at a time, no chunk is cut off.
 template <class T>
@@ -132,4 +132,4 @@ PRECAST_DEVICE void store_sums(SumsOfRows& sums, int i, f32 factor, GlobalPointe
   }
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

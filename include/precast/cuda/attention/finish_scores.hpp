@@ -4,7 +4,7 @@
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// Scales a lane's scores, adds the bias and masks what is hidden; returns the scale that is left for the
 /// exponent. Scores are scaled there, unless a bias comes between, a scale below 0 turns their order, or one
@@ -34,4 +34,4 @@ PRECAST_DEVICE f32 finish_scores(Scores& scores, const AttentionShape& shape, in
   return now ? log2_of_e : shape.scale * log2_of_e;
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

@@ -10,7 +10,7 @@
 #include <precast/problem/attention_kernels.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -122,4 +122,4 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
   flash_attention<Types, Choice>(problem, q, k, v, out, stream, current_architecture());
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -15,7 +15,7 @@
 #include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/tile_loader.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -141,4 +141,4 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   }
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -6,7 +6,7 @@
 #include <precast/cuda/device/warp.hpp>
 #include <precast/cuda/tile/fma_products.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// Eight lanes share a row's keys, neighbours side by side: they read eight neighbouring rows of a tile.
 template <int Keys>
@@ -38,4 +38,4 @@ struct StoredWeights {
   }
 };
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

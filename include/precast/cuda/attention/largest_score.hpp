@@ -9,7 +9,7 @@
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/problem/attention_kernels.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold. Waits for the
 /// stream.
@@ -31,4 +31,4 @@ f32 largest_score(const AttentionProblem& problem, DeviceHeadsView<const Q> q, D
   return most;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -7,7 +7,7 @@
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/reduce.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// Running maxima and sums of a lane's rows. Exponents are to base 2; a NaN among the scores passes the
 /// maximum over and stays in the sum.
@@ -60,4 +60,4 @@ struct OnlineSoftmax {
   }
 };
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

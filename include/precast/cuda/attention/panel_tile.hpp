@@ -9,7 +9,7 @@
 #include <precast/cuda/device/smem_descriptor.hpp>
 #include <precast/cuda/device/tensor_map.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// A map of heads, and the order of its dimensions: width, heads, rows and pictures, or rows before heads.
 struct HeadsMap {
@@ -95,4 +95,4 @@ HeadsMap map_of(const Heads<const T>& heads, int number_of_heads, int batch) {
   return {make_tensor_map<T>(heads.data, of), strides.rows_inside};
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

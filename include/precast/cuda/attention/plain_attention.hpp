@@ -11,7 +11,7 @@
 #include <precast/tensor/owned_tensor.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -79,4 +79,4 @@ void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
   plain_attention<Types>(problem, q, k, v, out, stream, detail::most_stored_bytes);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -14,7 +14,7 @@
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/thread.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -193,4 +193,4 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   if (lane_index() == 0) atomic_max(largest, bit_cast<std::uint32_t>(most));
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

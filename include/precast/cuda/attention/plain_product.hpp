@@ -15,7 +15,7 @@
 #include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/tile_loader.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// Rows and columns of a result that a block of the products computes, a quarter of the rows a warp.
 inline constexpr int plain_rows = 64, plain_columns = 64, plain_warps = 4;
@@ -86,4 +86,4 @@ struct PlainProduct {
   }
 };
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

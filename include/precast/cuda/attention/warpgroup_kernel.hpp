@@ -13,7 +13,7 @@
 #include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/warpgroup_attention_tile.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -170,4 +170,4 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(warpgroup_attention_tile.threads(), 1)
     stop_kernel();
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -24,7 +24,7 @@
 #include <precast/cuda/matmul/matmul.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// out [pixels, features] = activate(patches of x times weight [features, kernel_height * kernel_width *
 /// channels]^T + bias), with the rounding of `matmul_transposed`. Shapes must fit; ops check them.
@@ -55,4 +55,4 @@ void conv(DeviceView<const X> x, DeviceStoredView<const typename Types::storage>
   conv<Types, X>(x, PackedWeight<typename Types::storage>::borrowed(weight), sizes, epilogue, out, stream);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -10,7 +10,7 @@
 #include <precast/cuda/conv/cudnn.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// cuDNN on a device, where it was found; none in the emulator. Without one our own kernel convolves
 /// everything.
@@ -22,4 +22,4 @@ inline ConvLibrary default_library(std::type_identity<ConvLibrary>) {
 #endif
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

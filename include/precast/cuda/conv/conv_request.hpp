@@ -10,7 +10,7 @@
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/problem/conv_sizes.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// out [pixels, features] = patches of x times weight [features, kernel_height, kernel_width, channels]^T +
 /// bias, sums in f32, results rounded once. All is of one dtype and in the memory of the device; pixels of x
@@ -40,4 +40,4 @@ struct ConvLibrary {
   std::function<std::size_t(const ConvRequest&)> workspace_bytes;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

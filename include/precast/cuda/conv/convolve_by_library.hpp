@@ -15,7 +15,7 @@
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Whether the library convolves these dtypes as the op table says: all values are of one, sums f32, and
 /// results do not clamp.
@@ -69,4 +69,4 @@ bool convolve_by_library(const DeviceView<const X>& x,
   }
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -19,7 +19,7 @@
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cudnn_library.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A convolution of one shape, described to cuDNN, which adds the bias before it rounds a result. One
 /// algorithm: the others do not take a bias without an activation.
@@ -200,6 +200,6 @@ inline ConvLibrary cudnn_convolutions() {
           .workspace_bytes = [](const ConvRequest& conv) { return Cudnn::instance().workspace_bytes(conv); }};
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu
 
 #endif

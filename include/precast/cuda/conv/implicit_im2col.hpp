@@ -11,7 +11,7 @@
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Row `pixel` is [kernel_height, kernel_width, channels], the patch under that output pixel; zeros lie
 /// around the pictures. The interface is MatrixRows'.
@@ -82,4 +82,4 @@ ImplicitIm2col<T> patches(DeviceView<const T> x, const ConvSizes& sizes) {
           .wide = rows_begin_on_16_bytes(x) && sizes.channels % run == 0};
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -10,7 +10,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The memory of a view, as kernels get it.
 template <class T>
@@ -106,4 +106,4 @@ PRECAST_DEVICE void store_rounded(GlobalPointer<T> to, const Run<f32, Count>& wi
   store_run(to, run, present, aligned);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -4,7 +4,7 @@
 #include <precast/cuda/device/math.hpp>
 #include <precast/problem/activate.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// 1 / (1 + e^-x): the exponent is never positive, so that nothing overflows and small results keep their
 /// bits.
@@ -36,4 +36,4 @@ PRECAST_DEVICE f32 activated(Activate activate, f32 x) {
   return x * sigmoid(z);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -4,7 +4,7 @@
 
 #include <precast/cuda/device/memory.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
 /// Starts a copy of Bytes (4, 8 or 16) to an address that is a multiple of Bytes; `valid` of them are read,
@@ -35,4 +35,4 @@ using simt::copy_async;
 using simt::wait_copies;
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -3,7 +3,7 @@
 
 #include <precast/cuda/device/side.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
 /// Waits for all threads of the block; what they wrote before is seen after.
@@ -25,4 +25,4 @@ using simt::sync_named;
 using simt::sync_warp;
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

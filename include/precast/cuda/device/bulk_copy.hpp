@@ -9,7 +9,7 @@
 #include <cuda.h>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The place of a box in a tensor, in values: along a row of contiguous values, and along the three
 /// dimensions above.
@@ -42,4 +42,4 @@ PRECAST_DEVICE void tma_load(SharedPointer<T> to, const TensorMap& from, const B
 }
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

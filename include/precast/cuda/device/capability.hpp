@@ -15,7 +15,7 @@
 #include <precast/memory/memory_counter.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 #if defined(__CUDA_ARCH__)
 inline constexpr int compiled_capability = __CUDA_ARCH__ / 10;
@@ -65,4 +65,4 @@ inline int capability_of_code(const void*) { return compiled_capability; }
 inline int device_capability() { return compiled_capability; }
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

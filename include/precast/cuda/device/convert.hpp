@@ -8,7 +8,7 @@
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -93,4 +93,4 @@ PRECAST_DEVICE std::uint32_t tf32_word(f32 value) {
   return is_nan ? (word & 0x80000000u) | 0x7fc00000u : rounded;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

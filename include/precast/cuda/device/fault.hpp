@@ -5,7 +5,7 @@
 
 #include <precast/cuda/device/side.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The name of a mistake, as a template argument.
 template <std::size_t N>
@@ -27,4 +27,4 @@ PRECAST_DEVICE T planted(T value, [[maybe_unused]] T wrong) {
 #endif
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -5,7 +5,7 @@
 
 #include <precast/cuda/device/side.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// index = quotient by + rest.
 struct DividedIndex {
@@ -24,4 +24,4 @@ PRECAST_DEVICE DividedIndex divide_index(std::int64_t index, std::int64_t by) {
   return {quotient, index - quotient * by};
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

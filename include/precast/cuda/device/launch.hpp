@@ -17,7 +17,7 @@
 #include <simt/stream.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// How many blocks of how many threads, and their dynamic shared memory.
 struct LaunchShape {
@@ -85,4 +85,4 @@ void launch(const char* name, void (*kernel)(Parameters...), const LaunchShape& 
 }
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

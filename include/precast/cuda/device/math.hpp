@@ -7,7 +7,7 @@
 #include <precast/cuda/device/side.hpp>
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 inline constexpr f32 infinity = std::numeric_limits<f32>::infinity();
 
@@ -49,4 +49,4 @@ PRECAST_DEVICE f32 power_of_two_fast(f32 x) {
 #endif
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

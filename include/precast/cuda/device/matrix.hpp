@@ -8,7 +8,7 @@
 #include <precast/cuda/device/memory.hpp>
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A lane's part of a matrix, in 32-bit words: two 16-bit values, four 8-bit values or one tf32 (in an f32's
 /// place) a word.
@@ -123,4 +123,4 @@ PRECAST_DEVICE void mma_sync(AccumulatorFragment& sums, const Fragment<4>& a, co
 }
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

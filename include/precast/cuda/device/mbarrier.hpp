@@ -8,7 +8,7 @@
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/shared.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A barrier's place in shared memory. What it holds is the device's.
 struct alignas(8) Mbarrier {
@@ -61,4 +61,4 @@ using simt::init_mbarrier;
 using simt::wait_parity;
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

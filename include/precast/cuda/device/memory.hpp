@@ -6,7 +6,7 @@
 
 #include <precast/cuda/device/side.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// N values that are read or written at once: 4, 8 or 16 bytes, which must lie on a multiple of their size.
 template <class T, int N>
@@ -76,4 +76,4 @@ using simt::atomic_add;
 using simt::atomic_max;
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

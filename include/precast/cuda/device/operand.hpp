@@ -9,7 +9,7 @@
 #include <precast/cuda/device/convert.hpp>
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The dtype that our kernels multiply: the first of f16, bf16, tf32 and f32 that holds all of an operand's
 /// values. Every architecture from sm_80 on multiplies these, f32 by fused multiply-add. fp8 widens to f16
@@ -63,4 +63,4 @@ PRECAST_DEVICE std::uint32_t operand_pair(f32 low, f32 high) {
     return pack_pair(operand_value<Operand, false>(low), operand_value<Operand, false>(high));
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -9,7 +9,7 @@
 #include <precast/cuda/device/warp.hpp>
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -72,4 +72,4 @@ PRECAST_DEVICE f32 block_max(f32 value, Site site = Site::here()) {
   return detail::reduce_block<detail::Larger, Threads, Use>(value, site);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

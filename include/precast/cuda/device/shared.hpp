@@ -6,7 +6,7 @@
 
 #include <precast/cuda/device/memory.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
 /// `count` values from a byte offset on in the shared memory that the launch asked for. The offset must be a
@@ -48,4 +48,4 @@ PRECAST_DEVICE std::size_t padding_to() {
   return (Alignment - shared_address(dynamic_shared<unsigned char>(0, 1)) % Alignment) % Alignment;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -33,7 +33,7 @@
 #error "Precast: headers of precast/cuda need nvcc; a host compiler runs them in the emulator, with -I tests"
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
 /// Where in a kernel's source a barrier is called: nothing on the device. A function that calls barriers for
@@ -47,4 +47,4 @@ struct Site {
 using simt::Site;
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -6,7 +6,7 @@
 
 #include <precast/cuda/device/swizzle.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A matrix descriptor.
 struct SmemDescriptor {
@@ -27,4 +27,4 @@ PRECAST_DEVICE SmemDescriptor smem_descriptor(std::uint32_t address, Swizzle swi
           field(static_cast<std::uint32_t>(stride_bytes)) << 32 | code << 62};
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

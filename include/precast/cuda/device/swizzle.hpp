@@ -4,7 +4,7 @@
 
 #include <precast/cuda/device/side.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
 /// The bytes within which chunks are exchanged: by the number of the 128 bytes that they lie in, counted from
@@ -19,4 +19,4 @@ constexpr int swizzle_bytes(Swizzle swizzle) {
   return swizzle == Swizzle::none ? 16 : 16 << static_cast<int>(swizzle);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

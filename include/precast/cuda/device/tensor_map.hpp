@@ -15,7 +15,7 @@
 #include <precast/cuda/runtime/check.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A tensor in global memory, its first dimension contiguous, and the boxes that are copied from it.
 struct BoxedTensor {
@@ -109,4 +109,4 @@ TensorMap make_tensor_map(GlobalPointer<const T> data, const BoxedTensor& of) {
 #endif
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -4,7 +4,7 @@
 
 #include <precast/cuda/device/side.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 inline constexpr int threads_per_warp = 32;
 
@@ -41,4 +41,4 @@ PRECAST_DEVICE GridIndex grid_size() {
 PRECAST_DEVICE int lane_index() { return thread_index() % threads_per_warp; }
 PRECAST_DEVICE int warp_index() { return thread_index() / threads_per_warp; }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -5,7 +5,7 @@
 
 #include <precast/cuda/device/side.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
 /// The value that another lane passed. T: 4 bytes.
@@ -31,4 +31,4 @@ using simt::shuffle_xor;
 using simt::warp_ballot;
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -4,7 +4,7 @@
 
 #include <precast/cuda/device/side.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 inline constexpr int warps_per_warpgroup = 4;
 
@@ -51,4 +51,4 @@ PRECAST_DEVICE void setmaxnreg_inc() {
 PRECAST_DEVICE void stop_kernel() {}
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

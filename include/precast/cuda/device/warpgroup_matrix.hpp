@@ -8,7 +8,7 @@
 #include <precast/cuda/device/smem_descriptor.hpp>
 #include <precast/cuda/device/warpgroup.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
 namespace detail {
@@ -158,4 +158,4 @@ PRECAST_DEVICE void wgmma(AccumulatorFragment (&sums)[Tiles], const Fragment<4>&
 }
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -15,7 +15,7 @@
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -103,4 +103,4 @@ void embedding(BlockViewIn<const From, DeviceSpace> table, std::span<const std::
   });
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -11,7 +11,7 @@
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -62,4 +62,4 @@ void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<
          out.row_stride(), x.shape()[2], factor);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -14,7 +14,7 @@
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The products of one process: a handle for each device, and what cuBLASLt chose for each shape. Any thread
 /// may call it. The first product of a stream takes its workspace, and the first of a shape asks cuBLASLt's
@@ -52,7 +52,7 @@ class CublasLt {
 
   OfDevice& current_device() {
     int number = 0;
-    cuda::check(cudaGetDevice(&number), "find the current device");
+    gpu::check(cudaGetDevice(&number), "find the current device");
     OfDevice& device = devices_[number];
     if (!device.handle) {
       const auto& library = CublasLtLibrary::instance();
@@ -78,6 +78,6 @@ inline ProductLibrary cublaslt_products() {
           .workspace_bytes = cublaslt_workspace_bytes};
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu
 
 #endif

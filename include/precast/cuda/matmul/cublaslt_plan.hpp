@@ -9,7 +9,7 @@
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Workspace that cuBLASLt may use of each stream: what NVIDIA's documentation recommends for Hopper and
 /// later; older devices use less of it.
@@ -177,4 +177,4 @@ class CublasLtPlan {
   bool exists_ = false;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

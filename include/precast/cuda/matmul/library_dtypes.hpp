@@ -6,7 +6,7 @@
 
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The scalar dtypes as a library is told of them.
 enum class LibraryDtype : std::uint8_t { f32, tf32, bf16, f16, fp8_e4m3 };
@@ -61,4 +61,4 @@ template <class Types>
 inline constexpr bool holds_weight_in_tf32 =
     library_has_dtypes<Types>&& std::is_same_v<typename Types::operand, tf32>;
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

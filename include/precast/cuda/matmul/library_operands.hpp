@@ -15,7 +15,7 @@
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 template <ScalarDtype From, ScalarDtype To>
 struct RoundedValues {
@@ -91,4 +91,4 @@ class LibraryOperands {
   DeviceView<const Value> view_;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -18,7 +18,7 @@
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// What a product takes besides x, weight and epilogue.
 template <ScalarDtype Result>
@@ -79,4 +79,4 @@ void matmul_transposed(DeviceView<const X> x, DeviceStoredView<const typename Ty
   matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

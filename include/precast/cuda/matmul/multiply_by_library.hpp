@@ -16,7 +16,7 @@
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The rows of a weight as operands of the library, where they lie in memory; else no rows.
 template <class Types>
@@ -91,4 +91,4 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
   }
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -3,7 +3,7 @@
 
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// One factor for all of x and one for all of a weight, each an f32 in device memory (null: 1): the sum of
 /// products is multiplied by both, before a bias is added. fp8 tensors are stored divided by theirs
@@ -15,4 +15,4 @@ struct OperandScales {
   bool any() const { return x || weight; }
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

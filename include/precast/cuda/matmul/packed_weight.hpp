@@ -15,7 +15,7 @@
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Rows that one upload brings, as they are loaded.
 inline constexpr std::int64_t rows_per_upload = 64;
@@ -154,4 +154,4 @@ class PackedWeight<Storage> {
   DeviceStoredView<const Storage> view_;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

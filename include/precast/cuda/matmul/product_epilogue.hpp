@@ -15,7 +15,7 @@
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// result = activate(scales * sum + bias) + residual, in f32, rounded to Result once.
 template <ScalarDtype Result, bool Saturates>
@@ -88,4 +88,4 @@ ProductEpilogue<Result, Saturates> product_epilogue(const Epilogue& epilogue,
           .wide = rows_begin_on_16_bytes(out) && (!has_residual || rows_begin_on_16_bytes(residual))};
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -10,7 +10,7 @@
 #include <precast/cuda/matmul/cublaslt.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// cuBLASLt on a device, where it was found; none in the emulator. Without one our own kernels multiply
 /// everything.
@@ -22,4 +22,4 @@ inline ProductLibrary default_library(std::type_identity<ProductLibrary>) {
 #endif
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -11,7 +11,7 @@
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
 /// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.
@@ -47,4 +47,4 @@ struct ProductLibrary {
   std::size_t workspace_bytes = 0;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

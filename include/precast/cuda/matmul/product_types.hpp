@@ -3,7 +3,7 @@
 
 #include <precast/policy/op_table.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The dtypes of a product. Nothing is kept inside of one, so that rows of the op table which differ in that
 /// alone share its kernels.
@@ -11,4 +11,4 @@ template <class Types>
 using ProductTypes = Precisions<typename Types::storage, typename Types::operand, typename Types::accumulate,
                                 NoDtype, typename Types::result, Types::saturate>;
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

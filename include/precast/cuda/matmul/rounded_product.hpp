@@ -11,7 +11,7 @@
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/dtype/add_rounded.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 template <class Types, class Source>
 struct RoundedProduct {
@@ -56,4 +56,4 @@ void launch_rounded_product(const Source& x, const StoredRows<typename Types::st
          RoundedProduct<Types, Source>{x, weight, store});
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

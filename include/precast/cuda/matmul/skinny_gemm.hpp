@@ -15,7 +15,7 @@
 #include <precast/cuda/tile/matmul_tile.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 template <class Types, class X>
 struct SkinnyGemm {
@@ -144,4 +144,4 @@ void launch_skinny_gemm(const MatrixRows<X>& x, const StoredRows<typename Types:
     start(std::integral_constant<int, most_skinny_rows>{});
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

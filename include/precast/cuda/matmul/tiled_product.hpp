@@ -22,7 +22,7 @@
 #include <precast/cuda/tile/shared_tile.hpp>
 #include <precast/cuda/tile/tile_loader.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 template <class Types, class Source>
 struct TiledProduct {
@@ -158,4 +158,4 @@ void launch_tiled_product(const char* name, const Source& x,
   });
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -15,7 +15,7 @@
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -102,4 +102,4 @@ void transpose_decoded(BlockViewIn<const T, DeviceSpace> from, DeviceView<To> to
                     from.rows(), from.columns(), to, stream);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -7,7 +7,7 @@
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/shape.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// to [columns, rows] = from [rows, columns]^T, values decoded and rounded. Where units hold kernels,
 /// transpose.hpp defines it.
@@ -27,4 +27,4 @@ PackedWeight<typename Types::storage> turned(const PackedWeight<Storage>& weight
   });
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

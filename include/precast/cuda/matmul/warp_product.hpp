@@ -9,7 +9,7 @@
 #include <precast/cuda/tile/matmul_tile.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Eight sums of a row, of features that follow each other.
 struct EightSums {
@@ -113,4 +113,4 @@ class WarpProduct<f32, Rows> {
   FmaSums<Rows, MatmulTile::features_per_warp, 8, 4> sums_;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

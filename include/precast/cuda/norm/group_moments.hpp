@@ -14,7 +14,7 @@
 #include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/norm/moments.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// How [batch, pixels, channels] in groups of `width` channels is shared out to warps: `lanes` of one warp
 /// take a group's values in a chunk of pixels, the next lanes the next group's, so that a warp reads pieces
@@ -117,4 +117,4 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads, 1) void group_moments_kernel(Globa
   store_vector(results + 4 * group, Vector<f32, 4>{{moments.mean, moments.rest, inverse, 0}});
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

@@ -18,7 +18,7 @@
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -135,4 +135,4 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
   }
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -16,7 +16,7 @@
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -102,4 +102,4 @@ void layer_norm(DeviceView<const From> x, const AffineIn<W, DeviceSpace>& affine
   }
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -8,7 +8,7 @@
 #include <precast/cuda/device/warp.hpp>
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The mean is mean + rest: rounded to f32 alone it would shift every deviation from a large mean.
 struct Moments {
@@ -75,4 +75,4 @@ PRECAST_DEVICE Moments merged_lanes(Moments moments, int lanes) {
   return moments;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -19,7 +19,7 @@
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// Sets of values that are normalised together: `pixels` runs of `width` columns, `across` of them side by
 /// side: a row, a head of a row, or a group of a picture.
@@ -81,4 +81,4 @@ void narrow_norm(const char* name, DeviceView<const From> x, const AffineIn<W, D
          {{static_cast<int>(x.rows() / pixels * across), 1, 1}, narrow_partial_sums}, stream, arguments);
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

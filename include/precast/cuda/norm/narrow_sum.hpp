@@ -9,7 +9,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/problem/narrow_steps.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// The sum of `term(i)` for i in [0, count) in Types::accumulate, in each thread of a block of
 /// narrow_partial_sums. A block comes to a `Use` once.
@@ -28,4 +28,4 @@ PRECAST_DEVICE f32 narrow_block_sum(std::int64_t count, Term&& term, Site site =
   return total;
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

@@ -7,7 +7,7 @@
 #include <precast/problem/affine.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 template <class From, class To, class W>
 struct NormArguments {
@@ -38,4 +38,4 @@ NormArguments<From, To, W> norm_arguments(const DeviceView<const From>& x,
           .eps = eps};
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

@@ -16,7 +16,7 @@
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -126,4 +126,4 @@ void rms_norm_rotary(DeviceView<const From> x, DeviceView<const W> scale, f32 ep
   detail::rms_norm<Types, true>("rms_norm_rotary", x, scale, eps, cos, sin, out, stream);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -10,7 +10,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/row_tile.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Which row of a grid's rows a thread works on, and its number among the row's threads.
 struct RowPlace {
@@ -125,4 +125,4 @@ class Row {
   Run<f32, Count> runs_[Tile.resident() ? Tile.runs : 1];
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -9,7 +9,7 @@
 #include <precast/problem/value_kernels.hpp>
 #include <precast/tensor/as_view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -37,4 +37,4 @@ void convert_values(const A& from, DeviceView<To> to, Stream stream) {
   detail::map_arrays("convert_values", detail::Cast<To, Saturates>{}, to, stream, in);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -11,7 +11,7 @@
 #include <precast/cuda/tile/map_tile.hpp>
 #include <precast/problem/broadcast.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// An array that has the result's rows.
 template <class T>
@@ -153,4 +153,4 @@ void map_arrays(const char* name, const Op& op, DeviceView<To> out, Stream strea
          map_input(as_one_row(in, whole))...);
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

@@ -9,7 +9,7 @@
 #include <precast/problem/value_kernels.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -61,4 +61,4 @@ void copy_values(DeviceView<const From> x, DeviceView<typename Types::result> ou
   convert_values<typename Types::result, Types::saturate>(x, out, stream);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -11,7 +11,7 @@
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -77,4 +77,4 @@ void rotary(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<cons
          {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input, heads);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

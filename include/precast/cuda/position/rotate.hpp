@@ -5,7 +5,7 @@
 #include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/math.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Each pair of neighbouring values turned by its angle, whose cosine and sine stand twice.
 template <int Count>
@@ -21,4 +21,4 @@ PRECAST_DEVICE Run<f32, Count> rotated(const Run<f32, Count>& x, const Run<f32, 
   return y;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

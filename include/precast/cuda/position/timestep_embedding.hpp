@@ -12,7 +12,7 @@
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -51,4 +51,4 @@ void timestep_embedding(DeviceView<const f32> times, DeviceView<typename Types::
          out.row_stride(), out.columns());
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

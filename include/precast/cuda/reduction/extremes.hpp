@@ -8,7 +8,7 @@
 #if PRECAST_CUDA_IS_EMULATED
 #include <simt/stream.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The extremes of x, places counted row by row. Waits for the stream. On a device this is CUB's reduction,
 /// which takes nvcc seconds to read: include extremes_by_cub.hpp where it is instantiated, and this header
@@ -21,5 +21,5 @@ Extremes extremes_of(DeviceView<const T> x, Stream stream) {
   return extremes_in(x);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu
 #endif

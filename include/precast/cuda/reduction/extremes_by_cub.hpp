@@ -12,7 +12,7 @@
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -55,4 +55,4 @@ Extremes extremes_of(DeviceView<const T> x, Stream stream) {
   return all;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

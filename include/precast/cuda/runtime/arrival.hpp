@@ -9,7 +9,7 @@
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/event.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A point in the work of a stream that other streams wait for, each of them once. Any thread may ask.
 class RecordedArrival final : public Arrival {
@@ -44,4 +44,4 @@ class RecordedArrival final : public Arrival {
   std::vector<std::uint64_t> waited_;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

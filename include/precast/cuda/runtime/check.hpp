@@ -8,7 +8,7 @@
 
 #include <precast/error.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Throws what a CUDA status stands for. `doing` completes "CUDA could not ...".
 inline void check(cudaError_t status, std::string_view doing) {
@@ -22,4 +22,4 @@ inline void check(cudaError_t status, std::string_view doing) {
   throw Error("CUDA could not " + what + " (" + reason + ")");
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Stands for the kernels that are compiled in one go, with the same architectures.
 struct LibraryKernels;
@@ -31,4 +31,4 @@ cudaError_t probe_code() {
 extern template cudaError_t probe_code<LibraryKernels>();
 #endif
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

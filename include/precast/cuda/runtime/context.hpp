@@ -7,7 +7,7 @@
 #include <precast/cuda/runtime/stream_type.hpp>
 #include <precast/memory/held.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Where ops run. `Context{stream}` takes memory from the device's pool, `Context{stream, &resource}` from a
 /// program's allocator. Any op takes one as its first argument; without one, ops run in the thread's current
@@ -51,4 +51,4 @@ decltype(auto) with_context(const Context& context, Ops&& ops) {
   return std::forward<Ops>(ops)();
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -10,7 +10,7 @@
 #include <precast/cuda/runtime/shared_library.hpp>
 #include <precast/error.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// The functions that we call.
 struct CublasLtFunctions {
@@ -80,4 +80,4 @@ class CublasLtLibrary {
   bool found_ = false;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -11,7 +11,7 @@
 #include <precast/cuda/runtime/shared_library.hpp>
 #include <precast/error.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Types and values of cudnn.h, version 9. Handles and descriptors are pointers there, the rest enums.
 namespace cudnn {
@@ -111,4 +111,4 @@ class CudnnLibrary {
   bool found_ = false;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

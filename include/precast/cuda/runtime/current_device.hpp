@@ -3,7 +3,7 @@
 
 #include <precast/cuda/runtime/stream_type.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 /// Its number; 0 in the emulator, which has one.
 inline int current_device() {
@@ -40,4 +40,4 @@ class DeviceScope {
 #endif
 };
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

@@ -12,7 +12,7 @@
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/error.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A device that kernels can run on.
 struct Device {
@@ -120,4 +120,4 @@ inline void use_device(const Device& device) {
         "keep memory in its pool");
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

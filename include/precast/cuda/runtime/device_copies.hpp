@@ -17,7 +17,7 @@
 #include <precast/cuda/runtime/check.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 inline void DeviceMemory::note_written(Origin& origin) {
   if (!MemoryCounter::active()) origin.arrival = Held<Arrival>(new RecordedArrival(current_stream()));
@@ -49,4 +49,4 @@ inline void DeviceMemory::copy_to_host(void* to, const void* from, std::size_t b
   wait_for(current_stream());
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

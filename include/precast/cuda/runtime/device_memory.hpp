@@ -12,7 +12,7 @@
 #include <precast/memory/memory_counter.hpp>
 #include <precast/memory/space.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -90,4 +90,4 @@ struct DeviceMemory {
 
 using Memory = DeviceMemory;
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

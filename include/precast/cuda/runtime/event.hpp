@@ -7,7 +7,7 @@
 #include <precast/cuda/runtime/check.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A point in the work of a stream.
 class Event {
@@ -58,4 +58,4 @@ class Event {
   bool recorded_ = false;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 template <class Library>
@@ -34,4 +34,4 @@ class LibraryScope {
   Library before_;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

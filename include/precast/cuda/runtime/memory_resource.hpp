@@ -11,7 +11,7 @@
 #include <string>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Gives memory of the device in the order of streams. A program with an allocator of its own derives from
 /// this, and names it in a Context; it must outlive the memory that was taken from it. Any thread may call.
@@ -60,4 +60,4 @@ inline MemoryResource& device_pool() {
   return *pool;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

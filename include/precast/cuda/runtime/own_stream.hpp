@@ -4,7 +4,7 @@
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A stream of its own, which graphs need: the current one of the thread for as long as this lives. Its end
 /// waits for its work and gives its resources back (resource_of). The stream itself is there until the last
@@ -55,4 +55,4 @@ class OwnStream {
   ContextScope scope_;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

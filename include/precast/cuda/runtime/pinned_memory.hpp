@@ -13,7 +13,7 @@
 #include <precast/cuda/runtime/check.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Owns pinned memory of the host, uninitialised.
 class PinnedMemory {
@@ -52,4 +52,4 @@ inline void start_upload(void* to, const void* from, std::size_t bytes, Stream s
 #endif
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

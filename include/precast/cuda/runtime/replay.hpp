@@ -11,7 +11,7 @@
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/memory/dry_run.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Runs a body again and again. The first time it runs as it is, so that what is made once (plans of
 /// products, workspaces) is made; the second time it is recorded; from then on the device replays it, which
@@ -107,4 +107,4 @@ class Replay {
   std::size_t runs_ = 0;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -7,7 +7,7 @@
 
 #include <dlfcn.h>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A shared library by the first of several names that is found. Stays loaded until the process ends: what it
 /// made may be used until then.
@@ -46,4 +46,4 @@ class SharedLibrary {
   std::string name_, problem_;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -12,7 +12,7 @@
 #include <precast/cuda/runtime/stream_type.hpp>
 #include <precast/error.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Uploads of one stream (resource_of<Staging>) through two buffers of pinned memory: the host fills one
 /// while the device reads the other, and waits only where both are full. Small values share a buffer. Any
@@ -36,7 +36,7 @@ class Staging {
       const std::size_t count = std::min(bytes - done, buffer_bytes - buffer.used);
       std::byte* const place = buffer.memory.data() + buffer.used;
       std::memcpy(place, static_cast<const std::byte*>(from) + done, count);
-      cuda::start_upload(static_cast<std::byte*>(to) + done, place, count, stream_);
+      gpu::start_upload(static_cast<std::byte*>(to) + done, place, count, stream_);
       buffer.used = std::min(buffer_bytes, aligned(buffer.used + count));
       done += count;
     }
@@ -65,4 +65,4 @@ class Staging {
   std::size_t filling_ = 0;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -4,7 +4,7 @@
 #include <precast/cuda/runtime/context.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Ops of this thread run on another stream for as long as it lives, with the memory of the current context.
 /// The stream must outlive what is made here.
@@ -23,4 +23,4 @@ class StreamScope {
   ContextScope scope_;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

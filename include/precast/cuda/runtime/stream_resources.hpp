@@ -12,7 +12,7 @@
 #include <precast/cuda/runtime/current_device.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -61,4 +61,4 @@ T& resource_of(Stream stream) {
   return detail::StreamResources::instance().get<T>(stream);
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

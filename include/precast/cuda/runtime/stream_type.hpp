@@ -11,7 +11,7 @@
 #include <simt/stream.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// An order of work on the device: what is given to one stream runs one after another. What is given to two
 /// runs in any order, or at once, unless an Event or the host says otherwise.
@@ -41,4 +41,4 @@ inline bool records_graph(Stream stream) {
 #endif
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

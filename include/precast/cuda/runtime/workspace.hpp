@@ -13,7 +13,7 @@
 #include <precast/cuda/runtime/check.hpp>
 #endif
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// What one piece of a stream's work after another may use (resource_of): taken when it is first asked for,
 /// kept until the stream ends, and counted with what tensors hold. Not from a pool, and not while the stream
@@ -59,4 +59,4 @@ class Workspace {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -8,7 +8,7 @@
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/norm/narrow_sum.hpp>
 
-namespace precast::cuda::detail {
+namespace precast::gpu::detail {
 
 // Bytes moved: each value read three times and written once.
 template <class Types, class From>
@@ -41,4 +41,4 @@ void narrow_softmax(DeviceView<const From> x, DeviceView<typename Types::result>
          pointer_to(out), out.row_stride(), x.columns());
 }
 
-}  // namespace precast::cuda::detail
+}  // namespace precast::gpu::detail

@@ -12,7 +12,7 @@
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 namespace detail {
 
@@ -68,4 +68,4 @@ void softmax(DeviceView<const From> x, DeviceView<typename Types::result> out, S
   }
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

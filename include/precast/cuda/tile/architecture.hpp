@@ -7,7 +7,7 @@
 #include <precast/dtype/host_device.hpp>
 #include <precast/error.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// An architecture by its compute capability, ten times the major number plus the minor.
 enum class Architecture { sm_80 = 80, sm_86 = 86, sm_89 = 89, sm_90 = 90, sm_100 = 100, sm_120 = 120 };
@@ -63,4 +63,4 @@ constexpr Architecture closest_architecture(int capability) {
   return closest;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -10,7 +10,7 @@
 #include <precast/dtype/decode_run.hpp>
 #include <precast/tensor/block_view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Rows of a matrix of blocks. What lies outside is zero. The interface is MatrixRows', of values in f32 that
 /// no memory holds: they are decoded as they are read.
@@ -71,4 +71,4 @@ BlockRows<T> stored_rows(const BlockViewIn<const T, DeviceSpace>& view) {
           .columns = checked_columns(view.columns())};
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

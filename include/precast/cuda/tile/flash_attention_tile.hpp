@@ -6,7 +6,7 @@
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/tile/architecture.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// What a block of flash attention works on.
 struct FlashAttentionTile {
@@ -56,4 +56,4 @@ struct FlashAttentionSelector {
   }
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

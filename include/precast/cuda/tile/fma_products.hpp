@@ -9,7 +9,7 @@
 #include <precast/cuda/device/warp.hpp>
 #include <precast/cuda/tile/shared_tile.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A warp's Rows x Columns matrix of sums. RowLanes lanes share a row, and take turns in its runs of Run
 /// columns.
@@ -78,4 +78,4 @@ PRECAST_DEVICE void add_product(FmaSums<Rows, Columns, 4, 8>& sums, const Left& 
     }
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -6,7 +6,7 @@
 
 #include <precast/dtype/host_device.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Threads of a block, and runs of values that each takes. Two runs of 16 bytes for each of the 1536 to 2048
 /// threads of a multiprocessor are the 40 KB in flight that memory needs to be busy, on every architecture.
@@ -38,4 +38,4 @@ constexpr MapPlan plan_map(std::int64_t rows, std::int64_t columns, int values_o
   return plan;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -7,7 +7,7 @@
 #include <precast/cuda/tile/architecture.hpp>
 #include <precast/dtype/host_device.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// What a block of threads computes: `rows` x `features` sums, from stages of 128 bytes of each row and
 /// feature. Each warp computes rows_per_warp x 32 of them.
@@ -84,4 +84,4 @@ PRECAST_HOST_DEVICE_CONSTEXPR SkinnyGemmTile select_skinny_gemm_tile(int rows) {
   return {.rows = rows <= 4 ? 4 : most_skinny_rows, .features_per_warp = 4, .loads_in_flight = 2, .warps = 4};
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -13,7 +13,7 @@
 #include <precast/error.hpp>
 #include <precast/tensor/view.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Rows of a matrix. What lies outside is zero. WholeChunks: where rows are `wide`, they are whole numbers of
 /// 16 bytes, so that no chunk is cut off at their end.
@@ -77,4 +77,4 @@ MatrixRows<T> matrix_rows(DeviceView<const T> view) {
           .wide = rows_begin_on_16_bytes(view)};
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

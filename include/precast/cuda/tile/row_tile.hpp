@@ -8,7 +8,7 @@
 
 #include <precast/cuda/device/thread.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Threads of a block and of a row; a row's threads are lanes of one warp, or the whole block. Each thread
 /// keeps `runs` runs of values in registers, or none: then it reads its part of the row again for each pass.
@@ -51,4 +51,4 @@ void visit_row_tile(std::int64_t columns, int run, F&& function) {
   (std::make_index_sequence<std::size(row_tiles)>{});
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -10,7 +10,7 @@
 #include <precast/cuda/device/capability.hpp>
 #include <precast/cuda/tile/architecture.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// What a kernel is compiled for.
 inline constexpr Architecture compiled_architecture = closest_architecture(compiled_capability);
@@ -55,4 +55,4 @@ void visit_selectors([[maybe_unused]] Architecture architecture, F&& function) {
 #endif
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

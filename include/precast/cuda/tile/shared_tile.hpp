@@ -5,7 +5,7 @@
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/side.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// Rows x Columns elements in shared memory. Chunks of 16 bytes are permuted within their row, so that eight
 /// lanes that read the same chunk of eight rows, as ldmatrix does, find it in eight different groups of
@@ -63,4 +63,4 @@ struct TileReader {
   }
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

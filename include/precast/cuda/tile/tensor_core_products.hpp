@@ -9,7 +9,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/shared_tile.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// A warp's Rows x Columns matrix of f32 sums. Each lane has `rows` rows and `columns` columns of it, columns
 /// in runs of two neighbours; lanes that differ in the bits of row_lanes - 1 share their rows.
@@ -117,4 +117,4 @@ PRECAST_DEVICE void add_product(TensorCoreSums<Rows, Columns>& sums, const Left&
   }
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

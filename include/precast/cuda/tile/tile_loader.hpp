@@ -12,7 +12,7 @@
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// What a thread reads at once on the way to a chunk of Held: a chunk's values, or 16 bytes of them.
 template <class Held, class From>
@@ -177,4 +177,4 @@ class BandLoader {
   Piece held_[chunks_per_thread][pieces];
 };
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu

@@ -7,7 +7,7 @@
 #include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 
-namespace precast::cuda {
+namespace precast::gpu {
 
 /// What a block works on: 64 rows of queries for each of its warpgroups that multiply. One more brings tiles.
 struct WarpgroupAttentionTile {
@@ -53,4 +53,4 @@ constexpr bool takes_warpgroups(int width) {
          std::is_same_v<K, Operand> && std::is_same_v<V, Operand>;
 }
 
-}  // namespace precast::cuda
+}  // namespace precast::gpu
