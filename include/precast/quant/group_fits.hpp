@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include <precast/quant/rounding.hpp>
 #include <precast/quant/vectors.hpp>
@@ -29,11 +30,22 @@ struct SideBySide {
 };
 
 /// What a search finds for `groups` groups of `count` values: value = scale * code - least, or scale * code
-/// where the search knows no least value. codes[i * groups + g] is of value i of group g.
+/// where the search knows no least value.
 template <int count, int groups>
 struct Fits {
   f32 scales[groups], leasts[groups];
   std::uint8_t codes[count * groups];
+
+  std::uint8_t code(int group, int value) const { return codes[value * groups + group]; }
+};
+
+/// Where lanes of groups put what they find: codes of one value of all groups are `groups` apart from those
+/// of the next value.
+struct FitsOut {
+  f32* scales;
+  f32* leasts;
+  std::uint8_t* codes;
+  int groups;
 };
 
 /// Weighted sums of a group's values times integers, and of squared integers: their quotient is the scale of
@@ -68,9 +80,10 @@ Floats<lanes> extremes(const SideBySide<count, lanes>& values) {
 /// q6_k: integers in [-32, 31], and codes 32 above them. The extreme value goes to -32 first; 18 more scales
 /// around that one are tried, each value weighted by its square.
 struct FitAroundZero {
+  static constexpr int at_once = 1;
+
   template <int count, int lanes>
-  [[gnu::always_inline]] static void fit(const SideBySide<count, lanes>& values, f32* scales, f32*,
-                                         std::uint8_t* codes, int groups) {
+  [[gnu::always_inline]] static void fit(const SideBySide<count, lanes>& values, FitsOut out) {
     using F = Floats<lanes>;
     constexpr int middle = 32;
     const F largest = extremes(values);
@@ -97,53 +110,79 @@ struct FitAroundZero {
       scale = better ? sums.values / sums.squares : scale;
       best = better ? scale * sums.values : best;
     }
-    store(empty ? F{} : scale, scales);
+    store(empty ? F{} : scale, out.scales);
     for (int i = 0; i < count; ++i)
-      store_bytes(empty ? IntegersOf<F>{} : integer(best_by, i) + middle, codes + i * groups);
+      store_bytes(empty ? IntegersOf<F>{} : integer(best_by, i) + middle, out.codes + i * out.groups);
   }
 };
 
 /// q3_k: integers in [-4, 3], and codes 4 above them. From the integers that the extreme value gives, each is
 /// changed to what is best beside the others, up to five times around.
 struct FitOneByOne {
+  /// Each step of a search waits for the one before it: some run at once.
+  static constexpr int at_once = 4;
+  static constexpr int middle = 4;
+
+  template <class F>
+  [[gnu::always_inline]] static F limited(F value) {
+    return to_floats(clamped(nearest_even(value), -middle, middle - 1));
+  }
+
   template <int count, int lanes>
-  [[gnu::always_inline]] static void fit(const SideBySide<count, lanes>& values, f32* scales, f32*,
-                                         std::uint8_t* codes, int groups) {
+  struct Search {
     using F = Floats<lanes>;
-    constexpr int middle = 4, rounds = 5;
-    const F largest = extremes(values);
-    const auto empty = magnitude(largest) < empty_group;
-    const F by = every<F>(static_cast<f32>(-middle)) / largest;
-    const auto limited = [](F value) { return to_floats(clamped(nearest_even(value), -middle, middle - 1)); };
-    ScaleSums<F> sums;
+    SideBySide<count, lanes> values;
+    ScaleSums<F> sums = {};
     F integers[count];
-    for (int i = 0; i < count; ++i) {
-      integers[i] = limited(by * values[i]);
-      sums.add(values[i] * values[i], values[i], integers[i]);
+    IntegersOf<F> empty;
+
+    explicit Search(const f32* groups) : values(groups) {
+      const F largest = extremes(values);
+      empty = magnitude(largest) < empty_group;
+      const F by = every<F>(static_cast<f32>(-middle)) / largest;
+      for (int i = 0; i < count; ++i) {
+        integers[i] = limited(by * values[i]);
+        sums.add(values[i] * values[i], values[i], integers[i]);
+      }
     }
+
+    /// Changes the integers of value i where others are better; true lanes of what comes back were changed.
+    [[gnu::always_inline]] IntegersOf<F> improve(int i) {
+      const F value = values[i], weight = value * value;
+      ScaleSums<F> others = sums;
+      others.remove(weight, value, integers[i]);
+      const F better = limited(value * others.squares / others.values);
+      auto take = (others.values > 0) & (better != integers[i]);
+      others.add(weight, value, better);
+      take &= (others.squares > 0) &
+              (others.values * others.values * sums.squares > sums.values * sums.values * others.squares);
+      integers[i] = take ? better : integers[i];
+      sums.values = take ? others.values : sums.values;
+      sums.squares = take ? others.squares : sums.squares;
+      return take;
+    }
+  };
+
+  template <int count, int lanes, int searches>
+  static void fit(Search<count, lanes> (&all)[searches], FitsOut out) {
+    constexpr int rounds = 5;
+    using F = Floats<lanes>;
     // A round that changes nothing in a group would change nothing in it again.
     for (int round = 0; round < rounds; ++round) {
       IntegersOf<F> changed = {};
-      for (int i = 0; i < count; ++i) {
-        const F value = values[i], weight = value * value;
-        ScaleSums<F> others = sums;
-        others.remove(weight, value, integers[i]);
-        const F better = limited(value * others.squares / others.values);
-        auto take = (others.values > 0) & (better != integers[i]);
-        others.add(weight, value, better);
-        take &= (others.squares > 0) &
-                (others.values * others.values * sums.squares > sums.values * sums.values * others.squares);
-        integers[i] = take ? better : integers[i];
-        sums.values = take ? others.values : sums.values;
-        sums.squares = take ? others.squares : sums.squares;
-        changed |= take;
-      }
+      for (int i = 0; i < count; ++i)
+        for (Search<count, lanes>& search : all) changed |= search.improve(i);
       if (!any(changed)) break;
     }
-    store(empty || !(sums.squares > 0) ? F{} : sums.values / sums.squares, scales);
-    for (int i = 0; i < count; ++i)
-      store_bytes(empty ? IntegersOf<F>{} : __builtin_convertvector(integers[i], IntegersOf<F>) + middle,
-                  codes + i * groups);
+    for (const Search<count, lanes>& search : all) {
+      const ScaleSums<F>& sums = search.sums;
+      store(search.empty | ~(sums.squares > 0) ? F{} : sums.values / sums.squares, out.scales);
+      for (int i = 0; i < count; ++i)
+        store_bytes(search.empty ? IntegersOf<F>{}
+                                 : __builtin_convertvector(search.integers[i], IntegersOf<F>) + middle,
+                    out.codes + i * out.groups);
+      out.scales += lanes, out.codes += lanes;
+    }
   }
 };
 
@@ -166,9 +205,10 @@ namespace detail {
 /// added.
 template <LineSearch search>
 struct FitLine {
+  static constexpr int at_once = 1;
+
   template <int count, int lanes>
-  [[gnu::always_inline]] static void fit(const SideBySide<count, lanes>& values, f32* scales, f32* leasts,
-                                         std::uint8_t* codes, int groups) {
+  [[gnu::always_inline]] static void fit(const SideBySide<count, lanes>& values, FitsOut out) {
     using F = Floats<lanes>;
     F typical = {};
     if constexpr (count == 32) {
@@ -234,10 +274,10 @@ struct FitLine {
       // The least value that is best so far is what the next scale is tried with.
       least = better ? this_least : least;
     }
-    store(alike ? F{} : scale, scales);
-    store(-least, leasts);
+    store(alike ? F{} : scale, out.scales);
+    store(-least, out.leasts);
     for (int i = 0; i < count; ++i)
-      store_bytes(alike ? IntegersOf<F>{} : integer(best_by, best_from, i), codes + i * groups);
+      store_bytes(alike ? IntegersOf<F>{} : integer(best_by, best_from, i), out.codes + i * out.groups);
   }
 };
 
@@ -246,11 +286,23 @@ struct FitLine {
 /// The search `Fit` in `groups` groups of `count` values.
 template <class Fit, int count, int groups>
 detail::Fits<count, groups> fit_groups(const f32* values) {
-  constexpr int lanes = detail::lanes_for<groups>;
+  constexpr int lanes = detail::lanes_for<groups>, at_once = min_of(Fit::at_once, groups / lanes);
   detail::Fits<count, groups> fits;
-  for (int g = 0; g < groups; g += lanes)
-    Fit::fit(detail::SideBySide<count, lanes>(values + g * count), fits.scales + g, fits.leasts + g,
-             fits.codes + g, groups);
+  for (int g = 0; g < groups; g += lanes * at_once) {
+    const detail::FitsOut out{fits.scales + g, fits.leasts + g, fits.codes + g, groups};
+    if constexpr (Fit::at_once == 1) {
+      Fit::fit(detail::SideBySide<count, lanes>(values + g * count), out);
+    } else {
+      const auto search = [&](int s) {
+        return typename Fit::template Search<count, lanes>(values + (g + s * lanes) * count);
+      };
+      [&]<int... s>(std::integer_sequence<int, s...>) {
+        typename Fit::template Search<count, lanes> all[]{search(s)...};
+        Fit::fit(all, out);
+      }
+      (std::make_integer_sequence<int, at_once>{});
+    }
+  }
   return fits;
 }
 
