@@ -51,21 +51,23 @@ f32 most_of(const f32* numbers) {
   return most;
 }
 
-/// The block's scale and its groups' integers, from what the searches found.
-inline void put_scales(const f32* scales, const f32*, q6_k& block) {
+/// The block's scale and its groups' integers, from what the searches found; false where that is the whole
+/// block, because all its groups are empty.
+inline bool put_scales(const f32* scales, const f32*, q6_k& block) {
   block = {};
   const f32 widest = extreme<16>(scales);
-  if (std::fabs(widest) < empty_group) return;
+  if (std::fabs(widest) < empty_group) return false;
   const f32 by = -128.0f / widest;
   block.scale = half_code(1 / by);
   for (int g = 0; g < 16; ++g) {
     const int integer = nearest_even(by * scales[g]);
     block.scales[g] = static_cast<std::int8_t>(integer < 127 ? integer : 127);
   }
+  return true;
 }
 template <class Block>
   requires(KFacts<Block>::groups == 8)
-void put_scales(const f32* scales, const f32* leasts, Block& block) {
+bool put_scales(const f32* scales, const f32* leasts, Block& block) {
   const f32 widest_scale = most_of<8>(scales), widest_least = most_of<8>(leasts);
   const f32 by_scale = widest_scale > 0 ? 63.0f / widest_scale : 0.0f;
   const f32 by_least = widest_least > 0 ? 63.0f / widest_least : 0.0f;
@@ -78,19 +80,21 @@ void put_scales(const f32* scales, const f32* leasts, Block& block) {
   put_six_bits(scale, least, block.scales);
   block.scale = half_code(widest_scale / 63.0f);
   block.least = half_code(widest_least / 63.0f);
+  return true;
 }
-inline void put_scales(const f32* scales, const f32*, q3_k& block) {
+inline bool put_scales(const f32* scales, const f32*, q3_k& block) {
   block = {};
   const f32 widest = extreme<16>(scales);
-  if (widest == 0) return;
+  if (widest == 0) return true;
   const f32 by = -32.0f / widest;
   int integers[16];
   for (int g = 0; g < 16; ++g)
     integers[g] = clamped(static_cast<std::int8_t>(nearest_even(by * scales[g])), -32, 31) + 32;
   put_six_bits_of_16(integers, block.scales);
   block.scale = half_code(1 / by);
+  return true;
 }
-inline void put_scales(const f32* scales, const f32* leasts, q2_k& block) {
+inline bool put_scales(const f32* scales, const f32* leasts, q2_k& block) {
   const f32 widest_scale = most_of<16>(scales), widest_least = most_of<16>(leasts);
   block = {};
   if (widest_scale > 0) {
@@ -105,6 +109,7 @@ inline void put_scales(const f32* scales, const f32* leasts, q2_k& block) {
       block.scales[g] = static_cast<std::uint8_t>(block.scales[g] | nearest_even(by * leasts[g]) << 4);
     block.least = half_code(widest_least / 15.0f);
   }
+  return true;
 }
 
 /// Codes of a group's values by the scale and the least value that are stored.
@@ -127,7 +132,7 @@ void encode_side_by_side(const f32* values, Block* blocks) {
   const auto fits = fit_groups<Fit, in_group, groups * count>(values);
   for (int b = 0; b < count; ++b) {
     const int first = b * groups;
-    put_scales(fits.scales + first, fits.leasts + first, blocks[b]);
+    if (!put_scales(fits.scales + first, fits.leasts + first, blocks[b])) continue;
     std::uint8_t codes[256];
     for (int g = 0; g < groups; ++g) {
       const GroupLine line = line_of(blocks[b], g);

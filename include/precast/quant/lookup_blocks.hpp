@@ -44,7 +44,7 @@ template <class F>
 inline f32 fit_iq4(const f32* values) {
   constexpr int count = 32, tries = 7, scales = 2 * tries + 2;
   constexpr f32 lowest = static_cast<f32>(precast::detail::iq4_value(0));
-  const f32 largest = extreme<count>(values);
+  const f32 largest = extreme_in_lanes<count>(values);
   if (std::fabs(largest) < empty_group) return 0;
   f32 by[scales] = {1 / (-largest / lowest)};
   for (int step = -tries; step <= tries; ++step)

@@ -8,6 +8,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/quant/exact_arithmetic.hpp>
+#include <precast/quant/rounding.hpp>
 
 namespace precast::quant {
 
@@ -98,6 +99,30 @@ struct Either {
     return a | b;
   }
 };
+
+/// The largest magnitude of `count` values.
+template <int count>
+f32 largest_magnitude(const f32* values) {
+  using F = Floats<lanes_for<count>>;
+  F largest = {};
+  for (int i = 0; i < count; i += lanes_of<F>) largest = Larger{}(largest, magnitude(load<F>(values + i)));
+  return over_lanes<f32>(largest, Larger{});
+}
+
+/// The first of the values with the largest magnitude, as extreme() in rounding.hpp.
+template <int count>
+f32 extreme_in_lanes(const f32* values) {
+  using F = Floats<lanes_for<count>>;
+  F least = load<F>(values), most = least;
+  for (int i = lanes_of<F>; i < count; i += lanes_of<F>) {
+    const F these = load<F>(values + i);
+    least = least < these ? least : these;
+    most = Larger{}(most, these);
+  }
+  const f32 below = over_lanes<f32>(-least, Larger{}), above = over_lanes<f32>(most, Larger{});
+  if (below == above) return extreme<count>(values);
+  return below > above ? -below : above;
+}
 
 /// Whether any lane of a comparison is true.
 template <class I>
