@@ -154,11 +154,13 @@ Json inspection_json(const Inspection& inspection) {
     memory[preset.preset] = {{"peak", preset.estimate.peak()}, {"components", parts}};
   }
   return {{"path", inspection.path.string()}, {"kind", inspection.kind},  {"missing", inspection.missing},
-          {"components", components},         {"accounting", accounting}, {"memory", memory}};
+          {"components", components},         {"accounting", accounting}, {"memory", memory},
+          {"file", inspection.file ? in_json(*inspection.file) : Json()}};
 }
 
 void print_text(const Inspection& inspection, bool all_tensors) {
   std::string text = overview(inspection);
+  if (inspection.file) text += "\n" + in_text(*inspection.file);
   for (const InspectedComponent& component : inspection.components)
     if (component.accounting)
       text += "\n" + component.accounting->title + "\n" + aligned(component.accounting->rows, "lrl");
@@ -182,8 +184,8 @@ void add_inspect_command(CLI::App& app) {
   command
       ->add_option(
           "path", options->path,
-          "A model folder, the name of a model in Hugging Face's cache, a component's folder, a .safetensors "
-          "file or a config.json")
+          "A model folder, the name of a model in Hugging Face's cache, a component's folder, a safetensors or "
+          "GGUF file, or a config.json")
       ->type_name("PATH")
       ->required();
   command->add_flag("--tensors", options->tensors, "Every tensor, not one line for a layer in all blocks");
@@ -196,6 +198,7 @@ void add_inspect_command(CLI::App& app) {
       "Examples:\n"
       "  precast inspect ~/FLUX.1-dev\n"
       "  precast inspect ~/FLUX.1-dev/transformer/config.json\n"
+      "  precast inspect flux1-dev-Q4_K_S.gguf\n"
       "  precast inspect --tensors lora.safetensors");
   command->callback([options] {
     const Inspection inspection = inspect(families::find_model(options->path));

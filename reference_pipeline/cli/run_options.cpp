@@ -68,9 +68,11 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                          ->type_name("TEXT");
   command
       .add_option("--model,-m", options.model,
-                  "Model folder as diffusers saves it, or the name of one in Hugging Face's cache, such as "
-                  "black-forest-labs/FLUX.1-schnell; default: the embedded model")
-      ->type_name("DIR");
+                  "Model folder as diffusers saves it, a transformer's or all-in-one file that lies in one, or "
+                  "the name of a model in Hugging Face's cache, such as black-forest-labs/FLUX.1-schnell; "
+                  "default: the embedded model")
+      ->type_name("DIR|FILE");
+  add_component_options(command, options.component_files);
   command
       .add_option("--device", options.device,
                   "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device")
@@ -123,7 +125,7 @@ void add_quiet_option(CLI::App& command) {
       "--quiet,-q", [] { set_quiet(); }, "Nothing on stderr but warnings and errors");
 }
 
-AutoChoice chosen_by_auto(const std::filesystem::path& model, const families::Request& request,
+AutoChoice chosen_by_auto(const families::ModelFiles& model, const families::Request& request,
                           const families::ChosenDevice& device) {
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
     return families::open(model, families::ComponentChoices::all(choice), *device.backend)

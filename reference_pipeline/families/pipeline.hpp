@@ -44,6 +44,9 @@ class Pipeline {
   /// Prompts that an encoder does not read to their end.
   virtual std::vector<CutPrompt> cut_prompts(const Request&) const { return {}; }
 
+  /// What its files have that is not used, or that is worth knowing: a line each.
+  virtual std::vector<std::string> notes() const { return {}; }
+
   virtual const ComponentChoices& choices() const = 0;
   virtual const Family& family() const = 0;
 
