@@ -42,7 +42,7 @@ void add_component_options(CLI::App& command, ComponentFiles& files) {
               files[component] = text;
             },
             what)
-        ->type_name("FILE|DIR");
+        ->type_name("PATH");
   };
   add("--transformer", "transformer",
       "Take the transformer from a safetensors or GGUF file, in diffusers' or BFL's names, or from a folder; "

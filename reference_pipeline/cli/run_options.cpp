@@ -71,7 +71,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                   "Model folder as diffusers saves it, a transformer's or all-in-one file that lies in one, or "
                   "the name of a model in Hugging Face's cache, such as black-forest-labs/FLUX.1-schnell; "
                   "default: the embedded model")
-      ->type_name("DIR|FILE");
+      ->type_name("PATH");
   add_component_options(command, options.component_files);
   command
       .add_option("--device", options.device,
