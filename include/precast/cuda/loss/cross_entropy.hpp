@@ -72,7 +72,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums,
     return planted<"inside ignored">(Steps::term(value(i), largest),
                                      math::exp_of_negative(value(i) - largest));
   });
-  if (thread_index() == 0) a.losses[row] = Steps::loss(sum, value(target), largest);
+  if (thread_index() == 0)
+    a.losses[row] = planted<"loss's inside ignored">(
+        Steps::loss(sum, value(target), largest), CrossEntropySteps<f32>::loss(sum, value(target), largest));
 }
 
 // Bytes moved: 4 read for a row.
@@ -82,7 +84,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_mean_lo
   const f32 sum =
       narrow_block_sum<Types, struct NarrowLosses>(rows, [&](std::int64_t i) { return losses[i]; });
   if (thread_index() == 0)
-    *out = round_to<typename Types::result, Types::saturate>(mean_of_sum<typename Types::inside>(sum, kept));
+    *out = round_to<typename Types::result, Types::saturate>(
+        planted<"mean's inside ignored">(mean_of_sum<typename Types::inside>(sum, kept), sum / kept));
 }
 
 }  // namespace detail

@@ -64,9 +64,10 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_squared
     return planted<"inside ignored">(squared_difference<typename Types::inside>(x[i], y[i]),
                                      difference * difference);
   });
+  const auto n = static_cast<f32>(count);
   if (thread_index() == 0)
     *out = round_to<typename Types::result, Types::saturate>(
-        mean_of_sum<typename Types::inside>(sum, static_cast<f32>(count)));
+        planted<"mean's inside ignored">(mean_of_sum<typename Types::inside>(sum, n), sum / n));
 }
 
 }  // namespace detail

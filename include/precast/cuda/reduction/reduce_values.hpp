@@ -45,8 +45,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums,
   const f32 sum = narrow_block_sum<Types, struct NarrowSummed>(
       length, [&](std::int64_t i) { return x[group * length + i]; });
   if (thread_index() != 0) return;
-  const f32 mean =
-      planted<"inside ignored">(mean_of_sum<typename Types::inside>(sum, out.divisor), sum / out.divisor);
+  const f32 mean = planted<"mean's inside ignored">(mean_of_sum<typename Types::inside>(sum, out.divisor),
+                                                    sum / out.divisor);
   *out.at(group) = round_to<typename Types::result, Types::saturate>(means ? mean : sum);
 }
 

@@ -39,6 +39,10 @@ struct PiecePlace {
   std::int64_t row, first, columns;
 };
 PRECAST_DEVICE PiecePlace piece_place(const RowPieces& cut, const RowPlace& place) {
+  if (cut.pieces == 1) {
+    const bool exists = place.row < cut.rows;
+    return {exists, place.row, 0, exists ? cut.columns : 0};
+  }
   const DividedIndex at = divide_index(place.row, cut.pieces);
   const std::int64_t first = planted<"first piece for all">(at.rest, std::int64_t{0}) * cut.piece;
   const std::int64_t left = planted<"piece past the end of the row">(cut.columns - first, cut.piece);
