@@ -11,6 +11,7 @@
 #include <precast/dtype/dtype.hpp>
 #include <precast/error.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/quant/encode_options.hpp>
 #include <precast/quant/k_blocks.hpp>
 #include <precast/quant/lookup_blocks.hpp>
 #include <precast/quant/rounded_blocks.hpp>
@@ -18,12 +19,23 @@
 
 namespace precast::quant {
 
-/// A block dtype that can be encoded to: `encode_block(const f32* values, Format& block)` stands beside it,
-/// or here, and writes one block of it from values_per_block finite values.
+namespace detail {
+
 template <class Format>
-concept Encodable = BlockDtype<Format> && requires(const f32* values, Format& block) {
-  { encode_block(values, block) } -> std::same_as<void>;
+concept EncodedSideBySide = requires(const f32* values, std::span<Format> blocks) {
+  { encode_blocks(values, blocks) } -> std::same_as<void>;
 };
+
+}  // namespace detail
+
+/// A block dtype that can be encoded to: `encode_block(const f32* values, Format& block)` stands beside it,
+/// or here, and writes one block of it from values_per_block finite values; or `encode_blocks(const f32*
+/// values, std::span<Format> blocks)`, which writes some.
+template <class Format>
+concept Encodable = BlockDtype<Format> &&
+    (detail::EncodedSideBySide<Format> || requires(const f32* values, Format& block) {
+      { encode_block(values, block) } -> std::same_as<void>;
+    });
 
 namespace detail {
 
@@ -51,7 +63,7 @@ inline std::size_t first_not_finite(std::span<const f32> values) {
 /// names the place, for a value that is infinite or NaN: no block dtype here holds one beside numbers. The
 /// blocks are unspecified then.
 template <Encodable Format>
-void encode(std::span<const f32> values, std::span<Format> blocks) {
+void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeOptions& = {}) {
   constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;
   if (values.size() % in_block != 0 || values.size() / in_block != blocks.size())
     throw ShapeError("encode: " + std::to_string(values.size()) + " values do not fill " +
@@ -67,7 +79,10 @@ void encode(std::span<const f32> values, std::span<Format> blocks) {
       throw InputError("encode: value " + std::to_string(first * in_block + bad) +
                        " is infinite or NaN, which " + std::string(dtype_traits<Format>::name) +
                        " cannot hold: keep these values in a scalar dtype");
-    for (std::size_t b = 0; b < count; ++b) encode_block(here.data() + b * in_block, blocks[first + b]);
+    if constexpr (detail::EncodedSideBySide<Format>)
+      encode_blocks(here.data(), blocks.subspan(first, count));
+    else
+      for (std::size_t b = 0; b < count; ++b) encode_block(here.data() + b * in_block, blocks[first + b]);
   });
 }
 
