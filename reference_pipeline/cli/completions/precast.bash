@@ -22,7 +22,11 @@ _precast() {
       case "$before" in
         --prompt|-p) :; return ;;
         --negative|--negative-prompt|-n) :; return ;;
-        --model|-m) _precast_offer -d; return ;;
+        --model|-m) _precast_offer -f; return ;;
+        --transformer) _precast_offer -f; return ;;
+        --text-encoder) _precast_offer -f; return ;;
+        --text-encoder-2) _precast_offer -f; return ;;
+        --vae) _precast_offer -f; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --seed|-s) _precast_offer -W 'random'; return ;;
         --steps|--num-inference-steps) :; return ;;
@@ -54,13 +58,17 @@ _precast() {
         --preview) :; return ;;
         --preview-output) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
       fi ;;
     compare)
       case "$before" in
         --prompt|-p) :; return ;;
         --negative|--negative-prompt|-n) :; return ;;
-        --model|-m) _precast_offer -d; return ;;
+        --model|-m) _precast_offer -f; return ;;
+        --transformer) _precast_offer -f; return ;;
+        --text-encoder) _precast_offer -f; return ;;
+        --text-encoder-2) _precast_offer -f; return ;;
+        --vae) _precast_offer -f; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --seed|-s) _precast_offer -W 'random'; return ;;
         --steps|--num-inference-steps) :; return ;;
@@ -76,7 +84,7 @@ _precast() {
         --report) _precast_offer -f; return ;;
         --quality) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --report --quality --markdown --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --report --quality --markdown --json'
       fi ;;
     info)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h --json --quiet -q'
