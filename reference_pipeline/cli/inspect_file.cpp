@@ -19,8 +19,10 @@ std::string kind_of(const io::TensorFile& file) {
 }
 
 PartFacts facts_of_part(const io::ComponentSource& file, const weights::FoundPart& found) {
-  PartFacts facts{std::string(weights::folder_of(found.part)), std::string(weights::in_words(found.naming)),
-                  found.prefix, {}};
+  PartFacts facts{std::string(weights::folder_of(found.part)),
+                  std::string(weights::in_words(found.naming)),
+                  found.prefix,
+                  {}};
   const weights::WeightTensors tensors(file, found.prefix);
   for (const auto& [name, weight] : tensors.all()) {
     // Without a prefix, other parts' tensors are seen too.
@@ -46,10 +48,11 @@ FileFacts facts_of(const io::ComponentSource& file) {
       facts.problem = "is " + facts.model + ", which is not read";
     } else if (transformer) {
       const bool ours = transformer->naming == weights::Naming::ours;
-      const bool guided = file.lookup(transformer->prefix +
-                                      (ours ? "time_text_embed.guidance_embedder.linear_1.bias"
-                                            : "guidance_in.in_layer.bias"));
-      facts.model = guided ? "Flux.1 dev, or one with the same tensors such as Krea or Kontext" : "Flux.1 schnell";
+      const bool guided =
+          file.lookup(transformer->prefix + (ours ? "time_text_embed.guidance_embedder.linear_1.bias"
+                                                  : "guidance_in.in_layer.bias"));
+      facts.model =
+          guided ? "Flux.1 dev, or one with the same tensors such as Krea or Kontext" : "Flux.1 schnell";
     }
   } catch (const InputError& error) {
     facts.problem = error.what();
@@ -77,8 +80,10 @@ Json in_json(const FileFacts& facts) {
   for (const PartFacts& part : facts.parts) {
     Json formats = Json::object();
     for (const auto& [format, share] : part.formats)
-      formats[format] = {{"tensors", share.tensors}, {"parameters", share.parameters}, {"bytes", share.bytes}};
-    parts.push_back({{"part", part.part}, {"names", part.names}, {"prefix", part.prefix}, {"formats", formats}});
+      formats[format] = {
+          {"tensors", share.tensors}, {"parameters", share.parameters}, {"bytes", share.bytes}};
+    parts.push_back(
+        {{"part", part.part}, {"names", part.names}, {"prefix", part.prefix}, {"formats", formats}});
   }
   return {{"kind", facts.kind},
           {"model", facts.model.empty() ? Json() : Json(facts.model)},

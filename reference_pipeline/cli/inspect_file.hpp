@@ -1,4 +1,5 @@
-// What a file of weights is: its kind, the model and the parts of one in it, who named them, and their formats.
+// What a file of weights is: its kind, the model and the parts of one in it, who named them, and their
+// formats.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct PartFacts {
 };
 
 struct FileFacts {
-  std::string kind;     ///< "safetensors", "GGUF version 3, architecture flux"
-  std::string model;    ///< "Flux.1 dev or like it", "a FLUX.2 model"; "" where nothing says it
+  std::string kind;   ///< "safetensors", "GGUF version 3, architecture flux"
+  std::string model;  ///< "Flux.1 dev or like it", "a FLUX.2 model"; "" where nothing says it
   std::vector<PartFacts> parts;
   std::string problem;  ///< why it cannot be loaded, where that is so
 };

@@ -47,7 +47,8 @@ void add_component_options(CLI::App& command, ComponentFiles& files) {
   add("--transformer", "transformer",
       "Take the transformer from a safetensors or GGUF file, in diffusers' or BFL's names, or from a folder; "
       "default: --model's");
-  add("--text-encoder", "text_encoder", "Take CLIP from a file such as clip_l.safetensors; default: --model's");
+  add("--text-encoder", "text_encoder",
+      "Take CLIP from a file such as clip_l.safetensors; default: --model's");
   add("--text-encoder-2", "text_encoder_2",
       "Take T5's encoder from a file such as t5xxl_fp16.safetensors or a GGUF file; default: --model's");
   add("--vae", "vae", "Take the VAE from a file such as ae.safetensors; default: --model's");

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>

@@ -67,10 +67,11 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                                      "What to keep away from, where --cfg-scale is above 1")
                          ->type_name("TEXT");
   command
-      .add_option("--model,-m", options.model,
-                  "Model folder as diffusers saves it, a transformer's or all-in-one file that lies in one, or "
-                  "the name of a model in Hugging Face's cache, such as black-forest-labs/FLUX.1-schnell; "
-                  "default: the embedded model")
+      .add_option(
+          "--model,-m", options.model,
+          "Model folder as diffusers saves it, a transformer's or all-in-one file that lies in one, or "
+          "the name of a model in Hugging Face's cache, such as black-forest-labs/FLUX.1-schnell; "
+          "default: the embedded model")
       ->type_name("PATH");
   add_component_options(command, options.component_files);
   command

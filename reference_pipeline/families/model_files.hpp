@@ -18,8 +18,7 @@ struct ModelFiles {
 
   template <std::convertible_to<std::filesystem::path> Path>
   ModelFiles(const Path& path) : model(path) {}  // NOLINT: a path is a model
-  ModelFiles(std::filesystem::path path,
-             std::map<std::string, std::filesystem::path, std::less<>> given)
+  ModelFiles(std::filesystem::path path, std::map<std::string, std::filesystem::path, std::less<>> given)
       : model(std::move(path)), components(std::move(given)) {}
 
   /// Whether it is a diffusers folder and nothing else.

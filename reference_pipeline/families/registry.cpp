@@ -64,8 +64,9 @@ const Family& family_of(const std::filesystem::path& folder) {
 std::unique_ptr<Pipeline> open(const ModelFiles& files, const ComponentChoices& choices,
                                const Backend& backend) {
   if (files.is_folder_alone()) return family_of(files.model).open(files.model, choices, backend);
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(files.model, ignored)) {
+  // A folder of tokenizers will do where every component is given.
+  const bool indexed = io::is_there(files.model / "model_index.json");
+  if (indexed || !io::is_there(files.model)) {
     const Family& family = family_of(files.model);
     if (!family.opens_files())
       throw io::file_error(files.model, "is a " + std::string(family.name()) +
@@ -75,7 +76,7 @@ std::unique_ptr<Pipeline> open(const ModelFiles& files, const ComponentChoices& 
   }
   for (const Family* family : known())
     if (family->opens_files()) return family->open_files(files, choices, backend);
-  throw io::file_error(files.model, "is a file, and no family here opens files: give --model a folder");
+  throw io::file_error(files.model, "no family here opens files: give --model a folder");
 }
 
 }  // namespace precast::families

@@ -112,7 +112,8 @@ std::vector<std::string> ComponentWeights::unread() const {
       return name.ends_with(weight) &&
              !io::our_rows(table, name.substr(0, name.size() - weight.size()) + "scale").empty();
     }
-    if (part_ == Part::t5 && (name == "encoder.embed_tokens.weight" || name.find(".DenseReluDense.wi.") != name.npos))
+    if (part_ == Part::t5 &&
+        (name == "encoder.embed_tokens.weight" || name.find(".DenseReluDense.wi.") != name.npos))
       return true;
     // Counted from either end, there are as many levels.
     const std::size_t inside = name.starts_with(within_) ? within_.size() : 0;

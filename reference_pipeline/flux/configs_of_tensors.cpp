@@ -49,8 +49,8 @@ TransformerConfig sizes_of_transformer(const ComponentWeights& weights) {
   config.num_layers = weights.blocks(double_stem);
   config.num_single_layers = weights.blocks(single_stem);
   config.guidance_embeds = weights.shape("time_text_embed.guidance_embedder.linear_1.weight").has_value();
-  const std::string norm = (config.num_layers ? std::string(double_stem) : std::string(single_stem)) +
-                           "0.attn.norm_q.weight";
+  const std::string norm =
+      (config.num_layers ? std::string(double_stem) : std::string(single_stem)) + "0.attn.norm_q.weight";
   config.attention_head_dim = required(weights, norm, 1)[0];
   if (config.attention_head_dim == 0 || in[0] % config.attention_head_dim != 0)
     throw weights.error("has rows of " + std::to_string(in[0]) + " values, which heads of " +
@@ -66,9 +66,10 @@ std::int64_t clip_layers(const ComponentWeights& weights) { return weights.block
 TransformerConfig transformer_config(const ComponentWeights& weights) {
   TransformerConfig config = sizes_of_transformer(weights);
   if (config.attention_head_dim != 128)
-    throw weights.error("has heads of " + std::to_string(config.attention_head_dim) +
-                        " values, where Flux's have 128, so that nothing says how they are rotated: give --model "
-                        "the model's folder, whose transformer/config.json does, and this file to --transformer");
+    throw weights.error(
+        "has heads of " + std::to_string(config.attention_head_dim) +
+        " values, where Flux's have 128, so that nothing says how they are rotated: give --model "
+        "the model's folder, whose transformer/config.json does, and this file to --transformer");
   if (config.in_channels % 4 != 0)
     throw weights.error("takes " + std::to_string(config.in_channels) +
                         " channels in, no multiple of 4: it is no Flux transformer");
@@ -94,8 +95,8 @@ text::ClipConfig clip_config(const ComponentWeights& weights) {
 text::T5Config t5_config(const ComponentWeights& weights) {
   text::T5Config config;
   const std::string block = std::string(t5_stem) + "0.layer.";
-  const Shape tokens = required(
-      weights, weights.shape("shared.weight") ? "shared.weight" : "encoder.embed_tokens.weight", 2);
+  const Shape tokens =
+      required(weights, weights.shape("shared.weight") ? "shared.weight" : "encoder.embed_tokens.weight", 2);
   config.vocab_size = tokens[0];
   config.d_model = tokens[1];
   config.num_layers = weights.blocks(t5_stem);
@@ -109,8 +110,9 @@ text::T5Config t5_config(const ComponentWeights& weights) {
   config.d_kv = query[0] / config.num_heads;
   config.gated = weights.shape(block + "1.DenseReluDense.wi_0.weight").has_value();
   if (!config.gated)
-    throw weights.error("has no gated layers, where Flux has T5 1.1: give t5xxl, or a --model whose "
-                        "text_encoder_2/config.json describes it");
+    throw weights.error(
+        "has no gated layers, where Flux has T5 1.1: give t5xxl, or a --model whose "
+        "text_encoder_2/config.json describes it");
   config.d_ff = required(weights, block + "1.DenseReluDense.wi_0.weight", 2)[0];
   return config;
 }
@@ -121,8 +123,8 @@ vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights) {
   config.use_quant_conv = weights.shape("quant_conv.weight").has_value();
   config.use_post_quant_conv = weights.shape("post_quant_conv.weight").has_value();
   if (config.latent_channels != 16 || config.use_post_quant_conv)
-    throw weights.error("is an autoencoder of " + std::to_string(config.latent_channels) + " latent channels" +
-                        (config.use_post_quant_conv ? " with a post_quant_conv" : "") +
+    throw weights.error("is an autoencoder of " + std::to_string(config.latent_channels) +
+                        " latent channels" + (config.use_post_quant_conv ? " with a post_quant_conv" : "") +
                         " where Flux's has 16 and none: give ae.safetensors, or a --model whose "
                         "vae/config.json describes it");
   return config;
@@ -145,7 +147,8 @@ void check_agreement(const ComponentWeights& weights, const TransformerConfig& c
 
 void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
                      const std::filesystem::path& config_file) {
-  Agreement(weights, config_file).same("a number of layers of", clip_layers(weights), config.num_hidden_layers);
+  Agreement(weights, config_file)
+      .same("a number of layers of", clip_layers(weights), config.num_hidden_layers);
 }
 void check_agreement(const ComponentWeights& weights, const text::T5Config& config,
                      const std::filesystem::path& config_file) {

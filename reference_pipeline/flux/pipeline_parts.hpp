@@ -116,8 +116,7 @@ struct FluxPipeline::Parts {
                     Use&& use) const {
     if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
     const std::filesystem::path path = model.component(component);
-    if (DryRun::active() && std::filesystem::is_directory(path) &&
-        !io::ComponentSource::find_weights(path)) {
+    if (DryRun::active() && std::filesystem::is_directory(path) && !io::ComponentSource::find_weights(path)) {
       auto loaded = use(nn::AbsentParameters());  // what a model takes is told before there are weights
       if (progress.meter) progress.meter->loaded();
       return loaded;

@@ -37,7 +37,8 @@ WeightTensor int8_weight(Companions& companions, const std::string& layer, const
   const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1, columns = stored.shape.back();
   if (stored.dtype.info.name != "i8" || stored.shape.rank() != 2 || factors.shape.elements() != rows ||
       !factors.dtype.is_float)
-    throw companions.error(layer + ".weight", "must be an I8 matrix with an SCB for each row: get the file anew");
+    throw companions.error(layer + ".weight",
+                           "must be an I8 matrix with an SCB for each row: get the file anew");
   return {&stored, stored.shape, "int8 of bitsandbytes",
           [&stored, &factors, rows, columns](std::span<f32> out) {
             const std::vector<f32> by = values_of(factors);
@@ -81,7 +82,8 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
   if (stored.dtype.info.name != "u8" || std::ssize(stored.bytes) != ceil_divide(count, 2))
     throw wrong("of " + std::to_string(stored.bytes.size()) + " bytes where " + to_string(state.shape) +
                 " takes " + std::to_string(ceil_divide(count, 2)));
-  if (codes->shape.elements() != 16 || !codes->dtype.is_float) throw wrong("without 16 values in its quant_map");
+  if (codes->shape.elements() != 16 || !codes->dtype.is_float)
+    throw wrong("without 16 values in its quant_map");
   if (scales->shape.elements() != blocks || (!nested && !scales->dtype.is_float))
     throw wrong("its absmax has " + std::to_string(scales->shape.elements()) + " values for " +
                 std::to_string(blocks) + " blocks");
@@ -106,7 +108,8 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
       for (std::int64_t i = first * state.block; i < std::min(count, (first + some) * state.block); ++i) {
         const auto at = static_cast<std::size_t>(i);
         const auto pair = static_cast<unsigned>(stored.bytes[at / 2]);
-        out[at] = map[i % 2 == 0 ? pair >> 4 : pair & 15] * factors[static_cast<std::size_t>(i / state.block)];
+        out[at] =
+            map[i % 2 == 0 ? pair >> 4 : pair & 15] * factors[static_cast<std::size_t>(i / state.block)];
       }
     });
   };

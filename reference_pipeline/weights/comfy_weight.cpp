@@ -55,7 +55,8 @@ const io::TensorEntry* take_scale(Companions& companions, const std::string& lay
   const io::TensorEntry* old_name = companions.take(layer + ".scale_weight");
   const io::TensorEntry* new_name = companions.take(layer + ".weight_scale");
   if (old_name && new_name)
-    throw companions.error(layer + ".weight", "has both a scale_weight and a weight_scale: get the file anew");
+    throw companions.error(layer + ".weight",
+                           "has both a scale_weight and a weight_scale: get the file anew");
   return old_name ? old_name : new_name;
 }
 
@@ -84,8 +85,8 @@ Decode scaled_rows(const Companions& companions, const io::TensorEntry& stored, 
   return [&stored, rows, columns, factor, bytes](std::span<f32> out) mutable {
     if (rows) factor(0);
     for_rows(rows, columns, [&, by = factor](std::int64_t first, std::int64_t count) mutable {
-      const auto here = out.subspan(static_cast<std::size_t>(first * columns),
-                                    static_cast<std::size_t>(count * columns));
+      const auto here =
+          out.subspan(static_cast<std::size_t>(first * columns), static_cast<std::size_t>(count * columns));
       if (bytes)
         std::ranges::transform(
             stored.bytes.subspan(static_cast<std::size_t>(first * columns), here.size()), here.begin(),
@@ -93,8 +94,8 @@ Decode scaled_rows(const Companions& companions, const io::TensorEntry& stored, 
       else
         read_values(stored, first * columns, here);
       for (std::int64_t row = 0; row < count; ++row)
-        for (f32& value : here.subspan(static_cast<std::size_t>(row * columns),
-                                       static_cast<std::size_t>(columns)))
+        for (f32& value :
+             here.subspan(static_cast<std::size_t>(row * columns), static_cast<std::size_t>(columns)))
           value *= by(first + row);
     });
   };
@@ -157,9 +158,11 @@ f32 from_e2m1(unsigned code) {
 WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
   const io::TensorEntry* scales = take_scale(companions, layer);
   if (!scales)
-    throw companions.error(layer + ".weight", "is announced as mxfp8 and has no weight_scale: get the file anew");
+    throw companions.error(layer + ".weight",
+                           "is announced as mxfp8 and has no weight_scale: get the file anew");
   if (stored.dtype.info != dtype_info<fp8_e4m3> || stored.shape.rank() != 2)
-    throw companions.error(layer + ".weight", "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
+    throw companions.error(layer + ".weight",
+                           "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
   const SwizzledBlocks blocks{&stored, scales, stored.shape[0], stored.shape[1], 32};
   blocks.check(companions, layer);
   return {&stored, stored.shape, "mxfp8, swizzled",
@@ -181,7 +184,8 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
   const io::TensorEntry* scales = take_scale(companions, layer);
   const io::TensorEntry* whole = companions.take(layer + ".weight_scale_2");
   const auto wrong = [&](const std::string& problem) {
-    return companions.error(layer + ".weight", "is announced as nvfp4 and " + problem + ": get the file anew");
+    return companions.error(layer + ".weight",
+                            "is announced as nvfp4 and " + problem + ": get the file anew");
   };
   if (!scales || !whole) throw wrong(std::string("has no ") + (scales ? "weight_scale_2" : "weight_scale"));
   if (stored.dtype.info.name != "u8" || stored.shape.rank() != 2) throw wrong("is no U8 matrix");
@@ -247,15 +251,16 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
     bool power_of_four = group > 0;
     for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
     if (!power_of_four || columns % group != 0)
-      throw companions.error(name, "was rotated in groups of " + std::to_string(group) + " of its " +
-                                       std::to_string(columns) +
-                                       " columns, which is no power of 4 that divides them: get the file anew");
+      throw companions.error(
+          name, "was rotated in groups of " + std::to_string(group) + " of its " + std::to_string(columns) +
+                    " columns, which is no power of 4 that divides them: get the file anew");
     format += ", rotated";
     decode = [decode, group, columns](std::span<f32> out) {
       decode(out);
       for_rows(std::ssize(out) / columns, columns, [&](std::int64_t first, std::int64_t count) {
         for (std::int64_t r = first; r < first + count; ++r)
-          turn_back(out.subspan(static_cast<std::size_t>(r * columns), static_cast<std::size_t>(columns)), group);
+          turn_back(out.subspan(static_cast<std::size_t>(r * columns), static_cast<std::size_t>(columns)),
+                    group);
       });
     };
   }

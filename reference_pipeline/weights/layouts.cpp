@@ -95,7 +95,8 @@ std::string kind_by_channels(const io::ComponentSource& file, const FoundPart& p
   const bool ours = part.naming == Naming::ours;
   const auto* in = file.lookup(part.prefix + (ours ? "x_embedder.weight" : "img_in.weight"));
   const auto* out = file.lookup(part.prefix + (ours ? "proj_out.bias" : "final_layer.linear.bias"));
-  if (!in || !out || in->shape.rank() != 2 || out->shape.rank() != 1 || in->dtype.info.name == "u8") return {};
+  if (!in || !out || in->shape.rank() != 2 || out->shape.rank() != 1 || in->dtype.info.name == "u8")
+    return {};
   const std::int64_t rows = in->shape[0], columns = in->shape[1], made = out->shape[0];
   // Some K-quants of Flux store this matrix in rows of 256 and do not say so.
   if (columns == made || columns == 256 || rows == 0) return {};

@@ -50,7 +50,8 @@ WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix
     : file_(file), prefix_(std::move(prefix)) {
   Companions companions{file_, prefix_, {}, {}};
   for (const io::TensorEntry* entry : file_.tensors())
-    if (entry->name.starts_with(prefix_)) companions.tensors.emplace(entry->name.substr(prefix_.size()), entry);
+    if (entry->name.starts_with(prefix_))
+      companions.tensors.emplace(entry->name.substr(prefix_.size()), entry);
   refuse_layouts(companions);
 
   constexpr std::string_view ending = ".weight";
@@ -64,8 +65,9 @@ WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix
   companions.take("scaled_fp8");
   for (const auto& [name, entry] : companions.tensors)
     if (!companions.used.contains(name))
-      weights_.try_emplace(name, WeightTensor{entry, entry->shape, std::string(entry->dtype.info.name), {},
-                                              std::ssize(entry->bytes)});
+      weights_.try_emplace(
+          name, WeightTensor{
+                    entry, entry->shape, std::string(entry->dtype.info.name), {}, std::ssize(entry->bytes)});
 }
 
 nn::Parameter WeightTensors::find(std::string_view name) const {

@@ -25,9 +25,9 @@ using Decode = std::function<void(std::span<f32>)>;
 /// A weight, and what it lies as.
 struct WeightTensor {
   const io::TensorEntry* stored = nullptr;
-  Shape shape;          ///< of the weight, which packed values hide
-  std::string format;   ///< "bf16", "fp8_e4m3 with a scale", "nf4"
-  Decode decode;        ///< empty where the bytes are values or blocks of a dtype
+  Shape shape;             ///< of the weight, which packed values hide
+  std::string format;      ///< "bf16", "fp8_e4m3 with a scale", "nf4"
+  Decode decode;           ///< empty where the bytes are values or blocks of a dtype
   std::int64_t bytes = 0;  ///< with its scales
 };
 
@@ -35,8 +35,8 @@ struct WeightTensor {
 /// maps, descriptions) are no weights of their own. Opening reads heads and descriptions, no values.
 class WeightTensors final : public nn::ParameterSource {
  public:
-  /// `file` must outlive it. Throws InputError, which names file and tensor, for a scale that is announced and
-  /// missing or of the wrong size, and for formats that are not read.
+  /// `file` must outlive it. Throws InputError, which names file and tensor, for a scale that is announced
+  /// and missing or of the wrong size, and for formats that are not read.
   WeightTensors(const io::ComponentSource& file, std::string prefix);
 
   const std::map<std::string, WeightTensor, std::less<>>& all() const { return weights_; }

@@ -1,5 +1,5 @@
-// The embedded model's parameters written into files as other programs have them: names and rows are said here
-// once more, by hand, and not taken from the tables that reading uses.
+// The embedded model's parameters written into files as other programs have them: names and rows are said
+// here once more, by hand, and not taken from the tables that reading uses.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,8 @@ inline FileTensors tensors_of(const std::string& component) {
   FileTensors tensors;
   const io::ComponentSource source(shapes_model() / component);
   for (const io::TensorEntry* entry : source.tensors())
-    tensors[entry->name] = {std::string(entry->dtype.file_name), entry->shape,
+    tensors[entry->name] = {std::string(entry->dtype.file_name),
+                            entry->shape,
                             {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()}};
   return tensors;
 }
@@ -103,13 +104,15 @@ inline FileTensors bfl_transformer() {
   };
   both("img_in", {"x_embedder"});
   both("txt_in", {"context_embedder"});
-  for (const auto& [their, our] : {std::pair("time_in", "timestep_embedder"), {"vector_in", "text_embedder"},
+  for (const auto& [their, our] : {std::pair("time_in", "timestep_embedder"),
+                                   {"vector_in", "text_embedder"},
                                    {"guidance_in", "guidance_embedder"}}) {
     both(std::string(their) + ".in_layer", {std::string("time_text_embed.") + our + ".linear_1"});
     both(std::string(their) + ".out_layer", {std::string("time_text_embed.") + our + ".linear_2"});
   }
   for (int i = 0; i < 2; ++i) {
-    const std::string t = "double_blocks." + std::to_string(i) + ".", o = "transformer_blocks." + std::to_string(i) + ".";
+    const std::string t = "double_blocks." + std::to_string(i) + ".",
+                      o = "transformer_blocks." + std::to_string(i) + ".";
     both(t + "img_mod.lin", {o + "norm1.linear"});
     both(t + "txt_mod.lin", {o + "norm1_context.linear"});
     both(t + "img_attn.qkv", {o + "attn.to_q", o + "attn.to_k", o + "attn.to_v"});
@@ -203,13 +206,14 @@ inline std::vector<f32> values_in(const FileTensor& tensor) {
 }
 
 /// Writes a GGUF file: matrices whose rows `format` divides in it, the rest in f32.
-inline void write_gguf(const std::filesystem::path& file, const FileTensors& tensors, const std::string& format,
-                       const std::string& architecture) {
+inline void write_gguf(const std::filesystem::path& file, const FileTensors& tensors,
+                       const std::string& format, const std::string& architecture) {
   io::GgufWriter writer(file);
   if (!architecture.empty()) writer.set("general.architecture", architecture);
   const io::GgufType type = *io::gguf_type(format);
   const auto quantised = [&](const FileTensor& tensor) {
-    return type.info.values_per_block > 1 && tensor.shape.rank() == 2 && tensor.shape.back() % type.info.values_per_block == 0;
+    return type.info.values_per_block > 1 && tensor.shape.rank() == 2 &&
+           tensor.shape.back() % type.info.values_per_block == 0;
   };
   for (const auto& [name, tensor] : tensors)
     writer.declare(name, quantised(tensor) ? type.info : dtype_info<f32>, tensor.shape);

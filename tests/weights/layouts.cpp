@@ -100,7 +100,8 @@ TEST_CASE("layouts: single files of the VAE, CLIP and T5") {
   CHECK(different(clip, "text_encoder") == 0);
   CHECK(clip.unread().empty());
   CHECK(clip.blocks("encoder.layers.") == 2);
-  write_tensors(file, with_prefix("text_model.", tensors_of("text_encoder")));  // as clip_l.safetensors has it
+  write_tensors(file,
+                with_prefix("text_model.", tensors_of("text_encoder")));  // as clip_l.safetensors has it
   const ComponentWeights usual(file, Part::clip);
   int wrong = 0;  // its modules ask for either
   for (const auto& [name, tensor] : tensors_of("text_encoder"))
@@ -123,17 +124,16 @@ TEST_CASE("layouts: T5 in GGUF's names") {
   for (const auto& [name, tensor] : tensors_of("text_encoder_2")) {
     std::string theirs = name;
     if (theirs == "encoder.embed_tokens.weight") continue;
-    for (const auto& [from, to] :
-         {std::pair<std::string, std::string>{"shared", "token_embd"},
-          {"encoder.final_layer_norm", "enc.output_norm"},
-          {"encoder.block.", "enc.blk."},
-          {"layer.0.SelfAttention.relative_attention_bias", "attn_rel_b"},
-          {"layer.0.SelfAttention.", "attn_"},
-          {"layer.0.layer_norm", "attn_norm"},
-          {"layer.1.layer_norm", "ffn_norm"},
-          {"layer.1.DenseReluDense.wi_0", "ffn_gate"},
-          {"layer.1.DenseReluDense.wi_1", "ffn_up"},
-          {"layer.1.DenseReluDense.wo", "ffn_down"}})
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"shared", "token_embd"},
+                                   {"encoder.final_layer_norm", "enc.output_norm"},
+                                   {"encoder.block.", "enc.blk."},
+                                   {"layer.0.SelfAttention.relative_attention_bias", "attn_rel_b"},
+                                   {"layer.0.SelfAttention.", "attn_"},
+                                   {"layer.0.layer_norm", "attn_norm"},
+                                   {"layer.1.layer_norm", "ffn_norm"},
+                                   {"layer.1.DenseReluDense.wi_0", "ffn_gate"},
+                                   {"layer.1.DenseReluDense.wi_1", "ffn_up"},
+                                   {"layer.1.DenseReluDense.wo", "ffn_down"}})
       if (const auto at = theirs.find(from); at != theirs.npos) theirs.replace(at, from.size(), to);
     gguf[theirs] = tensor;
   }
@@ -147,7 +147,8 @@ TEST_CASE("layouts: T5 in GGUF's names") {
 TEST_CASE("layouts: rows of blocks are cut out of BFL's fused matrices, in GGUF of city96 and of sd.cpp") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "a.gguf";
-  const auto expect = [&](const FileTensors& ours, const std::string& format, const ComponentWeights& weights) {
+  const auto expect = [&](const FileTensors& ours, const std::string& format,
+                          const ComponentWeights& weights) {
     int count = 0, in_blocks = 0;
     const DtypeInfo info = io::gguf_type(format)->info;
     for (const auto& [name, tensor] : ours) {
@@ -231,8 +232,8 @@ TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line"
   const auto channels = [&](std::int64_t columns) {
     FileTensors tensors = bfl;
     const std::int64_t rows = tensors.at("img_in.weight").shape[0];
-    tensors["img_in.weight"] = file_tensor("F32", {rows, columns},
-                                           std::vector<f32>(static_cast<std::size_t>(rows * columns)));
+    tensors["img_in.weight"] =
+        file_tensor("F32", {rows, columns}, std::vector<f32>(static_cast<std::size_t>(rows * columns)));
     return refused(tensors);
   };
   CHECK(says(channels(32), "Canny or Depth"));
@@ -251,7 +252,8 @@ TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line"
   // The same twice.
   FileTensors twice = bfl;
   twice.merge(with_prefix("model.diffusion_model.", bfl));
-  CHECK(says(refused(twice), "holds the transformer twice, with no prefix and prefix 'model.diffusion_model.'"));
+  CHECK(says(refused(twice),
+             "holds the transformer twice, with no prefix and prefix 'model.diffusion_model.'"));
   FileTensors both = bfl;
   both.merge(tensors_of("transformer"));
   CHECK(says(refused(both), "holds the transformer twice"));
@@ -280,8 +282,7 @@ TEST_CASE("layouts: missing tensors, blocks and rows are told in one line") {
   CHECK(says(find(tensors, "transformer_blocks.1.attn.add_k_proj.weight"),
              "tensor 'double_blocks.1.txt_attn.qkv.weight': is missing"));
   tensors = bfl_transformer();
-  tensors["single_blocks.0.linear1.weight"] =
-      file_tensor("F32", {890, 4}, std::vector<f32>(890 * 4));
+  tensors["single_blocks.0.linear1.weight"] = file_tensor("F32", {890, 4}, std::vector<f32>(890 * 4));
   CHECK(says(find(tensors, "single_transformer_blocks.0.attn.to_q.weight"), "890 rows are no 7 equal parts"));
   tensors = bfl_transformer();
   tensors["final_layer.adaLN_modulation.1.bias"] = file_tensor("F32", {255}, std::vector<f32>(255));
@@ -311,14 +312,15 @@ TEST_CASE("layouts: a config out of tensors is the one that the folder's config.
   // As wide a head as Flux's: two of 128, and one block of each kind.
   FileTensors tensors;
   const auto matrix = [&](const std::string& name, std::int64_t rows, std::int64_t columns) {
-    tensors[name] = file_tensor("BF16", {rows, columns}, std::vector<std::uint16_t>(static_cast<std::size_t>(rows * columns)));
+    tensors[name] = file_tensor("BF16", {rows, columns},
+                                std::vector<std::uint16_t>(static_cast<std::size_t>(rows * columns)));
   };
   matrix("img_in.weight", 256, 64);
   matrix("txt_in.weight", 256, 40);
   matrix("vector_in.in_layer.weight", 256, 24);
   tensors["final_layer.linear.bias"] = file_tensor("F32", {64}, std::vector<f32>(64));
-  for (const std::string norm : {"double_blocks.0.img_attn.norm.query_norm.scale",
-                                 "single_blocks.0.norm.query_norm.scale"})
+  for (const std::string norm :
+       {"double_blocks.0.img_attn.norm.query_norm.scale", "single_blocks.0.norm.query_norm.scale"})
     tensors[norm] = file_tensor("F32", {128}, std::vector<f32>(128));
   write_tensors(file, tensors);
   flux::TransformerConfig config = flux::transformer_config(ComponentWeights(file, Part::transformer));

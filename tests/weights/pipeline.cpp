@@ -18,8 +18,8 @@ using namespace precast::testing;
 namespace {
 
 std::vector<f32> latents(const families::ModelFiles& files) {
-  const auto pipeline =
-      families::open(files, families::ComponentChoices::all(compiled_choices().front()), families::cpu_backend());
+  const auto pipeline = families::open(files, families::ComponentChoices::all(compiled_choices().front()),
+                                       families::cpu_backend());
   families::Request request;
   request.prompts = {"a red ring"};
   request.steps = 2;
@@ -30,7 +30,8 @@ std::vector<f32> latents(const families::ModelFiles& files) {
 
 std::string refused(const families::ModelFiles& files, const std::filesystem::path& file) {
   return refusal(file, [&] {
-    families::open(files, families::ComponentChoices::all(compiled_choices().front()), families::cpu_backend());
+    families::open(files, families::ComponentChoices::all(compiled_choices().front()),
+                   families::cpu_backend());
   });
 }
 
@@ -52,7 +53,8 @@ TEST_CASE("files: a model in files has the same latents as its folder, bit for b
   CHECK(latents({shapes_model(), {{"transformer", transformer}}}) == expected);
   CHECK(latents({shapes_model(), {{"transformer", transformer}, {"vae", vae}}}) == expected);
   CHECK(latents({shapes_model(),
-                 {{"transformer", all}, {"text_encoder", all}, {"text_encoder_2", all}, {"vae", all}}}) == expected);
+                 {{"transformer", all}, {"text_encoder", all}, {"text_encoder_2", all}, {"vae", all}}}) ==
+        expected);
   CHECK(latents({shapes_model(), {{"transformer", shapes_model() / "transformer"}}}) == expected);
 
   // A file in a model's folder, as BFL's repositories have it, without the weights that it replaces.
@@ -100,7 +102,8 @@ TEST_CASE("files: an fp8 file with scales draws what its values times the scales
       value = convert<f32>(narrow.back()) * 0.01f;
     }
     scaled[name] = file_tensor("F8_E4M3", tensor.shape, narrow);
-    scaled[name.substr(0, name.size() - 6) + "scale_weight"] = file_tensor("F32", {1}, std::vector<f32>{0.01f});
+    scaled[name.substr(0, name.size() - 6) + "scale_weight"] =
+        file_tensor("F32", {1}, std::vector<f32>{0.01f});
     decoded[name] = file_tensor("F32", tensor.shape, values);
   }
   scaled["scaled_fp8"] = file_tensor("F8_E4M3", {0}, std::vector<std::uint8_t>{});
@@ -123,7 +126,8 @@ TEST_CASE("files: what is lacking, unread or of another model is said in one lin
   CHECK(pipeline->notes()[0] == file.string() + ": 1 tensor is not read: 'control.weight'");
 
   CHECK(says(refused(file, file), "holds no tokenizers, and none lie beside it: give --model a folder"));
-  CHECK(says(refused({shapes_model(), {{"vae", file}}}, file), "does not hold the VAE of a Flux model but the transformer"));
+  CHECK(says(refused({shapes_model(), {{"vae", file}}}, file),
+             "does not hold the VAE of a Flux model but the transformer"));
   const auto empty = folder.path() / "empty";
   std::filesystem::create_directories(empty);
   CHECK(says(refused({empty, {{"transformer", file}}}, empty),

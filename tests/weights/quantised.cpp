@@ -98,8 +98,9 @@ void check_scaled(const std::string& dtype, const std::string& format) {
   CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}}, header).values(shape) == by_row);
   CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", rows}, {"a.b.comfy_quant", announced}})
             .values(shape) == by_row);
-  CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}}, header, "net.").values(shape, "net.") ==
-        by_row);
+  CHECK(
+      OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}}, header, "net.").values(shape, "net.") ==
+      by_row);
 
   // An announced scale that is not there.
   CHECK(says(OneLayer({{"a.b.weight", weight}, {"scaled_fp8", marker}}).refused(),
@@ -112,8 +113,9 @@ void check_scaled(const std::string& dtype, const std::string& format) {
              "its scale is F32 [3] where one number, or one for each of 4 rows"));
   CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", json_tensor("{}  ")}}).refused(),
              "its scale is U8"));
-  CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", rows}, {"a.b.weight_scale", rows}}).refused(),
-             "both a scale_weight and a weight_scale"));
+  CHECK(says(
+      OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", rows}, {"a.b.weight_scale", rows}}).refused(),
+      "both a scale_weight and a weight_scale"));
   CHECK(says(OneLayer({{"a.b.weight", rows}, {"a.b.weight_scale", rows}}, header).refused(),
              "is announced as " + format + " and is F32"));
 }
@@ -144,13 +146,16 @@ TEST_CASE("quantised: announcements that are no JSON, or of formats that are not
 TEST_CASE("quantised: int8 with scales, and rotated") {
   const Shape shape{3, 16};
   std::vector<std::int8_t> stored(48);
-  for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 256) - 128);
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    stored[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 256) - 128);
   const FileTensor weight = file_tensor("I8", shape, stored);
   const FileTensor rows = file_tensor("F32", {3, 1}, std::vector<f32>{0.5f, 0.01f, 2});
   std::vector<f32> expected;
-  for (std::size_t i = 0; i < stored.size(); ++i) expected.push_back(static_cast<f32>(stored[i]) * values_in(rows)[i / 16]);
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    expected.push_back(static_cast<f32>(stored[i]) * values_in(rows)[i / 16]);
   const FileTensor announced = json_tensor(R"({"format": "int8_tensorwise"})");
-  CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}, {"a.b.comfy_quant", announced}}).values(shape) == expected);
+  CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}, {"a.b.comfy_quant", announced}})
+            .values(shape) == expected);
 
   // W = stored times the Kronecker square of the symmetric matrix, group by group.
   const int turn[4][4] = {{1, 1, 1, -1}, {1, 1, -1, 1}, {1, -1, 1, 1}, {-1, 1, 1, 1}};
@@ -163,10 +168,12 @@ TEST_CASE("quantised: int8 with scales, and rotated") {
       turned[r * 16 + c] = static_cast<f32>(sum);
     }
   const auto rotated = [&](const std::string& group) {
-    return FileTensors{{"a.b.weight", weight},
-                       {"a.b.weight_scale", rows},
-                       {"a.b.comfy_quant",
-                        json_tensor(R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": )" + group + "}")}};
+    return FileTensors{
+        {"a.b.weight", weight},
+        {"a.b.weight_scale", rows},
+        {"a.b.comfy_quant",
+         json_tensor(R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": )" + group +
+                     "}")}};
   };
   const std::vector<f32> read = OneLayer(rotated("16")).values(shape);
   f32 largest = 0;
@@ -183,7 +190,8 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
   // 130 rows and 160 columns: scales padded to 256 by 8 (mxfp8) and 256 by 12 (nvfp4).
   constexpr std::int64_t rows = 130, columns = 160;
   const auto place = [](std::int64_t r, std::int64_t c, std::int64_t tiles) {
-    return static_cast<std::size_t>((r / 128 * tiles + c / 4) * 512 + (r % 32) * 16 + (r % 128 / 32) * 4 + c % 4);
+    return static_cast<std::size_t>((r / 128 * tiles + c / 4) * 512 + (r % 32) * 16 + (r % 128 / 32) * 4 +
+                                    c % 4);
   };
   {
     std::vector<std::uint8_t> weight(rows * columns), scales(256 * 8);
@@ -295,6 +303,7 @@ TEST_CASE("quantised: bitsandbytes' 4 bits with scales as they are and in bytes,
   const OneLayer rows({{"a.b.weight", file_tensor("I8", {2, 2}, stored)},
                        {"a.b.SCB", file_tensor("F32", {2}, std::vector<f32>{2, 0.5f})},
                        {"a.b.weight_format", json_tensor("{}")}});
-  CHECK(rows.values({2, 2}) == std::vector<f32>{127 * 2.0f / 127, -64 * 2.0f / 127, 3 * 0.5f / 127, -127 * 0.5f / 127});
+  CHECK(rows.values({2, 2}) ==
+        std::vector<f32>{127 * 2.0f / 127, -64 * 2.0f / 127, 3 * 0.5f / 127, -127 * 0.5f / 127});
   CHECK(rows.count() == 1);
 }
