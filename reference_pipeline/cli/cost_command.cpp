@@ -155,7 +155,7 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--types", options.types,
-                  "Formats, with commas between (`precast formats` and docs/quantisation.md have them all)")
+                  "Formats, with commas between: scalars such as fp8_e4m3, and those of docs/quantisation.md")
       ->type_name("TYPE,...")
       ->capture_default_str();
   command
@@ -197,7 +197,7 @@ void add_cost_command(CLI::App& app) {
   add_measuring_options(*command, *options);
   options->merge = command->add_option("--merge", options->merged,
                                        "Puts cost files of one measurement together, in place of measuring");
-  options->merge->type_name("FILE...");
+  options->merge->type_name("FILE");
   command
       ->add_option("--output,-o", options->output,
                    "Cost file (JSON) to write, anew after each layer; where it is there, what it has is not "
