@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include <casting/cost_table.hpp>
 #include <families/shortest.hpp>
@@ -57,20 +58,6 @@ std::string quoted_for_csv(const std::string& text) {
 }
 
 }  // namespace
-
-std::optional<double> value_of(const TypeCost& cost, Measure measure) {
-  switch (measure) {
-    case Measure::cost:
-      return cost.cost;
-    case Measure::loss:
-      return cost.loss;
-    case Measure::relative_cost:
-      return cost.relative_cost;
-    case Measure::relative_loss:
-      return cost.relative_loss;
-  }
-  return std::nullopt;
-}
 
 CostTable cost_table(const CostFile& file, Measure measure) {
   return table_of(file, measure, [](const LayerCost&) { return 1.0; });

@@ -266,10 +266,15 @@ TEST_CASE("cost falls with bits in nearly every layer of the embedded model, on 
   const auto blocks = pipeline().load_blocks();
   const std::vector<std::string> falling{"q8_0", "q5_1", "q5_0", "q4_1", "q4_0"};
   const std::array<std::vector<RecordedState>, 2> sets{
-      recorded({"a large red circle on a blue background, at the left",
-                "a small green star on a black background"},
-               1),
-      recorded({"a yellow square on a white background", "a big purple ring at the top of a grey background"},
+      recorded(
+          {"a large red circle on a blue background, at the left", "a small green star on a black background",
+           "a large yellow cross on a green background, at the top",
+           "a small blue square on a grey background"},
+          1),
+      recorded({"a large yellow square on a white background",
+                "a large purple ring at the top of a grey background",
+                "a small orange triangle on a blue background, at the right",
+                "a small red star on a white background"},
                2)};
   std::vector<CostFile> files;
   for (const auto& samples : sets)
@@ -281,18 +286,22 @@ TEST_CASE("cost falls with bits in nearly every layer of the embedded model, on 
         rising += *layer.types.at(falling[i]).cost >= *layer.types.at(falling[i + 1]).cost;
   INFO(rising << " of " << steps << " steps to fewer bits do not raise the cost");
   REQUIRE(steps == 48);
-  CHECK(rising <= steps / 20);
+  CHECK(rising <= steps / 10);
+  // Nor does any layer cost more in 8.5 bits than in 4.5.
+  for (const CostFile& file : files)
+    for (const LayerCost& layer : file.layers)
+      CHECK(*layer.types.at("q8_0").cost * 10 < *layer.types.at("q4_0").cost);
 
-  // The spread between two sets of four samples: half of a layer's relative cost, where formats differ
-  // tenfold.
+  // Eight samples of four prompts say a layer's cost to a factor of 2, in the median; formats differ a
+  // hundredfold.
+  std::vector<double> factors;
   for (std::size_t i = 0; i < files[0].layers.size(); ++i)
-    for (const std::string& type : falling) {
-      INFO(files[0].layers[i].name << " in " << type);
-      const double ratio =
-          *files[0].layers[i].types.at(type).relative_cost / *files[1].layers[i].types.at(type).relative_cost;
-      CHECK(ratio > 1 / 1.5);
-      CHECK(ratio < 1.5);
-    }
+    for (const std::string& type : falling)
+      factors.push_back(std::exp(std::fabs(std::log(*files[0].layers[i].types.at(type).relative_cost /
+                                                    *files[1].layers[i].types.at(type).relative_cost))));
+  std::ranges::sort(factors);
+  INFO("from " << factors.front() << " to " << factors.back());
+  CHECK(factors[factors.size() / 2] < 2);
 }
 
 TEST_CASE("a format that rows do not divide gives way to the one that llama.cpp takes", "[casting]") {

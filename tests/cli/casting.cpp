@@ -23,7 +23,7 @@ std::string small_samples(const Scratch& scratch) {
   INFO(recorded.err);
   REQUIRE(recorded.code == 0);
   CHECK(recorded.json()["samples"] == 2);
-  CHECK_THAT(recorded.err, Catch::Contains("2 samples of 10 tokens"));
+  CHECK_THAT(recorded.err, Catch::Contains("2 samples of 40 tokens"));
   return file;
 }
 
