@@ -24,14 +24,18 @@
 namespace precast::flux {
 
 /// Opened weights. Opening reads heads, no values. Neither moved nor copied.
-class ComponentWeights {
+class ComponentWeights final : public nn::ParameterSource {
  public:
   /// Throws InputError where `path` does not hold that part, or holds another model's, naming it.
   ComponentWeights(const std::filesystem::path& path, weights::Part part, io::TakenCallback on_taken = {});
   ComponentWeights(const ComponentWeights&) = delete;
   ComponentWeights& operator=(const ComponentWeights&) = delete;
 
-  const nn::ParameterSource& source() const { return renamed_; }
+  bool contains(std::string_view name) const override { return renamed_.contains(name); }
+  nn::Parameter find(std::string_view name) const override { return renamed_.find(name); }
+  std::string description() const override { return renamed_.description(); }
+  void taken(std::size_t bytes) const override { renamed_.taken(bytes); }
+  const nn::ParameterSource& source() const { return *this; }
   const weights::WeightTensors& tensors() const { return tensors_; }
   weights::Naming naming() const { return found_.naming; }
   std::filesystem::path path() const { return path_; }
