@@ -63,7 +63,7 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
   // less than one long chain.
   constexpr std::int64_t chunk = 64;
   constexpr bool in_place = are_operands<Operand, Multiplied, Storage>;
-  alignas(64) Multiplied widened[in_place ? 1 : chunk * widest_panel];
+  alignas(64) Multiplied widened[chunk * widest_panel];
   alignas(64) Multiplied rows[most_skinny_rows * chunk];
   const std::int64_t width = weight.panel_width();
   std::fill_n(sums, x.rows() * width, 0.0f);
@@ -73,11 +73,13 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
     std::fill_n(rows, x.rows() * chunk, Multiplied{});
     for (std::int64_t r = 0; r < x.rows(); ++r) std::copy_n(x.row(r).data() + first, count, rows + r * chunk);
     const Multiplied* columns = widened;
-    if constexpr (in_place)
+    const std::int64_t padded = std::min(chunk, weight.padded_columns() - first);
+    if (BlockDtype<Storage> || weight.decoder())
+      decoded_columns<Operand, Saturates>(weight, panel, first, padded, widened);
+    else if constexpr (in_place)
       columns = weight.panel(panel) + first * width;
-    else
-      operand_columns<Operand, Saturates>(weight, panel, first,
-                                          std::min(chunk, weight.padded_columns() - first), widened);
+    else if constexpr (ScalarDtype<Storage>)
+      operand_columns<Operand, Saturates>(weight, panel, first, padded, widened);
     const auto add = [&]<int Rows>(std::integral_constant<int, Rows>, std::int64_t row) {
       constexpr std::int64_t step = std::is_same_v<Multiplied, bf16> ? 2 : 1;
       const Multiplied* const from = rows + row * chunk;
