@@ -8,6 +8,8 @@
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/host/block_decoding.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 
 using namespace precast;
 
@@ -98,6 +100,7 @@ TEST_CASE("rows of every block format become operands, bit for bit as value by v
 }
 
 TEST_CASE("a format that the library does not have has no decoder", "[blocks]") {
-  CHECK(host::block_decoder({"blocks32", 32, 20}).to_f32 == nullptr);
-  CHECK(host::block_decoder(dtype_info<bf16>).to_f32 == nullptr);
+  using Types = precisions<Policy<Storage<bf16>>, Matmul>;
+  CHECK(host::block_decoder<Types>({"blocks32", 32, 20}).to_f32 == nullptr);
+  CHECK(host::block_decoder<Types>(dtype_info<bf16>).to_f32 == nullptr);
 }

@@ -43,7 +43,7 @@ struct Stored {
   template <PolicyType P>
   LinearWeight<P> in_blocks(std::span<const typename LinearWeight<P>::BiasStorage> bias) const {
     return LinearWeight<P>::in_blocks(
-        host::block_decoder(format), shape[0], shape[1],
+        host::block_decoder<precisions<P, Matmul>>(format), shape[0], shape[1],
         [&](std::span<std::byte> rows) {
           REQUIRE(rows.size() == bytes.size());
           std::memcpy(rows.data(), bytes.data(), bytes.size());

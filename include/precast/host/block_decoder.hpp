@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/scalar.hpp>
@@ -26,7 +27,7 @@ template <ScalarDtype T>
 using DecodeRows = void (*)(const BlockRows& rows, std::int64_t count, std::int64_t first,
                             std::int64_t columns, T* to, std::int64_t stride);
 
-/// The functions of one format.
+/// The functions of one format: those for bf16 only where a policy multiplies it.
 struct BlockDecoder {
   DtypeInfo format;
   DecodeRows<f32> to_f32 = nullptr;
@@ -43,11 +44,17 @@ struct BlockDecoder {
 template <ScalarDtype T>
 DecodeRows<T> rows_decoder(std::string_view format);
 
-/// Picks the functions of a weight's format, once, as it is loaded: without functions where the library has
-/// no such block format. Throws PathNotCompiled where PRECAST_QUANT leaves it out.
-inline BlockDecoder block_decoder(const DtypeInfo& format) {
-  if (format.values_per_block == 1) return {format};
-  return {format, rows_decoder<f32>(format.name), rows_decoder<bf16>(format.name)};
+/// Picks the functions of a weight's format for products with `Types`, once, as it is loaded: without
+/// functions where the library has no such block format. Throws PathNotCompiled where PRECAST_QUANT leaves it
+/// out.
+template <class Types>
+BlockDecoder block_decoder(const DtypeInfo& format) {
+  BlockDecoder decoder{format};
+  if (format.values_per_block == 1) return decoder;
+  decoder.to_f32 = rows_decoder<f32>(format.name);
+  if constexpr (std::is_same_v<typename Types::operand, bf16>)
+    decoder.to_bf16 = rows_decoder<bf16>(format.name);
+  return decoder;
 }
 
 }  // namespace precast::host

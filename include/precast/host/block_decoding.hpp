@@ -51,9 +51,17 @@ void decode_rows(const BlockRows& rows, std::int64_t count, std::int64_t first, 
         detail::decode_row_by_values(row, first, before, out);
         k = before;
       }
-      for (; columns - k >= step; k += step)
-        detail::decode_step(row[(first + k) / in_block], static_cast<int>((first + k) % in_block / step),
-                            detail::Sink<T>{out + k});
+      const auto decode_steps_until = [&](std::int64_t end) {
+        for (; end - k >= step; k += step)
+          detail::decode_known_step(row[(first + k) / in_block],
+                                    static_cast<int>((first + k) % in_block / step),
+                                    detail::Sink<T>{out + k});
+      };
+      if constexpr (in_block > step)
+        decode_steps_until(std::min(columns, k + (in_block - (first + k) % in_block) % in_block));
+      for (; columns - k >= in_block; k += in_block)
+        detail::decode_whole_block(row[(first + k) / in_block], out + k);
+      if constexpr (in_block > step) decode_steps_until(columns);
     }
     if (k < columns) detail::decode_row_by_values(row, first + k, columns - k, out + k);
   }

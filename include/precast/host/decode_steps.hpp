@@ -33,7 +33,8 @@ template <int less, class Block, class T, class Finish>
 [[gnu::always_inline]] inline void decode_rounded(const Block& block, const Sink<T>& sink, Finish&& finish) {
   const Bytes16 low = sixteen_bytes(block.low);
   for (int half = 0; half < 2; ++half) {
-    Ints16 integers = __builtin_convertvector(four_bits_of(low, half != 0), Ints16);
+    Ints16 integers;
+    widen(four_bits_of(low, half != 0), integers);
     if constexpr (requires { block.high; }) {
       constexpr Words16 lanes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
       const auto bits = static_cast<std::uint32_t>(block.high[2 * half] | block.high[2 * half + 1] << 8) << 4;
@@ -118,10 +119,15 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] inline void decode_step(const q3_k& block, int step, const Sink<T>& sink) {
   const f32 block_scale = half_of(block.scale);
+  // detail::six_bits_of_16 of four groups, a byte each.
+  std::uint32_t low_bits, high_bits;
+  std::memcpy(&low_bits, block.scales + 4 * (step % 2), sizeof low_bits);
+  std::memcpy(&high_bits, block.scales + 8, sizeof high_bits);
+  const std::uint32_t integers =
+      (low_bits >> (step / 2 * 4) & 0x0f0f0f0f) | (high_bits >> (2 * step) & 0x03030303) << 4;
   for (int i = 0; i < 4; ++i) {
     const int group = 4 * step + i;
-    const f32 scale =
-        block_scale * static_cast<f32>(precast::detail::six_bits_of_16(block.scales, group) - 32);
+    const f32 scale = block_scale * static_cast<f32>(static_cast<int>(integers >> (8 * i) & 63) - 32);
     const Bytes16 high = where_set(sixteen_bytes(block.high + 16 * (group % 2)),
                                    static_cast<std::uint8_t>(1 << (group / 2)), 4);
     Floats16 values;
@@ -191,10 +197,14 @@ template <class T>
     std::uint64_t bytes;
     std::memcpy(&bytes, block.low + 8 * group, sizeof bytes);
     constexpr std::uint64_t low = 0x0f0f0f0f0f0f0f0f;
-    const std::uint64_t codes[2] = {bytes & low, (bytes >> 4) & low};
+    using Halves = std::uint64_t __attribute__((vector_size(16)));
+    const Halves codes{bytes & low, (bytes >> 4) & low};
     Floats16 values;
-    to_floats(looked_up(e2m1_table, sixteen_bytes(codes)), values);
-    sink.put(group, values * precast::detail::half_unsigned_e4m3(block.scales[group]));
+    to_floats(looked_up(e2m1_table, reinterpret_cast<Bytes16>(codes)), values);
+    // detail::half_unsigned_e4m3: the code shifted into place, times 2^119.
+    const std::uint8_t code = block.scales[group];
+    const f32 scale = bit_cast<f32>(code == 0x7f ? 0u : (code & 0x7fu) << 20) * 0x1p119f;
+    sink.put(group, values * scale);
   }
 }
 
@@ -202,15 +212,22 @@ template <class T>
 [[gnu::always_inline]] inline void decode_step(const mxfp8& block, int, const Sink<T>& sink) {
   const f32 scale = precast::detail::e8m0(block.scale);
   for (int half = 0; half < 2; ++half) {
-    // As detail::widen: the code shifted into place, times 2^120; the largest magnitude is NaN.
-    const Words16 codes = __builtin_convertvector(sixteen_bytes(block.codes + 16 * half), Words16);
-    const Words16 magnitudes = codes & 0x7fu;
-    const Words16 shifted = magnitudes << 20;
-    const Floats16 finite = reinterpret_cast<Floats16>(shifted) * 0x1p120f;
-    const Words16 is_nan = reinterpret_cast<Words16>(magnitudes == 0x7fu);
-    const Words16 words =
-        (reinterpret_cast<Words16>(finite) & ~is_nan) | (is_nan & 0x7fc00000u) | (codes & 0x80u) << 24;
-    sink.put(half, reinterpret_cast<Floats16>(words) * scale);
+    const Bytes16 codes = sixteen_bytes(block.codes + 16 * half);
+    Floats16 values;
+    if (any_set(reinterpret_cast<Bytes16>((codes & 0x7f) == 0x7f))) [[unlikely]] {  // NaN
+      f32 some[16];
+      dtype_traits<mxfp8>::decode(block, 16 * half, 16, some);
+      std::memcpy(&values, some, sizeof values);
+    } else {
+      // As detail::widen: the code shifted into place, times 2^120.
+      Ints16 wide;
+      widen(codes, wide);
+      const Ints16 magnitudes = (wide & 0x7f) << 20;
+      const auto numbers = reinterpret_cast<Ints16>(reinterpret_cast<Floats16>(magnitudes) * 0x1p120f);
+      const Ints16 words = numbers | (wide & 0x80) << 24;
+      values = reinterpret_cast<Floats16>(words) * scale;
+    }
+    sink.put(half, values);
   }
 }
 
@@ -219,5 +236,35 @@ template <class Format>
 concept DecodedInSteps = requires(const Format& block, const Sink<f32>& sink) {
   decode_step(block, 0, sink);
 };
+
+/// decode_step, compiled for each step by itself, in which all shifts are known.
+template <class Format, class T>
+[[gnu::always_inline]] inline void decode_known_step(const Format& block, int step, const Sink<T>& sink) {
+  constexpr int steps = dtype_traits<Format>::values_per_block / values_in_step<Format>;
+  static_assert(steps == 1 || steps == 4);
+  if constexpr (steps == 1) return decode_step(block, 0, sink);
+  switch (step) {
+    case 0:
+      return decode_step(block, 0, sink);
+    case 1:
+      return decode_step(block, 1, sink);
+    case 2:
+      return decode_step(block, 2, sink);
+    default:
+      return decode_step(block, 3, sink);
+  }
+}
+
+/// All steps of a block, whose scales are read once.
+template <class Format, class T>
+[[gnu::always_inline]] inline void decode_whole_block(const Format& block, T* to) {
+  constexpr int in_step = values_in_step<Format>;
+  decode_step(block, 0, Sink<T>{to});
+  if constexpr (dtype_traits<Format>::values_per_block > in_step) {
+    decode_step(block, 1, Sink<T>{to + in_step});
+    decode_step(block, 2, Sink<T>{to + 2 * in_step});
+    decode_step(block, 3, Sink<T>{to + 3 * in_step});
+  }
+}
 
 }  // namespace precast::host::detail

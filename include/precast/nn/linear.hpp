@@ -49,7 +49,9 @@ class Linear {
     HostTensor<BiasStorage> bias;
     if (with_bias == Bias::present) bias = load_host_tensor<BiasStorage>(place / "bias", {out_features});
     if constexpr (backend::holds_blocks_of_files<Storage>)
-      if (const host::BlockDecoder decoder = host::block_decoder(parameter.dtype); decoder.to_f32)
+      if (const host::BlockDecoder decoder =
+              host::block_decoder<typename LinearWeight<P>::Types>(parameter.dtype);
+          decoder.to_f32)
         return LinearWeight<P>::in_blocks(
             decoder, out_features, in_features,
             [&](std::span<std::byte> rows) { read_bytes(weight, parameter, rows); }, bias.values());
