@@ -62,9 +62,11 @@ class BlockSource final : public nn::ParameterSource {
 
   /// Whether matrices are given in blocks, or as the values of these blocks in f32.
   void give(Give what) { give_ = what; }
-  /// Bytes and values of all that was asked for in blocks.
-  std::int64_t block_bytes() const { return block_bytes_; }
-  std::int64_t block_values() const { return block_values_; }
+  /// Calls visit(values, bytes of its blocks) for each matrix that was asked for in blocks.
+  template <class Visit>
+  void for_each_matrix(Visit&& visit) const {
+    for (const auto& [name, matrix] : matrices_) visit(matrix.values.size(), matrix.blocks.size());
+  }
 
   bool contains(std::string_view name) const override { return source_.contains(name); }
   nn::Parameter find(std::string_view name) const override {
@@ -77,8 +79,6 @@ class BlockSource final : public nn::ParameterSource {
       const auto values = nn::load_host_tensor<f32>(nn::Parameters(source_, std::string(name)), found.shape);
       matrix.blocks = encoded(format, values.values());
       matrix.values = decoded(format, matrix.blocks);
-      block_bytes_ += static_cast<std::int64_t>(matrix.blocks.size());
-      block_values_ += static_cast<std::int64_t>(matrix.values.size());
     }
     if (give_ == Give::blocks) return {facts_of(format), found.shape, matrix.blocks};
     return {dtype_info<f32>, found.shape, std::as_bytes(std::span(matrix.values))};
@@ -96,7 +96,6 @@ class BlockSource final : public nn::ParameterSource {
   Choose choose_;
   Give give_ = Give::blocks;
   mutable std::map<std::string, Matrix, std::less<>> matrices_;
-  mutable std::int64_t block_bytes_ = 0, block_values_ = 0;
 };
 
 }  // namespace precast::testing

@@ -60,37 +60,40 @@ class PackedWeight<Storage> {
 namespace detail {
 
 /// Columns [first, first + count) of a panel of `width` features as operands, `At` of them together:
-/// to[((column - first) / At * width + feature) * At + (column - first) % At]. `decode(from, some, values,
-/// stride)` writes columns [from, from + some) of all `features` rows of the panel as f32 or Multiplied.
-/// Zeros stand where features, or columns of `columns`, end early.
+/// to[((column - first) / At * width + feature) * At + (column - first) % At]. `decode(feature, some, from,
+/// columns, values, stride)` writes columns [from, from + columns) of rows [feature, feature + some) of the
+/// panel as Decoded. Zeros stand where features, or columns of `columns`, end early.
 template <std::int64_t At, class Operand, bool Saturates, OneDnnOperand Decoded, OneDnnOperand Multiplied,
           class Decode>
 void decode_panel(const Decode& decode, std::int64_t features, std::int64_t width, std::int64_t columns,
                   std::int64_t first, std::int64_t count, Multiplied* to) {
-  constexpr std::int64_t at_once = 64;  // 16 KiB of f32, which the nearest cache holds
-  alignas(64) Decoded decoded[widest_panel * at_once];
-  alignas(64) Multiplied rounded[std::is_same_v<Decoded, Multiplied> ? 1 : widest_panel * at_once];
-  for (std::int64_t k = 0; k < count; k += at_once) {
-    const std::int64_t some = std::min(at_once, count - k);
-    const std::int64_t present = std::clamp<std::int64_t>(columns - first - k, 0, some);
-    if (present > 0) decode(first + k, present, decoded, at_once);
-    const Multiplied* operands;
-    if constexpr (std::is_same_v<Decoded, Multiplied>) {
-      operands = decoded;
-      if constexpr (!widens_exactly<Operand, Decoded>)
-        for (std::int64_t f = 0; f < features; ++f)
-          round_row<Operand, Saturates>(
-              std::span<Decoded>(decoded + f * at_once, static_cast<std::size_t>(present)));
-    } else {
-      operands = rounded;
-      for (std::int64_t f = 0; f < features; ++f)
-        operand_row<Operand, Saturates>(
-            std::span<const Decoded>(decoded + f * at_once, static_cast<std::size_t>(present)),
-            std::span<Multiplied>(rounded + f * at_once, static_cast<std::size_t>(present)));
+  // A block of the largest formats, and 16 KiB of f32, which the nearest cache holds.
+  constexpr std::int64_t at_once = 256, rows_at_once = 16;
+  alignas(64) Decoded decoded[rows_at_once * at_once];
+  alignas(64) Multiplied rounded[std::is_same_v<Decoded, Multiplied> ? 1 : rows_at_once * at_once];
+  for (std::int64_t k = 0; k < count; k += at_once)
+    for (std::int64_t feature = 0; feature < width; feature += rows_at_once) {
+      const std::int64_t some = std::min(at_once, count - k);
+      const std::int64_t rows = std::clamp<std::int64_t>(features - feature, 0, rows_at_once);
+      const std::int64_t present = rows ? std::clamp<std::int64_t>(columns - first - k, 0, some) : 0;
+      if (present > 0) decode(feature, rows, first + k, present, decoded, at_once);
+      const auto row_of = [&](auto* values, std::int64_t row) {
+        return std::span(values + row * at_once, static_cast<std::size_t>(present));
+      };
+      const Multiplied* operands;
+      if constexpr (std::is_same_v<Decoded, Multiplied>) {
+        operands = decoded;
+        if constexpr (!widens_exactly<Operand, Decoded>)
+          for (std::int64_t r = 0; r < rows; ++r) round_row<Operand, Saturates>(row_of(decoded, r));
+      } else {
+        operands = rounded;
+        for (std::int64_t r = 0; r < rows; ++r)
+          operand_row<Operand, Saturates>(std::span<const Decoded>(row_of(decoded, r)), row_of(rounded, r));
+      }
+      transpose_columns<At>(HostView<const Multiplied>(operands, Shape{rows, present}, at_once),
+                            std::int64_t{0}, some, std::min(rows_at_once, width - feature),
+                            to + k * width + feature * At, width);
     }
-    transpose_columns<At>(HostView<const Multiplied>(operands, Shape{features, present}, at_once),
-                          std::int64_t{0}, some, width, to + k * width);
-  }
 }
 
 /// Of a weight whose format is known at run time: a function of its decoder, which rounds to bf16 where that
@@ -109,9 +112,8 @@ void decode_panel_of(const PackedWeight<Storage>& weight, std::int64_t panel, st
   else
     function = weight.decoder()->to_f32;
   decode_panel<At, Operand, Saturates, Decoded>(
-      [&](std::int64_t from, std::int64_t some, Decoded* values, std::int64_t stride) {
-        function(rows, features, from, some, values, stride);
-      },
+      [&](std::int64_t feature, std::int64_t some, std::int64_t from, std::int64_t columns, Decoded* values,
+          std::int64_t stride) { function(rows.from_row(feature), some, from, columns, values, stride); },
       features, weight.panel_width(), weight.columns(), first, count, to);
 }
 
@@ -122,9 +124,11 @@ void decode_panel_of(const PackedWeight<Storage>& weight, std::int64_t panel, st
   const std::int64_t first_feature = panel * widest_panel,
                      features = std::min(widest_panel, weight.features() - first_feature);
   decode_panel<At, Operand, Saturates, f32>(
-      [&](std::int64_t from, std::int64_t some, f32* values, std::int64_t stride) {
-        for (std::int64_t f = 0; f < features; ++f)
-          decode_run<Storage>(weight.view().row(first_feature + f), from, some, values + f * stride);
+      [&](std::int64_t feature, std::int64_t some, std::int64_t from, std::int64_t columns, f32* values,
+          std::int64_t stride) {
+        for (std::int64_t f = 0; f < some; ++f)
+          decode_run<Storage>(weight.view().row(first_feature + feature + f), from, columns,
+                              values + f * stride);
       },
       features, weight.panel_width(), weight.columns(), first, count, to);
 }
