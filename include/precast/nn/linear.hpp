@@ -15,8 +15,8 @@ namespace precast::nn {
 inline namespace PRECAST_BACKEND {
 
 /// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage;
-/// unless its file has it in blocks: on the host they stay as they are, and are decoded as they are
-/// multiplied.
+/// unless its file has it in blocks, of which each row begins with one: on the host they stay as they are,
+/// and are decoded as they are multiplied.
 template <PolicyType P>
 class Linear {
  public:
@@ -51,7 +51,7 @@ class Linear {
     if constexpr (backend::holds_blocks_of_files<Storage>)
       if (const host::BlockDecoder decoder =
               host::block_decoder<typename LinearWeight<P>::Types>(parameter.dtype);
-          decoder.to_f32)
+          decoder.to_f32 && std::ssize(parameter.bytes) == out_features * decoder.bytes_per_row(in_features))
         return LinearWeight<P>::in_blocks(
             decoder, out_features, in_features,
             [&](std::span<std::byte> rows) { read_bytes(weight, parameter, rows); }, bias.values());
