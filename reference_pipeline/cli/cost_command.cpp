@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +24,7 @@
 #include <cli/policy_options.hpp>
 #include <cli/progress.hpp>
 #include <cli/run_options.hpp>
+#include <cli/run_report.hpp>
 #include <families/registry.hpp>
 
 #include <precast/host/parallel.hpp>
@@ -46,7 +46,6 @@ struct CostOptions {
   casting::Granularity granularity = casting::Granularity::layer;
   std::optional<int> threads;
   CLI::Option* merge = nullptr;
-  std::vector<std::string> merged;
   casting::Measure measure = casting::Measure::cost;
   bool biases = false, weighted = false, markdown = false, csv = false, json = false;
 };
@@ -87,7 +86,8 @@ void show(const CostOptions& options, const casting::CostFile& file) {
 
 void merge(const CostOptions& options) {
   std::vector<casting::NamedCosts> files;
-  for (const std::string& name : options.merged) files.push_back({name, casting::read_cost_file(name)});
+  for (const std::string& name : options.merge->results())
+    files.push_back({name, casting::read_cost_file(name)});
   const casting::CostFile merged = casting::merge_costs(files);
   casting::write_cost_file(options.output, merged);
   show(options, merged);
@@ -107,9 +107,6 @@ void measure(const CostOptions& options) {
   const std::string name = model_name(model, !options.model);
   const casting::Samples samples = casting::read_samples(options.samples);
   casting::CostFile so_far = results_so_far(options, name, samples);
-  if (const auto of = samples.facts.find("model"); of != samples.facts.end() && of->second != name)
-    std::cerr << "precast: warning: the samples were recorded from the model '" << io::printable(of->second)
-              << "', and this is '" << io::printable(name) << "'\n";
   const families::ChosenDevice device = families::choose_device(options.device);
   const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
   ProgressReporter reporter;
@@ -129,10 +126,18 @@ void measure(const CostOptions& options) {
                ? io::shown(options.output) + " has what was measured; the same command goes on from there"
                : std::string("nothing was written");
   };
+  bool fits = false;  // an error is the only line: the warning comes when a sample has run
+  const auto warn_once = [&] {
+    const auto of = samples.facts.find("model");
+    if (!std::exchange(fits, true) && of != samples.facts.end() && of->second != name)
+      tell_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
+                     "', and this is '" + io::printable(name) + "'"});
+  };
   const casting::CostFile file = casting::measure_cost(
       *blocks, samples.recorded, settings, std::move(so_far),
       [&](std::int64_t done, std::int64_t total) {
         throw_if_interrupted(left_behind());
+        warn_once();
         reporter.update("cast", done, total);
       },
       [&](const casting::CostFile& all) { casting::write_cost_file(options.output, all); });
@@ -155,7 +160,7 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--types", options.types,
-                  "Formats, with commas between (`precast formats` and docs/quantisation.md have them all)")
+                  "Formats, with commas between: scalars such as fp8_e4m3, and those of docs/quantisation.md")
       ->type_name("TYPE,...")
       ->capture_default_str();
   command
@@ -195,9 +200,14 @@ void add_cost_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "cost", "Measures what each layer of a model in each format costs, one layer at a time");
   add_measuring_options(*command, *options);
-  options->merge = command->add_option("--merge", options->merged,
-                                       "Puts cost files of one measurement together, in place of measuring");
-  options->merge->type_name("FILE...");
+  // Bound to no variable, as --prompt is.
+  options->merge =
+      command
+          ->add_option("--merge",
+                       "Puts cost files of one measurement together, in place of measuring; of one "
+                       "file, shows its table")
+          ->type_name("FILE...")
+          ->take_all();
   command
       ->add_option("--output,-o", options->output,
                    "Cost file (JSON) to write, anew after each layer; where it is there, what it has is not "
@@ -215,7 +225,7 @@ void add_cost_command(CLI::App& app) {
           "What the table shows. cost (default): mean squared error of all tokens after the last block; "
           "loss: the "
           "same of the layer's own output; relative: over the mean square of what is compared with")
-      ->type_name("cost|loss|relative_cost|relative_loss");
+      ->type_name(casting::measure_choices);
   command->add_flag(
       "--weighted", options->weighted,
       "The table for each parameter: over the layer's parameters, in those of the smallest layer");

@@ -10,29 +10,11 @@
 
 namespace precast::cli {
 
-namespace {
-
-/// The parts between commas, none of which is empty.
-std::vector<std::string> parts_of(std::string_view option, const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    if (parts.back().empty())
-      throw UsageError(std::string(option) + " is '" + io::printable(text) +
-                       "': give names or numbers with commas between");
-    begin = end + 1;
-  }
-  return parts;
-}
-
-}  // namespace
-
 std::vector<std::string> parse_types(const std::string& text) {
   std::vector<std::string_view> names;
   for (const casting::CastType& type : casting::cast_types()) names.push_back(type.name);
   std::vector<std::string> types;
-  for (std::string part : parts_of("--types", text)) {
+  for (std::string part : parse_list("--types", text)) {
     for (char& c : part)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     const std::string type = parse_name("--types", part, names);
@@ -43,7 +25,7 @@ std::vector<std::string> parse_types(const std::string& text) {
 
 std::vector<std::int64_t> parse_layers(const std::string& text, std::int64_t count) {
   std::set<std::int64_t> layers;
-  for (const std::string& part : parts_of("--layers", text)) {
+  for (const std::string& part : parse_list("--layers", text)) {
     const std::size_t dash = part.find('-', 1);
     const std::int64_t first = parse_integer("--layers", part.substr(0, dash), 0, count - 1);
     const std::int64_t last =
