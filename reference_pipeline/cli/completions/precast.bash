@@ -123,7 +123,7 @@ _precast() {
         --policy) _precast_offer -W 'quality balanced fast memory f32 bf16 f16'; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --threads) :; return ;;
-        --merge) :; return ;;
+        --merge) _precast_offer -f; return ;;
         --output|-o) _precast_offer -f; return ;;
         --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
       esac

@@ -126,7 +126,7 @@ complete -c precast -n '__precast_command cost' -l shard -x -d 'Every Nth of the
 complete -c precast -n '__precast_command cost' -l policy -x -a 'quality balanced fast memory f32 bf16 f16' -d 'The policy that the model runs under: a preset or a precision, with +flash and the like'
 complete -c precast -n '__precast_command cost' -l device -x -a 'auto cpu cuda' -d 'auto, cpu, cuda or cuda:N'
 complete -c precast -n '__precast_command cost' -l threads -x -d 'CPU threads'
-complete -c precast -n '__precast_command cost' -l merge -x -d 'Puts cost files of one measurement together, in place of measuring'
+complete -c precast -n '__precast_command cost' -l merge -r -F -d 'Puts cost files of one measurement together, in place of measuring'
 complete -c precast -n '__precast_command cost' -l output -s o -r -F -d 'Cost file (JSON) to write, anew after each layer'
 complete -c precast -n '__precast_command cost' -l measure -x -a 'cost loss relative_cost relative_loss' -d 'What the table shows. cost (default): mean squared error of all tokens after the last block'
 complete -c precast -n '__precast_command cost' -l weighted -d 'The table for each parameter: over the layer s parameters, in those of the smallest layer'
