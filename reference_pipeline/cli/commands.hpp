@@ -11,12 +11,15 @@ namespace precast::cli {
 
 void add_generate_command(CLI::App& app);
 void add_compare_command(CLI::App& app);
+void add_record_command(CLI::App& app);
+void add_cost_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_policy_command(CLI::App& app);
 void add_formats_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
+void add_report_command(CLI::App& app);
 void add_completions_command(CLI::App& app);
 
 /// Exit codes of the program.
