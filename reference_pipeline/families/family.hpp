@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <families/backend.hpp>
+#include <families/changed_weights.hpp>
 #include <families/choices.hpp>
 #include <families/model_files.hpp>
 #include <families/pipeline.hpp>
@@ -53,6 +54,12 @@ class Family {
   /// The parameters of a component by its class and its config; nothing where it does not count this class.
   virtual std::optional<ParameterAccounting> account(std::string_view, const std::filesystem::path&) const {
     return std::nullopt;
+  }
+  /// The family's models with a change to the weights of their denoiser; null where the models are not its
+  /// own, or it cannot change them. `models` and `change` must outlive them.
+  virtual std::unique_ptr<FamilyModels> with_changed_weights(const FamilyModels&,
+                                                             const WeightsChange&) const {
+    return nullptr;
   }
   /// Opens a model folder: reads configs and tokenizers, no weights. `backend` must outlive the pipeline.
   virtual std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,

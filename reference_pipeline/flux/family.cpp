@@ -6,6 +6,7 @@
 
 #include <families/with_commas.hpp>
 #include <flux/accounting.hpp>
+#include <flux/changed_models.hpp>
 #include <flux/family.hpp>
 #include <flux/pipeline.hpp>
 #include <flux/transformer.hpp>
@@ -120,6 +121,10 @@ class FluxFamily final : public families::Family {
                                                        const std::filesystem::path& config) const override {
     if (class_name != "FluxTransformer2DModel") return std::nullopt;
     return described(flux::account(TransformerConfig::load(config)));
+  }
+  std::unique_ptr<families::FamilyModels> with_changed_weights(
+      const families::FamilyModels& models, const families::WeightsChange& change) const override {
+    return flux::with_changed_weights(models, change);
   }
   std::unique_ptr<families::Pipeline> open(const std::filesystem::path& folder,
                                            const families::ComponentChoices& choices,

@@ -8,6 +8,7 @@
 #include <families/registry.hpp>
 #include <flux/pipeline.hpp>
 #include <io/input_errors.hpp>
+#include <support/arrays.hpp>
 #include <support/golden_requests.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/files.hpp>
@@ -83,8 +84,10 @@ TEST_CASE("files: a GGUF file draws what the values of its blocks draw") {
     decoded[name] = file_tensor("F32", tensor.shape, values);
   }
   write_tensors(folder.path() / "a.safetensors", decoded);
-  CHECK(latents({shapes_model(), {{"transformer", folder.path() / "a.gguf"}}}) ==
-        latents({shapes_model(), {{"transformer", folder.path() / "a.safetensors"}}}));
+  // Blocks stay packed, and their products may add in another order.
+  CHECK(relative_error(latents({shapes_model(), {{"transformer", folder.path() / "a.gguf"}}}),
+                       latents({shapes_model(), {{"transformer", folder.path() / "a.safetensors"}}})) <=
+        largest_error);
 }
 
 TEST_CASE("files: an fp8 file with scales draws what its values times the scales draw") {
