@@ -1,16 +1,13 @@
 // Prints JSON, numbers and columns.
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 
 #include <cli/output.hpp>
+#include <families/number_json.hpp>
 
 namespace precast::cli {
 
-Json json_number(double value) {
-  if (std::isfinite(value)) return value;
-  return shortest(value);
-}
+Json json_number(double value) { return families::number_json(value); }
 
 std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 

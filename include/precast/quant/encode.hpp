@@ -11,6 +11,7 @@
 #include <precast/dtype/dtype.hpp>
 #include <precast/error.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/quant/encode_options.hpp>
 #include <precast/quant/k_blocks.hpp>
 #include <precast/quant/lookup_blocks.hpp>
 #include <precast/quant/rounded_blocks.hpp>
@@ -51,7 +52,7 @@ inline std::size_t first_not_finite(std::span<const f32> values) {
 /// names the place, for a value that is infinite or NaN: no block dtype here holds one beside numbers. The
 /// blocks are unspecified then.
 template <Encodable Format>
-void encode(std::span<const f32> values, std::span<Format> blocks) {
+void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeOptions& = {}) {
   constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;
   if (values.size() % in_block != 0 || values.size() / in_block != blocks.size())
     throw ShapeError("encode: " + std::to_string(values.size()) + " values do not fill " +

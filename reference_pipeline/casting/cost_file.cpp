@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include <casting/cost_file.hpp>
+#include <casting/json_fields.hpp>
+#include <casting/type_names.hpp>
+#include <families/number_json.hpp>
+
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/json_text.hpp>
+
+namespace precast::casting {
+
+namespace {
+
+constexpr std::int64_t most_parameters = std::int64_t{1} << 48, most_samples = 1'000'000'000;
+constexpr double least_bits = 0.01, most_bits = 64, any_number = std::numeric_limits<double>::max();
+
+/// The measured numbers of a format, and the keys that they have.
+constexpr std::pair<const char*, std::optional<double> TypeCost::*> measures[] = {
+    {"cost", &TypeCost::cost},
+    {"loss", &TypeCost::loss},
+    {"relative_cost", &TypeCost::relative_cost},
+    {"relative_loss", &TypeCost::relative_loss}};
+
+LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const nlohmann::json& value) {
+  const std::string by_place = "layer number " + std::to_string(place + 1) + ": ";
+  LayerCost layer;
+  const JsonFields unnamed(path, by_place, value);
+  const auto name = unnamed.text("name");
+  if (!name) throw unnamed.error("name", "is missing: give each layer its name");
+  if (name->empty()) throw unnamed.error("name", "is empty: give each layer its name");
+  layer.name = *name;
+  const std::string where = "layer '" + io::printable(layer.name) + "': ";
+  const JsonFields fields(path, where, value);
+  layer.parameters = fields.integer("parameters", 1, most_parameters);
+  const nlohmann::json* const types = fields.find("types");
+  if (!types) return layer;
+  if (!types->is_object())
+    throw fields.error("types",
+                       "must be an object of formats, not " + io::json_in_words(*types) + ": correct it");
+  for (const auto& [type, numbers] : types->items()) {
+    if (type.empty()) throw fields.error("types", "holds a format without a name: give it one");
+    const JsonFields of_type(path, where + "type '" + io::printable(type) + "': ", numbers);
+    TypeCost& cost = layer.types[type];
+    cost.bits = of_type.number("bits", least_bits, most_bits);
+    for (const auto& [key, member] : measures) cost.*member = of_type.number(key, 0, any_number, true);
+  }
+  return layer;
+}
+
+}  // namespace
+
+std::optional<double> CostFile::bits_of(const std::string& type) const {
+  for (const LayerCost& layer : layers)
+    if (const auto found = layer.types.find(type); found != layer.types.end() && found->second.bits)
+      return found->second.bits;
+  return bits_of_type(type);
+}
+
+std::vector<std::string> CostFile::types() const {
+  std::set<std::string> names;
+  for (const LayerCost& layer : layers)
+    for (const auto& [type, cost] : layer.types) names.insert(type);
+  std::vector<std::pair<double, std::string>> by_bits;
+  for (const std::string& name : names) by_bits.emplace_back(-bits_of(name).value_or(0), name);
+  std::ranges::sort(by_bits);
+  std::vector<std::string> result;
+  for (auto& [bits, name] : by_bits) result.push_back(std::move(name));
+  return result;
+}
+
+CostFile parse_cost_file(std::string_view text, const std::filesystem::path& path) {
+  const nlohmann::json json = io::parse_json(text, path);
+  const JsonFields fields(path, "", json);
+  CostFile file;
+  file.model = fields.text("model");
+  file.samples = fields.integer("samples", 1, most_samples);
+  const nlohmann::json* const layers = fields.find("layers");
+  if (!layers) throw fields.error("layers", "is missing: check that this is a cost file (precast cost)");
+  if (!layers->is_array() || layers->empty())
+    throw fields.error("layers", "must be a list of one layer or more, not " +
+                                     (layers->is_array() ? "an empty one" : io::json_in_words(*layers)) +
+                                     ": check that this is a cost file (precast cost)");
+  std::set<std::string> names;
+  for (std::size_t place = 0; place < layers->size(); ++place) {
+    file.layers.push_back(read_layer(path, place, (*layers)[place]));
+    const std::string& name = file.layers.back().name;
+    if (!names.insert(name).second)
+      throw io::file_error(
+          path, "layer '" + io::printable(name) + "': key 'name': another layer has it: give each its own");
+  }
+  return file;
+}
+
+CostFile read_cost_file(const std::filesystem::path& path) {
+  const io::MappedFile file(path);
+  if (file.bytes().size() > io::largest_json_file)
+    throw io::file_error(path, std::to_string(file.bytes().size() >> 20) +
+                                   " MB is too much for a cost file: check that it is the right one");
+  return parse_cost_file(file.text(), path);
+}
+
+std::string cost_file_text(const CostFile& file) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (file.model) json["model"] = *file.model;
+  if (file.samples) json["samples"] = *file.samples;
+  nlohmann::ordered_json& layers = json["layers"] = nlohmann::ordered_json::array();
+  const std::vector<std::string> types = file.types();
+  for (const LayerCost& layer : file.layers) {
+    nlohmann::ordered_json entry{{"name", layer.name}};
+    if (layer.parameters) entry["parameters"] = *layer.parameters;
+    nlohmann::ordered_json& numbers = entry["types"] = nlohmann::ordered_json::object();
+    for (const std::string& type : types) {
+      const auto found = layer.types.find(type);
+      if (found == layer.types.end()) continue;
+      nlohmann::ordered_json& cost = numbers[type] = nlohmann::ordered_json::object();
+      if (found->second.bits) cost["bits"] = *found->second.bits;
+      for (const auto& [key, member] : measures)
+        if (found->second.*member) cost[key] = families::number_json(*(found->second.*member));
+    }
+    layers.push_back(std::move(entry));
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void write_cost_file(const std::filesystem::path& path, const CostFile& file) {
+  io::write_file(path, cost_file_text(file));
+}
+
+}  // namespace precast::casting

@@ -1,0 +1,66 @@
+// cost.json: what casting each layer of a model to each format costs, as it was measured.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <casting/layer_order.hpp>
+
+namespace precast::casting {
+
+/// One layer in one format. What was not measured is nothing; what was and is no finite number is infinity or
+/// NaN.
+struct TypeCost {
+  std::optional<double> bits;           ///< of a value, scales of blocks included
+  std::optional<double> cost;           ///< mean squared error of the hidden state after the last block
+  std::optional<double> loss;           ///< mean squared error of this layer's own output
+  std::optional<double> relative_cost;  ///< over the mean square of that hidden state
+  std::optional<double> relative_loss;  ///< over the mean square of that output
+
+  friend bool operator==(const TypeCost&, const TypeCost&) = default;
+};
+
+/// A layer, and what each format of it costs.
+struct LayerCost {
+  std::string name;                        ///< "transformer_blocks.0": what its tensors' names begin with
+  std::optional<std::int64_t> parameters;  ///< that the cast reaches
+  std::map<std::string, TypeCost> types;   ///< by the format's name
+
+  friend bool operator==(const LayerCost&, const LayerCost&) = default;
+};
+
+/// A whole cost file. Layers stand in the order of the model.
+struct CostFile {
+  std::optional<std::string> model;
+  std::optional<std::int64_t> samples;  ///< recorded inputs that the numbers are averages over
+  std::vector<LayerCost> layers;
+
+  friend bool operator==(const CostFile&, const CostFile&) = default;
+
+  /// The formats that any layer has, by falling number of bits; those whose bits nobody says are last.
+  std::vector<std::string> types() const;
+  /// The bits of a format, as the file says them, else as this build knows them.
+  std::optional<double> bits_of(const std::string& type) const;
+};
+
+/// Reads {"model": TEXT, "samples": N, "layers": [{"name": TEXT, "parameters": N, "types": {TYPE: {"bits": X,
+/// "cost": X, "loss": X, "relative_cost": X, "relative_loss": X}}}]}. A key that is not there, or null, is
+/// unknown; only "layers" and each "name" must be. Keys of other names are ignored. Numbers that are not
+/// finite are the texts "inf" and "nan". Throws InputError, which names the file, the layer, the format and
+/// the key, for values of another type or out of range, and for names that stand twice.
+CostFile read_cost_file(const std::filesystem::path& path);
+
+/// The same from text; `path` is for messages.
+CostFile parse_cost_file(std::string_view text, const std::filesystem::path& path);
+
+/// The file as text, which reads back as the same values.
+std::string cost_file_text(const CostFile& file);
+
+/// Writes it, whole or not at all. Throws InputError that names the file.
+void write_cost_file(const std::filesystem::path& path, const CostFile& file);
+
+}  // namespace precast::casting

@@ -1,0 +1,73 @@
+#include <limits>
+
+#include <casting/json_fields.hpp>
+#include <casting/plan_file.hpp>
+#include <casting/type_names.hpp>
+#include <families/number_json.hpp>
+
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/json_text.hpp>
+
+namespace precast::casting {
+
+std::optional<std::string> Plan::type_of(std::string_view tensor) const {
+  for (std::string_view prefix = tensor;;) {
+    if (const auto found = types.find(prefix); found != types.end()) return found->second;
+    const std::size_t dot = prefix.rfind('.');
+    if (dot == std::string_view::npos) return std::nullopt;
+    prefix = prefix.substr(0, dot);
+  }
+}
+
+Plan parse_plan(std::string_view text, const std::filesystem::path& path) {
+  constexpr double any_number = std::numeric_limits<double>::max();
+  const nlohmann::json json = io::parse_json(text, path);
+  const JsonFields fields(path, "", json);
+  Plan plan;
+  plan.bits = fields.number("bits", 0, 64);
+  plan.bytes = fields.integer("bytes", 0, std::numeric_limits<std::int64_t>::max());
+  plan.error = fields.number("error", 0, any_number);
+  plan.gap = fields.number("gap", 0, any_number);
+  const nlohmann::json* const types = fields.find("types");
+  if (!types) throw fields.error("types", "is missing: check that this is a plan (precast plan)");
+  if (!types->is_object() || types->empty())
+    throw fields.error("types", "must be an object with a format for each layer, not " +
+                                    (types->is_object() ? "an empty one" : io::json_in_words(*types)) +
+                                    ": check that this is a plan (precast plan)");
+  for (const auto& [layer, type] : types->items()) {
+    const std::string where = "layer '" + io::printable(layer) + "': ";
+    if (layer.empty()) throw fields.error("types", "holds a layer without a name: give it one");
+    if (!type.is_string())
+      throw fields.error(
+          "types", where + "must be the name of a format, not " + io::json_in_words(type) + ": correct it");
+    const auto name = type.get<std::string>();
+    if (!bits_of_type(name))
+      throw fields.error("types", where + "there is no format '" + io::printable(name, 40) +
+                                      "' in this build: it has " + type_list());
+    plan.types[layer] = name;
+  }
+  return plan;
+}
+
+Plan read_plan(const std::filesystem::path& path) {
+  const io::MappedFile file(path);
+  if (file.bytes().size() > io::largest_json_file)
+    throw io::file_error(path, std::to_string(file.bytes().size() >> 20) +
+                                   " MB is too much for a plan: check that it is the right file");
+  return parse_plan(file.text(), path);
+}
+
+std::string plan_text(const Plan& plan) {
+  nlohmann::ordered_json json{{"types", plan.types}};
+  if (plan.bits) json["bits"] = *plan.bits;
+  if (plan.bytes) json["bytes"] = *plan.bytes;
+  if (plan.error) json["error"] = families::number_json(*plan.error);
+  if (plan.gap) json["gap"] = families::number_json(*plan.gap);
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void write_plan(const std::filesystem::path& path, const Plan& plan) {
+  io::write_file(path, plan_text(plan));
+}
+
+}  // namespace precast::casting

@@ -1,0 +1,46 @@
+// plan.json: the format of each layer, as `precast plan` writes it and `convert` and `generate` take it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <casting/layer_order.hpp>
+
+namespace precast::casting {
+
+/// A plan. What a file does not say is nothing.
+struct Plan {
+  std::map<std::string, std::string, LayerOrder> types;  ///< the format's name of each planned layer
+  std::optional<double> bits;                            ///< of a parameter, on average
+  std::optional<std::int64_t> bytes;                     ///< of the planned layers
+  std::optional<double> error;  ///< that the plan predicts: the sum of its layers' costs
+  std::optional<double> gap;    ///< how much smaller the error of any plan of its size can be at most
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+
+  /// The format of a tensor: of the longest planned name that is the tensor's own, or that it begins with
+  /// before a dot ("blocks.1" has "blocks.1.to_q.weight", and not "blocks.10.to_q.weight"). Nothing where no
+  /// layer has it.
+  std::optional<std::string> type_of(std::string_view tensor) const;
+};
+
+/// Reads {"types": {LAYER: TYPE}, "bits": X, "bytes": N, "error": X, "gap": X}. All but "types" may be
+/// missing, or null, and other keys are ignored. Throws InputError, which names the file, the layer and the
+/// key, for values of another type or out of range, for formats that this build does not have, and for layers
+/// that stand twice.
+Plan read_plan(const std::filesystem::path& path);
+
+/// The same from text; `path` is for messages.
+Plan parse_plan(std::string_view text, const std::filesystem::path& path);
+
+/// The plan as text, which reads back as the same values.
+std::string plan_text(const Plan& plan);
+
+/// Writes it, whole or not at all. Throws InputError that names the file.
+void write_plan(const std::filesystem::path& path, const Plan& plan);
+
+}  // namespace precast::casting

@@ -1,0 +1,221 @@
+// Cost files and plans: what is read, what reads back, and every malformed one refused in one line.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <casting/cost_file.hpp>
+#include <casting/layer_order.hpp>
+#include <casting/plan_file.hpp>
+#include <casting/type_names.hpp>
+#include <catch2/catch.hpp>
+
+#include <precast/error.hpp>
+
+namespace cost_files {
+namespace {
+
+using namespace precast;
+using namespace precast::casting;
+
+/// What the reader says of a text, or "" where it takes it.
+template <class Parse>
+std::string refusal(const Parse& parse, const std::string& text) {
+  try {
+    parse(text, "some.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct Malformed {
+  std::string text;
+  std::vector<std::string> said;  ///< what the message must hold
+};
+
+template <class Parse>
+void check_refusals(const Parse& parse, const std::vector<Malformed>& cases) {
+  for (const Malformed& malformed : cases) {
+    INFO(malformed.text.substr(0, 200));
+    const std::string message = refusal(parse, malformed.text);
+    INFO(message);
+    CHECK(message.starts_with("some.json: "));
+    CHECK(message.find('\n') == std::string::npos);
+    for (const std::string& words : malformed.said) CHECK_THAT(message, Catch::Contains(words));
+  }
+}
+
+std::string with_layer(const std::string& layer) { return R"({"layers": [)" + layer + "]}"; }
+std::string with_type(const std::string& numbers) {
+  return with_layer(R"({"name": "a.0", "parameters": 64, "types": {"q8_0": )" + numbers + "}}");
+}
+
+}  // namespace
+
+TEST_CASE("a cost file reads back as what was written") {
+  CostFile file;
+  file.model = "shapes";
+  file.samples = 24;
+  const std::optional<double> none;
+  file.layers.push_back(
+      {"blocks.0", 1024, {{"q8_0", {8.5, 0.25, 1e-9, 0.1, 0.2}}, {"q2_k", {2.625, 7.0, none, none, none}}}});
+  file.layers.push_back({"blocks.1", std::nullopt, {{"fp8_e5m2", {8.0, INFINITY, 0.0, none, none}}}});
+  file.layers.push_back({"ä \"quoted\"", 7, {}});
+  CHECK(parse_cost_file(cost_file_text(file), "x") == file);
+  CHECK(file.types() == std::vector<std::string>{"q8_0", "fp8_e5m2", "q2_k"});
+  CHECK(file.bits_of("q2_k") == 2.625);
+  CHECK(file.bits_of("bf16") == 16);
+  CHECK(file.bits_of("nonsense") == std::nullopt);
+  file.layers[0].types["q2_k"].loss = NAN;
+  CHECK(std::isnan(*parse_cost_file(cost_file_text(file), "x").layers[0].types["q2_k"].loss));
+}
+
+TEST_CASE("unknown keys of a cost file are ignored, and keys that are not there are unknown") {
+  const CostFile file = parse_cost_file(
+      R"({"future": [1], "samples": null, "layers": [{"name": "a", "shape": [3], "types": {"x9": {"ssim": "?"}}},
+          {"name": "b"}]})",
+      "x");
+  CHECK(file.model == std::nullopt);
+  CHECK(file.samples == std::nullopt);
+  REQUIRE(file.layers.size() == 2);
+  CHECK(file.layers[0].parameters == std::nullopt);
+  CHECK(file.layers[0].types.at("x9") == TypeCost{});
+  CHECK(file.layers[1].types.empty());
+}
+
+TEST_CASE("malformed cost files are refused in one line that names file, layer and key") {
+  const std::string deep = "{\"layers\": " + std::string(100, '[') + std::string(100, ']') + "}";
+  check_refusals(
+      [](const std::string& text, const char* path) { return parse_cost_file(text, path); },
+      {
+          {"", {"not valid JSON"}},
+          {"{", {"not valid JSON"}},
+          {"[]", {"must be a JSON object", "a list"}},
+          {"3", {"must be a JSON object", "3"}},
+          {"{}", {"'layers'", "is missing"}},
+          {R"({"layers": null})", {"'layers'", "is missing"}},
+          {R"({"layers": {}})", {"'layers'", "must be a list", "an object"}},
+          {R"({"layers": []})", {"'layers'", "an empty one"}},
+          {R"({"layers": "blocks"})", {"'layers'", "must be a list"}},
+          {deep, {"nested deeper"}},
+          {R"({"layers": [{"name": "a"}], "layers": []})", {"'layers'", "twice"}},
+          {std::string("{\"layers\": [{\"name\": \"a\"}]}\0", 29), {"not valid JSON"}},
+          {with_layer("7"), {"layer number 1", "must be a JSON object", "7"}},
+          {with_layer("{}"), {"layer number 1", "'name'", "missing"}},
+          {with_layer(R"({"name": ""})"), {"layer number 1", "'name'", "empty"}},
+          {with_layer(R"({"name": 4})"), {"layer number 1", "'name'", "must be a string"}},
+          {with_layer(R"({"name": "a"}, {"name": "a"})"), {"layer 'a'", "'name'", "another layer"}},
+          {with_layer(R"({"name": "a", "parameters": 0})"), {"layer 'a'", "'parameters'", "not 0"}},
+          {with_layer(R"({"name": "a", "parameters": -4})"), {"layer 'a'", "'parameters'", "-4"}},
+          {with_layer(R"({"name": "a", "parameters": 1.5})"), {"layer 'a'", "'parameters'", "1.5"}},
+          {with_layer(R"({"name": "a", "parameters": 18446744073709551615})"),
+           {"layer 'a'", "'parameters'", "18446744073709551615"}},
+          {with_layer(R"({"name": "a", "parameters": "12"})"), {"'parameters'", "\"12\""}},
+          {with_layer(R"({"name": "a", "types": ["q8_0"]})"), {"layer 'a'", "'types'", "a list"}},
+          {with_layer(R"({"name": "a", "types": {"": {}}})"), {"layer 'a'", "without a name"}},
+          {with_layer(R"({"name": "a", "types": {"q8_0": {}, "q8_0": {}}})"), {"'q8_0'", "twice"}},
+          {with_type("4"), {"layer 'a.0'", "type 'q8_0'", "must be a JSON object"}},
+          {with_type(R"({"bits": 0})"), {"layer 'a.0'", "type 'q8_0'", "'bits'", "not 0"}},
+          {with_type(R"({"bits": 65})"), {"layer 'a.0'", "type 'q8_0'", "'bits'", "not 65"}},
+          {with_type(R"({"bits": "inf"})"), {"type 'q8_0'", "'bits'", "\"inf\""}},
+          {with_type(R"({"cost": -1e-9})"), {"layer 'a.0'", "type 'q8_0'", "'cost'", "-1e-09"}},
+          {with_type(R"({"cost": "small"})"), {"'cost'", "\"small\""}},
+          {with_type(R"({"cost": [1]})"), {"'cost'", "a list"}},
+          {with_type(R"({"loss": true})"), {"type 'q8_0'", "'loss'", "true"}},
+          {with_type(R"({"relative_cost": "-inf"})"), {"'relative_cost'", "\"-inf\""}},
+          {with_type(R"({"relative_loss": {}})"), {"'relative_loss'", "an object"}},
+          {with_type(R"({"cost": 1e999})"), {"out of range"}},
+          {with_type(R"({"cost": NaN})"), {"not valid JSON"}},
+          {R"({"model": 3, "layers": [{"name": "a"}]})", {"'model'", "must be a string"}},
+          {R"({"samples": 0, "layers": [{"name": "a"}]})", {"'samples'", "not 0"}},
+          {R"({"samples": "many", "layers": [{"name": "a"}]})", {"'samples'", "\"many\""}},
+          {with_layer("{\"name\": \"a\\nb\", \"parameters\": 0}"), {"layer 'a?b'"}},
+      });
+  CHECK_THROWS_AS(read_cost_file("/nowhere/cost.json"), InputError);
+}
+
+TEST_CASE("a plan reads back as what was written, and says the format of a tensor") {
+  Plan plan;
+  plan.types = {{"blocks.10", "q4_k"}, {"blocks.2", "q8_0"}, {"blocks.1", "bf16"}, {"blocks.1.ff", "q2_k"}};
+  plan.bits = 5.25;
+  plan.bytes = 123456789012;
+  plan.error = 0.1;
+  plan.gap = 0;
+  CHECK(parse_plan(plan_text(plan), "x") == plan);
+  CHECK(plan.types.begin()->first == "blocks.1");
+  CHECK(plan.types.rbegin()->first == "blocks.10");
+  CHECK(plan.type_of("blocks.1.attn.to_q.weight") == "bf16");
+  CHECK(plan.type_of("blocks.10.attn.to_q.weight") == "q4_k");
+  CHECK(plan.type_of("blocks.1.ff.weight") == "q2_k");
+  CHECK(plan.type_of("blocks.2") == "q8_0");
+  CHECK(plan.type_of("blocks.3.ff.weight") == std::nullopt);
+  CHECK(plan.type_of("blocks") == std::nullopt);
+  const Plan bare = parse_plan(R"({"types": {"a": "q8_0"}, "method": "by hand", "error": null})", "x");
+  CHECK(bare.error == std::nullopt);
+}
+
+TEST_CASE("malformed plans are refused in one line that names file, layer and key") {
+  check_refusals([](const std::string& text, const char* path) { return parse_plan(text, path); },
+                 {
+                     {"", {"not valid JSON"}},
+                     {"nonsense", {"not valid JSON"}},
+                     {"[1]", {"must be a JSON object"}},
+                     {"{}", {"'types'", "is missing"}},
+                     {R"({"types": null})", {"'types'", "is missing"}},
+                     {R"({"types": {}})", {"'types'", "an empty one"}},
+                     {R"({"types": ["q8_0"]})", {"'types'", "a list"}},
+                     {R"({"types": "q8_0"})", {"'types'", "\"q8_0\""}},
+                     {R"({"types": {"": "q8_0"}})", {"'types'", "without a name"}},
+                     {R"({"types": {"a": 8}})", {"'types'", "layer 'a'", "not 8"}},
+                     {R"({"types": {"a": null}})", {"'types'", "layer 'a'", "not null"}},
+                     {R"({"types": {"a": {"type": "q8_0"}}})", {"layer 'a'", "an object"}},
+                     {R"({"types": {"a": "q9_x"}})", {"layer 'a'", "'q9_x'", "q8_0, "}},
+                     {R"({"types": {"a": ""}})", {"layer 'a'", "there is no format ''"}},
+                     {R"({"types": {"a": "Q8_0"}})", {"layer 'a'", "'Q8_0'"}},
+                     {R"({"types": {"a": "tf32"}})", {"layer 'a'", "'tf32'"}},
+                     {R"({"types": {"a": "q8_0", "a": "q4_0"}})", {"'a'", "twice"}},
+                     {R"({"types": {"a": "q8_0"}, "types": {"a": "q4_0"}})", {"'types'", "twice"}},
+                     {R"({"types": {"a": "q8_0"}, "bits": -1})", {"'bits'", "-1"}},
+                     {R"({"types": {"a": "q8_0"}, "bits": 65})", {"'bits'", "65"}},
+                     {R"({"types": {"a": "q8_0"}, "bits": "8"})", {"'bits'", "\"8\""}},
+                     {R"({"types": {"a": "q8_0"}, "bytes": 1.5})", {"'bytes'", "1.5"}},
+                     {R"({"types": {"a": "q8_0"}, "bytes": -1})", {"'bytes'", "-1"}},
+                     {R"({"types": {"a": "q8_0"}, "bytes": 1e30})", {"'bytes'", "1e+30"}},
+                     {R"({"types": {"a": "q8_0"}, "error": -0.5})", {"'error'", "-0.5"}},
+                     {R"({"types": {"a": "q8_0"}, "error": "inf"})", {"'error'", "\"inf\""}},
+                     {R"({"types": {"a": "q8_0"}, "gap": false})", {"'gap'", "false"}},
+                     {R"({"types": {"a": "q8_0"}, "gap": -1})", {"'gap'", "-1"}},
+                     {R"({"types": {"a": "q8_0"})", {"not valid JSON"}},
+                     {R"({"types": {"a\u0007": 1}})", {"layer 'a?'"}},
+                 });
+  CHECK_THROWS_AS(read_plan("/nowhere/plan.json"), InputError);
+}
+
+TEST_CASE("layers are counted as people count") {
+  const LayerOrder before;
+  const std::vector<std::string> rising{"",        "a",         "a.2", "a.2.b", "a.10",
+                                        "a.10.b2", "a.010.b10", "b.0", "b.007", "b.18446744073709551616",
+                                        "b.a"};
+  for (std::size_t i = 0; i < rising.size(); ++i)
+    for (std::size_t j = 0; j < rising.size(); ++j) {
+      INFO(rising[i] << " and " << rising[j]);
+      CHECK(before(rising[i], rising[j]) == (i < j));
+    }
+  CHECK(before("a.07", "a.7") != before("a.7", "a.07"));  // two names are never the same key
+}
+
+TEST_CASE("the formats of a plan are those of files") {
+  CHECK(bits_of_type("q4_k") == 4.5);
+  CHECK(bits_of_type("q6_k") == 6.5625);
+  CHECK(bits_of_type("q3_k") == 3.4375);
+  CHECK(bits_of_type("q2_k") == 2.625);
+  CHECK(bits_of_type("mxfp4") == 4.25);
+  CHECK(bits_of_type("fp8_e4m3") == 8);
+  CHECK(bits_of_type("bf16") == 16);
+  CHECK(bits_of_type("f32") == 32);
+  CHECK(bits_of_type("tf32") == std::nullopt);
+  for (std::size_t i = 1; i < cast_types().size(); ++i)
+    CHECK(cast_types()[i - 1].bits >= cast_types()[i].bits);
+}
+
+}  // namespace cost_files
