@@ -13,6 +13,7 @@ void add_generate_command(CLI::App& app);
 void add_compare_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
+void add_convert_command(CLI::App& app);
 void add_policy_command(CLI::App& app);
 void add_formats_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);

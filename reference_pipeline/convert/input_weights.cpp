@@ -5,7 +5,7 @@
 #include <convert/input_weights.hpp>
 #include <convert/value_type.hpp>
 
-namespace precast::convert {
+namespace precast::conversion {
 
 namespace fs = std::filesystem;
 
@@ -115,4 +115,4 @@ void InputWeights::release_pages() const {
     for (const io::SafetensorsFile& file : safetensors_->files()) file.release_pages();
 }
 
-}  // namespace precast::convert
+}  // namespace precast::conversion

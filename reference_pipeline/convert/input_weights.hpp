@@ -14,7 +14,7 @@
 #include <precast/io/gguf.hpp>
 #include <precast/tensor/shape.hpp>
 
-namespace precast::convert {
+namespace precast::conversion {
 
 /// A tensor of the input; `bytes` lives as long as the weights it came from.
 struct InputTensor {
@@ -64,4 +64,4 @@ bool names_gguf(const std::filesystem::path& path);
 /// Whether a name ends as safetensors files' do.
 bool names_safetensors(const std::filesystem::path& path);
 
-}  // namespace precast::convert
+}  // namespace precast::conversion

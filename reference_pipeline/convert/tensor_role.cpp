@@ -4,7 +4,7 @@
 
 #include <convert/tensor_role.hpp>
 
-namespace precast::convert {
+namespace precast::conversion {
 
 namespace {
 
@@ -63,4 +63,4 @@ std::string_view precise_because(WeightsKind kind, std::string_view name, const 
   return {};
 }
 
-}  // namespace precast::convert
+}  // namespace precast::conversion

@@ -6,7 +6,7 @@
 
 #include <convert/input_weights.hpp>
 
-namespace precast::convert {
+namespace precast::conversion {
 
 /// What weights are of, by their tensors and not by their file's name.
 enum class WeightsKind : std::uint8_t { flux, t5, clip, autoencoder, other };
@@ -23,4 +23,4 @@ std::string_view precise_because(WeightsKind kind, std::string_view name, const 
 /// Whether a tensor is what a layer adds.
 bool is_bias(std::string_view name, const Shape& shape);
 
-}  // namespace precast::convert
+}  // namespace precast::conversion

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include <casting/type_names.hpp>
 #include <convert/type_choice.hpp>
 #include <families/request_error.hpp>
 
@@ -9,7 +10,7 @@
 #include <precast/io/message.hpp>
 #include <precast/io/safetensors.hpp>
 
-namespace precast::convert {
+namespace precast::conversion {
 
 namespace {
 
@@ -25,12 +26,6 @@ constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q
 /// From 16 bits on a type is asked for to have a file of it, and loses too little to make exceptions.
 bool is_precise(const DtypeInfo& type) { return bits_per_value(type) >= 16; }
 
-std::string all_type_names() {
-  std::string names;
-  for (const DtypeInfo& type : value_types()) names += (names.empty() ? "" : " ") + std::string(type.name);
-  return names;
-}
-
 bool found_in(const TypeRule& rule, std::string_view name) {
   try {
     const std::string_view part = name.substr(0, longest_name);
@@ -45,6 +40,19 @@ bool is_under(std::string_view name, std::string_view layer) {
   return name.starts_with(layer) && (name.size() == layer.size() || name[layer.size()] == '.');
 }
 
+/// The type of a tensor that stays as it is: the same where the file can hold it, else one that holds all of
+/// its values.
+DtypeInfo kept_type(const TensorFacts& facts, Container container) {
+  const DtypeInfo exact = *find_type("f32");
+  if (!facts.is_float) return facts.from;
+  // Other readers of GGUF expect f32 in what is no matrix.
+  if (container == Container::gguf && facts.shape.rank() <= 1 && !is_block(facts.from)) return exact;
+  const bool whole = facts.shape.back() % facts.from.values_per_block == 0;
+  if (whole && holds(container, facts.from) && facts.from.name != "f64") return facts.from;
+  if (bits_per_value(facts.from) == 8 && !is_block(facts.from)) return *find_type("f16");  // holds every fp8
+  return exact;
+}
+
 }  // namespace
 
 bool holds(Container container, const DtypeInfo& type) {
@@ -57,7 +65,7 @@ bool holds(Container container, const DtypeInfo& type) {
 DtypeInfo parse_type(std::string_view option, const std::string& name) {
   if (const auto type = find_type(name)) return *type;
   throw families::RequestError(std::string(option) + ": there is no type '" + io::printable(name) +
-                               "': it is one of " + all_type_names());
+                               "': it is one of " + casting::type_list());
 }
 
 TypeRule parse_rule(const std::string& text) {
@@ -88,8 +96,23 @@ std::vector<DtypeInfo> TypeWishes::types() const {
   if (biases) all.push_back(*biases);
   for (const TypeRule& rule : rules)
     if (rule.type) all.push_back(*rule.type);
-  for (const auto& [layer, planned] : plan) all.push_back(planned);
+  if (plan)
+    for (const auto& [layer, planned] : plan->types) all.push_back(*find_type(planned));
   return all;
+}
+
+void check_types(const TypeWishes& wishes, Container container) {
+  for (const DtypeInfo& type : wishes.types()) {
+    if (holds(container, type)) continue;
+    if (container == Container::gguf)
+      throw families::RequestError(
+          "GGUF has no " + std::string(type.name) +
+          (holds(Container::safetensors, type) ? ": write .safetensors, or choose q8_0" : ": choose q8_0"));
+    throw families::RequestError("safetensors has no " + std::string(type.name) + ": " +
+                                 (holds(Container::gguf, type)
+                                      ? "write .gguf, or choose f32, bf16, f16, fp8_e4m3 or fp8_e5m2"
+                                      : "no kind of file has it: choose fp8_e4m3 or q8_0"));
+  }
 }
 
 std::optional<DtypeInfo> dividing_type(const DtypeInfo& wanted, std::int64_t columns) {
@@ -111,41 +134,30 @@ TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
   }
   // Of a tensor that is put together from several, the most precise of their types is wanted.
   std::optional<DtypeInfo> planned;
-  for (const std::string& name : facts.names) {
-    const std::pair<const std::string, DtypeInfo>* longest = nullptr;
-    for (const auto& layer : wishes_.plan)
-      if (is_under(name, layer.first) && (!longest || layer.first.size() > longest->first.size()))
-        longest = &layer;
-    if (!longest || facts.shape.rank() < 2) continue;
-    ++layer_matches_[longest->first];
-    if (!planned || bits_per_value(longest->second) > bits_per_value(*planned)) planned = longest->second;
-  }
+  if (wishes_.plan && facts.shape.rank() >= 2)
+    for (const std::string& name : facts.names)
+      if (const auto type_name = wishes_.plan->type_of(name)) {
+        const DtypeInfo type = *find_type(*type_name);
+        if (!planned || bits_per_value(type) > bits_per_value(*planned)) planned = type;
+        for (const auto& [layer, ignored] : wishes_.plan->types)
+          if (is_under(name, layer)) matched_layers_.insert(layer);
+      }
   if (wish) return *wish;
   if (planned) return {planned, true};
   if (wishes_.biases && is_bias(facts.names.front(), facts.shape)) return {wishes_.biases, true};
   return {wishes_.type, false};
 }
 
-DtypeInfo TypeChooser::kept_type(const TensorFacts& facts) const {
-  const DtypeInfo exact = *find_type("f32");
-  if (!facts.is_float) return facts.from;
-  // Other readers of GGUF expect f32 in what is no matrix.
-  if (container_ == Container::gguf && facts.shape.rank() <= 1 && !is_block(facts.from)) return exact;
-  if (holds(container_, facts.from) && facts.from.name != "f64") return facts.from;
-  if (bits_per_value(facts.from) == 8 && !is_block(facts.from)) return *find_type("f16");  // holds every fp8
-  return exact;
-}
-
-ChosenType TypeChooser::choose(const TensorFacts& facts) {
+ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
   const Wish wish = wish_for(facts);
-  const DtypeInfo kept = kept_type(facts);
+  const DtypeInfo kept = kept_type(facts, container);
   if (!facts.is_float) return {kept, "not of floating point", {}};
   if (!wish.type) return {kept, "as it is", {}};
   std::string_view because = precise_because(facts.kind, facts.names.front(), facts.shape);
   if (because.empty() && facts.part_of_small_component) because = "small component";
   if (!wish.names_tensor && !because.empty()) {
     if (!is_precise(*wish.type)) return {kept, because, {}};
-    if (container_ == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
+    if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
   }
   if (facts.shape.back() % wish.type->values_per_block == 0) return {*wish.type, {}, {}};
   if (const auto other = dividing_type(*wish.type, facts.shape.back())) return {*other, {}, wish.type};
@@ -161,9 +173,10 @@ std::vector<std::string> TypeChooser::unmatched_rules() const {
 
 std::vector<std::string> TypeChooser::unmatched_layers() const {
   std::vector<std::string> layers;
-  for (const auto& [layer, type] : wishes_.plan)
-    if (!layer_matches_.contains(layer)) layers.push_back(layer);
+  if (wishes_.plan)
+    for (const auto& [layer, type] : wishes_.plan->types)
+      if (!matched_layers_.contains(layer)) layers.push_back(layer);
   return layers;
 }
 
-}  // namespace precast::convert
+}  // namespace precast::conversion

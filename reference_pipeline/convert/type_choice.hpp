@@ -3,18 +3,19 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <regex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <casting/plan_file.hpp>
 #include <convert/tensor_role.hpp>
 #include <convert/value_type.hpp>
 
-namespace precast::convert {
+namespace precast::conversion {
 
 /// The kinds of file that are written.
 enum class Container : std::uint8_t { safetensors, gguf };
@@ -41,7 +42,7 @@ DtypeInfo parse_type(std::string_view option, const std::string& name);
 struct TypeWishes {
   std::optional<DtypeInfo> type, biases;
   std::vector<TypeRule> rules;
-  std::map<std::string, DtypeInfo, std::less<>> plan;  ///< a layer's name and the type of its matrices
+  std::optional<casting::Plan> plan;
 
   /// All types in it.
   std::vector<DtypeInfo> types() const;
@@ -66,10 +67,10 @@ struct ChosenType {
 /// Chooses types, and counts what rules and the plan matched.
 class TypeChooser {
  public:
-  TypeChooser(const TypeWishes& wishes, Container container)
-      : wishes_(wishes), container_(container), rule_matches_(wishes.rules.size()) {}
+  explicit TypeChooser(const TypeWishes& wishes) : wishes_(wishes), rule_matches_(wishes.rules.size()) {}
 
-  ChosenType choose(const TensorFacts& facts);
+  /// The type of a tensor in a file of that kind.
+  ChosenType choose(const TensorFacts& facts, Container container);
 
   /// The rules and the plan's layers that no tensor matched so far.
   std::vector<std::string> unmatched_rules() const;
@@ -81,16 +82,17 @@ class TypeChooser {
     bool names_tensor = false;
   };
   Wish wish_for(const TensorFacts& facts);
-  DtypeInfo kept_type(const TensorFacts& facts) const;
 
   const TypeWishes& wishes_;
-  Container container_;
   std::vector<std::int64_t> rule_matches_;
-  std::map<std::string, std::int64_t, std::less<>> layer_matches_;
+  std::set<std::string> matched_layers_;
 };
+
+/// Throws families::RequestError where files of that kind cannot hold a type that is wished for.
+void check_types(const TypeWishes& wishes, Container container);
 
 /// Of the types that stand in for a block type where rows are no whole blocks of it, the smallest that is no
 /// smaller and divides them; nothing where none does.
 std::optional<DtypeInfo> dividing_type(const DtypeInfo& wanted, std::int64_t columns);
 
-}  // namespace precast::convert
+}  // namespace precast::conversion

@@ -8,20 +8,22 @@
 #include <convert/value_type.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
-#include <precast/dtype/decode_run.hpp>
 #include <precast/host/convert.hpp>
-#include <precast/quant/encode.hpp>
+#include <precast/quant/by_name.hpp>
 
-namespace precast::convert {
+namespace precast::conversion {
 
 namespace {
 
 constexpr std::string_view f64_name = "f64";
 
-/// Calls visit(std::type_identity<T>{}) with the dtype of that name; false where there is none.
+/// Bytes that are copied at a time to where they are aligned.
+constexpr std::size_t bytes_at_once = 4096;
+
+/// Calls visit(std::type_identity<T>{}) with the scalar dtype of that name.
 template <class Visit>
-bool visit_type(std::string_view name, Visit&& visit) {
-  const bool scalar = any_dtype(ScalarDtypes{}, [&]<class T>() {
+void visit_scalar(std::string_view name, Visit&& visit) {
+  any_dtype(ScalarDtypes{}, [&]<class T>() {
     if constexpr (in_files<T>)
       if (dtype_traits<T>::name == name) {
         visit(std::type_identity<T>{});
@@ -29,7 +31,6 @@ bool visit_type(std::string_view name, Visit&& visit) {
       }
     return false;
   });
-  return scalar || visit_block_format(name, visit);
 }
 
 std::vector<DtypeInfo> listed_types() {
@@ -41,10 +42,6 @@ std::vector<DtypeInfo> listed_types() {
   for (const BlockFormat& format : block_formats) types.push_back(format.info);
   return types;
 }
-
-/// Blocks that are copied at a time to where they are aligned.
-template <class T>
-constexpr std::size_t blocks_at_once = std::max<std::size_t>(1, 4096 / sizeof(T));
 
 }  // namespace
 
@@ -75,50 +72,43 @@ void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f
     }
     return;
   }
-  visit_type(type.name, [&](auto identity) {
-    using T = typename decltype(identity)::type;
-    constexpr std::size_t in_block = dtype_traits<T>::values_per_block;
-    const std::size_t blocks = values.size() / in_block;
-    std::array<T, blocks_at_once<T>> aligned;
-    for (std::size_t first = 0; first < blocks; first += aligned.size()) {
-      const std::size_t some = std::min(aligned.size(), blocks - first);
-      std::memcpy(aligned.data(), bytes.data() + first * sizeof(T), some * sizeof(T));
-      decode_run<T>(aligned.data(), 0, static_cast<std::int64_t>(some * in_block),
-                    values.data() + first * in_block);
-    }
-  });
+  const auto in_block = static_cast<std::size_t>(type.values_per_block),
+             block_bytes = static_cast<std::size_t>(type.bytes_per_block);
+  const std::size_t blocks = values.size() / in_block, at_once = bytes_at_once / block_bytes;
+  alignas(16) std::array<std::byte, bytes_at_once> aligned;
+  for (std::size_t first = 0; first < blocks; first += at_once) {
+    const std::size_t some = std::min(at_once, blocks - first);
+    const std::span<std::byte> here = std::span(aligned).first(some * block_bytes);
+    std::memcpy(here.data(), bytes.data() + first * block_bytes, here.size());
+    const std::span<f32> out = values.subspan(first * in_block, some * in_block);
+    if (is_block(type))
+      quant::decode(type.name, here, out);
+    else
+      visit_scalar(type.name, [&]<class T>(std::type_identity<T>) {
+        host::convert_row<f32>(std::span(reinterpret_cast<const T*>(here.data()), some), out);
+      });
+  }
 }
 
-bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes) {
+bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes,
+            const quant::EncodeOptions& options) {
   f32 largest = 0;
   for (const f32 value : values) largest = std::max(largest, std::fabs(value));
-  bool holds = true;
-  visit_type(type.name, [&](auto identity) {
-    using T = typename decltype(identity)::type;
-    constexpr std::size_t in_block = dtype_traits<T>::values_per_block;
-    const std::size_t blocks = values.size() / in_block;
-    std::array<T, blocks_at_once<T>> aligned;
-    for (std::size_t first = 0; first < blocks; first += aligned.size()) {
-      const std::size_t some = std::min(aligned.size(), blocks - first);
-      const std::span<const f32> here = values.subspan(first * in_block, some * in_block);
-      const std::span<T> made = std::span<T>(aligned).first(some);
-      if constexpr (ScalarDtype<T>) {
-        host::convert_row<T>(here, made);
-      } else {
-        quant::encode<T>(here, made);
-      }
-      std::memcpy(bytes.data() + first * sizeof(T), made.data(), made.size_bytes());
-    }
-    if constexpr (ScalarDtype<T>) holds = static_cast<double>(convert<f32>(convert<T>(largest))) < INFINITY;
-  });
-  // A block's scale is an f16 at most: only large values can be beyond it.
-  constexpr f32 never_too_large = 65504;
-  if (is_block(type) && largest > never_too_large) {
+  if (is_block(type)) {
+    quant::encode(type.name, values, bytes, options);
+    // A block's scale is an f16 at most: only large values can be beyond it.
+    constexpr f32 never_too_large = 65504;
+    if (largest <= never_too_large) return true;
     std::vector<f32> back(values.size());
     decode(type, bytes, back);
-    holds = std::ranges::all_of(back, [](f32 value) { return std::isfinite(value); });
+    return std::ranges::all_of(back, [](f32 value) { return std::isfinite(value); });
   }
+  bool holds = true;
+  visit_scalar(type.name, [&]<class T>(std::type_identity<T>) {
+    host::convert_row<T>(values, std::span(reinterpret_cast<T*>(bytes.data()), values.size()));
+    holds = std::isfinite(convert<f32>(convert<T>(largest)));
+  });
   return holds;
 }
 
-}  // namespace precast::convert
+}  // namespace precast::conversion

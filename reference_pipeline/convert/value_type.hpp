@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include <precast/dtype/dtype.hpp>
+#include <precast/quant/encode_options.hpp>
 
-namespace precast::convert {
+namespace precast::conversion {
 
 /// Every type that values can be written as: f32, bf16, f16 and both fp8, then the block formats.
 std::span<const DtypeInfo> value_types();
@@ -38,8 +38,10 @@ bool is_readable(const DtypeInfo& type);
 /// bytes need not be aligned.
 void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f32> values);
 
-/// Encodes finite values, which are whole blocks, rounded once; block formats by the reference encoder.
-/// Returns false where a value is beyond what the type can hold: it would come back infinite or NaN.
-bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes);
+/// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned. Scalars
+/// are rounded once. Returns false where a value is beyond what the type can hold: it would come back infinite
+/// or NaN.
+bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes,
+            const quant::EncodeOptions& options);
 
-}  // namespace precast::convert
+}  // namespace precast::conversion
