@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <casting/planner.hpp>
+#include <casting/type_names.hpp>
+#include <families/request_error.hpp>
+#include <families/shortest.hpp>
+#include <families/with_commas.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::casting {
+
+namespace {
+
+/// What a sum of doubles in another order may be above itself: an error that a plan printed is kept to.
+constexpr double error_rounding = 1 + 1e-12;
+
+/// A layer's formats that have a number, as alternatives.
+struct LayerChoices {
+  std::vector<std::string> types;
+  std::vector<Alternative> by_bytes;  ///< weights are bytes, values are errors
+};
+
+std::string named(const LayerCost& layer) { return "layer '" + io::printable(layer.name) + "': "; }
+
+std::vector<std::string> chosen_types(const CostFile& file, const std::filesystem::path& path,
+                                      const PlanRequest& request, PlanResult& result) {
+  const std::vector<std::string> in_file = file.types();
+  if (!request.types.empty()) {
+    for (const std::string& type : request.types)
+      if (std::ranges::find(in_file, type) == in_file.end()) {
+        std::string list;
+        for (const std::string& known : in_file)
+          list += (list.empty() ? "" : ", ") + io::printable(known, 40);
+        throw families::RequestError(io::shown(path) + " has no type '" + io::printable(type, 40) +
+                                     "': it has " + list);
+      }
+    return request.types;
+  }
+  std::vector<std::string> types;
+  for (const std::string& type : in_file) (bits_of_type(type) ? types : result.left_out).push_back(type);
+  if (types.empty())
+    throw io::file_error(
+        path, "no layer has a type that this build has (" + type_list() + "): record its costs anew");
+  return types;
+}
+
+LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std::filesystem::path& path,
+                        std::span<const std::string> types, Measure measure) {
+  if (!layer.parameters)
+    throw io::file_error(path, named(layer) + "key 'parameters': is missing: a plan needs each layer's size");
+  LayerChoices choices;
+  for (const std::string& type : types) {
+    const auto found = layer.types.find(type);
+    if (found == layer.types.end()) continue;
+    const std::optional<double> error = measured(found->second, measure);
+    if (!error || !std::isfinite(*error)) continue;
+    const auto bits = found->second.bits ? found->second.bits : file.bits_of(type);
+    if (!bits)
+      throw io::file_error(path, named(layer) + "type '" + io::printable(type, 40) +
+                                     "': key 'bits': is missing: a plan needs each type's size");
+    choices.types.push_back(type);
+    choices.by_bytes.push_back({static_cast<double>(bytes_at(*layer.parameters, *bits)), *error});
+  }
+  if (choices.types.empty())
+    throw io::file_error(path, named(layer) + "no type has a finite '" + std::string(to_string(measure)) +
+                                   "': leave the layer out, or give it a type that keeps it finite");
+  return choices;
+}
+
+Groups with_errors_as_weights(const Groups& groups) {
+  Groups turned = groups;
+  for (auto& group : turned)
+    for (Alternative& one : group) std::swap(one.weight, one.value);
+  return turned;
+}
+
+/// Sums of a choice, whichever of the two was its weight.
+Alternative sums_of(const Groups& by_bytes, const KnapsackChoice& choice) {
+  Alternative sums;
+  for (std::size_t i = 0; i < by_bytes.size(); ++i) {
+    sums.weight += by_bytes[i][choice.chosen[i]].weight;
+    sums.value += by_bytes[i][choice.chosen[i]].value;
+  }
+  return sums;
+}
+
+std::string in_bits(double bytes, std::int64_t parameters) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.5g bits", 8 * bytes / static_cast<double>(parameters));
+  return text;
+}
+
+/// A choice and what is known of the best there is.
+struct Solved {
+  KnapsackChoice choice;
+  double gap = 0;
+};
+
+double relative_gap(const KnapsackChoice& choice) {
+  return choice.value > choice.bound ? (choice.value - choice.bound) / choice.value : 0;
+}
+
+Solved least_error(const Groups& groups, double budget, std::int64_t parameters, const SearchLimits& limits) {
+  const auto choice = solve_knapsack(groups, budget, limits);
+  if (!choice) {
+    const double least = least_weight(groups);
+    throw families::RequestError(
+        "the budget of " + families::with_commas(static_cast<std::int64_t>(budget)) + " bytes (" +
+        in_bits(budget, parameters) +
+        " a parameter) is too small for these layers and types: the least possible is " +
+        families::with_commas(static_cast<std::int64_t>(least)) + " bytes (" + in_bits(least, parameters) +
+        ")");
+  }
+  return {*choice, relative_gap(*choice)};
+}
+
+Solved least_bytes(const Groups& groups, double error, const SearchLimits& limits) {
+  const Groups turned = with_errors_as_weights(groups);
+  const auto smallest = solve_knapsack(turned, error * error_rounding, limits);
+  if (!smallest)
+    throw families::RequestError("no types keep the predicted error at or below " +
+                                 families::shortest(error) + ": the least possible is " +
+                                 families::shortest(least_weight(turned)));
+  // Of the plans of this size, the best.
+  const auto best = solve_knapsack(groups, sums_of(groups, *smallest).weight, limits);
+  return {*best, relative_gap(*smallest)};
+}
+
+}  // namespace
+
+std::string_view to_string(Measure measure) {
+  switch (measure) {
+    case Measure::cost:
+      return "cost";
+    case Measure::loss:
+      return "loss";
+    case Measure::relative_cost:
+      return "relative_cost";
+    case Measure::relative_loss:
+      return "relative_loss";
+  }
+  return "";
+}
+
+std::optional<double> measured(const TypeCost& cost, Measure measure) {
+  switch (measure) {
+    case Measure::cost:
+      return cost.cost;
+    case Measure::loss:
+      return cost.loss;
+    case Measure::relative_cost:
+      return cost.relative_cost;
+    case Measure::relative_loss:
+      return cost.relative_loss;
+  }
+  return std::nullopt;
+}
+
+std::int64_t bytes_at(std::int64_t parameters, double bits) {
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(parameters) * bits / 8));
+}
+
+PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, const PlanRequest& request) {
+  PlanResult result;
+  const std::vector<std::string> types = chosen_types(file, path, request, result);
+  std::vector<LayerChoices> layers;
+  Groups groups;
+  double budget = 0;
+  for (const LayerCost& layer : file.layers) {
+    layers.push_back(choices_of(file, layer, path, types, request.measure));
+    groups.push_back(layers.back().by_bytes);
+    result.parameters += *layer.parameters;
+    if (request.bits) budget += static_cast<double>(bytes_at(*layer.parameters, *request.bits));
+  }
+  if (request.budget) budget = static_cast<double>(*request.budget);
+  const Solved solved = request.error ? least_bytes(groups, *request.error, request.limits)
+                                      : least_error(groups, budget, result.parameters, request.limits);
+
+  const auto add = [&](const std::string& method, const Alternative& sums) {
+    const bool keeps = request.error ? sums.value <= *request.error * error_rounding : sums.weight <= budget;
+    result.sizes.push_back({method, static_cast<std::int64_t>(sums.weight),
+                            8 * sums.weight / static_cast<double>(result.parameters), sums.value, keeps});
+  };
+  add("plan", sums_of(groups, solved.choice));
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    result.plan.types[file.layers[i].name] = layers[i].types[solved.choice.chosen[i]];
+  result.plan.bytes = result.sizes.front().bytes;
+  result.plan.bits = result.sizes.front().bits;
+  result.plan.error = result.sizes.front().error;
+  result.plan.gap = solved.gap;
+
+  if (const auto greedy = request.error ? greedy_within_value(groups, *request.error * error_rounding)
+                                        : greedy_choice(groups, budget))
+    add("greedy", sums_of(groups, *greedy));
+  for (const std::string& type : types) {
+    Alternative sums;
+    bool everywhere = true;
+    for (const LayerChoices& layer : layers) {
+      const auto place = std::ranges::find(layer.types, type);
+      everywhere = everywhere && place != layer.types.end();
+      if (!everywhere) break;
+      const Alternative& one = layer.by_bytes[static_cast<std::size_t>(place - layer.types.begin())];
+      sums.weight += one.weight;
+      sums.value += one.value;
+    }
+    if (everywhere) add(type, sums);
+  }
+  return result;
+}
+
+}  // namespace precast::casting

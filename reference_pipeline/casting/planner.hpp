@@ -1,0 +1,63 @@
+// From what casts cost to a plan: which format each layer gets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <casting/cost_file.hpp>
+#include <casting/knapsack.hpp>
+#include <casting/plan_file.hpp>
+
+namespace precast::casting {
+
+/// Which of a cost file's numbers is added up and made small.
+enum class Measure : std::uint8_t { cost, loss, relative_cost, relative_loss };
+
+/// "relative_cost": as the key in the file.
+std::string_view to_string(Measure measure);
+/// All four.
+inline constexpr Measure all_measures[] = {Measure::cost, Measure::loss, Measure::relative_cost,
+                                           Measure::relative_loss};
+/// That number of a format, where it is known.
+std::optional<double> measured(const TypeCost& cost, Measure measure);
+
+/// Bytes of so many parameters at so many bits, rounded up.
+std::int64_t bytes_at(std::int64_t parameters, double bits);
+
+/// What a plan is to keep to: one of the three.
+struct PlanRequest {
+  std::optional<std::int64_t> budget;  ///< bytes of the planned layers at most
+  std::optional<double> bits;          ///< of a parameter at most, on average
+  std::optional<double> error;         ///< predicted at most; the plan is then as small as can be
+  std::vector<std::string> types;  ///< formats to choose from; empty: all that the file and this build have
+  Measure measure = Measure::cost;
+  SearchLimits limits;
+};
+
+/// A way to choose formats, and what comes of it.
+struct PlannedSize {
+  std::string method;  ///< "plan", "greedy", or a format in every layer
+  std::int64_t bytes = 0;
+  double bits = 0, error = 0;
+  bool keeps = true;  ///< whether it keeps to what was asked for
+};
+
+/// A plan, and what it is held against.
+struct PlanResult {
+  Plan plan;
+  std::vector<PlannedSize> sizes;     ///< the plan, greedy, then uniform formats by falling bits
+  std::vector<std::string> left_out;  ///< formats of the file that this build does not have
+  std::int64_t parameters = 0;        ///< of all planned layers
+};
+
+/// The plan of the least predicted error (the sum over layers) that keeps to the budget, or the smallest that
+/// keeps to the error. Formats that a layer has no finite number for are not chosen for it. `path` is for
+/// messages. Throws InputError, which names file, layer and key, where the file lacks what is needed;
+/// families::RequestError where a format is not in the file, or where nothing keeps to what was asked for: it
+/// says what the least possible is.
+PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, const PlanRequest& request);
+
+}  // namespace precast::casting
