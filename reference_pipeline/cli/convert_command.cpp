@@ -1,4 +1,5 @@
 // precast convert: weights of one file, component or model in other types, other files, other names.
+#include <array>
 #include <chrono>
 #include <memory>
 #include <set>
@@ -21,9 +22,11 @@ namespace precast::cli {
 
 namespace {
 
+constexpr std::array<std::string_view, 2> layouts{"diffusers", "bfl"};
+
 struct ConvertOptions {
   std::string in, out, plan;
-  std::string type, biases, encoder = "reference";
+  std::string type, biases, layout, encoder = "reference";
   std::vector<std::string> rules;
   bool json = false;
 };
@@ -48,6 +51,10 @@ conversion::Settings settings_of(const ConvertOptions& options) {
   std::vector<std::string_view> encoders;
   for (const quant::NamedEncoder& named : quant::named_encoders) encoders.push_back(named.name);
   settings.encoder.encoder = *quant::encoder_named(parse_name("--encoder", options.encoder, encoders));
+  if (!options.layout.empty())
+    settings.layout = parse_name("--layout", options.layout, layouts) == layouts.front()
+                          ? conversion::Layout::diffusers
+                          : conversion::Layout::bfl;
   return settings;
 }
 
@@ -85,23 +92,26 @@ void add_convert_command(CLI::App& app) {
       ->type_name("PATH")
       ->required();
   command
-      ->add_option("out", options->out,
-                   "A name that ends in .safetensors or .gguf; or, where IN is a folder, a new folder. From a\n"
-                   "model folder to a file goes the transformer alone")
+      ->add_option(
+          "out", options->out,
+          "A name that ends in .safetensors or .gguf; or, where IN is a folder, a new folder. From a\n"
+          "model folder to a file goes the transformer alone")
       ->type_name("PATH")
       ->required();
   std::string types = casting::type_list();
   command
-      ->add_option("--type", options->type,
-                   "The type of all matrices whose rows its blocks divide: " + types +
-                       ". Below 16 bits, entry and exit layers, embeddings, norms, convolutions and biases stay "
-                       "as they are. Blocks need .gguf, fp8 needs .safetensors. Default: as they are")
+      ->add_option(
+          "--type", options->type,
+          "The type of all matrices whose rows its blocks divide: " + types +
+              ". Below 16 bits, entry and exit layers, embeddings, norms, convolutions and biases stay "
+              "as they are. Blocks need .gguf, fp8 needs .safetensors. Default: as they are")
       ->type_name("TYPE");
   command
-      ->add_option("--rule", options->rules,
-                   "The type of tensors in whose name an expression (ECMAScript) is found, or 'keep'; several "
-                   "are looked at in their order, and the first that fits counts, before --plan and --type. It "
-                   "also reaches what stays precise otherwise, unless it fits any text, as '.*' does")
+      ->add_option(
+          "--rule", options->rules,
+          "The type of tensors in whose name an expression (ECMAScript) is found, or 'keep'; several "
+          "are looked at in their order, and the first that fits counts, before --plan and --type. It "
+          "also reaches what stays precise otherwise, unless it fits any text, as '.*' does")
       ->type_name("REGEX=TYPE")
       ->expected(1);
   command
@@ -112,6 +122,13 @@ void add_convert_command(CLI::App& app) {
       ->add_option("--biases", options->biases,
                    "The type of biases. Default: as they are; f32 in GGUF, as other readers expect")
       ->type_name("TYPE");
+  command
+      ->add_option(
+          "--layout", options->layout,
+          "How tensors of a transformer are named and put together: as diffusers does, or as Flux's "
+          "authors, whose names other programs read in GGUF (there also ggml's names of T5). Default: "
+          "bfl for .gguf, else as IN has them")
+      ->type_name("diffusers|bfl");
   std::string encoders;
   for (const quant::NamedEncoder& named : quant::named_encoders)
     encoders += (encoders.empty() ? "" : "|") + std::string(named.name);
@@ -120,8 +137,10 @@ void add_convert_command(CLI::App& app) {
   command->add_flag("--json", options->json, "What was done, as JSON on stdout");
   add_quiet_option(*command);
   command->footer(
-      "Reads and writes some MiB at a time, whatever the size; OUT appears when it is whole. Where rows are no "
-      "whole blocks of a type, they get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, and a "
+      "Reads and writes some MiB at a time, whatever the size; OUT appears when it is whole. Where rows are "
+      "no "
+      "whole blocks of a type, they get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, and "
+      "a "
       "line at the end says so.\n"
       "\n"
       "Examples:\n"

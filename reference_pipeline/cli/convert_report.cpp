@@ -31,7 +31,7 @@ struct Group {
 struct Sums {
   Types before, after;
   TypeShare all_before, all_after;
-  std::map<std::string, Group> kept;  ///< by the reason
+  std::map<std::string, Group> kept;                                           ///< by the reason
   std::map<std::tuple<std::string, std::string, std::int64_t>, Group> others;  ///< type, wanted type, columns
 };
 
@@ -112,11 +112,12 @@ std::string conversion_text(const conversion::ModelConversion& done, double seco
   std::string text = aligned(rows, "lr");
   for (const auto& [key, group] : sums.others) {
     const auto& [type, wanted, columns] = key;
-    text += type + " instead of " + wanted + ", whose blocks do not divide rows of " + std::to_string(columns) +
-            ": " + in_tensors(group.tensors) + ", such as " + group.example + "\n";
+    text += type + " instead of " + wanted + ", whose blocks do not divide rows of " +
+            std::to_string(columns) + ": " + in_tensors(group.tensors) + ", such as " + group.example + "\n";
   }
   for (const auto& [reason, group] : sums.kept)
-    text += "kept precise, " + reason + ": " + in_tensors(group.tensors) + ", such as " + group.example + "\n";
+    text +=
+        "kept precise, " + reason + ": " + in_tensors(group.tensors) + ", such as " + group.example + "\n";
   std::string from;
   for (const auto& [type, share] : ordered(sums.before)) from += (from.empty() ? "" : ", ") + type;
   text += "before " + in_bytes(sums.all_before.bytes) + " (" + from + ", " +

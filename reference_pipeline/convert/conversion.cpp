@@ -39,9 +39,9 @@ void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std
 void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
                       std::span<const f32> values, const DtypeInfo& type) {
   const auto largest = std::ranges::max_element(values, {}, [](f32 value) { return std::fabs(value); });
-  throw value_error(input, tensor, first + (largest - values.begin()), *largest,
-                    ", beyond what " + std::string(type.name) +
-                        " holds: choose bf16 or f32 for this tensor, with --rule");
+  throw value_error(
+      input, tensor, first + (largest - values.begin()), *largest,
+      ", beyond what " + std::string(type.name) + " holds: choose bf16 or f32 for this tensor, with --rule");
 }
 
 /// Bytes of values [first, first + count) of a tensor.
@@ -87,9 +87,8 @@ class Stream {
     encoded_.resize(static_cast<std::size_t>(bytes_of(type, count)));
     for_tasks(count, [&](std::int64_t at, std::int64_t some) {
       const std::span<const f32> values = decoded(tensor, first + at, some);
-      const std::span<std::byte> bytes =
-          std::span(encoded_).subspan(static_cast<std::size_t>(bytes_of(type, at)),
-                                      static_cast<std::size_t>(bytes_of(type, some)));
+      const std::span<std::byte> bytes = std::span(encoded_).subspan(
+          static_cast<std::size_t>(bytes_of(type, at)), static_cast<std::size_t>(bytes_of(type, some)));
       if (!conversion::encode(type, values, bytes, encoder_))
         refuse_too_large(input_, tensor, first + at, values, type);
     });
@@ -137,9 +136,12 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
       target_(target),
       container_(container),
       kind_(kind_of(input)),
-      tensors_(arranged(input, settings.layout)) {
+      tensors_(arranged(input, kind_, settings.layout ? settings.layout : usual_layout(container))) {
   for (OutputTensor& tensor : tensors_) {
-    const InputTensor& first = *tensor.pieces.front().from;
+    // What is put together from several types stays as precise as the best of them.
+    const InputTensor& first = *std::ranges::max_element(tensor.pieces, {}, [](const Piece& piece) {
+                                  return bits_per_value(piece.from->type);
+                                })->from;
     if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
     TensorFacts facts{{tensor.name}, tensor.shape, first.type, first.is_float, kind_, is_small_component};
     for (const Piece& piece : tensor.pieces)

@@ -35,8 +35,8 @@ struct TypeShare {
 /// What becomes of one file of weights. `input` and `chooser` must outlive it.
 class Conversion {
  public:
-  /// Chooses the type of every tensor; reads no values. `component` is the name of a model folder's part, which
-  /// rules may name in front of a tensor's, or "".
+  /// Chooses the type of every tensor; reads no values. `component` is the name of a model folder's part,
+  /// which rules may name in front of a tensor's, or "".
   Conversion(const InputWeights& input, const std::filesystem::path& target, Container container,
              const Settings& settings, TypeChooser& chooser, const std::string& component = "",
              bool is_small_component = false);
@@ -55,9 +55,10 @@ class Conversion {
   std::map<std::string, TypeShare> input_types() const;
   std::map<std::string, TypeShare> output_types() const;
 
-  /// Writes the file, at `target()` or elsewhere: whole or, where anything is thrown, not at all. Keeps no more than some tens of MiB of
-  /// values at a time. Throws InputError that names tensor and index for a value that is infinite, NaN, or
-  /// beyond what its type holds, and that names the file where it cannot be written.
+  /// Writes the file, at `target()` or elsewhere: whole or, where anything is thrown, not at all. Keeps no
+  /// more than some tens of MiB of values at a time. Throws InputError that names tensor and index for a
+  /// value that is infinite, NaN, or beyond what its type holds, and that names the file where it cannot be
+  /// written.
   void write(const std::filesystem::path& target, const quant::EncodeOptions& encoder,
              const WrittenCallback& written) const;
 

@@ -28,8 +28,8 @@ constexpr std::array packed_marks{
     PackedMark{".qweight", "packed integer weights"},
 };
 
-/// GGUF drops trailing sizes of 1 and knows rows of whole blocks alone; what a tensor's shape was stands beside
-/// it then.
+/// GGUF drops trailing sizes of 1 and knows rows of whole blocks alone; what a tensor's shape was stands
+/// beside it then.
 constexpr std::string_view shape_key = "comfy.gguf.orig_shape.";
 
 }  // namespace
@@ -54,11 +54,13 @@ void InputWeights::open_gguf() {
     if (const io::GgufValue* stated = gguf_->value(std::string(shape_key) + tensor.name);
         stated && stated->is_array()) {
       const std::vector<std::int64_t> sizes = stated->integers();
-      if (sizes.size() > Shape::max_rank || std::ranges::any_of(sizes, [](std::int64_t s) { return s < 0; }) ||
+      if (sizes.size() > Shape::max_rank ||
+          std::ranges::any_of(sizes, [](std::int64_t s) { return s < 0; }) ||
           Shape(std::span(sizes)).elements() != shape.elements())
         throw io::tensor_error(path_, tensor.name,
-                               "key '" + std::string(stated->key()) + "' says another number of values than " +
-                                   to_string(shape) + ": get the file anew");
+                               "key '" + std::string(stated->key()) +
+                                   "' says another number of values than " + to_string(shape) +
+                                   ": get the file anew");
       shape = Shape(std::span(sizes));
     }
     const bool is_float = is_readable(tensor.type.info);
@@ -75,8 +77,8 @@ void InputWeights::open_gguf() {
 void InputWeights::open_safetensors() {
   safetensors_.emplace(path_);
   for (const io::TensorEntry* entry : safetensors_->tensors())
-    tensors_.push_back({entry->name, entry->dtype.info, is_readable(entry->dtype.info), entry->shape,
-                        entry->bytes});
+    tensors_.push_back(
+        {entry->name, entry->dtype.info, is_readable(entry->dtype.info), entry->shape, entry->bytes});
   for (const io::SafetensorsFile& file : safetensors_->files())
     metadata_.insert(file.metadata().begin(), file.metadata().end());
 }
@@ -85,12 +87,14 @@ void InputWeights::refuse_packed() const {
   for (const InputTensor& tensor : tensors_)
     for (const PackedMark& mark : packed_marks)
       if (tensor.name.ends_with(mark.end))
-        throw io::tensor_error(path_, tensor.name, "belongs to " + std::string(mark.what) +
-                                                       ", which convert does not read: get the model in "
-                                                       "bf16, f16 or GGUF");
+        throw io::tensor_error(path_, tensor.name,
+                               "belongs to " + std::string(mark.what) +
+                                   ", which convert does not read: get the model in "
+                                   "bf16, f16 or GGUF");
   if (metadata_.contains("_quantization_metadata"))
-    throw io::file_error(path_, "says in its __metadata__ that its weights are quantised, which convert does "
-                                "not read: get the model in bf16, f16 or GGUF");
+    throw io::file_error(path_,
+                         "says in its __metadata__ that its weights are quantised, which convert does "
+                         "not read: get the model in bf16, f16 or GGUF");
 }
 
 const InputTensor* InputWeights::lookup(std::string_view name) const {

@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array<std::string_view, 11> weight_ends{
-    ".safetensors", ".gguf", ".bin", ".msgpack", ".h5",   ".onnx",
-    ".onnx_data",   ".pt",   ".pth", ".ckpt",    ".index.json"};
+constexpr std::array<std::string_view, 11> weight_ends{".safetensors", ".gguf", ".bin",       ".msgpack",
+                                                       ".h5",          ".onnx", ".onnx_data", ".pt",
+                                                       ".pth",         ".ckpt", ".index.json"};
 
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
@@ -33,8 +33,9 @@ fs::path denoiser_folder(const fs::path& model) {
   for (const families::Family* family : families::all_families())
     for (const families::ComponentInfo& part : family->components())
       if (part.role == families::Role::denoiser && holds_weights(model / part.name)) return model / part.name;
-  throw io::file_error(model, "holds no weights: neither a component such as transformer/ does, nor the folder "
-                              "itself");
+  throw io::file_error(model,
+                       "holds no weights: neither a component such as transformer/ does, nor the folder "
+                       "itself");
 }
 
 /// Every file below a folder that holds no weights, hidden ones left out.
@@ -47,12 +48,12 @@ void list_other_files(const fs::path& root, const fs::path& below, std::vector<f
     std::error_code ignored;
     if (at->is_directory(ignored))
       folders.push_back(below / name);
-    else if (at->is_regular_file(ignored) &&
-             std::ranges::none_of(weight_ends, [&](std::string_view suffix) { return name.ends_with(suffix); }))
+    else if (at->is_regular_file(ignored) && std::ranges::none_of(weight_ends, [&](std::string_view suffix) {
+               return name.ends_with(suffix);
+             }))
       files.push_back(below / name);
   }
-  if (failed)
-    throw io::system_error(root / below, "cannot be read", failed.value(), "check its permissions");
+  if (failed) throw io::system_error(root / below, "cannot be read", failed.value(), "check its permissions");
   for (const fs::path& folder : folders) list_other_files(root, folder, files);
 }
 
@@ -75,10 +76,12 @@ void refuse_same(const fs::path& in, const fs::path& out) {
 /// A folder under a temporary name, which is removed unless it is kept.
 class FolderInProgress {
  public:
-  explicit FolderInProgress(const fs::path& target) : target_(target.has_filename() ? target : target.parent_path()) {
+  explicit FolderInProgress(const fs::path& target)
+      : target_(target.has_filename() ? target : target.parent_path()) {
     std::error_code failed;
     if (io::is_there(target_) && (!is_folder(target_) || !fs::is_empty(target_, failed) || failed))
-      throw io::file_error(target_, "is there already, and is no empty folder: name another OUT, or remove it");
+      throw io::file_error(target_,
+                           "is there already, and is no empty folder: name another OUT, or remove it");
     path_ = (target_.has_parent_path() ? target_.parent_path() : ".") / io::temporary_name();
     if (!fs::create_directory(path_, failed))
       throw io::system_error(target_, "cannot be written", failed.value(),
@@ -113,13 +116,15 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
   refuse_same(in, out);
   const bool from_folder = is_folder(in);
   if (!from_folder && !names_gguf(in) && !names_safetensors(in))
-    throw io::file_error(in, "ends neither in .safetensors nor in .gguf: give such a file, or a model folder");
+    throw io::file_error(in,
+                         "ends neither in .safetensors nor in .gguf: give such a file, or a model folder");
   TypeChooser chooser(settings_.wishes);
   to_folder_ = !names_gguf(out) && out.extension() != ".safetensors";
   if (to_folder_ && !from_folder)
-    throw families::RequestError("OUT, " + io::shown(out) +
-                                 ", ends neither in .safetensors nor in .gguf, and IN is a file: give OUT one of "
-                                 "these suffixes");
+    throw families::RequestError(
+        "OUT, " + io::shown(out) +
+        ", ends neither in .safetensors nor in .gguf, and IN is a file: give OUT one of "
+        "these suffixes");
   if (to_folder_) {
     add_folder(chooser);
   } else {
@@ -127,9 +132,8 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
     const bool whole_model = from_folder && !holds_weights(in);
     add_part("", whole_model ? denoiser_folder(in) : in, out, chooser);
     if (whole_model)
-      warnings_.push_back("only " + io::shown(parts_.front().input->path().filename()) +
-                          " goes into " + io::shown(out.filename()) +
-                          ": name a folder to convert all components");
+      warnings_.push_back("only " + io::shown(parts_.front().input->path().filename()) + " goes into " +
+                          io::shown(out.filename()) + ": name a folder to convert all components");
   }
   add_warnings(chooser);
 }
@@ -141,7 +145,8 @@ void ModelConversion::add_folder(TypeChooser& chooser) {
   } else {
     std::error_code failed;
     for (fs::directory_iterator at(in_, failed), end; !failed && at != end; at.increment(failed))
-      if (is_folder(at->path()) && !at->path().filename().string().starts_with('.') && holds_weights(at->path()))
+      if (is_folder(at->path()) && !at->path().filename().string().starts_with('.') &&
+          holds_weights(at->path()))
         components.push_back(at->path().filename().string());
     std::ranges::sort(components);
   }
@@ -158,8 +163,7 @@ void ModelConversion::add_part(const std::string& component, const fs::path& wei
                                TypeChooser& chooser) {
   auto input = std::make_unique<InputWeights>(weights);
   const WeightsKind kind = kind_of(*input);
-  const bool is_small =
-      !component.empty() && (kind == WeightsKind::clip || kind == WeightsKind::autoencoder);
+  const bool is_small = !component.empty() && (kind == WeightsKind::clip || kind == WeightsKind::autoencoder);
   const auto planned = [&](Container container, const fs::path& file) {
     return std::make_unique<Conversion>(*input, file, container, settings_, chooser, component, is_small);
   };
@@ -190,8 +194,7 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
       const DtypeInfo& from = tensor.pieces.front().from->type;
       if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
       ++again;
-      if (example.empty())
-        example = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
+      if (example.empty()) example = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }
   if (again)
     warnings_.push_back(std::to_string(again) + " tensors that were quantised before are quantised again (" +

@@ -20,14 +20,15 @@ struct ModelPart {
 
 /// Opening it checks all heads and chooses all types; `write` does the work. `in` is a .safetensors or .gguf
 /// file, a component's folder or a model's. `out` is the same kind of file by its suffix, or, where `in` is a
-/// folder, a folder that is not there yet or empty: each component's weights become one file, .gguf where they
-/// get blocks, and all files that hold no weights are copied. From a model's folder to a file goes its denoiser
-/// alone.
+/// folder, a folder that is not there yet or empty: each component's weights become one file, .gguf where
+/// they get blocks, and all files that hold no weights are copied. From a model's folder to a file goes its
+/// denoiser alone.
 class ModelConversion {
  public:
   /// Throws families::RequestError for names and types that do not go together, InputError for what is wrong
   /// with files.
-  ModelConversion(const std::filesystem::path& in, const std::filesystem::path& out, const Settings& settings);
+  ModelConversion(const std::filesystem::path& in, const std::filesystem::path& out,
+                  const Settings& settings);
 
   const std::vector<ModelPart>& parts() const { return parts_; }
   std::int64_t values() const;

@@ -16,10 +16,23 @@ namespace {
 using Writer = std::variant<io::SafetensorsWriter, io::GgufWriter>;
 
 /// general.file_type: ggml's number for "most tensors are of this type".
-constexpr std::array<std::pair<std::string_view, std::uint32_t>, 17> file_types{
-    {{"f32", 0},     {"f16", 1},     {"q4_0", 2},   {"q4_1", 3},  {"q8_0", 7},  {"q5_0", 8},
-     {"q5_1", 9},    {"q2_k", 10},   {"q3_k", 11},  {"q4_k", 14}, {"q5_k", 16}, {"q6_k", 18},
-     {"iq4_nl", 25}, {"iq4_xs", 30}, {"bf16", 32},  {"mxfp4", 38}, {"nvfp4", 39}}};
+constexpr std::array<std::pair<std::string_view, std::uint32_t>, 17> file_types{{{"f32", 0},
+                                                                                 {"f16", 1},
+                                                                                 {"q4_0", 2},
+                                                                                 {"q4_1", 3},
+                                                                                 {"q8_0", 7},
+                                                                                 {"q5_0", 8},
+                                                                                 {"q5_1", 9},
+                                                                                 {"q2_k", 10},
+                                                                                 {"q3_k", 11},
+                                                                                 {"q4_k", 14},
+                                                                                 {"q5_k", 16},
+                                                                                 {"q6_k", 18},
+                                                                                 {"iq4_nl", 25},
+                                                                                 {"iq4_xs", 30},
+                                                                                 {"bf16", 32},
+                                                                                 {"mxfp4", 38},
+                                                                                 {"nvfp4", 39}}};
 constexpr std::uint32_t quantization_version = 2;
 
 /// The type that has most of the bytes.
@@ -57,7 +70,8 @@ void describe(io::GgufWriter& writer, const InputWeights& input, WeightsKind kin
   constexpr std::array<std::string_view, 3> own{"general.architecture", "general.file_type",
                                                 "general.quantization_version"};
   const auto is_given = [&](std::string_view key) {
-    return std::ranges::any_of(input.values(), [&](const io::GgufValue& value) { return value.key() == key; });
+    return std::ranges::any_of(input.values(),
+                               [&](const io::GgufValue& value) { return value.key() == key; });
   };
   if (const std::string_view architecture = gguf_architecture(kind); !architecture.empty())
     writer.set(own[0], architecture);
@@ -81,7 +95,9 @@ void describe(io::SafetensorsWriter& writer, const InputWeights& input, WeightsK
 
 }  // namespace
 
-std::string_view gguf_architecture(WeightsKind kind) { return kind == WeightsKind::flux ? "flux" : ""; }
+std::string_view gguf_architecture(WeightsKind kind) {
+  return kind == WeightsKind::flux ? "flux" : kind == WeightsKind::t5 ? "t5encoder" : "";
+}
 
 OutputFile::OutputFile(const fs::path& target, Container container, const InputWeights& input,
                        WeightsKind kind, const std::vector<OutputTensor>& tensors)

@@ -17,8 +17,8 @@ namespace precast::conversion {
 /// The file appears with all its tensors, or not at all.
 class OutputFile {
  public:
-  /// Writes down which tensors will come, with what the input says beside its own. Throws InputError that names
-  /// the file where it cannot be written, or does not fit on its disk.
+  /// Writes down which tensors will come, with what the input says beside its own. Throws InputError that
+  /// names the file where it cannot be written, or does not fit on its disk.
   OutputFile(const std::filesystem::path& target, Container container, const InputWeights& input,
              WeightsKind kind, const std::vector<OutputTensor>& tensors);
 

@@ -16,9 +16,9 @@ constexpr std::array<std::string_view, 11> flux_ends{
     "img_in.",     "txt_in.",           "time_in.",         "vector_in.", "guidance_in.", "final_layer.",
     "x_embedder.", "context_embedder.", "time_text_embed.", "proj_out.",  "norm_out."};
 
-constexpr std::array<std::string_view, 6> embeddings{"shared.weight",         "embed_tokens.weight",
-                                                     "token_embd.weight",     "token_embedding.weight",
-                                                     "position_embedding.weight", "relative_attention_bias.weight"};
+constexpr std::array<std::string_view, 6> embeddings{
+    "shared.weight",          "embed_tokens.weight",       "token_embd.weight",
+    "token_embedding.weight", "position_embedding.weight", "relative_attention_bias.weight"};
 
 bool has(const InputWeights& weights, std::string_view begin, std::string_view end) {
   return std::ranges::any_of(weights.tensors(), [&](const InputTensor& tensor) {
@@ -46,7 +46,9 @@ WeightsKind kind_of(const InputWeights& weights) {
   return WeightsKind::other;
 }
 
-bool is_bias(std::string_view name, const Shape& shape) { return shape.rank() <= 1 && name.ends_with(".bias"); }
+bool is_bias(std::string_view name, const Shape& shape) {
+  return shape.rank() <= 1 && name.ends_with(".bias");
+}
 
 std::string_view precise_because(WeightsKind kind, std::string_view name, const Shape& shape) {
   if (is_bias(name, shape)) return "bias";

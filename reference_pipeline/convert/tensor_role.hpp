@@ -16,8 +16,8 @@ WeightsKind kind_of(const InputWeights& weights);
 /// A name without what checkpoints put in front of a transformer's: "model.diffusion_model." and its kin.
 std::string_view without_prefix(std::string_view name);
 
-/// Why a tensor stays as precise as it is, in words of a table ("entry or exit layer"); "" where it is a matrix
-/// like others. Two sizes of which one is 1 count as one.
+/// Why a tensor stays as precise as it is, in words of a table ("entry or exit layer"); "" where it is a
+/// matrix like others. Two sizes of which one is 1 count as one.
 std::string_view precise_because(WeightsKind kind, std::string_view name, const Shape& shape);
 
 /// Whether a tensor is what a layer adds.

@@ -1,5 +1,5 @@
-// Which type each tensor gets: what was asked for, what must stay precise, what divides its rows, and what the
-// output can hold.
+// Which type each tensor gets: what was asked for, what must stay precise, what divides its rows, and what
+// the output can hold.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ enum class Container : std::uint8_t { safetensors, gguf };
 /// Whether a file of that kind can hold a type.
 bool holds(Container container, const DtypeInfo& type);
 
-/// `REGEX=TYPE`: the type of tensors in whose name the expression is found; `keep` for TYPE leaves them as they
-/// are. One that is found in any text, such as `.*`, names no tensor: what must stay precise does.
+/// `REGEX=TYPE`: the type of tensors in whose name the expression is found; `keep` for TYPE leaves them as
+/// they are. One that is found in any text, such as `.*`, names no tensor: what must stay precise does.
 struct TypeRule {
   std::string text;
   std::regex expression;
@@ -60,7 +60,7 @@ struct TensorFacts {
 
 struct ChosenType {
   DtypeInfo type;
-  std::string_view kept_because;     ///< "" where the tensor has the type that was asked for
+  std::string_view kept_because;        ///< "" where the tensor has the type that was asked for
   std::optional<DtypeInfo> instead_of;  ///< the type whose blocks do not divide its rows
 };
 

@@ -38,9 +38,9 @@ bool is_readable(const DtypeInfo& type);
 /// bytes need not be aligned.
 void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f32> values);
 
-/// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned. Scalars
-/// are rounded once. Returns false where a value is beyond what the type can hold: it would come back infinite
-/// or NaN.
+/// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned.
+/// Scalars are rounded once. Returns false where a value is beyond what the type can hold: it would come back
+/// infinite or NaN.
 bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes,
             const quant::EncodeOptions& options);
 

@@ -1,5 +1,5 @@
-// SafetensorsWriter: a .safetensors file as a stream: what it will hold first, then the tensors' bytes as they
-// come.
+// SafetensorsWriter: a .safetensors file as a stream: what it will hold first, then the tensors' bytes as
+// they come.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@
 
 namespace precast::io {
 
-/// In this order: `set` texts, `declare` tensors, `write` their bytes without gaps, `commit`. The file appears
-/// whole or not at all. Members throw InputError that names the file; what a caller does in the wrong order or
-/// with a wrong number of bytes is an Error.
+/// In this order: `set` texts, `declare` tensors, `write` their bytes without gaps, `commit`. The file
+/// appears whole or not at all. Members throw InputError that names the file; what a caller does in the wrong
+/// order or with a wrong number of bytes is an Error.
 class SafetensorsWriter {
  public:
   explicit SafetensorsWriter(const std::filesystem::path& target, OldFile old = OldFile::replaced)

@@ -34,8 +34,7 @@ inline void write_safetensors(const std::filesystem::path& path, std::span<const
 
   SafetensorsWriter file(path, old);
   for (const auto& [key, text] : metadata) file.set(key, text);
-  for (const NamedTensor* tensor : order)
-    file.declare(tensor->name, dtype_info<f32>, tensor->values.shape());
+  for (const NamedTensor* tensor : order) file.declare(tensor->name, dtype_info<f32>, tensor->values.shape());
   for (const NamedTensor* tensor : order) {
     if (tensor->values.contiguous()) {
       file.write(std::as_bytes(tensor->values.values()));
