@@ -19,12 +19,23 @@
 
 namespace precast::quant {
 
-/// A block dtype that can be encoded to: `encode_block(const f32* values, Format& block)` stands beside it,
-/// or here, and writes one block of it from values_per_block finite values.
+namespace detail {
+
 template <class Format>
-concept Encodable = BlockDtype<Format> && requires(const f32* values, Format& block) {
-  { encode_block(values, block) } -> std::same_as<void>;
+concept EncodedSideBySide = requires(const f32* values, std::span<Format> blocks) {
+  { encode_blocks(values, blocks) } -> std::same_as<void>;
 };
+
+}  // namespace detail
+
+/// A block dtype that can be encoded to: `encode_block(const f32* values, Format& block)` stands beside it,
+/// or here, and writes one block of it from values_per_block finite values; or `encode_blocks(const f32*
+/// values, std::span<Format> blocks)`, which writes some.
+template <class Format>
+concept Encodable = BlockDtype<Format> &&
+    (detail::EncodedSideBySide<Format> || requires(const f32* values, Format& block) {
+      { encode_block(values, block) } -> std::same_as<void>;
+    });
 
 namespace detail {
 
@@ -68,7 +79,10 @@ void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeO
       throw InputError("encode: value " + std::to_string(first * in_block + bad) +
                        " is infinite or NaN, which " + std::string(dtype_traits<Format>::name) +
                        " cannot hold: keep these values in a scalar dtype");
-    for (std::size_t b = 0; b < count; ++b) encode_block(here.data() + b * in_block, blocks[first + b]);
+    if constexpr (detail::EncodedSideBySide<Format>)
+      encode_blocks(here.data(), blocks.subspan(first, count));
+    else
+      for (std::size_t b = 0; b < count; ++b) encode_block(here.data() + b * in_block, blocks[first + b]);
   });
 }
 

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <precast/dtype/blocks/k_blocks.hpp>
 #include <precast/quant/group_fits.hpp>
+#include <precast/quant/k_layout.hpp>
 #include <precast/quant/rounding.hpp>
 
 namespace precast::quant {
@@ -15,187 +18,148 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
-using precast::detail::half_value;
+/// The search that the reference runs in the groups of a block.
+template <class Block>
+struct ReferenceSearch;
+template <>
+struct ReferenceSearch<q6_k> {
+  using fit = FitAroundZero;
+};
+template <>
+struct ReferenceSearch<q5_k> {
+  using fit = FitLine<LineSearch{31, -0.5f, 0.1f, 15, false}>;
+};
+template <>
+struct ReferenceSearch<q4_k> {
+  using fit = FitLine<LineSearch{15, -1.0f, 0.1f, 20, false}>;
+};
+template <>
+struct ReferenceSearch<q3_k> {
+  using fit = FitOneByOne;
+};
+template <>
+struct ReferenceSearch<q2_k> {
+  using fit = FitLine<LineSearch{3, -0.5f, 0.1f, 15, true}>;
+};
 
-/// The scale with the largest magnitude, the first of equal ones.
-inline f32 widest(const f32 (&scales)[16]) { return extreme<16>(scales); }
-
-/// Two bits of each of 256 codes as q2_k and q3_k store them.
-template <class Code>
-void pack_two_bits(const Code* codes, std::uint8_t* low) {
-  for (int half = 0; half < 2; ++half)
-    for (int i = 0; i < 32; ++i) {
-      const Code* const from = codes + 128 * half + i;
-      low[32 * half + i] = static_cast<std::uint8_t>((from[0] & 3) | (from[32] & 3) << 2 |
-                                                     (from[64] & 3) << 4 | (from[96] & 3) << 6);
-    }
-}
-
-/// Codes of values by the scale that is stored, clamped to [-middle, middle - 1] and moved up by middle. They
-/// stay as the search left them where that scale is 0.
+/// The largest of positive numbers; 0 where there is none.
 template <int count>
-void code_again(const f32* values, f32 scale, int middle, std::int8_t* codes) {
-  if (scale == 0) return;
+f32 most_of(const f32* numbers) {
+  f32 most = 0;
   for (int i = 0; i < count; ++i)
-    codes[i] =
-        static_cast<std::int8_t>(clamped(nearest_even(values[i] / scale), -middle, middle - 1) + middle);
+    if (numbers[i] > most) most = numbers[i];
+  return most;
 }
 
-/// The same by a scale and a least value, in [0, most].
-template <int count>
-void code_again(const f32* values, f32 scale, f32 least, int most, std::uint8_t* codes) {
-  if (scale == 0) return;
-  for (int i = 0; i < count; ++i)
-    codes[i] = static_cast<std::uint8_t>(clamped(nearest_even((values[i] + least) / scale), 0, most));
-}
-
-/// What q4_k and q5_k share: codes in [0, search.most], and the block's scales.
-template <LineSearch search, class Block>
-void encode_lines_of_32(const f32* values, Block& block, std::uint8_t* codes) {
-  constexpr int groups = 8, count = 32;
-  FittedLine lines[groups];
-  f32 widest_scale = 0, widest_least = 0;
-  for (int g = 0; g < groups; ++g) {
-    const f32* const in = values + count * g;
-    f32 squares = 0;
-    for (int i = 0; i < count; ++i) squares += in[i] * in[i];
-    const f32 typical = std::sqrt(squares / static_cast<f32>(count));
-    f32 weights[count];
-    for (int i = 0; i < count; ++i) weights[i] = typical + std::fabs(in[i]);
-    lines[g] = fit_line<count, search>(in, weights, codes + count * g);
-    if (lines[g].scale > widest_scale) widest_scale = lines[g].scale;
-    if (lines[g].least > widest_least) widest_least = lines[g].least;
-  }
-  const f32 by_scale = widest_scale > 0 ? 63.0f / widest_scale : 0.0f;
-  const f32 by_least = widest_least > 0 ? 63.0f / widest_least : 0.0f;
-  for (int g = 0; g < groups; ++g) {
-    // A negative scale wraps around in a byte before it is limited to six bits, as the reference has it.
-    const int scale = clamped(static_cast<std::uint8_t>(nearest_even(by_scale * lines[g].scale)), 0, 63);
-    const int least = clamped(static_cast<std::uint8_t>(nearest_even(by_least * lines[g].least)), 0, 63);
-    if (g < 4) {
-      block.scales[g] = static_cast<std::uint8_t>(scale);
-      block.scales[g + 4] = static_cast<std::uint8_t>(least);
-    } else {
-      block.scales[g + 4] = static_cast<std::uint8_t>((scale & 15) | (least & 15) << 4);
-      block.scales[g - 4] = static_cast<std::uint8_t>(block.scales[g - 4] | (scale >> 4) << 6);
-      block.scales[g] = static_cast<std::uint8_t>(block.scales[g] | (least >> 4) << 6);
-    }
-  }
-  block.scale = half_code(widest_scale / 63.0f);
-  block.least = half_code(widest_least / 63.0f);
-  for (int g = 0; g < groups; ++g) {
-    const auto integers = precast::detail::six_bits(block.scales, g);
-    code_again<count>(values + count * g, half_value(block.scale) * static_cast<f32>(integers.scale),
-                      half_value(block.least) * static_cast<f32>(integers.least), search.most,
-                      codes + count * g);
-  }
-  for (int pair = 0; pair < groups / 2; ++pair)
-    for (int i = 0; i < count; ++i) {
-      const std::uint8_t* const from = codes + 64 * pair + i;
-      block.low[32 * pair + i] = static_cast<std::uint8_t>((from[0] & 15) | (from[32] & 15) << 4);
-    }
-}
-
-}  // namespace detail
-
-/// Encodes 256 values.
-inline void encode_block(const f32* values, q6_k& block) {
-  std::int8_t codes[256];
-  f32 scales[16];
-  for (int g = 0; g < 16; ++g) scales[g] = fit_around_zero(values + 16 * g, codes + 16 * g).scale;
-  const f32 widest = detail::widest(scales);
+/// The block's scale and its groups' integers, from what the searches found; false where that is the whole
+/// block, because all its groups are empty.
+inline bool put_scales(const f32* scales, const f32*, q6_k& block) {
   block = {};
-  if (std::fabs(widest) < empty_group) return;
+  const f32 widest = extreme<16>(scales);
+  if (std::fabs(widest) < empty_group) return false;
   const f32 by = -128.0f / widest;
   block.scale = half_code(1 / by);
   for (int g = 0; g < 16; ++g) {
     const int integer = nearest_even(by * scales[g]);
     block.scales[g] = static_cast<std::int8_t>(integer < 127 ? integer : 127);
-    detail::code_again<16>(values + 16 * g,
-                           detail::half_value(block.scale) * static_cast<f32>(block.scales[g]), 32,
-                           codes + 16 * g);
   }
-  for (int half = 0; half < 2; ++half)
-    for (int i = 0; i < 32; ++i) {
-      const std::int8_t* const from = codes + 128 * half + i;
-      block.low[64 * half + i] = static_cast<std::uint8_t>((from[0] & 15) | (from[64] & 15) << 4);
-      block.low[64 * half + 32 + i] = static_cast<std::uint8_t>((from[32] & 15) | (from[96] & 15) << 4);
-      block.high[32 * half + i] = static_cast<std::uint8_t>(from[0] >> 4 | (from[32] >> 4) << 2 |
-                                                            (from[64] >> 4) << 4 | (from[96] >> 4) << 6);
-    }
+  return true;
 }
-
-inline void encode_block(const f32* values, q5_k& block) {
-  std::uint8_t codes[256];
+template <class Block>
+  requires(KFacts<Block>::groups == 8)
+bool put_scales(const f32* scales, const f32* leasts, Block& block) {
+  const f32 widest_scale = most_of<8>(scales), widest_least = most_of<8>(leasts);
+  const f32 by_scale = widest_scale > 0 ? 63.0f / widest_scale : 0.0f;
+  const f32 by_least = widest_least > 0 ? 63.0f / widest_least : 0.0f;
+  int scale[8], least[8];
+  for (int g = 0; g < 8; ++g) {
+    // A negative scale wraps around in a byte before it is limited to six bits, as the reference has it.
+    scale[g] = clamped(static_cast<std::uint8_t>(nearest_even(by_scale * scales[g])), 0, 63);
+    least[g] = clamped(static_cast<std::uint8_t>(nearest_even(by_least * leasts[g])), 0, 63);
+  }
+  put_six_bits(scale, least, block.scales);
+  block.scale = half_code(widest_scale / 63.0f);
+  block.least = half_code(widest_least / 63.0f);
+  return true;
+}
+inline bool put_scales(const f32* scales, const f32*, q3_k& block) {
   block = {};
-  detail::encode_lines_of_32<LineSearch{31, -0.5f, 0.1f, 15, false}>(values, block, codes);
-  for (int v = 0; v < 256; ++v)
-    block.high[v % 32] = static_cast<std::uint8_t>(block.high[v % 32] | (codes[v] >> 4) << (v / 32));
+  const f32 widest = extreme<16>(scales);
+  if (widest == 0) return true;
+  const f32 by = -32.0f / widest;
+  int integers[16];
+  for (int g = 0; g < 16; ++g)
+    integers[g] = clamped(static_cast<std::int8_t>(nearest_even(by * scales[g])), -32, 31) + 32;
+  put_six_bits_of_16(integers, block.scales);
+  block.scale = half_code(1 / by);
+  return true;
 }
-
-inline void encode_block(const f32* values, q4_k& block) {
-  std::uint8_t codes[256];
-  detail::encode_lines_of_32<LineSearch{15, -1.0f, 0.1f, 20, false}>(values, block, codes);
-}
-
-inline void encode_block(const f32* values, q3_k& block) {
-  std::int8_t codes[256];
-  f32 scales[16];
-  for (int g = 0; g < 16; ++g) scales[g] = fit_one_by_one(values + 16 * g, codes + 16 * g).scale;
-  block = {};
-  const f32 widest = detail::widest(scales);
-  if (widest != 0) {
-    const f32 by = -32.0f / widest;
-    for (int g = 0; g < 16; ++g) {
-      const int integer = clamped(static_cast<std::int8_t>(nearest_even(by * scales[g])), -32, 31) + 32;
-      std::uint8_t& low = block.scales[g % 8];
-      std::uint8_t& high = block.scales[8 + g % 4];
-      low = static_cast<std::uint8_t>(low | (integer & 15) << (4 * (g / 8)));
-      high = static_cast<std::uint8_t>(high | (integer >> 4) << (2 * (g / 4)));
-    }
-    block.scale = half_code(1 / by);
-  }
-  for (int g = 0; g < 16; ++g) {
-    const int integer = precast::detail::six_bits_of_16(block.scales, g) - 32;
-    detail::code_again<16>(values + 16 * g, detail::half_value(block.scale) * static_cast<f32>(integer), 4,
-                           codes + 16 * g);
-  }
-  for (int v = 0; v < 256; ++v)
-    block.high[v % 32] = static_cast<std::uint8_t>(block.high[v % 32] | (codes[v] >> 2) << (v / 32));
-  detail::pack_two_bits(codes, block.low);
-}
-
-inline void encode_block(const f32* values, q2_k& block) {
-  constexpr LineSearch search{3, -0.5f, 0.1f, 15, true};
-  std::uint8_t codes[256];
-  FittedLine lines[16];
-  f32 widest_scale = 0, widest_least = 0;
-  for (int g = 0; g < 16; ++g) {
-    f32 weights[16];
-    for (int i = 0; i < 16; ++i) weights[i] = std::fabs(values[16 * g + i]);
-    lines[g] = fit_line<16, search>(values + 16 * g, weights, codes + 16 * g);
-    if (lines[g].scale > widest_scale) widest_scale = lines[g].scale;
-    if (lines[g].least > widest_least) widest_least = lines[g].least;
-  }
+inline bool put_scales(const f32* scales, const f32* leasts, q2_k& block) {
+  const f32 widest_scale = most_of<16>(scales), widest_least = most_of<16>(leasts);
   block = {};
   if (widest_scale > 0) {
     const f32 by = 15.0f / widest_scale;
     // A negative scale fills the byte's upper bits too, as the reference has it.
-    for (int g = 0; g < 16; ++g)
-      block.scales[g] = static_cast<std::uint8_t>(nearest_even(by * lines[g].scale));
+    for (int g = 0; g < 16; ++g) block.scales[g] = static_cast<std::uint8_t>(nearest_even(by * scales[g]));
     block.scale = half_code(widest_scale / 15.0f);
   }
   if (widest_least > 0) {
     const f32 by = 15.0f / widest_least;
     for (int g = 0; g < 16; ++g)
-      block.scales[g] = static_cast<std::uint8_t>(block.scales[g] | nearest_even(by * lines[g].least) << 4);
+      block.scales[g] = static_cast<std::uint8_t>(block.scales[g] | nearest_even(by * leasts[g]) << 4);
     block.least = half_code(widest_least / 15.0f);
   }
-  for (int g = 0; g < 16; ++g)
-    detail::code_again<16>(
-        values + 16 * g, detail::half_value(block.scale) * static_cast<f32>(block.scales[g] & 15),
-        detail::half_value(block.least) * static_cast<f32>(block.scales[g] >> 4), 3, codes + 16 * g);
-  detail::pack_two_bits(codes, block.low);
+  return true;
+}
+
+/// Codes of a group's values by the scale and the least value that are stored.
+template <class Block, int count>
+void code_group(const f32* values, GroupLine line, std::uint8_t* codes) {
+  constexpr int least = KFacts<Block>::least, most = KFacts<Block>::most;
+  using F = Floats<lanes_for<count>>;
+  for (int i = 0; i < count; i += lanes_of<F>) {
+    F value = load<F>(values + i);
+    if constexpr (least == 0) value += line.least;
+    store_bytes(clamped(nearest_even(value / line.scale), least, least + most) - least, codes + i);
+  }
+}
+
+/// Encodes `count` blocks of 256 values, whose groups' searches run side by side.
+template <int count, class Block>
+void encode_side_by_side(const f32* values, Block* blocks) {
+  constexpr int groups = KFacts<Block>::groups, in_group = 256 / groups;
+  using Fit = typename ReferenceSearch<Block>::fit;
+  const auto fits = fit_groups<Fit, in_group, groups * count>(values);
+  for (int b = 0; b < count; ++b) {
+    const int first = b * groups;
+    if (!put_scales(fits.scales + first, fits.leasts + first, blocks[b])) continue;
+    std::uint8_t codes[256];
+    for (int g = 0; g < groups; ++g) {
+      const GroupLine line = line_of(blocks[b], g);
+      if (line.scale != 0)
+        code_group<Block, in_group>(values + (first + g) * in_group, line, codes + g * in_group);
+      else  // they stay as the search left them
+        for (int i = 0; i < in_group; ++i) codes[g * in_group + i] = fits.code(first + g, i);
+    }
+    put_codes(codes, blocks[b]);
+  }
+}
+
+}  // namespace detail
+
+/// Encodes 256 values for each block.
+template <class Block>
+  requires requires { typename detail::ReferenceSearch<Block>::fit; }
+void encode_blocks(const f32* values, std::span<Block> blocks) {
+  // As many as fill the lanes of the searches that run at once.
+  constexpr int groups = detail::KFacts<Block>::groups;
+  constexpr int side_by_side = detail::native_lanes * detail::ReferenceSearch<Block>::fit::at_once;
+  constexpr int count = side_by_side > groups ? side_by_side / groups : 1;
+  std::size_t b = 0;
+  for (; b + count <= blocks.size(); b += count)
+    detail::encode_side_by_side<count>(values + 256 * b, &blocks[b]);
+  if constexpr (count > 1)
+    for (; b < blocks.size(); ++b) detail::encode_side_by_side<1>(values + 256 * b, &blocks[b]);
 }
 
 PRECAST_EXACT_ARITHMETIC_END

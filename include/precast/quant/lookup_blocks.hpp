@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include <precast/dtype/blocks/lookup_blocks.hpp>
-#include <precast/quant/group_fits.hpp>
 #include <precast/quant/rounding.hpp>
+#include <precast/quant/vectors.hpp>
 
 namespace precast::quant {
 
@@ -15,58 +15,79 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
-/// The code of the integer nearest to a value, the higher one of two at the same distance.
-inline int nearest_iq4(f32 value) {
+/// Where codes part: from the middle between two neighbours on, the higher one is nearer.
+constexpr f32 iq4_middle(int below) {
   using precast::detail::iq4_value;
-  if (value <= static_cast<f32>(iq4_value(0))) return 0;
-  if (value >= static_cast<f32>(iq4_value(15))) return 15;
-  int above = 1;
-  while (above < 15 && !(value < static_cast<f32>(iq4_value(above)))) ++above;
-  const f32 low = static_cast<f32>(iq4_value(above - 1)), high = static_cast<f32>(iq4_value(above));
-  return value - low < high - value ? above - 1 : above;
+  return 0.5f * static_cast<f32>(iq4_value(below) + iq4_value(below + 1));
 }
 
-/// The scale of 32 values that leaves the least squared error, each value weighted by its square.
-inline FittedScale fit_iq4(const f32* values) {
-  constexpr int count = 32, tries = 7;
+/// The codes of the integers nearest to values, the higher one of two at the same distance; 15 for NaN.
+template <class F>
+[[gnu::always_inline]] inline IntegersOf<F> nearest_iq4_codes(F values) {
+  IntegersOf<F> codes = {};
+  for (int below = 0; below < 15; ++below) codes += 1 + (values < iq4_middle(below));
+  return codes;
+}
+
+/// These integers themselves.
+template <class F>
+[[gnu::always_inline]] inline F nearest_iq4(F values) {
+  F nearest = every<F>(static_cast<f32>(precast::detail::iq4_value(0)));
+  for (int below = 0; below < 15; ++below)
+    nearest = values < iq4_middle(below) ? nearest
+                                         : every<F>(static_cast<f32>(precast::detail::iq4_value(below + 1)));
+  return nearest;
+}
+
+/// The scale of 32 values that leaves the least squared error, each value weighted by its square. The scales
+/// that are tried stand in lanes, so that each one's sums run from the first value to the last.
+inline f32 fit_iq4(const f32* values) {
+  constexpr int count = 32, tries = 7, scales = 2 * tries + 2;
   constexpr f32 lowest = static_cast<f32>(precast::detail::iq4_value(0));
-  const f32 largest = extreme<count>(values);
-  if (std::fabs(largest) < empty_group) return {};
-  const auto sums_with = [&](f32 by) {
-    ScaleSums sums;
+  const f32 largest = extreme_in_lanes<count>(values);
+  if (std::fabs(largest) < empty_group) return 0;
+  f32 by[scales] = {1 / (-largest / lowest)};
+  for (int step = -tries; step <= tries; ++step)
+    by[step + tries + 1] = (static_cast<f32>(step) + lowest) / largest;
+
+  using F = Floats<lanes_for<scales>>;
+  f32 sums[scales], squares[scales];
+  for (int s = 0; s < scales; s += lanes_of<F>) {
+    const F these = load<F>(by + s);
+    F sum = {}, square = {};
     for (int i = 0; i < count; ++i) {
-      const f32 integer = static_cast<f32>(precast::detail::iq4_value(nearest_iq4(by * values[i])));
+      const F integer = nearest_iq4(these * values[i]);
       // Weight times integer first: the order in which the reference rounds here.
-      const f32 weighted = values[i] * values[i] * integer;
-      sums.values += weighted * values[i];
-      sums.squares += weighted * integer;
+      const F weighted = values[i] * values[i] * integer;
+      sum += weighted * values[i];
+      square += weighted * integer;
     }
-    return sums;
-  };
-  const ScaleSums first = sums_with(1 / (-largest / lowest));
-  f32 scale = first.squares > 0 ? first.values / first.squares : 0.0f;
-  f32 best = scale * first.values;
-  for (int step = -tries; step <= tries; ++step) {
-    const ScaleSums sums = sums_with((static_cast<f32>(step) + lowest) / largest);
-    if (sums.squares > 0 && sums.values * sums.values > best * sums.squares) {
-      scale = sums.values / sums.squares;
-      best = scale * sums.values;
-    }
+    store(sum, sums + s), store(square, squares + s);
   }
-  return {scale};
+  f32 scale = squares[0] > 0 ? sums[0] / squares[0] : 0.0f;
+  f32 best = scale * sums[0];
+  for (int s = 1; s < scales; ++s)
+    if (squares[s] > 0 && sums[s] * sums[s] > best * squares[s]) {
+      scale = sums[s] / squares[s];
+      best = scale * sums[s];
+    }
+  return scale;
 }
 
 /// Writes the codes of 32 values, each times `by`, to 16 bytes.
 inline void code_iq4(const f32* values, f32 by, std::uint8_t* low) {
-  for (int i = 0; i < 16; ++i)
-    low[i] = static_cast<std::uint8_t>(nearest_iq4(by * values[i]) | nearest_iq4(by * values[i + 16]) << 4);
+  using F = Floats<lanes_for<16>>;
+  for (int i = 0; i < 16; i += lanes_of<F>)
+    store_bytes(nearest_iq4_codes(by * load<F>(values + i)) | nearest_iq4_codes(by * load<F>(values + i + 16))
+                                                                  << 4,
+                low + i);
 }
 
 }  // namespace detail
 
 /// Encodes 32 values.
 inline void encode_block(const f32* values, iq4_nl& block) {
-  const f32 scale = detail::fit_iq4(values).scale;
+  const f32 scale = detail::fit_iq4(values);
   block.scale = half_code(scale);
   detail::code_iq4(values, reciprocal(scale), block.low);
 }
@@ -75,7 +96,7 @@ inline void encode_block(const f32* values, iq4_nl& block) {
 inline void encode_block(const f32* values, iq4_xs& block) {
   f32 scales[8], widest = 0;
   for (int g = 0; g < 8; ++g) {
-    scales[g] = detail::fit_iq4(values + 32 * g).scale;
+    scales[g] = detail::fit_iq4(values + 32 * g);
     if (std::fabs(scales[g]) > std::fabs(widest)) widest = scales[g];
   }
   block = {};

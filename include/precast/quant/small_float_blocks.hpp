@@ -7,6 +7,7 @@
 
 #include <precast/dtype/blocks/small_float_blocks.hpp>
 #include <precast/quant/rounding.hpp>
+#include <precast/quant/vectors.hpp>
 
 namespace precast::quant {
 
@@ -14,16 +15,30 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
-/// The code of e2m1 whose number times 2 * half_scale is nearest to a value, the lowest one of equals.
-inline int nearest_e2m1(f32 value, f32 half_scale) {
-  int best = 0;
-  f32 best_error = std::fabs(value);
-  for (int code = 1; code < 16; ++code) {
-    const f32 number = static_cast<f32>(precast::detail::twice_e2m1(code)) * half_scale;
-    const f32 error = std::fabs(number - value);
-    if (error < best_error) best = code, best_error = error;
+/// The codes of e2m1 whose numbers times 2 * half_scale are nearest to values, the lowest one of equals. A
+/// number of the other sign is never nearer than 0.
+template <class F>
+[[gnu::always_inline]] inline IntegersOf<F> nearest_e2m1(F values, f32 half_scale) {
+  const F size = magnitude(values);
+  F best_error = size;
+  IntegersOf<F> best = {};
+  for (int code = 1; code < 8; ++code) {
+    const F error = magnitude(static_cast<f32>(precast::detail::twice_e2m1(code)) * half_scale - size);
+    const auto better = error < best_error;
+    best = better ? every<IntegersOf<F>>(code) : best;
+    best_error = better ? error : best_error;
   }
-  return best;
+  return best | (((values < 0) & (best > 0)) & 8);
+}
+
+/// The codes of 2 * half values by one scale: of value i, and above it of value i + half.
+template <int half>
+void code_e2m1(const f32* values, f32 half_scale, std::uint8_t* low) {
+  using F = Floats<lanes_for<half>>;
+  for (int i = 0; i < half; i += lanes_of<F>)
+    store_bytes(nearest_e2m1(load<F>(values + i), half_scale) |
+                    nearest_e2m1(load<F>(values + i + half), half_scale) << 4,
+                low + i);
 }
 
 /// The code of e4m3 without sign nearest to a value, ties up; 448 for what is larger, 0 for what is no
@@ -45,34 +60,28 @@ inline std::uint8_t unsigned_e4m3(f32 value) {
 /// Encodes 32 values. The exponent is log2 of the largest magnitude as the C library rounds it to f32,
 /// without fraction, less 2.
 inline void encode_block(const f32* values, mxfp4& block) {
-  const f32 largest = std::fabs(extreme<32>(values));
+  const f32 largest = detail::largest_magnitude<32>(values);
   block.scale = 0;
   if (largest > 0) {
     const f32 exponent = std::floor(std::log2(largest)) - 2.0f + 127.0f;
     block.scale = static_cast<std::uint8_t>(truncated(exponent, 0, 254));
   }
-  const f32 half_scale = precast::detail::half_e8m0(block.scale);
-  for (int i = 0; i < 16; ++i)
-    block.low[i] = static_cast<std::uint8_t>(detail::nearest_e2m1(values[i], half_scale) |
-                                             detail::nearest_e2m1(values[i + 16], half_scale) << 4);
+  detail::code_e2m1<16>(values, precast::detail::half_e8m0(block.scale), block.low);
 }
 
 /// Encodes 64 values.
 inline void encode_block(const f32* values, nvfp4& block) {
   for (int g = 0; g < 4; ++g) {
     const f32* const in = values + 16 * g;
-    block.scales[g] = detail::unsigned_e4m3(std::fabs(extreme<16>(in)) / 6.0f);
-    const f32 half_scale = precast::detail::half_unsigned_e4m3(block.scales[g]);
-    for (int i = 0; i < 8; ++i)
-      block.low[8 * g + i] = static_cast<std::uint8_t>(detail::nearest_e2m1(in[i], half_scale) |
-                                                       detail::nearest_e2m1(in[i + 8], half_scale) << 4);
+    block.scales[g] = detail::unsigned_e4m3(detail::largest_magnitude<16>(in) / 6.0f);
+    detail::code_e2m1<8>(in, precast::detail::half_unsigned_e4m3(block.scales[g]), block.low + 8 * g);
   }
 }
 
 /// Encodes 32 values: the scale is the power of two of the largest magnitude, less e4m3's largest, 2^8; each
 /// value over it is rounded to nearest even, and limited to 448.
 inline void encode_block(const f32* values, mxfp8& block) {
-  const f32 largest = std::fabs(extreme<32>(values));
+  const f32 largest = detail::largest_magnitude<32>(values);
   int power = -127;
   if (largest > 0) power = clamped(std::ilogb(largest) - 8, -127, 127);
   block.scale = static_cast<std::uint8_t>(power + 127);
