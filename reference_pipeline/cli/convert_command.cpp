@@ -2,6 +2,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include <casting/plan_file.hpp>
@@ -26,15 +27,16 @@ constexpr std::array<std::string_view, 2> layouts{"diffusers", "bfl"};
 
 struct ConvertOptions {
   std::string in, out, plan;
-  std::string type, biases, layout, encoder = "reference";
+  std::optional<std::string> type, biases;
+  std::string layout, encoder = "reference";
   std::vector<std::string> rules;
   bool json = false;
 };
 
 conversion::TypeWishes wishes_of(const ConvertOptions& options) {
   conversion::TypeWishes wishes;
-  if (!options.type.empty()) wishes.type = conversion::parse_type("--type", options.type);
-  if (!options.biases.empty()) wishes.biases = conversion::parse_type("--biases", options.biases);
+  if (options.type) wishes.type = conversion::parse_type("--type", *options.type);
+  if (options.biases) wishes.biases = conversion::parse_type("--biases", *options.biases);
   std::set<std::string> expressions;
   for (const std::string& text : options.rules) {
     wishes.rules.push_back(conversion::parse_rule(text));
