@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,6 +21,7 @@ using Groups = std::vector<std::vector<Alternative>>;
 struct SearchLimits {
   double seconds = 60;           ///< of time
   std::size_t states = 200'000;  ///< partial choices that are kept at a time
+  std::function<void()> poll{};  ///< called for each group; may throw to stop
 };
 
 /// A choice of alternatives.

@@ -55,7 +55,7 @@ LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std:
   for (const std::string& type : types) {
     const auto found = layer.types.find(type);
     if (found == layer.types.end()) continue;
-    const std::optional<double> error = measured(found->second, measure);
+    const std::optional<double> error = value_of(found->second, measure);
     if (!error || !std::isfinite(*error)) continue;
     const auto bits = found->second.bits ? found->second.bits : file.bits_of(type);
     if (!bits)
@@ -65,7 +65,8 @@ LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std:
     choices.by_bytes.push_back({static_cast<double>(bytes_at(*layer.parameters, *bits)), *error});
   }
   if (choices.types.empty())
-    throw io::file_error(path, named(layer) + "no type has a finite '" + std::string(to_string(measure)) +
+    throw io::file_error(path, named(layer) + "no type has a finite '" +
+                                   std::string(measure_names[static_cast<std::size_t>(measure)]) +
                                    "': leave the layer out, or give it a type that keeps it finite");
   return choices;
 }
@@ -131,34 +132,6 @@ Solved least_bytes(const Groups& groups, double error, const SearchLimits& limit
 
 }  // namespace
 
-std::string_view to_string(Measure measure) {
-  switch (measure) {
-    case Measure::cost:
-      return "cost";
-    case Measure::loss:
-      return "loss";
-    case Measure::relative_cost:
-      return "relative_cost";
-    case Measure::relative_loss:
-      return "relative_loss";
-  }
-  return "";
-}
-
-std::optional<double> measured(const TypeCost& cost, Measure measure) {
-  switch (measure) {
-    case Measure::cost:
-      return cost.cost;
-    case Measure::loss:
-      return cost.loss;
-    case Measure::relative_cost:
-      return cost.relative_cost;
-    case Measure::relative_loss:
-      return cost.relative_loss;
-  }
-  return std::nullopt;
-}
-
 std::int64_t bytes_at(std::int64_t parameters, double bits) {
   return static_cast<std::int64_t>(std::ceil(static_cast<double>(parameters) * bits / 8));
 }
@@ -209,6 +182,33 @@ PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, co
     if (everywhere) add(type, sums);
   }
   return result;
+}
+
+PlannedSize size_of_plan(const CostFile& file, const Plan& plan, const std::filesystem::path& plan_path,
+                         Measure measure) {
+  PlannedSize size{"plan"};
+  std::int64_t parameters = 0;
+  for (const auto& [name, type] : plan.types) {
+    const auto problem = [&, &name = name](const std::string& words) {
+      return io::file_error(plan_path, "layer '" + io::printable(name) + "': " + words +
+                                           ": give the cost file that the plan was made from");
+    };
+    const auto layer = std::ranges::find(file.layers, name, &LayerCost::name);
+    if (layer == file.layers.end() || !layer->parameters)
+      throw problem("the cost file does not have it, with its parameters");
+    const auto found = layer->types.find(type);
+    const auto error = found == layer->types.end() ? std::nullopt : value_of(found->second, measure);
+    if (!error)
+      throw problem("the cost file has no '" + std::string(measure_names[static_cast<std::size_t>(measure)]) +
+                    "' of " + io::printable(type, 40) + " there");
+    const auto bits = found->second.bits ? found->second.bits : file.bits_of(type);
+    if (!bits) throw problem("the cost file does not say the bits of " + io::printable(type, 40));
+    size.bytes += bytes_at(*layer->parameters, *bits);
+    size.error += *error;
+    parameters += *layer->parameters;
+  }
+  size.bits = 8 * static_cast<double>(size.bytes) / static_cast<double>(parameters);
+  return size;
 }
 
 }  // namespace precast::casting

@@ -4,25 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <casting/cost_file.hpp>
+#include <casting/cost_measure.hpp>
 #include <casting/knapsack.hpp>
 #include <casting/plan_file.hpp>
 
 namespace precast::casting {
-
-/// Which of a cost file's numbers is added up and made small.
-enum class Measure : std::uint8_t { cost, loss, relative_cost, relative_loss };
-
-/// "relative_cost": as the key in the file.
-std::string_view to_string(Measure measure);
-/// All four.
-inline constexpr Measure all_measures[] = {Measure::cost, Measure::loss, Measure::relative_cost,
-                                           Measure::relative_loss};
-/// That number of a format, where it is known.
-std::optional<double> measured(const TypeCost& cost, Measure measure);
 
 /// Bytes of so many parameters at so many bits, rounded up.
 std::int64_t bytes_at(std::int64_t parameters, double bits);
@@ -59,5 +48,11 @@ struct PlanResult {
 /// families::RequestError where a format is not in the file, or where nothing keeps to what was asked for: it
 /// says what the least possible is.
 PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, const PlanRequest& request);
+
+/// What a plan that is there already takes and predicts by these costs; `method` is "plan". `plan_path` is
+/// for messages. Throws InputError, which names the file and the layer, where a layer of the plan is not in
+/// the cost file or its format has no such number there, or no bits.
+PlannedSize size_of_plan(const CostFile& file, const Plan& plan, const std::filesystem::path& plan_path,
+                         Measure measure);
 
 }  // namespace precast::casting

@@ -79,6 +79,36 @@ double parse_real(std::string_view option, const std::string& text, double low, 
   return *value;
 }
 
+std::int64_t parse_bytes(std::string_view option, const std::string& text) {
+  static constexpr std::pair<std::string_view, double> units[] = {
+      {"", 1},         {"b", 1},    {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0},
+      {"tib", 0x1p40}, {"kb", 1e3}, {"mb", 1e6},     {"gb", 1e9},        {"tb", 1e12}};
+  const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+  std::string unit = text.substr(std::min(text.find_first_not_of(' ', end), text.size()));
+  for (char& letter : unit) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  const auto number = real_number(text.substr(0, end));
+  for (const auto& [name, factor] : units)
+    if (number && unit == name && *number * factor >= 1 && *number * factor < 0x1p60)
+      return static_cast<std::int64_t>(*number * factor);
+  throw UsageError(std::string(option) + " is '" + text +
+                   "': it takes a size, such as 6.5GiB, 6500MB or a number of bytes");
+}
+
+std::vector<std::string> parse_list(std::string_view option, std::string_view text) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    names.emplace_back(text.substr(begin, end - begin));
+    if (names.back().empty())
+      throw UsageError(std::string(option) + " is '" + std::string(text) +
+                       "': it takes names with commas between");
+    if (std::count(names.begin(), names.end(), names.back()) > 1)
+      throw UsageError(std::string(option) + " names " + names.back() + " twice");
+    begin = end + 1;
+  }
+  return names;
+}
+
 double parse_double(const std::string& text) {
   const auto value = real_number(text);
   if (!value) throw UsageError("'" + text + "' is not a number: write 1.5, -3e-8, 0x1.8p3, inf or nan");

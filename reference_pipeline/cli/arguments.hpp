@@ -27,6 +27,15 @@ std::uint64_t parse_seed(std::string_view option, const std::string& text, std::
 /// A finite number in [low, high]. Throws UsageError that names the option.
 double parse_real(std::string_view option, const std::string& text, double low, double high);
 
+/// A size in bytes, at least 1: a number, then nothing, B, or a unit of 1024 (KiB, MiB, GiB, TiB) or 1000
+/// (kB, MB, GB, TB), in either case; what is left of a byte is dropped. Throws UsageError that names the
+/// option.
+std::int64_t parse_bytes(std::string_view option, const std::string& text);
+
+/// The names in a list with commas between. Throws UsageError that names the option, where one is empty or
+/// stands there twice.
+std::vector<std::string> parse_list(std::string_view option, std::string_view text);
+
 /// Any number as a double, rounded once: decimal or hexadecimal (0x1.8p3), inf and nan, either sign. Throws
 /// UsageError for anything else, and for what a double cannot hold.
 double parse_double(const std::string& text);

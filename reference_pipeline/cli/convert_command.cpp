@@ -115,7 +115,8 @@ void add_convert_command(CLI::App& app) {
           "are looked at in their order, and the first that fits counts, before --plan and --type. It "
           "also reaches what stays precise otherwise, unless it fits any text, as '.*' does")
       ->type_name("REGEX=TYPE")
-      ->expected(1);
+      ->expected(1)
+      ->take_all();
   command
       ->add_option("--plan", options->plan,
                    "A type for the matrices of each layer, as {\"types\": {LAYER: TYPE}}: goes before --type")

@@ -62,7 +62,7 @@ void add_weights(InspectedComponent& component, const io::ComponentSource& sourc
     component.parameters += entry->shape.elements();
     component.bytes += bytes;
   }
-  for (const io::SafetensorsFile& file : source.files())
+  for (const io::TensorFile& file : source.files())
     component.files.push_back(file.path().filename().string());
 }
 

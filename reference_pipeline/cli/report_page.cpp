@@ -3,9 +3,11 @@
 #include <cstdio>
 
 #include <cli/auto_preset.hpp>
+#include <cli/html.hpp>
 #include <cli/policy_table.hpp>
 #include <cli/report_page.hpp>
 #include <cli/report_plot.hpp>
+#include <cli/svg.hpp>
 #include <image/metrics.hpp>
 #include <image/picture_file.hpp>
 
@@ -19,19 +21,7 @@ constexpr std::size_t most_largest_layers = 12;
 constexpr int small_side = 256;  // pictures below it are enlarged with sharp pixels
 
 constexpr const char* page_style = R"css(
-:root { color-scheme: light dark; --paper: #fbfbf9; --ink: #1d1d1b; --soft: #63635e; --line: #dcdcd6; --card: #ffffff;
-  --band: #f2f2ee; --changed: #fff0cf; --limit: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --paper: #181816; --ink: #ecece6; --soft: #a3a39b; --line: #3a3a36;
-  --card: #21211e; --band: #272723; --changed: #4b3a10; --limit: #ff8a80; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 1160px; padding: 28px 24px 56px; background: var(--paper); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 26px; line-height: 1.25; margin: 0 0 6px; overflow-wrap: anywhere; white-space: pre-wrap; }
-h2 { font-size: 18px; margin: 40px 0 6px; }
-p { margin: 4px 0 12px; max-width: 76ch; }
-.soft, figcaption small, th { color: var(--soft); }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 500px), 1fr)); gap: 18px; }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px; margin: 0; }
+figcaption small { color: var(--soft); }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 12px; }
 .picture { position: relative; margin: 0; }
 .picture img { display: block; width: 100%; height: auto; border-radius: 5px; }
@@ -46,28 +36,9 @@ p { margin: 4px 0 12px; max-width: 76ch; }
 .scripted .ends { display: flex; }
 figcaption { margin-bottom: 10px; display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: baseline; }
 figcaption b { font-size: 16px; }
-.dot { display: inline-block; width: 11px; height: 11px; border-radius: 50%; margin-right: 7px; }
 .under { font-size: 12px; color: var(--soft); margin-top: 6px; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 5px 12px 5px 8px; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; font-size: 13px; }
-td.number, th.number { text-align: right; }
 td.changed { background: var(--changed); font-weight: 600; }
 tbody.class { border-top: 2px solid var(--line); }
-td.path { font-family: ui-monospace, monospace; font-size: 13px; }
-.advice { border-left: 3px solid var(--limit); padding-left: 12px; margin: 12px 0; }
-svg { width: 100%; min-width: 760px; height: auto; display: block; }
-svg text { font: 12px system-ui, sans-serif; fill: var(--soft); }
-svg.key { display: inline-block; width: 14px; min-width: 0; height: 14px; margin-right: 6px;
-  vertical-align: -2px; }
-.mark { stroke: var(--paper); stroke-width: 0.8; }
-.band0 { fill: var(--band); } .band1 { fill: none; }
-.grid { stroke: var(--line); } .limit { stroke: var(--limit); stroke-dasharray: 5 4; }
-.limit-name text { fill: var(--limit); }
-.non-finite { fill: none; stroke-width: 2.4; }
-.column { fill: transparent; } .column:hover { fill: rgba(128, 128, 128, 0.22); }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 8px 0; }
 )css";
 
 /// Where there are scripts, a picture is the reference up to the slider and the policy behind it.
@@ -251,14 +222,11 @@ std::string layers_section(std::span<const Compared> rows) {
 }  // namespace
 
 std::string report_page(const ReportFacts& facts, std::span<const Compared> rows) {
-  std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>" +
-      html_text(facts.prompt) + " – precast compare</title><style>" + page_style +
-      "</style></head><body>\n<h1>" + html_text(facts.prompt) + "</h1>\n<p class=\"soft\">" +
-      html_text(facts.model) + " on " + html_text(facts.device) + ", " + std::to_string(facts.width) + "x" +
-      std::to_string(facts.height) + ", " + std::to_string(facts.steps) + " steps, seed " +
-      std::to_string(facts.seed) + "; precast " PRECAST_VERSION "</p>\n<div class=\"cards\">\n";
+  std::string page = "<h1>" + html_text(facts.prompt) + "</h1>\n<p class=\"soft\">" + html_text(facts.model) +
+                     " on " + html_text(facts.device) + ", " + std::to_string(facts.width) + "x" +
+                     std::to_string(facts.height) + ", " + std::to_string(facts.steps) + " steps, seed " +
+                     std::to_string(facts.seed) +
+                     "; precast " PRECAST_VERSION "</p>\n<div class=\"cards\">\n";
   page += reference_card(rows.front());
   for (std::size_t i = 1; i < rows.size(); ++i) page += policy_card(rows.front(), rows[i], i);
   page +=
@@ -274,7 +242,7 @@ std::string report_page(const ReportFacts& facts, std::span<const Compared> rows
       layers_section(rows);
   page += "<h2>Five dtypes for each class of op</h2>\n<p class=\"soft\">Marked: what differs from " +
           html_text(rows.front().name) + ".</p>\n" + dtypes_table(rows);
-  return page + "<script>" + page_script + "</script>\n</body></html>\n";
+  return html_page(facts.prompt + " – precast compare", page_style, page, page_script);
 }
 
 }  // namespace precast::cli

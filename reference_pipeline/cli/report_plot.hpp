@@ -9,15 +9,6 @@
 
 namespace precast::cli {
 
-/// The colour of a policy in a report, by its place.
-std::string_view report_colour(std::size_t place);
-
-/// The mark that a policy's line has in report_plot, for a legend: an SVG of the class "key".
-std::string report_key(std::size_t place);
-
-/// "&lt;" for "<": text as HTML may hold it. Bytes that are not UTF-8 become U+FFFD.
-std::string html_text(std::string_view text);
-
 /// A layer with its largest value under each policy; a negative value where a policy did not run it.
 struct LayerRow {
   std::string name;

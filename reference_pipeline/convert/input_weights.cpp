@@ -28,59 +28,27 @@ constexpr std::array packed_marks{
     PackedMark{".qweight", "packed integer weights"},
 };
 
-/// GGUF drops trailing sizes of 1 and knows rows of whole blocks alone; what a tensor's shape was stands
-/// beside it then.
-constexpr std::string_view shape_key = "comfy.gguf.orig_shape.";
-
 }  // namespace
 
 bool names_gguf(const fs::path& path) { return path.extension() == ".gguf"; }
-bool names_safetensors(const fs::path& path) {
-  return path.extension() == ".safetensors" || path.string().ends_with(".safetensors.index.json");
-}
+bool names_safetensors(const fs::path& path) { return path.extension() == ".safetensors"; }
 
-InputWeights::InputWeights(const fs::path& path) : path_(path) {
-  if (names_gguf(path))
-    open_gguf();
-  else
-    open_safetensors();
+InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
+  for (const io::TensorEntry* entry : source_.tensors()) add(*entry);
+  for (const io::TensorFile& file : source_.files())
+    if (const io::SafetensorsFile* const safetensors = file.safetensors())
+      metadata_.insert(safetensors->metadata().begin(), safetensors->metadata().end());
   refuse_packed();
 }
 
-void InputWeights::open_gguf() {
-  gguf_.emplace(path_);
-  for (const io::GgufTensor& tensor : gguf_->tensors()) {
-    Shape shape = tensor.shape;
-    if (const io::GgufValue* stated = gguf_->value(std::string(shape_key) + tensor.name);
-        stated && stated->is_array()) {
-      const std::vector<std::int64_t> sizes = stated->integers();
-      if (sizes.size() > Shape::max_rank ||
-          std::ranges::any_of(sizes, [](std::int64_t s) { return s < 0; }) ||
-          Shape(std::span(sizes)).elements() != shape.elements())
-        throw io::tensor_error(path_, tensor.name,
-                               "key '" + std::string(stated->key()) +
-                                   "' says another number of values than " + to_string(shape) +
-                                   ": get the file anew");
-      shape = Shape(std::span(sizes));
-    }
-    const bool is_float = is_readable(tensor.type.info);
-    const std::string_view type = tensor.type.info.name;
-    const bool is_integer = type.starts_with('i') && type.find_first_not_of("i0123456789") == type.npos;
-    if (!is_float && !is_integer)
-      throw io::tensor_error(path_, tensor.name,
-                             "is of type " + io::gguf_name(tensor.type) +
-                                 ", whose values are not read here: get a file of another type");
-    tensors_.push_back({tensor.name, tensor.type.info, is_float, shape, tensor.bytes});
-  }
-}
-
-void InputWeights::open_safetensors() {
-  safetensors_.emplace(path_);
-  for (const io::TensorEntry* entry : safetensors_->tensors())
-    tensors_.push_back(
-        {entry->name, entry->dtype.info, is_readable(entry->dtype.info), entry->shape, entry->bytes});
-  for (const io::SafetensorsFile& file : safetensors_->files())
-    metadata_.insert(file.metadata().begin(), file.metadata().end());
+void InputWeights::add(const io::TensorEntry& entry) {
+  const DtypeInfo& type = entry.dtype.info;
+  const bool is_float = is_readable(type);
+  if (!is_float && type.values_per_block > 1)
+    throw io::tensor_error(path_, entry.name,
+                           "is of type " + std::string(type.name) +
+                               ", whose values are not read here: get a file of another type");
+  tensors_.push_back({entry.name, type, is_float, entry.shape, entry.bytes});
 }
 
 void InputWeights::refuse_packed() const {
@@ -103,20 +71,12 @@ const InputTensor* InputWeights::lookup(std::string_view name) const {
 }
 
 std::span<const io::GgufValue> InputWeights::values() const {
-  return gguf_ ? std::span<const io::GgufValue>(gguf_->values()) : std::span<const io::GgufValue>{};
-}
-
-std::vector<fs::path> InputWeights::files() const {
-  if (gguf_) return {gguf_->path()};
-  std::vector<fs::path> files;
-  for (const io::SafetensorsFile& file : safetensors_->files()) files.push_back(file.path());
-  return files;
+  const io::GgufFile* const gguf = source_.files().front().gguf();
+  return gguf ? std::span<const io::GgufValue>(gguf->values()) : std::span<const io::GgufValue>{};
 }
 
 void InputWeights::release_pages() const {
-  if (gguf_) gguf_->release_pages();
-  if (safetensors_)
-    for (const io::SafetensorsFile& file : safetensors_->files()) file.release_pages();
+  for (const io::TensorFile& file : source_.files()) file.release_pages();
 }
 
 }  // namespace precast::conversion

@@ -4,14 +4,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <precast/io/component_source.hpp>
-#include <precast/io/gguf.hpp>
 #include <precast/tensor/shape.hpp>
 
 namespace precast::conversion {
@@ -25,8 +23,8 @@ struct InputTensor {
   std::span<const std::byte> bytes;
 };
 
-/// A .safetensors file, the folder of a component, or a .gguf file. Opening checks all heads and reads no
-/// values. Move only.
+/// A file of tensors, safetensors or GGUF by what it begins with, or the folder of a component. Opening
+/// checks all heads and reads no values. Move only.
 class InputWeights {
  public:
   /// Throws InputError where a file is not what it claims to be, and where weights are stored with scales
@@ -34,7 +32,6 @@ class InputWeights {
   explicit InputWeights(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
-  bool is_gguf() const { return gguf_.has_value(); }
   /// All tensors, sorted by name.
   const std::vector<InputTensor>& tensors() const { return tensors_; }
   const InputTensor* lookup(std::string_view name) const;
@@ -42,19 +39,15 @@ class InputWeights {
   std::span<const io::GgufValue> values() const;
   /// The texts that a safetensors file has in __metadata__.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Every file that is read.
-  std::vector<std::filesystem::path> files() const;
   /// Lets go of the memory behind bytes that were read; they stay valid.
   void release_pages() const;
 
  private:
-  void open_gguf();
-  void open_safetensors();
+  void add(const io::TensorEntry& entry);
   void refuse_packed() const;
 
   std::filesystem::path path_;
-  std::optional<io::ComponentSource> safetensors_;
-  std::optional<io::GgufFile> gguf_;
+  io::ComponentSource source_;
   std::vector<InputTensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };

@@ -115,17 +115,16 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
   if (!io::is_there(in)) throw io::file_error(in, "is not there: give a file of weights or a model folder");
   refuse_same(in, out);
   const bool from_folder = is_folder(in);
-  if (!from_folder && !names_gguf(in) && !names_safetensors(in))
-    throw io::file_error(in,
-                         "ends neither in .safetensors nor in .gguf: give such a file, or a model folder");
   TypeChooser chooser(settings_.wishes);
-  to_folder_ = !names_gguf(out) && out.extension() != ".safetensors";
+  to_folder_ = !names_gguf(out) && !names_safetensors(out);
   if (to_folder_ && !from_folder)
     throw families::RequestError(
         "OUT, " + io::shown(out) +
         ", ends neither in .safetensors nor in .gguf, and IN is a file: give OUT one of "
         "these suffixes");
   if (to_folder_) {
+    // A folder is diffusers' own form, and keeps its names in every kind of file.
+    if (!settings_.layout) settings_.layout = Layout::diffusers;
     add_folder(chooser);
   } else {
     check_types(settings_.wishes, names_gguf(out) ? Container::gguf : Container::safetensors);

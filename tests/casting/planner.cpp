@@ -187,8 +187,8 @@ TEST_CASE("a search that ends early says how far it may be from the best") {
   const Groups groups = layer_groups(random, 120, 16);
   const double least = least_weight(groups), limit = std::floor(least + 0.3 * (heaviest(groups) - least));
   const auto exact = solve_knapsack(groups, limit);
-  const auto narrow = solve_knapsack(groups, limit, {.seconds = 60, .states = 1});
-  const auto hurried = solve_knapsack(groups, limit, {.seconds = 0, .states = 200'000});
+  const auto narrow = solve_knapsack(groups, limit, SearchLimits{60, 1, {}});
+  const auto hurried = solve_knapsack(groups, limit, SearchLimits{0, 200'000, {}});
   REQUIRE((exact && narrow && hurried));
   for (const auto* early : {&*narrow, &*hurried}) {
     check_sums(groups, *early, limit);

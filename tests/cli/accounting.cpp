@@ -24,6 +24,26 @@ TEST_CASE("Flux.1-dev is accounted for to the last digit") {
   CHECK(dev.parameters() == 11'901'408'320);
 }
 
+TEST_CASE("of two published counts of Flux.1-dev's block biases, one counts entry and exit twice") {
+  flux::TransformerConfig config;
+  config.guidance_embeds = true;
+  const flux::Accounting dev = flux::account(config);
+  const std::int64_t prose = 3'035'136, table = 3'065'920, never_cast = 64'144'448;
+  CHECK(dev.entry_and_exit + dev.norm_scales == never_cast);
+  CHECK(dev.block_biases == prose);
+  CHECK(dev.block_biases + dev.entry_and_exit_biases == table);
+  // Patched, with biases as the prose counts them, is the whole model; the table's rows are 30,784 more.
+  CHECK(dev.block_weights() + prose + never_cast == dev.parameters());
+  CHECK(dev.block_weights() + table + never_cast == dev.parameters() + dev.entry_and_exit_biases);
+  CHECK(dev.quantisable() + never_cast == dev.parameters() + dev.entry_and_exit_biases);
+  CHECK(100.0 * static_cast<double>(dev.quantisable()) /
+            static_cast<double>(dev.quantisable() + never_cast) ==
+        Approx(99.461).margin(0.0005));
+  CHECK(100.0 * static_cast<double>(dev.block_weights()) /
+            static_cast<double>(dev.quantisable() + never_cast) ==
+        Approx(99.435).margin(0.0005));
+}
+
 TEST_CASE("Flux.1-schnell has no guidance embedder") {
   flux::TransformerConfig config;
   const flux::Accounting schnell = flux::account(config);

@@ -67,6 +67,28 @@ TEST_CASE("any double can be written") {
   CHECK_THAT(message_of([] { parse_double("1e-400"); }), Catch::Contains("too small for a double"));
 }
 
+TEST_CASE("sizes in bytes, with units of 1024 and of 1000") {
+  CHECK(parse_bytes("--budget", "1") == 1);
+  CHECK(parse_bytes("--budget", "6.5GiB") == 6979321856);
+  CHECK(parse_bytes("--budget", "6.5 gib") == 6979321856);
+  CHECK(parse_bytes("--budget", "6500MB") == 6'500'000'000);
+  CHECK(parse_bytes("--budget", "0.5KiB") == 512);
+  CHECK(parse_bytes("--budget", "2tb") == 2'000'000'000'000);
+  CHECK(parse_bytes("--budget", "123456789012b") == 123456789012);
+  for (const char* text : {"", "GiB", "-1GiB", "0", "0.4", "1e3", "5 apples", "1.2.3GiB", "5GiB ", " 5GiB",
+                           "9999999TiB", "nan", "inf", "0x10"})
+    CHECK_THAT(message_of([&] { parse_bytes("--budget", text); }),
+               Catch::StartsWith("--budget is '" + std::string(text) + "': it takes a size"));
+}
+
+TEST_CASE("lists with commas have no empty name and no name twice") {
+  CHECK(parse_list("--types", "q8_0") == Words{"q8_0"});
+  CHECK(parse_list("--types", "q8_0,q4_k") == Words{"q8_0", "q4_k"});
+  for (const char* text : {"", ",", "a,", ",a", "a,,b"})
+    CHECK_THROWS_AS(parse_list("--types", text), UsageError);
+  CHECK(message_of([] { parse_list("--types", "a,b,a"); }) == "--types names a twice");
+}
+
 TEST_CASE("a wrong name is told its neighbours") {
   static constexpr std::array<std::string_view, 3> names{"quality", "fast", "memory"};
   CHECK(parse_name("--preset", "fast", names) == "fast");

@@ -1,4 +1,5 @@
-// precast convert from the command line: models that draw the same, memory, interruptions, and what is refused.
+// precast convert from the command line: models that draw the same, memory, interruptions, and what is
+// refused.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -63,15 +64,40 @@ TEST_CASE("convert: a model in f32 draws the same latents, bit for bit") {
   std::vector<std::string> latents;
   for (const std::string& model : {shapes, out}) {
     const std::string file = scratch.path() / "latents.safetensors";
-    const auto made = run({"generate", "--model", model, "--prompt", "a large red circle", "--steps", "2",
-                           "--precision", "f32", "--save-latents", file, "--output",
-                           scratch.path() / "o.png"});
+    const auto made =
+        run({"generate", "--model", model, "--prompt", "a large red circle", "--steps", "2", "--precision",
+             "f32", "--save-latents", file, "--output", scratch.path() / "o.png"});
     INFO(made.err);
     REQUIRE(made.code == 0);
     latents.push_back(program::content(file));
     latents.push_back(program::content(scratch.path() / "o.png"));
   }
   CHECK(latents[0] == latents[2]);
+}
+
+TEST_CASE("convert: a model in blocks draws as its values in f32 do") {
+  const Scratch scratch;
+  const std::string blocks = scratch.path() / "blocks", values = scratch.path() / "values";
+  const auto converted = run({"convert", shapes, blocks, "--type", "q8_0", "--json"});
+  INFO(converted.err);
+  REQUIRE(converted.code == 0);
+  CHECK(fs::exists(blocks + "/transformer/diffusion_pytorch_model.gguf"));
+  CHECK(fs::exists(blocks + "/text_encoder_2/model.gguf"));
+  CHECK(fs::exists(blocks + "/text_encoder/model.safetensors"));
+  CHECK(fs::exists(blocks + "/vae/diffusion_pytorch_model.safetensors"));
+  REQUIRE(run({"convert", blocks, values, "--type", "f32"}).code == 0);
+  std::vector<std::string> latents;
+  for (const std::string& model : {shapes, blocks, values}) {
+    const std::string file = scratch.path() / "latents.safetensors";
+    const auto made =
+        run({"generate", "--model", model, "--prompt", "a large red circle", "--steps", "2", "--precision",
+             "f32", "--save-latents", file, "--output", scratch.path() / "o.png"});
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    latents.push_back(program::content(file));
+  }
+  CHECK(latents[1] == latents[2]);
+  CHECK(latents[0] != latents[1]);
 }
 
 TEST_CASE("convert: the report counts types, says what it did instead, and what stayed") {
@@ -81,15 +107,17 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   INFO(text.err << text.out);
   REQUIRE(text.code == 0);
   CHECK_THAT(text.out, Catch::Contains("type") && Catch::Contains("bits per value"));
-  CHECK_THAT(text.out, Catch::Contains("q4_k") && Catch::Contains("iq4_nl instead of q4_k, whose blocks do not "
-                                                                  "divide rows of 640"));
+  CHECK_THAT(text.out,
+             Catch::Contains("q4_k") && Catch::Contains("iq4_nl instead of q4_k, whose blocks do not "
+                                                        "divide rows of 640"));
   CHECK_THAT(text.out, Catch::Contains("kept precise, entry or exit layer") && Catch::Contains("before ") &&
                            Catch::Contains("after "));
   const auto converted = run({"convert", transformer, out, "--type", "q4_k", "--json"});
   REQUIRE(converted.code == 0);
   const auto json = converted.json();
   std::int64_t bytes = 0;
-  for (const auto& [type, share] : json["after"]["types"].items()) bytes += share["bytes"].get<std::int64_t>();
+  for (const auto& [type, share] : json["after"]["types"].items())
+    bytes += share["bytes"].get<std::int64_t>();
   CHECK(json["after"]["bytes"] == bytes);
   CHECK(fs::file_size(out) > static_cast<std::uintmax_t>(bytes));
   CHECK(json["instead"].size() > 0);
@@ -107,8 +135,8 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
 TEST_CASE("convert: rules can stand in front of the files, several of them") {
   const Scratch scratch;
   const std::string out = scratch.path() / "out.safetensors";
-  const auto converted = run({"convert", "--rule", "transformer_blocks\\.0=fp8_e4m3", "--rule", "proj_mlp=fp8_e5m2",
-                              transformer, out, "--json"});
+  const auto converted = run({"convert", "--rule", "transformer_blocks\\.0=fp8_e4m3", "--rule",
+                              "proj_mlp=fp8_e5m2", transformer, out, "--json"});
   INFO(converted.err);
   REQUIRE(converted.code == 0);
   const auto types = converted.json()["after"]["types"];
@@ -136,7 +164,8 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
   const fs::path big = scratch.path() / "big.safetensors", out = scratch.path() / "out" / "o.gguf";
   fs::create_directory(out.parent_path());
   write_sparse(big, 2'000'000);  // 16 GB: nobody waits for its end
-  const auto interrupted = run({"convert", big, out, "--type", "q2_k"}, "timeout --preserve-status -s INT 0.5");
+  const auto interrupted =
+      run({"convert", big, out, "--type", "q2_k"}, "timeout --preserve-status -s INT 0.5");
   INFO(interrupted.err);
   CHECK(interrupted.code == 130);
   CHECK_THAT(interrupted.err, Catch::Contains("interrupted: nothing was written"));
@@ -147,7 +176,8 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
   CHECK(full.one_line_error());
   CHECK_THAT(full.err, Catch::Contains(out.string()) && Catch::Contains("could not be written"));
   CHECK(names_in(out.parent_path()).empty());
-  const auto folder = run({"convert", shapes, out.parent_path() / "model", "--type", "f32"}, "ulimit -f 100;");
+  const auto folder =
+      run({"convert", shapes, out.parent_path() / "model", "--type", "f32"}, "ulimit -f 100;");
   CHECK(folder.code == 1);
   CHECK(folder.one_line_error());
   CHECK(names_in(out.parent_path()).empty());
@@ -162,7 +192,8 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
   const std::string header = scratch.file("header.safetensors", whole.substr(0, 100));
   const std::string empty = scratch.file("empty.gguf", "");
   const std::string no_gguf = scratch.file("none.gguf", "this is no GGUF file at all, as anybody can see");
-  const std::string text = scratch.file("model.txt", "x"), bad_plan = scratch.file("plan.json", "{\"types\": 3}");
+  const std::string text = scratch.file("model.txt", "x"),
+                    bad_plan = scratch.file("plan.json", "{\"types\": 3}");
   const std::string other_plan = scratch.file("plan2.json", R"({"types": {"a": "q9_k"}})");
   const std::string readonly = scratch.file("readonly.gguf", "x");
   REQUIRE(::chmod(readonly.c_str(), 0444) == 0);
@@ -224,7 +255,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, here + "/o"}, 2, "ends neither in .safetensors nor in .gguf"},
       {{transformer, here + "/o.bin"}, 2, "ends neither in"},
       {{here + "/none.safetensors", gguf}, 1, "none.safetensors"},
-      {{text, gguf}, 1, "ends neither in .safetensors nor in .gguf"},
+      {{text, gguf}, 1, "model.txt: only 1 bytes"},
       {{nothing, gguf}, 1, "holds no weights"},
       {{nothing, here + "/new"}, 1, "holds no weights"},
       {{truncated, gguf}, 1, "truncated.safetensors"},
@@ -232,7 +263,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{empty, safetensors}, 1, "empty.gguf"},
       {{no_gguf, safetensors}, 1, "does not start with GGUF"},
       {{scaled, gguf}, 1, "scaled fp8, which convert does not read"},
-      {{unread, safetensors}, 1, "of type IQ2_XXS"},
+      {{unread, safetensors}, 1, "of type iq2_xxs"},
       {{integers, gguf}, 1, "tensor 'mask': is to be u8, which GGUF does not have"},
       {{transformer, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{transformer, readonly}, 1, "read-only"},

@@ -7,6 +7,7 @@
 #include <cli/policy_table.hpp>
 #include <cli/report_page.hpp>
 #include <cli/report_plot.hpp>
+#include <cli/svg.hpp>
 #include <image/metrics.hpp>
 
 #include "program.hpp"
@@ -119,6 +120,37 @@ TEST_CASE("a plot has a line a policy, a column a layer, and gaps where a policy
   std::ranges::sort(places);
   for (std::size_t i = 1; i < places.size(); ++i) CHECK(places[i] - places[i - 1] > 9);
   CHECK(report_key(0) != report_key(1));
+}
+
+TEST_CASE("a scale ends at round numbers that its values lie between") {
+  const auto ends = [](double least, double most) {
+    const PowerScale scale = PowerScale::around(least, most, 10, 100);
+    CHECK(scale.y(least) >= scale.y(most));
+    return std::pair(std::pow(10, scale.lowest), std::pow(10, scale.highest));
+  };
+  const auto is = [](std::pair<double, double> found, double low, double high) {
+    INFO(found.first << " to " << found.second);
+    CHECK(found.first == Approx(low));
+    CHECK(found.second == Approx(high));
+  };
+  is(ends(1, 65504), 1, 100000);
+  is(ends(1e-8, 2e5), 1e-8, 1e6);
+  is(ends(780, 7151), 500, 10000);
+  is(ends(0.2, 50), 0.1, 100);
+  is(ends(2.5, 50), 2, 50);
+  is(ends(1, 1), 1, 2);
+  is(ends(3, 3), 2, 5);
+  is(ends(0, 0), 1, 2);
+  const PowerScale scale = PowerScale::around(780, 7151, 10, 100);
+  CHECK(scale.y(500) == Approx(110));
+  CHECK(scale.y(10000) == Approx(10));
+  CHECK(scale.y(0) == 110);
+  const std::string lines = scale.lines(50, 10);
+  for (const char* label : {">500<", ">1000<", ">2000<", ">5000<", ">10000<"})
+    CHECK_THAT(lines, Catch::Contains(label));
+  CHECK(count_of(lines, "<line") == 5);
+  CHECK_THAT(PowerScale::around(2e-9, 0.3, 0, 1).lines(0, 1),
+             Catch::Contains(">1e-09<") && Catch::Contains(">1<") && !Catch::Contains(">2"));
 }
 
 TEST_CASE("compare: a report of real runs, in a browser", "[watch]") {

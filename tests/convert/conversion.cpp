@@ -1,4 +1,5 @@
-// What conversions write: the values that encoding and decoding give, the same bytes where the type is the same.
+// What conversions write: the values that encoding and decoding give, the same bytes where the type is the
+// same.
 #include <cstring>
 #include <limits>
 
@@ -20,7 +21,8 @@ using namespace precast::testing;
 PlainTensors some_tensors() {
   PlainTensors tensors;
   unsigned seed = 40;
-  for (const Shape& shape : {Shape{3, 256}, Shape{1, 65536}, Shape{257, 256}, Shape{2, 3, 512}, Shape{4100, 1024}})
+  for (const Shape& shape :
+       {Shape{3, 256}, Shape{1, 65536}, Shape{257, 256}, Shape{2, 3, 512}, Shape{4100, 1024}})
     tensors["t" + std::to_string(seed)] = normal_tensor(shape, seed), ++seed;
   return tensors;
 }
@@ -125,20 +127,22 @@ TEST_CASE("values that are not finite or too large are named with tensor and ind
   };
   constexpr f32 inf = std::numeric_limits<f32>::infinity();
   for (const char* type : {"q4_k", "q8_0", "f16", "bf16", "f32"}) {
-    CHECK_THAT(refusal(inf, type, out), Catch::Contains("tensor 'a.weight': value 70000, at [273, 112], is inf"));
+    CHECK_THAT(refusal(inf, type, out),
+               Catch::Contains("tensor 'a.weight': value 70000, at [273, 112], is inf"));
     CHECK_THAT(refusal(-inf, type, out), Catch::Contains("is -inf: weights must be finite"));
     CHECK_THAT(refusal(std::nanf(""), type, out), Catch::Contains("value 70000, at [273, 112], is nan"));
   }
   CHECK_THAT(refusal(65520, "f16", out), Catch::Contains("is 65520, beyond what f16 holds"));
   CHECK(refusal(65504, "f16", folder.path() / "other" / "x.gguf").find("beyond") == std::string::npos);
-  CHECK_THAT(refusal(500, "fp8_e4m3", folder.path() / "out.safetensors"), Catch::Contains("beyond what fp8_e4m3"));
+  CHECK_THAT(refusal(500, "fp8_e4m3", folder.path() / "out.safetensors"),
+             Catch::Contains("beyond what fp8_e4m3"));
   CHECK_THAT(refusal(1e7f, "q8_0", out), Catch::Contains("is 1e+07, beyond what q8_0 holds"));
 }
 
 TEST_CASE("weights with scales beside them, and types without values, are refused by name") {
   const TemporaryFolder folder;
-  for (const char* name : {"scaled_fp8", "a.scale_weight", "a.weight_scale", "a.comfy_quant", "a.weight.absmax",
-                           "a.SCB", "a.qweight"}) {
+  for (const char* name : {"scaled_fp8", "a.scale_weight", "a.weight_scale", "a.comfy_quant",
+                           "a.weight.absmax", "a.SCB", "a.qweight"}) {
     const auto source = folder.path() / "source.safetensors";
     write_tensors<io::SafetensorsWriter>(source, {{name, normal_tensor({2}, 1)}}, "f32");
     const std::string said =

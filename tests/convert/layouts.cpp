@@ -129,13 +129,13 @@ TEST_CASE("what cannot be put together or divided is refused by name") {
 
 TEST_CASE("T5 in GGUF has ggml's names") {
   const TemporaryFolder folder;
-  PlainTensors t5{{"shared.weight", normal_tensor({40, 64}, 1)},
-                  {"encoder.embed_tokens.weight", normal_tensor({40, 64}, 1)},
-                  {"encoder.block.0.layer.0.SelfAttention.q.weight", normal_tensor({64, 64}, 2)},
-                  {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
-                   normal_tensor({32, 4}, 3)},
-                  {"encoder.block.0.layer.1.DenseReluDense.wo.weight", normal_tensor({64, 64}, 4)},
-                  {"encoder.final_layer_norm.weight", normal_tensor({64}, 5)}};
+  PlainTensors t5{
+      {"shared.weight", normal_tensor({40, 64}, 1)},
+      {"encoder.embed_tokens.weight", normal_tensor({40, 64}, 1)},
+      {"encoder.block.0.layer.0.SelfAttention.q.weight", normal_tensor({64, 64}, 2)},
+      {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", normal_tensor({32, 4}, 3)},
+      {"encoder.block.0.layer.1.DenseReluDense.wo.weight", normal_tensor({64, 64}, 4)},
+      {"encoder.final_layer_norm.weight", normal_tensor({64}, 5)}};
   const auto source = folder.path() / "t5.safetensors", out = folder.path() / "t5.gguf";
   write_tensors<io::SafetensorsWriter>(source, t5, "f16");
   convert_file(source, out, to_type("q8_0"));
@@ -155,7 +155,7 @@ TEST_CASE("shapes that older GGUF files hide come back") {
   const PlainTensor plain = normal_tensor({6, 128}, 1);
   {
     io::GgufWriter writer(source);
-    const std::vector<std::int32_t> shape{6, 128}, wrong{6, 127};
+    const std::vector<std::int32_t> shape{6, 128};
     writer.set("comfy.gguf.orig_shape.img_in.weight", std::span<const std::int32_t>(shape));
     writer.declare("img_in.weight", *find_type("q4_k"), Shape{3, 256});
     writer.write(encoded("q4_k", plain.values));

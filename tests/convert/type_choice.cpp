@@ -38,9 +38,8 @@ TEST_CASE("entry and exit layers, norms and biases stay precise in both namings"
     CHECK(chosen(wishes("", {".*=q4_k"}), name, {256, 256}).type.name == "bf16");
     CHECK(chosen(wishes("q4_k", {"in|out|embed|layer=q8_0"}), name, {256, 256}).type.name == "q8_0");
   }
-  for (const char* name :
-       {"single_transformer_blocks.3.proj_out.weight", "single_blocks.3.linear2.weight",
-        "double_blocks.0.img_mlp.0.weight", "transformer_blocks.0.ff.net.0.proj.weight"}) {
+  for (const char* name : {"single_transformer_blocks.3.proj_out.weight", "single_blocks.3.linear2.weight",
+                           "double_blocks.0.img_mlp.0.weight", "transformer_blocks.0.ff.net.0.proj.weight"}) {
     INFO(name);
     CHECK(chosen(wishes("q4_k"), name, {256, 256}).type.name == "q4_k");
     CHECK(chosen(wishes("", {".*=q4_k"}), name, {256, 256}).type.name == "q4_k");
@@ -67,7 +66,8 @@ TEST_CASE("types of 16 bits and more are for all tensors") {
 
 TEST_CASE("of rules the first that is found counts, and keep is a type") {
   const char* name = "double_blocks.7.img_mlp.0.weight";
-  CHECK(chosen(wishes("q4_k", {"txt=q8_0", "img_mlp=q6_k", "mlp=q2_k"}), name, {256, 256}).type.name == "q6_k");
+  CHECK(chosen(wishes("q4_k", {"txt=q8_0", "img_mlp=q6_k", "mlp=q2_k"}), name, {256, 256}).type.name ==
+        "q6_k");
   CHECK(chosen(wishes("q4_k", {"blocks\\.7\\.=keep"}), name, {256, 256}).type.name == "bf16");
   CHECK(chosen(wishes("q4_k", {"a=b=q8_0"}), "a=b", {256, 256}).type.name == "q8_0");
   const TypeWishes some = wishes("q4_k", {"img=q8_0", "nothing_of_this_name=q8_0"});
@@ -78,7 +78,8 @@ TEST_CASE("of rules the first that is found counts, and keep is a type") {
 
 TEST_CASE("a plan's layer covers the matrices under it, after rules and before the type") {
   TypeWishes planned = wishes("q4_k", {"to_v=q8_0"});
-  planned.plan = casting::parse_plan(R"({"types": {"blocks.1": "q6_k", "blocks.1.a": "q2_k", "gone": "f16"}})", "p");
+  planned.plan =
+      casting::parse_plan(R"({"types": {"blocks.1": "q6_k", "blocks.1.a": "q2_k", "gone": "f16"}})", "p");
   CHECK(chosen(planned, "blocks.1.b.weight", {256, 256}).type.name == "q6_k");
   CHECK(chosen(planned, "blocks.1.a.weight", {256, 256}).type.name == "q2_k");
   CHECK(chosen(planned, "blocks.1.a.bias", {256}).type.name == "f32");
@@ -89,7 +90,10 @@ TEST_CASE("a plan's layer covers the matrices under it, after rules and before t
   CHECK(chooser.unmatched_layers() == std::vector<std::string>{"gone"});
   // Of a matrix that is put together from several, the most precise of their types.
   CHECK(chooser
-            .choose({{"qkv.weight", "blocks.1.a.weight", "blocks.1.q.weight"}, {256, 256}, *find_type("bf16"), true},
+            .choose({{"qkv.weight", "blocks.1.a.weight", "blocks.1.q.weight"},
+                     {256, 256},
+                     *find_type("bf16"),
+                     true},
                     Container::gguf)
             .type.name == "q6_k");
 }
@@ -120,7 +124,8 @@ TEST_CASE("rows that blocks do not divide get the smallest type that does and is
 
 TEST_CASE("what stays as it is is held exactly by the file") {
   CHECK(chosen(wishes("q4_k"), "img_in.weight", {64, 64}, Container::gguf, "fp8_e4m3").type.name == "f16");
-  CHECK(chosen(wishes("fp8_e4m3"), "img_in.weight", {64, 64}, Container::safetensors, "q8_0").type.name == "f32");
+  CHECK(chosen(wishes("fp8_e4m3"), "img_in.weight", {64, 64}, Container::safetensors, "q8_0").type.name ==
+        "f32");
   CHECK(chosen(wishes("q4_k"), "img_in.weight", {64, 64}, Container::gguf, "q8_0").type.name == "q8_0");
 }
 
@@ -149,8 +154,10 @@ TEST_CASE("types that a kind of file does not have are refused before any work")
   const auto refusal = [&](const std::string& type, Container container) {
     return refusal_of([&] { check_types(wishes(type), container); });
   };
-  CHECK_THAT(refusal("q4_k", Container::safetensors), Catch::Contains("safetensors has no q4_k: write .gguf"));
-  CHECK_THAT(refusal("fp8_e4m3", Container::gguf), Catch::Contains("GGUF has no fp8_e4m3: write .safetensors"));
+  CHECK_THAT(refusal("q4_k", Container::safetensors),
+             Catch::Contains("safetensors has no q4_k: write .gguf"));
+  CHECK_THAT(refusal("fp8_e4m3", Container::gguf),
+             Catch::Contains("GGUF has no fp8_e4m3: write .safetensors"));
   CHECK_THAT(refusal("mxfp8", Container::gguf), Catch::Contains("GGUF has no mxfp8"));
   CHECK_THAT(refusal("mxfp8", Container::safetensors), Catch::Contains("no kind of file has it"));
   CHECK(refusal("q4_k", Container::gguf).empty());

@@ -62,8 +62,7 @@ inline std::vector<f32> stored_as(const std::string& type, const std::vector<f32
 template <class Writer>
 void write_tensors(const std::filesystem::path& file, const PlainTensors& tensors, const std::string& type) {
   Writer writer(file);
-  for (const auto& [name, tensor] : tensors)
-    writer.declare(name, *conversion::find_type(type), tensor.shape);
+  for (const auto& [name, tensor] : tensors) writer.declare(name, *conversion::find_type(type), tensor.shape);
   for (const auto& [name, tensor] : tensors) writer.write(encoded(type, tensor.values));
   writer.commit();
 }

@@ -4,10 +4,12 @@
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/linear.hpp>
+#include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
+#include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/ops/softmax.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -43,5 +45,9 @@ void run() {
   std::int32_t ids[] = {1};
   (void)embedding<P>(x.view().reshaped({8, 64}), ids);
   (void)upsample_nearest<P>(img, 2);
+  (void)sum<P>(x);
+  (void)mean<P>(x, Over::last_axis);
+  (void)mean_squared_error<P>(x, x);
+  (void)cross_entropy<P>(Tensor<A>(Shape{1, 64}), ids, {.ignore_index = 2});
 }
 template void run<Policy<Storage<bf16>, Flash>>();

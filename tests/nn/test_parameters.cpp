@@ -1,18 +1,23 @@
 // Parameters: places in a source, and the one conversion from what a file holds to what a policy stores.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <support/memory_source.hpp>
 
+#include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/nn/widened.hpp>
+#include <precast/quant/encode.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -76,6 +81,46 @@ void check_loads() {
   check_load<fp8_e5m2, To>();
 }
 
+/// Rows of blocks with values of all sizes in them, as a file has them.
+template <class Format>
+HostStoredMatrix<Format> encoded_rows(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t in_block = dtype_traits<Format>::values_per_block;
+  HostStoredMatrix<Format> blocks(Shape{rows, columns});
+  std::vector<f32> values(static_cast<std::size_t>(rows * blocks_for<Format>(columns) * in_block));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(static_cast<f32>(i)) * static_cast<f32>(1 + i % 97) * 0.37f;
+  quant::encode<Format>(values, std::span(blocks.view().data(), values.size() / in_block));
+  return blocks;
+}
+
+/// Any run of a parameter in blocks is each value's decoding, rounded once.
+template <class Format, class To>
+void check_blocks(std::int64_t columns) {
+  INFO(dtype_traits<Format>::name << " to " << dtype_traits<To>::name << ", rows of " << columns);
+  constexpr std::int64_t rows = 70;
+  const auto blocks = encoded_rows<Format>(rows, columns);
+  MemorySource source;
+  source.add<Format>("w", {rows, columns}, blocks.view());
+  const nn::Parameters place = nn::Parameters(source) / "w";
+  const nn::Parameter parameter = place.find({rows, columns});
+  CHECK(parameter.dtype == dtype_info<Format>);
+  for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, rows * columns},
+                                     {3 * columns, columns},
+                                     {columns - 7, 9},
+                                     {rows * columns - 1, 1}}) {
+    std::vector<To> read(static_cast<std::size_t>(count));
+    nn::read_values<To>(place, parameter, first, std::span(read));
+    int different = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      f32 value = 0;
+      decode_run<Format>(blocks.view().row((first + i) / columns), (first + i) % columns, 1, &value);
+      const To expected = convert<To>(value);
+      different += std::memcmp(&expected, &read[static_cast<std::size_t>(i)], sizeof expected) != 0;
+    }
+    CHECK(different == 0);
+  }
+}
+
 std::string message_of(const std::function<void()>& action) {
   try {
     action();
@@ -93,6 +138,41 @@ TEST_CASE("every file dtype is rounded once to every storage") {
   check_loads<f16>();
   check_loads<fp8_e4m3>();
   check_loads<fp8_e5m2>();
+}
+
+TEST_CASE("blocks of a file are decoded to every storage, rounded once") {
+  for (const BlockFormat& format : block_formats)
+    visit_block_format(format.info.name, []<class Format>(std::type_identity<Format>) {
+      check_blocks<Format, f32>(512);
+      check_blocks<Format, bf16>(512);
+      check_blocks<Format, f16>(512);
+    });
+}
+
+TEST_CASE("rows of blocks that end early begin with a block each") {
+  check_blocks<q8_0, f32>(50);
+  check_blocks<mxfp8, bf16>(33);
+  check_blocks<q4_k, f32>(300);
+}
+
+TEST_CASE("all of a parameter in blocks counts as taken") {
+  const auto blocks = encoded_rows<q4_0>(40, 640);
+  MemorySource source;
+  source.add<q4_0>("w", {40, 640}, blocks.view());
+  nn::load_tensor<bf16>(nn::Parameters(source) / "w", {40, 640});
+  CHECK(source.bytes_taken() == source.total_bytes());
+}
+
+TEST_CASE("sizes of 1 at a shape's end may be missing or too many") {
+  MemorySource source;
+  source.add<f32>("a", {2, 3}, std::vector<f32>(6, 1.0f));
+  source.add<f32>("b", {2, 3, 1, 1}, std::vector<f32>(6, 1.0f));
+  CHECK(nn::load_tensor<f32>(nn::Parameters(source) / "a", {2, 3, 1, 1}).shape() == Shape{2, 3, 1, 1});
+  CHECK(nn::load_tensor<f32>(nn::Parameters(source) / "b", {2, 3}).shape() == Shape{2, 3});
+  CHECK_THAT(message_of([&] {
+               nn::load_tensor<f32>(nn::Parameters(source) / "a", {1, 2, 3});
+             }),
+             Catch::Contains("has shape [2, 3]"));
 }
 
 TEST_CASE("a place is a dotted name") {

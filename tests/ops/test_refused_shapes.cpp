@@ -11,10 +11,12 @@
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/linear.hpp>
+#include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
+#include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
 
 using namespace precast;
@@ -137,6 +139,32 @@ TEST_CASE("embedding names the id that the table does not have", "[pointwise]") 
   CHECK_THROWS_WITH(embedding<F32>(table, std::vector<std::int32_t>{1, 11}),
                     Catch::Contains("id 11 at place 1") && Catch::Contains("11 rows"));
   CHECK_THROWS_AS(embedding<F32>(table, std::vector<std::int32_t>{-1}), InputError);
+}
+
+TEST_CASE("reductions and losses name the shapes that do not fit", "[reduction][loss]") {
+  const Tensor<f32> x(Shape{2, 3, 4}), y(Shape{2, 4, 3});
+  Tensor<f32> out(Shape{2, 4});
+  CHECK_THROWS_WITH(sum_into<F32>(x, Over::last_axis, out.view()), Catch::Contains("sum: [2, 3] and [2, 4]"));
+  CHECK_THROWS_WITH(mean_into<F32>(x, Over::all, out.view()), Catch::Contains("mean: [] and [2, 4]"));
+  CHECK_THROWS_WITH(mean_squared_error<F32>(x, y),
+                    Catch::Contains("mean_squared_error: [2, 3, 4] and [2, 4, 3]"));
+  CHECK_THROWS_AS(mean_squared_error_into<F32>(x, x, out.view()), ShapeError);
+  const std::vector<std::int64_t> two{0, 1};
+  CHECK_THROWS_WITH(cross_entropy<F32>(x, two),
+                    Catch::Contains("[2, 3, 4] is not [rows, classes] with 2 rows"));
+  CHECK_THROWS_AS(cross_entropy<F32>(Tensor<f32>(Shape{3, 4}), two), ShapeError);
+  CHECK_THROWS_AS(cross_entropy_into<F32>(Tensor<f32>(Shape{2, 4}), two, {}, out.view()), ShapeError);
+}
+
+TEST_CASE("cross_entropy names the target that is no class", "[loss]") {
+  const auto logits = filled<f32>({2, 4}, 0);
+  const auto of = [&](std::int64_t target, std::int64_t ignored) {
+    return cross_entropy<F32>(logits, std::vector<std::int64_t>{0, target}, {.ignore_index = ignored});
+  };
+  CHECK_THROWS_WITH(of(4, -100), Catch::Contains("target 4 of row 1 is none of 4 classes"));
+  CHECK_THROWS_AS(of(-1, -100), InputError);
+  CHECK_THROWS_AS(of(std::int64_t{1} << 32, -100), InputError);
+  CHECK_NOTHROW(of(-1, -1));
 }
 
 TEST_CASE("position embeddings refuse sizes that do not fit", "[position]") {

@@ -13,9 +13,11 @@
 #include <precast/ops/attention.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/linear.hpp>
+#include <precast/ops/loss.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
+#include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/ops/softmax.hpp>
 #include <precast/policy/presets.hpp>
@@ -53,7 +55,7 @@ void check_row(const watch::OpRecord& record) {
   CHECK(names_in(record) == names_of<P, Op>());
 }
 
-using Naive = Policy<Storage<f16>, Downcast<Attention, Norm, Softmax, Pointwise>>;
+using Naive = Policy<Storage<f16>, Downcast<Attention, Norm, Softmax, Reduction, Loss, Pointwise>>;
 
 }  // namespace
 
@@ -92,13 +94,19 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
     timestep_embedding<P>(Tensor<f32>(Shape{1}, std::vector<f32>{3}), 8);
     softmax<P>(x);
     attention<P>(x, x, x, {});
+    sum<P>(x);
+    mean<P>(x, Over::last_axis);
+    mean_squared_error<P>(x, x);
+    cross_entropy<P>(row, std::vector<std::int32_t>{7, 0});
   }
-  REQUIRE(recorder.ops.size() == 20);
+  REQUIRE(recorder.ops.size() == 24);
   for (std::size_t i = 0; i < 6; ++i) check_row<P, Norm>(recorder.ops[i]);
   for (std::size_t i = 6; i < 16; ++i) check_row<P, Pointwise>(recorder.ops[i]);
   for (std::size_t i = 16; i < 18; ++i) check_row<P, Position>(recorder.ops[i]);
   check_row<P, Softmax>(recorder.ops[18]);
   check_row<P, Attention>(recorder.ops[19]);
+  for (std::size_t i = 20; i < 22; ++i) check_row<P, Reduction>(recorder.ops[i]);
+  for (std::size_t i = 22; i < 24; ++i) check_row<P, Loss>(recorder.ops[i]);
   CHECK(recorder.ops[5].shape == image.shape());
   CHECK(recorder.ops[13].function == "copy_into");
   CHECK(recorder.found.empty());
@@ -216,6 +224,18 @@ TEST_CASE("an f16 norm that overflows is reported with its value in f32", "[watc
   CHECK(std::abs(recorder.found[0].value_in_f32) > 65504);
   CHECK(std::isfinite(recorder.found[0].value_in_f32));
   CHECK(recorder.ops[0].infinities > 0);
+}
+
+TEST_CASE("a loss that overflows in naive f16 is reported with its value in f32", "[watched_ops]") {
+  const auto x = filled<f16>({4}, 300), zeros = filled<f16>({4}, 0);
+  Recorder recorder;
+  {
+    const watch::Watching watching(recorder);
+    mean_squared_error<Naive>(x, zeros);
+  }
+  REQUIRE(recorder.found.size() == 1);
+  CHECK(std::isinf(recorder.found[0].value));
+  CHECK(recorder.found[0].value_in_f32 == 90000);
 }
 
 TEST_CASE("the watch hook learns what linear ran in, and what f32 would have made of it", "[watched_ops]") {

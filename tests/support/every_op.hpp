@@ -13,10 +13,12 @@
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/linear.hpp>
+#include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
+#include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/ops/softmax.hpp>
 
@@ -36,7 +38,7 @@ void for_every_op(Check&& check) {
   const ConvWeight<P> conv_weight(random_tensor<T>({4, 8, 3, 3}, 10));
   const RotaryTable table{sent(random_tensor<f32>({3, 4}, 11)), sent(random_tensor<f32>({3, 4}, 12))};
   const auto times = sent(random_tensor<f32>({3}, 13));
-  const std::vector<std::int32_t> ids{5, 0, 1};
+  const std::vector<std::int32_t> ids{5, 0, 1}, classes{5, 0, 1, 7, -100, 2};
   constexpr double eps = 1e-5;
 
   check(
@@ -108,6 +110,18 @@ void for_every_op(Check&& check) {
   check(
       "upsample_nearest", [&](const auto&... c) { return upsample_nearest<P>(c..., image, 2); },
       [&](auto out, const auto&... c) { upsample_nearest_into<P>(c..., image, 2, out); });
+  check(
+      "sum", [&](const auto&... c) { return sum<P>(c..., x, Over::last_axis); },
+      [&](auto out, const auto&... c) { sum_into<P>(c..., x, Over::last_axis, out); });
+  check(
+      "mean", [&](const auto&... c) { return mean<P>(c..., x); },
+      [&](auto out, const auto&... c) { mean_into<P>(c..., x, Over::all, out); });
+  check(
+      "mean_squared_error", [&](const auto&... c) { return mean_squared_error<P>(c..., x, y); },
+      [&](auto out, const auto&... c) { mean_squared_error_into<P>(c..., x, y, out); });
+  check(
+      "cross_entropy", [&](const auto&... c) { return cross_entropy<P>(c..., turned, classes); },
+      [&](auto out, const auto&... c) { cross_entropy_into<P>(c..., turned, classes, {}, out); });
   check(
       "cast", [&](const auto&... c) { return cast<f32>(c..., x); },
       [&](auto out, const auto&... c) { cast_into<f32>(c..., x, out); });

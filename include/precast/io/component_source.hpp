@@ -1,4 +1,4 @@
-// ComponentSource: the weights of one component folder, in one safetensors file or in shards.
+// ComponentSource: the weights of one component: a folder, or a file of tensors.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <precast/io/config.hpp>
-#include <precast/io/safetensors.hpp>
+#include <precast/io/tensor_file.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/nn/parameter_source.hpp>
 
@@ -23,7 +23,8 @@ namespace precast::io {
 /// Is told the bytes that were taken, each time a module takes a parameter. May throw to cancel.
 using TakenCallback = std::function<void(std::size_t)>;
 
-/// The parameters of a component: a folder as diffusers and transformers write it, or one safetensors file.
+/// The parameters of a component: a folder as diffusers and transformers write it, or one safetensors or GGUF
+/// file.
 /// Opening checks all headers and maps the files; bytes are read when a module takes them. Move only.
 class ComponentSource final : public nn::ParameterSource {
  public:
@@ -39,16 +40,19 @@ class ComponentSource final : public nn::ParameterSource {
 
   bool contains(std::string_view name) const override { return tensors_.find(name) != tensors_.end(); }
 
-  /// Throws InputError for a tensor that is missing, or that does not hold floating-point numbers.
+  /// Throws InputError for a tensor that is missing, or that holds neither floating-point numbers nor blocks
+  /// of them.
   nn::Parameter find(std::string_view name) const override {
     const auto found = tensors_.find(name);
     if (found == tensors_.end())
       throw tensor_error(path_, name, "is missing: the weights are incomplete or belong to another model");
     const TensorEntry& entry = *found->second.entry;
     if (!entry.dtype.is_float)
-      throw tensor_error(files_[found->second.file].path(), name,
-                         "has dtype " + std::string(entry.dtype.file_name) +
-                             ", which is not a weight's: convert it to F32, BF16, F16, F8_E4M3 or F8_E5M2");
+      throw tensor_error(
+          files_[found->second.file].path(), name,
+          "has dtype " + std::string(entry.dtype.file_name) +
+              ", which is not a weight's that is read here: convert it to F32, BF16, F16, F8_E4M3 "
+              "or F8_E5M2, or to a type of GGUF that docs/quantisation.md lists");
     return {entry.dtype.info, entry.shape, entry.bytes};
   }
 
@@ -60,7 +64,7 @@ class ComponentSource final : public nn::ParameterSource {
     if ((bytes_since_release_ += bytes) >= release_every) {
       pages_read_.clear();
       bytes_since_release_ = 0;
-      for (const SafetensorsFile& file : files_) file.release_pages();
+      for (const TensorFile& file : files_) file.release_pages();
     }
     if (on_taken_) on_taken_(bytes);
   }
@@ -71,16 +75,21 @@ class ComponentSource final : public nn::ParameterSource {
     for (const auto& [name, place] : tensors_) result.push_back(place.entry);
     return result;
   }
+  /// The tensor of that name, whatever its dtype, or nullptr.
+  const TensorEntry* lookup(std::string_view name) const {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? nullptr : found->second.entry;
+  }
   /// The bytes of all tensors: what progress counts to.
   std::size_t total_bytes() const {
     std::size_t total = 0;
     for (const auto& [name, place] : tensors_) total += place.entry->bytes.size();
     return total;
   }
-  const std::vector<SafetensorsFile>& files() const { return files_; }
+  const std::vector<TensorFile>& files() const { return files_; }
 
-  /// The file that holds a component's weights: `path` itself where it is a file, else the safetensors file
-  /// or the index of shards in that folder. Throws InputError where there is none.
+  /// The file that holds a component's weights: `path` itself where it is a file, else the safetensors file,
+  /// the index of shards or the GGUF file in that folder. Throws InputError where there is none.
   static std::filesystem::path weights_file(const std::filesystem::path& path) {
     std::error_code ignored;
     if (!is_there(path)) throw file_error(path, "is not there: check the path, or get the model anew");
@@ -108,10 +117,11 @@ class ComponentSource final : public nn::ParameterSource {
  private:
   static constexpr std::size_t release_every = std::size_t{64} << 20;
   static constexpr std::string_view single_end = ".safetensors", index_start = ".safetensors.index",
-                                    index_end = ".json";
+                                    index_end = ".json", gguf_end = ".gguf";
   static constexpr std::array<std::string_view, 2> stems{"diffusion_pytorch_model", "model"};
 
-  /// Where a folder has both forms, diffusers reads the shards and transformers the single file. `variant` is
+  /// GGUF, which `precast convert` writes into folders, comes last. Where a folder has both other forms,
+  /// diffusers reads the shards and transformers the single file. `variant` is
   /// "" or "NAME".
   static std::optional<std::filesystem::path> find_variant(const std::filesystem::path& folder,
                                                            const std::string& variant) {
@@ -120,8 +130,9 @@ class ComponentSource final : public nn::ParameterSource {
       const std::filesystem::path single = folder / (std::string(stem).append(infix).append(single_end));
       const std::filesystem::path index =
           folder / (std::string(stem).append(index_start).append(infix).append(index_end));
+      const std::filesystem::path gguf = folder / (std::string(stem).append(infix).append(gguf_end));
       const bool index_first = stem == stems.front();
-      for (const auto& file : {index_first ? index : single, index_first ? single : index})
+      for (const auto& file : {index_first ? index : single, index_first ? single : index, gguf})
         if (is_there(file)) return file;
     }
     return std::nullopt;
@@ -190,7 +201,7 @@ class ComponentSource final : public nn::ParameterSource {
   TakenCallback on_taken_;
   mutable std::size_t bytes_since_release_ = 0;
   mutable DryHold pages_read_;
-  std::vector<SafetensorsFile> files_;
+  std::vector<TensorFile> files_;
   std::map<std::string, Place, std::less<>> tensors_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +18,8 @@ struct Parameter {
   DtypeInfo dtype;
   Shape shape;
   std::span<const std::byte> bytes;
-  std::string name{};  ///< its place in the source, where Parameters::find found it
+  std::string name{};                   ///< its place in the source, where Parameters::find found it
+  std::shared_ptr<const void> owner{};  ///< what keeps `bytes`, where they are not the source's own
 };
 
 /// Finds parameters by name. Implementations check that `bytes` is exactly what dtype and shape need.

@@ -15,6 +15,8 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
+#include <precast/host/decode_blocks.hpp>
+#include <precast/host/parallel.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/tensor/arrived.hpp>
 #include <precast/tensor/block_view.hpp>
@@ -40,11 +42,12 @@ class Parameters {
   const ParameterSource& source() const { return *source_; }
   const std::string& path() const { return path_; }
 
-  /// The parameter at this place, which must have the shape. Throws InputError that names file and tensor.
+  /// The parameter at this place, which must have the shape; sizes of 1 at its end may be missing or too
+  /// many, as GGUF and BFL's autoencoder have them. Throws InputError that names file and tensor.
   Parameter find(const Shape& shape) const {
     Parameter found = source_->find(path_);
     found.name = path_;
-    if (source_->takes_any_shape()) found.shape = shape;
+    if (source_->takes_any_shape() || same_but_for_ones(found.shape, shape)) found.shape = shape;
     if (!(found.shape == shape))
       throw InputError(source_->description() + ": tensor '" + path_ + "' has shape " +
                        to_string(found.shape) + " where the config asks for " + to_string(shape) +
@@ -53,6 +56,12 @@ class Parameters {
   }
 
  private:
+  static bool same_but_for_ones(const Shape& a, const Shape& b) {
+    for (std::size_t i = 0; i < std::max(a.rank(), b.rank()); ++i)
+      if ((i < a.rank() ? a[i] : 1) != (i < b.rank() ? b[i] : 1)) return false;
+    return true;
+  }
+
   const ParameterSource* source_;
   std::string path_;
 };
@@ -75,15 +84,54 @@ void visit_file_dtype(const Parameters& place, const DtypeInfo& dtype, Visitor&&
   });
   if (!known)
     throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
-                     std::string(dtype.name) + ", which holds no weights; " + names + " do");
+                     std::string(dtype.name) + ", which holds no weights; " + names + " and blocks do");
+}
+
+/// The blocks of a parameter whose dtype is a block dtype of the library; `read` is nullptr for others.
+inline host::StoredBlocks blocks_of(const Parameter& parameter) {
+  const DtypeInfo& dtype = parameter.dtype;
+  const std::int64_t columns = parameter.shape.back();
+  const std::int64_t packed = ceil_divide(parameter.shape.elements(), dtype.values_per_block);
+  return {dtype, host::block_reader(dtype.name), parameter.bytes, columns,
+          std::ssize(parameter.bytes) != packed * dtype.bytes_per_block};
+}
+
+/// Decodes to f32 and rounds once, in tasks cut by size.
+template <ScalarDtype T>
+void decode_values(const host::StoredBlocks& blocks, std::int64_t first, std::span<T> out) {
+  constexpr std::int64_t in_task = 16384;
+  const std::int64_t count = std::ssize(out);
+  host::parallel_for(ceil_divide(count, in_task), [&](std::int64_t task) {
+    const std::int64_t begin = task * in_task;
+    const auto here = out.subspan(static_cast<std::size_t>(begin),
+                                  static_cast<std::size_t>(std::min(in_task, count - begin)));
+    if constexpr (std::is_same_v<T, f32>) {
+      blocks.decode(first + begin, here);
+    } else {
+      constexpr std::size_t chunk = 1024;
+      std::array<f32, chunk> decoded;
+      for (std::size_t i = 0; i < here.size(); i += chunk) {
+        const auto some = std::span(decoded).first(std::min(chunk, here.size() - i));
+        blocks.decode(first + begin + static_cast<std::int64_t>(i), some);
+        host::convert_row<T>(std::span<const f32>(some), here.subspan(i, some.size()));
+      }
+    }
+  });
 }
 
 }  // namespace detail
 
-/// Writes values [first, first + out.size()) of a parameter, rounded to T once. File bytes need not be
-/// aligned.
+/// Writes values [first, first + out.size()) of a parameter, rounded to T once; those of blocks are decoded
+/// to f32 before. File bytes need not be aligned.
 template <ScalarDtype T>
 void read_values(const Parameters& place, const Parameter& parameter, std::int64_t first, std::span<T> out) {
+  const auto taken = out.size() * parameter.bytes.size() /
+                     static_cast<std::size_t>(std::max<std::int64_t>(parameter.shape.elements(), 1));
+  if (const host::StoredBlocks blocks = detail::blocks_of(parameter); blocks.read) {
+    if (!DryRun::active()) detail::decode_values(blocks, first, out);
+    place.source().taken(taken);
+    return;
+  }
   detail::visit_file_dtype(place, parameter.dtype, [&](auto tag) {
     using From = decltype(tag);
     if (DryRun::active()) return;
@@ -100,8 +148,7 @@ void read_values(const Parameters& place, const Parameter& parameter, std::int64
       }
     }
   });
-  place.source().taken(out.size() * parameter.bytes.size() /
-                       static_cast<std::size_t>(std::max<std::int64_t>(parameter.shape.elements(), 1)));
+  place.source().taken(taken);
 }
 
 /// Writes rows of a matrix, from `first_row` on, as T: scalars rounded to it once; blocks as the file has

@@ -1,7 +1,9 @@
-// encode: rows of f32 values into blocks, in parallel: the `reference` encoder, which writes ggml's bytes.
+// encode: rows of f32 values into blocks, in parallel, by the `reference` encoder, which writes ggml's bytes,
+// or by the `search` encoder, whose errors are smaller.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +17,7 @@
 #include <precast/quant/k_blocks.hpp>
 #include <precast/quant/lookup_blocks.hpp>
 #include <precast/quant/rounded_blocks.hpp>
+#include <precast/quant/search.hpp>
 #include <precast/quant/small_float_blocks.hpp>
 
 namespace precast::quant {
@@ -52,6 +55,23 @@ inline std::size_t first_not_finite(std::span<const f32> values) {
   return static_cast<std::size_t>(std::ranges::find_if(values, outside) - values.begin());
 }
 
+/// Refuses what `encode` cannot use as weights of columns.
+inline void check_importance(std::span<const f32> importance, std::size_t values, std::size_t in_block,
+                             Encoder encoder) {
+  if (importance.empty()) return;
+  if (encoder != Encoder::search)
+    throw InputError("encode: the reference encoder has no use for an importance: choose the search encoder");
+  if (importance.size() % in_block != 0 || values % importance.size() != 0)
+    throw ShapeError("encode: an importance of " + std::to_string(importance.size()) + " columns for " +
+                     std::to_string(values) + " values in blocks of " + std::to_string(in_block) +
+                     ": it needs one number for each column of a row of whole blocks");
+  const auto bad =
+      std::ranges::find_if_not(importance, [](f32 weight) { return weight >= 0 && weight < HUGE_VALF; });
+  if (bad != importance.end())
+    throw InputError("encode: the importance of column " + std::to_string(bad - importance.begin()) +
+                     " is negative, infinite or NaN: it is a weight of a squared error");
+}
+
 }  // namespace detail
 
 /// Encodes `values`, a row or whole rows of a matrix, into blocks, on all threads of parallel_for: the same
@@ -59,16 +79,25 @@ inline std::size_t first_not_finite(std::span<const f32> values) {
 /// reciprocal overflows, which the reference leaves undefined, integers are limited to their range, and the
 /// scale that is stored is 0 in any case.
 ///
+/// The search encoder begins with the reference's block, and replaces it where it finds one with a smaller
+/// sum of squared errors, each times its column's importance (options.importance, as many as a row has
+/// values).
+///
 /// Throws ShapeError where the sizes are not `values_per_block` values for each block, and InputError, which
 /// names the place, for a value that is infinite or NaN: no block dtype here holds one beside numbers. The
-/// blocks are unspecified then.
+/// blocks are unspecified then. An importance that does not fit is a ShapeError, one that is no weight an
+/// InputError, and so is the search encoder for a format that has none.
 template <Encodable Format>
-void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeOptions& = {}) {
+void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeOptions& options = {}) {
   constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;
   if (values.size() % in_block != 0 || values.size() / in_block != blocks.size())
     throw ShapeError("encode: " + std::to_string(values.size()) + " values do not fill " +
                      std::to_string(blocks.size()) + " blocks of " + std::string(dtype_traits<Format>::name) +
                      ", of " + std::to_string(in_block) + " values each");
+  detail::check_importance(options.importance, values.size(), in_block, options.encoder);
+  if (options.encoder == Encoder::search && !Searchable<Format>)
+    throw InputError("encode: " + std::string(dtype_traits<Format>::name) +
+                     " has no search encoder: choose the reference encoder");
   constexpr std::size_t blocks_at_once = 8192 / in_block;
   const std::size_t tasks = (blocks.size() + blocks_at_once - 1) / blocks_at_once;
   host::parallel_for(static_cast<std::int64_t>(tasks), [&](std::int64_t task) {
@@ -83,6 +112,9 @@ void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeO
       encode_blocks(here.data(), blocks.subspan(first, count));
     else
       for (std::size_t b = 0; b < count; ++b) encode_block(here.data() + b * in_block, blocks[first + b]);
+    if constexpr (Searchable<Format>)
+      if (options.encoder == Encoder::search)
+        improve(here, options.importance, first * in_block, blocks.subspan(first, count));
   });
 }
 

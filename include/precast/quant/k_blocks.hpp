@@ -124,6 +124,22 @@ void code_group(const f32* values, GroupLine line, std::uint8_t* codes) {
   }
 }
 
+/// Codes of a block's 256 values by its scales, which are there already. without_scale(group, codes) writes
+/// those of a group whose scale is 0.
+template <class Block, class WithoutScale>
+void code_by_lines(const f32* values, Block& block, WithoutScale without_scale) {
+  constexpr int groups = KFacts<Block>::groups, in_group = 256 / groups;
+  std::uint8_t codes[256];
+  for (int g = 0; g < groups; ++g) {
+    const GroupLine line = line_of(block, g);
+    if (line.scale != 0)
+      code_group<Block, in_group>(values + g * in_group, line, codes + g * in_group);
+    else
+      without_scale(g, codes + g * in_group);
+  }
+  put_codes(codes, block);
+}
+
 /// Encodes `count` blocks of 256 values, whose groups' searches run side by side.
 template <int count, class Block>
 void encode_side_by_side(const f32* values, Block* blocks) {
@@ -133,15 +149,10 @@ void encode_side_by_side(const f32* values, Block* blocks) {
   for (int b = 0; b < count; ++b) {
     const int first = b * groups;
     if (!put_scales(fits.scales + first, fits.leasts + first, blocks[b])) continue;
-    std::uint8_t codes[256];
-    for (int g = 0; g < groups; ++g) {
-      const GroupLine line = line_of(blocks[b], g);
-      if (line.scale != 0)
-        code_group<Block, in_group>(values + (first + g) * in_group, line, codes + g * in_group);
-      else  // they stay as the search left them
-        for (int i = 0; i < in_group; ++i) codes[g * in_group + i] = fits.code(first + g, i);
-    }
-    put_codes(codes, blocks[b]);
+    // Without a scale codes stay as the search left them.
+    code_by_lines(values + 256 * b, blocks[b], [&](int g, std::uint8_t* codes) {
+      for (int i = 0; i < in_group; ++i) codes[i] = fits.code(first + g, i);
+    });
   }
 }
 

@@ -74,6 +74,14 @@ inline f32 fit_iq4(const f32* values) {
   return scale;
 }
 
+/// Writes a group's integer, in [-32, 31], into a block whose scales are 0 there.
+inline void put_group_scale(int integer, int group, iq4_xs& block) {
+  const int stored = integer + 32;
+  block.scales_low[group / 2] =
+      static_cast<std::uint8_t>(block.scales_low[group / 2] | (stored & 15) << (4 * (group % 2)));
+  block.scales_high = static_cast<std::uint16_t>(block.scales_high | (stored >> 4) << (2 * group));
+}
+
 /// Writes the codes of 32 values, each times `by`, to 16 bytes.
 inline void code_iq4(const f32* values, f32 by, std::uint8_t* low) {
   using F = Floats<lanes_for<16>>;
@@ -106,10 +114,7 @@ inline void encode_block(const f32* values, iq4_xs& block) {
   for (int g = 0; g < 8; ++g) {
     const int integer = clamped(nearest_even(by * scales[g]), -32, 31);
     detail::code_iq4(values + 32 * g, reciprocal(scale * static_cast<f32>(integer)), block.low + 16 * g);
-    const int stored = integer + 32;
-    block.scales_low[g / 2] =
-        static_cast<std::uint8_t>(block.scales_low[g / 2] | (stored & 15) << (4 * (g % 2)));
-    block.scales_high = static_cast<std::uint16_t>(block.scales_high | (stored >> 4) << (2 * g));
+    detail::put_group_scale(integer, g, block);
   }
 }
 

@@ -78,18 +78,26 @@ inline void encode_block(const f32* values, nvfp4& block) {
   }
 }
 
-/// Encodes 32 values: the scale is the power of two of the largest magnitude, less e4m3's largest, 2^8; each
-/// value over it is rounded to nearest even, and limited to 448.
-inline void encode_block(const f32* values, mxfp8& block) {
-  const f32 largest = detail::largest_magnitude<32>(values);
-  int power = -127;
-  if (largest > 0) power = clamped(std::ilogb(largest) - 8, -127, 127);
+namespace detail {
+
+/// Encodes 32 values over 2^power: each is rounded to nearest even, and limited to 448.
+inline void code_mxfp8(const f32* values, int power, mxfp8& block) {
   block.scale = static_cast<std::uint8_t>(power + 127);
   for (int i = 0; i < 32; ++i) {
     // In f64 no division by a power of two rounds; the one rounding is to e4m3.
     const double value = static_cast<double>(values[i]) * power_of_two(-power);
     block.codes[i] = precast::detail::saturated(from_double<fp8_e4m3>(value)).bits;
   }
+}
+
+}  // namespace detail
+
+/// Encodes 32 values: the scale is the power of two of the largest magnitude, less e4m3's largest, 2^8.
+inline void encode_block(const f32* values, mxfp8& block) {
+  const f32 largest = detail::largest_magnitude<32>(values);
+  int power = -127;
+  if (largest > 0) power = clamped(std::ilogb(largest) - 8, -127, 127);
+  detail::code_mxfp8(values, power, block);
 }
 
 PRECAST_EXACT_ARITHMETIC_END

@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare info inspect policy formats tokenize completions help -h --help -V --version'
+    _precast_offer -W 'generate compare info inspect plan policy formats tokenize completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -86,6 +86,19 @@ _precast() {
       if [[ $word == -* ]]; then _precast_offer -W '--help -h --tensors --json --quiet -q'
       else _precast_offer -f
       fi ;;
+    plan)
+      case "$before" in
+        --cost|-c) _precast_offer -f; return ;;
+        --budget) :; return ;;
+        --bits) :; return ;;
+        --error) :; return ;;
+        --types) _precast_list ''; return ;;
+        --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
+        --time-limit) :; return ;;
+        --output|-o) _precast_offer -f; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --cost -c --budget --bits --error --types --measure --time-limit --output -o --json --quiet -q'
+      fi ;;
     policy)
       case "$before" in
         --preset) _precast_offer -W 'quality balanced fast memory auto'; return ;;
@@ -109,7 +122,7 @@ _precast() {
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare info inspect policy formats tokenize completions help'
+      else _precast_offer -W 'generate compare info inspect plan policy formats tokenize completions help'
       fi ;;
   esac
 }

@@ -1,0 +1,111 @@
+// TensorFile: a file of tensors, safetensors or GGUF, told apart by what it begins with and not by its name.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <precast/io/gguf.hpp>
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/safetensors.hpp>
+
+namespace precast::io {
+
+/// An open file of tensors. GGUF's tensors are entries like others: their dtype is named as it is here
+/// ("q4_k"), and `is_float` says whether values of it can be read. Opening reads the head only. Move only.
+class TensorFile {
+ public:
+  /// Throws InputError where the file is neither, or where anything in its head does not hold.
+  explicit TensorFile(const std::filesystem::path& path) {
+    const std::string start = beginning(path);
+    if (start.starts_with("GGUF") || path.extension() == ".gguf") {
+      gguf_.emplace(path);
+      for (const GgufTensor& tensor : gguf_->tensors())
+        tensors_.push_back({tensor.name,
+                            {tensor.type.info.name, tensor.type.info, tensor.type.has_values},
+                            shape_before_storing(tensor),
+                            tensor.bytes});
+      return;
+    }
+    if (start.starts_with("PK") || start.starts_with('\x80'))
+      throw file_error(
+          path, "is a PyTorch checkpoint, which can run code as it is opened: convert it to safetensors");
+    safetensors_.emplace(path);
+  }
+
+  const std::filesystem::path& path() const { return gguf_ ? gguf_->path() : safetensors_->path(); }
+  /// Lets go of the memory behind bytes that were read; they stay valid.
+  void release_pages() const { gguf_ ? gguf_->release_pages() : safetensors_->release_pages(); }
+  /// All tensors, sorted by name.
+  const std::vector<TensorEntry>& tensors() const { return gguf_ ? tensors_ : safetensors_->tensors(); }
+
+  /// The tensor of that name, or nullptr.
+  const TensorEntry* lookup(std::string_view name) const {
+    const auto found = std::ranges::lower_bound(tensors(), name, {}, &TensorEntry::name);
+    return found != tensors().end() && found->name == name ? &*found : nullptr;
+  }
+  /// The tensor of that name. Throws InputError where it is missing.
+  const TensorEntry& at(std::string_view name) const {
+    if (const TensorEntry* entry = lookup(name)) return *entry;
+    throw tensor_error(path(), name, "is missing: the file is incomplete or belongs to another model");
+  }
+
+  /// The file as what it is, or nullptr: for what only one of the two has.
+  const GgufFile* gguf() const { return gguf_ ? &*gguf_ : nullptr; }
+  const SafetensorsFile* safetensors() const { return safetensors_ ? &*safetensors_ : nullptr; }
+
+ private:
+  static std::string beginning(const std::filesystem::path& path) {
+    const MappedFile file(path);
+    return std::string(file.text().substr(0, 4));
+  }
+
+  /// ComfyUI-GGUF stores some tensors in rows of 256, and their shape beside them: an array, or "a, b".
+  Shape shape_before_storing(const GgufTensor& tensor) const {
+    const std::string key = "comfy.gguf.orig_shape." + tensor.name;
+    const GgufValue* given = gguf_->value(key);
+    if (!given) return tensor.shape;
+    const auto refused = [&] {
+      return file_error(gguf_->path(), "key '" + printable(key) + "' must be " +
+                                           std::to_string(Shape::max_rank) + " sizes at most, of " +
+                                           std::to_string(tensor.shape.elements()) +
+                                           " values in all: get the file anew");
+    };
+    std::vector<std::int64_t> sizes =
+        given->type() == GgufValueType::string ? sizes_of(given->text()) : given->integers();
+    if (sizes.empty()) throw refused();
+    try {
+      const Shape shape{std::span<const std::int64_t>(sizes)};
+      if (shape.elements() == tensor.shape.elements()) return shape;
+    } catch (const ShapeError&) {  // said below, with the key
+    }
+    throw refused();
+  }
+  /// The whole numbers of "a, b"; none where anything else stands there.
+  static std::vector<std::int64_t> sizes_of(std::string_view text) {
+    std::vector<std::int64_t> sizes;
+    while (true) {
+      while (text.starts_with(' ')) text.remove_prefix(1);
+      std::int64_t size = 0;
+      const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), size);
+      if (failed != std::errc{}) return {};
+      sizes.push_back(size);
+      text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+      if (text.empty()) return sizes;
+      if (!text.starts_with(',')) return {};
+      text.remove_prefix(1);
+    }
+  }
+
+  std::optional<SafetensorsFile> safetensors_;
+  std::optional<GgufFile> gguf_;
+  std::vector<TensorEntry> tensors_;  // of a GGUF file
+};
+
+}  // namespace precast::io

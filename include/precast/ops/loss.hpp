@@ -1,0 +1,123 @@
+// Losses: the mean squared error of two arrays, and the cross entropy of logits.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <precast/backend.hpp>
+#include <precast/backend/context.hpp>
+#include <precast/backend/loss.hpp>
+#include <precast/error.hpp>
+#include <precast/ops/run_op.hpp>
+
+namespace precast {
+
+/// The class of each row, as an array of the host's of std::int32_t or std::int64_t.
+template <class T>
+concept ClassNumbers = std::convertible_to<const T&, std::span<const std::int32_t>> ||
+    std::convertible_to<const T&, std::span<const std::int64_t>>;
+
+struct CrossEntropyOptions {
+  std::int64_t ignore_index = -100;  ///< rows of this target count neither in the sum nor in the mean
+};
+
+namespace detail {
+
+/// The targets of rows as kernels take them, `no_target` for what is ignored. Throws where one is no class.
+template <ClassNumbers T>
+std::vector<std::int32_t> targets_of_rows(const Shape& logits, const T& given, std::int64_t ignore_index) {
+  const std::span targets(given);
+  const auto rows = static_cast<std::int64_t>(targets.size());
+  if (logits.rank() != 2 || logits[0] != rows)
+    throw ShapeError("cross_entropy: " + to_string(logits) + " is not [rows, classes] with " +
+                     std::to_string(rows) + " rows, one for each target");
+  const std::int64_t classes = std::min<std::int64_t>(logits[1], std::numeric_limits<std::int32_t>::max());
+  std::vector<std::int32_t> checked(targets.size(), no_target);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const std::int64_t target = targets[i];
+    if (target == ignore_index) continue;
+    if (target < 0 || target >= classes)
+      throw InputError("cross_entropy: target " + std::to_string(target) + " of row " + std::to_string(i) +
+                       " is none of " + std::to_string(classes) + " classes: give a number from 0 on, or " +
+                       std::to_string(ignore_index) + " to ignore the row");
+    checked[i] = static_cast<std::int32_t>(target);
+  }
+  return checked;
+}
+
+}  // namespace detail
+
+inline namespace PRECAST_BACKEND {
+
+/// The mean of (x - y)^2 over all values, as a tensor of no dimensions: x and y of one shape, and of any
+/// dtypes. In f32, and summed in it without Downcast<Loss>, within some roundings for any number of values.
+/// Of none it is NaN. Throws ShapeError where the shapes differ or `out` has dimensions.
+template <PolicyType P, ScalarArray X, ScalarArray Y>
+void mean_squared_error_into(const X& x, const Y& y, View<typename precisions<P, Loss>::result> out) {
+  detail::require_same_shape("mean_squared_error", x.shape(), y.shape());
+  detail::require_same_shape("mean_squared_error", Shape{}, out.shape());
+  detail::run_op_into<Loss, precisions<P, Loss>>("mean_squared_error", out, [&](auto types, auto to) {
+    backend::mean_squared_error<decltype(types)>(as_view(x), as_view(y), to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X, ScalarArray Y>
+auto mean_squared_error(const X& x, const Y& y) {
+  Tensor<typename precisions<P, Loss>::result> out{Shape{}};
+  mean_squared_error_into<P>(x, y, out.view());
+  return out;
+}
+
+/// The mean over rows of -log softmax(logits)[target], as a tensor of no dimensions: logits [rows, classes],
+/// a target for each row, and rows of `ignore_index` left out. In f32, as log(sum e^(x - max)) - (x[target] -
+/// max), and computed in it without Downcast<Loss>. A row that holds +inf or NaN, or nothing but -inf, makes
+/// it NaN, a target of -inf makes it inf, and of no rows it is NaN. Throws ShapeError where the shapes do not
+/// fit, and InputError for a target that is no class.
+template <PolicyType P, ScalarArray X, ClassNumbers T>
+void cross_entropy_into(const X& logits, const T& targets, const CrossEntropyOptions& options,
+                        View<typename precisions<P, Loss>::result> out) {
+  const auto checked = detail::targets_of_rows(logits.shape(), targets, options.ignore_index);
+  detail::require_same_shape("cross_entropy", Shape{}, out.shape());
+  detail::run_op_into<Loss, precisions<P, Loss>>("cross_entropy", out, [&](auto types, auto to) {
+    backend::cross_entropy<decltype(types)>(as_view(logits), std::span<const std::int32_t>(checked), to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X, ClassNumbers T>
+auto cross_entropy(const X& logits, const T& targets, const CrossEntropyOptions& options = {}) {
+  Tensor<typename precisions<P, Loss>::result> out{Shape{}};
+  cross_entropy_into<P>(logits, targets, options, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto mean_squared_error_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return mean_squared_error_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto mean_squared_error(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return mean_squared_error<P>(arguments...); });
+}
+template <PolicyType P, ScalarArray X, ClassNumbers T>
+void cross_entropy_into(const Context& context, const X& logits, const T& targets,
+                        const CrossEntropyOptions& options, View<typename precisions<P, Loss>::result> out) {
+  with_context(context, [&] { cross_entropy_into<P>(logits, targets, options, out); });
+}
+template <PolicyType P, ScalarArray X, ClassNumbers T>
+auto cross_entropy(const Context& context, const X& logits, const T& targets,
+                   const CrossEntropyOptions& options = {}) {
+  return with_context(context, [&] { return cross_entropy<P>(logits, targets, options); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,94 @@
+// Sums and means, over the last dimension or over all values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <precast/backend.hpp>
+#include <precast/backend/context.hpp>
+#include <precast/backend/reduction.hpp>
+#include <precast/ops/run_op.hpp>
+
+namespace precast {
+
+/// Which values are reduced to one: all of them (x.sum() in PyTorch), or those of each row (x.sum(-1)).
+enum class Over { all, last_axis };
+
+namespace detail {
+
+/// The shape of what remains of x.
+inline Shape reduced_shape(const Shape& x, Over over) {
+  return over == Over::all || x.rank() == 0 ? Shape{} : Shape(x.sizes().first(x.rank() - 1));
+}
+
+inline namespace PRECAST_BACKEND {
+
+template <PolicyType P, ScalarArray X>
+void reduce_into(std::string_view name, const X& x, Over over, Reduce reduce,
+                 View<typename precisions<P, Reduction>::result> out) {
+  require_same_shape(name, reduced_shape(x.shape(), over), out.shape());
+  const std::int64_t length = over == Over::all ? x.elements() : x.shape().back();
+  run_op_into<Reduction, precisions<P, Reduction>>(name, out, [&](auto types, auto to) {
+    backend::reduce_values<decltype(types)>(as_view(x), length, reduce, to);
+  });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
+inline namespace PRECAST_BACKEND {
+
+/// The sum of all values of x [...], as a tensor of no dimensions, or with Over::last_axis of each row of x
+/// [..., C] -> [...]. In f32, and summed in it without Downcast<Reduction>: a sum's error is some roundings
+/// of sum |x|, whatever the number of values, and its bits are the same for any number of threads. Of no
+/// values it is 0. Throws ShapeError where `out` has another shape.
+template <PolicyType P, ScalarArray X>
+void sum_into(const X& x, Over over, View<typename precisions<P, Reduction>::result> out) {
+  detail::reduce_into<P>("sum", x, over, Reduce::sum, out);
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X>
+auto sum(const X& x, Over over = Over::all) {
+  Tensor<typename precisions<P, Reduction>::result> out(detail::reduced_shape(x.shape(), over));
+  sum_into<P>(x, over, out.view());
+  return out;
+}
+
+/// The mean of the same values: their sum over their number, rounded once more. Of no values it is NaN.
+template <PolicyType P, ScalarArray X>
+void mean_into(const X& x, Over over, View<typename precisions<P, Reduction>::result> out) {
+  detail::reduce_into<P>("mean", x, over, Reduce::mean, out);
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X>
+auto mean(const X& x, Over over = Over::all) {
+  Tensor<typename precisions<P, Reduction>::result> out(detail::reduced_shape(x.shape(), over));
+  mean_into<P>(x, over, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto sum_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return sum_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto sum(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return sum<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto mean_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return mean_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto mean(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return mean<P>(arguments...); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,64 @@
+// The search encoder: what it finds for a block is kept where its error is smaller than the reference's.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/quant/exact_arithmetic.hpp>
+#include <precast/quant/search_lines.hpp>
+#include <precast/quant/search_scales.hpp>
+
+namespace precast::quant {
+
+/// A block dtype with a search encoder: `search_block(const f32* values, const f32* weights, Format& block)`
+/// stands beside it, or in search_scales.hpp and search_lines.hpp, and writes one block with a small sum of
+/// weight * squared error. `block` holds what the reference encoder wrote.
+template <class Format>
+concept Searchable = requires(const f32* values, const f32* weights, Format& block) {
+  { search_block(values, weights, block) } -> std::same_as<void>;
+};
+
+PRECAST_EXACT_ARITHMETIC_BEGIN
+
+/// The sum of weight * squared error of one block, from its values as f32 and in their order; infinite or NaN
+/// where a scale is beyond f16.
+template <BlockDtype Format>
+double squared_error(const f32* values, const f32* weights, const Format& block) {
+  constexpr int in_block = dtype_traits<Format>::values_per_block;
+  f32 decoded[in_block];
+  dtype_traits<Format>::decode(block, 0, in_block, decoded);
+  double error = 0;
+  for (int i = 0; i < in_block; ++i) {
+    const double difference = static_cast<double>(decoded[i]) - static_cast<double>(values[i]);
+    error += static_cast<double>(weights[i]) * (difference * difference);
+  }
+  return error;
+}
+
+/// Replaces blocks of the reference encoder where the search finds one with a smaller error. `values` are
+/// those of the blocks, from value `first` of a matrix on whose columns have this importance (none: all
+/// alike).
+template <Searchable Format>
+void improve(std::span<const f32> values, std::span<const f32> importance, std::size_t first,
+             std::span<Format> blocks) {
+  constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;
+  std::array<f32, in_block> alike;
+  alike.fill(1);
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const f32* const here = values.data() + b * in_block;
+    const f32* const weights =
+        importance.empty() ? alike.data() : importance.data() + (first + b * in_block) % importance.size();
+    const double before = squared_error(here, weights, blocks[b]);
+    Format found = blocks[b];
+    search_block(here, weights, found);
+    const double after = squared_error(here, weights, found);
+    if (after < before || (before != before && after == after)) blocks[b] = found;
+  }
+}
+
+PRECAST_EXACT_ARITHMETIC_END
+
+}  // namespace precast::quant

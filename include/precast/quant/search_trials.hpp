@@ -1,0 +1,157 @@
+// What the search encoder is made of: scales that stand side by side in lanes are tried on a group of values,
+// each giving its error and the scale that is best for the codes it led to.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include <precast/quant/lookup_blocks.hpp>
+#include <precast/quant/rounding.hpp>
+#include <precast/quant/vectors.hpp>
+
+namespace precast::quant::detail {
+
+using precast::detail::half_value;
+
+PRECAST_EXACT_ARITHMETIC_BEGIN
+
+/// How many scales are tried at a time, whatever lanes a register has: the bytes are the same everywhere.
+inline constexpr int tries = 16;
+using Tries = Floats<lanes_for<tries>>;
+
+/// Integers from `least` to `most`. A grid says which of its numbers is nearest, its ends, and how far apart
+/// its numbers are about these.
+template <int least, int most>
+struct IntegerGrid {
+  static constexpr f32 low = static_cast<f32>(least), high = static_cast<f32>(most), step = 1;
+  template <class F>
+  [[gnu::always_inline]] static F nearest(F value) {
+    value = value > low ? value : every<F>(low);
+    value = value < high ? value : every<F>(high);
+    return (value + 12582912.f) - 12582912.f;  // rounds to an integer, ties to even
+  }
+};
+
+/// The 16 integers of iq4_nl and iq4_xs.
+struct Iq4Grid {
+  static constexpr f32 low = static_cast<f32>(precast::detail::iq4_value(0)),
+                       high = static_cast<f32>(precast::detail::iq4_value(15)), step = 16;
+  template <class F>
+  [[gnu::always_inline]] static F nearest(F value) {
+    return nearest_iq4(value);
+  }
+};
+
+/// The numbers of e2m1.
+struct E2m1Grid {
+  static constexpr f32 low = -6, high = 6, step = 1;
+  template <class F>
+  [[gnu::always_inline]] static F nearest(F value) {
+    // Steps of a half below 2, of 1 below 4, of 2 below 6; halves of a step as they fall.
+    const F size = magnitude(value);
+    F number = ((size * 2.0f + 12582912.f) - 12582912.f) * 0.5f;
+    number = size < 1.75f ? number : (size + 12582912.f) - 12582912.f;
+    number = size < 3.5f ? number : every<F>(4.0f);
+    number = size < 5.0f ? number : every<F>(6.0f);
+    return value < 0 ? -number : number;
+  }
+};
+
+/// The numbers of e4m3, at most 448.
+struct E4m3Grid {
+  template <class F>
+  [[gnu::always_inline]] static F nearest(F value) {
+    using I = IntegersOf<F>;
+    F size = magnitude(value);
+    size = size < 448.0f ? size : every<F>(448.0f);
+    const I word = reinterpret_cast<I>(size);
+    const F normal = reinterpret_cast<F>((word + 0x7ffff + (word >> 20 & 1)) & ~0xfffff);
+    const F below = (size + 24576.f) - 24576.f;  // multiples of 2^-9
+    const F number = size < 0x1p-6f ? below : normal;
+    return value < 0 ? -number : number;
+  }
+};
+
+/// A number as an f16 keeps it; above 65504 it is left alone.
+struct AsHalf {
+  template <class F>
+  [[gnu::always_inline]] static F stored(F value) {
+    using I = IntegersOf<F>;
+    const I word = reinterpret_cast<I>(value);
+    const F normal = reinterpret_cast<F>((word + 0xfff + (word >> 13 & 1)) & ~0x1fff);
+    const F below = (value + 0.75f) - 0.75f;  // multiples of 2^-24
+    return magnitude(value) < 0x1p-14f ? below : normal;
+  }
+};
+
+/// A number that nothing stores: it only leads to what is.
+struct AsItIs {
+  template <class F>
+  [[gnu::always_inline]] static F stored(F value) {
+    return value;
+  }
+};
+
+/// 1 / scale, and 0 for 0.
+template <class F>
+[[gnu::always_inline]] inline F reciprocals(F scale) {
+  return scale != 0 ? 1.0f / scale : F{};
+}
+
+/// Weighted sums over a group: of squared errors, of value times number, of squared numbers, and of numbers.
+template <class F>
+struct TrialSums {
+  F error = {}, products = {}, squares = {}, numbers = {};
+};
+
+/// `count` values as scale times a number of the grid, plus shift.
+template <class Grid, int count, class F>
+[[gnu::always_inline]] inline TrialSums<F> try_line(const f32* values, const f32* weights, F scale, F shift) {
+  const F by = reciprocals(scale);
+  TrialSums<F> sums;
+  for (int i = 0; i < count; ++i) {
+    const F number = Grid::nearest((values[i] - shift) * by);
+    const F difference = scale * number + shift - values[i];
+    const F weighted = weights[i] * number;
+    sums.error += weights[i] * (difference * difference);
+    sums.products += weighted * values[i];
+    sums.squares += weighted * number;
+    sums.numbers += weighted;
+  }
+  return sums;
+}
+template <class Grid, int count, class F>
+[[gnu::always_inline]] inline TrialSums<F> try_scale(const f32* values, const f32* weights, F scale) {
+  return try_line<Grid, count>(values, weights, scale, F{});
+}
+
+/// What a search has found so far. Of equal errors the smaller numbers stay, so that the order in which lanes
+/// come does not matter.
+template <int numbers>
+struct Found {
+  f32 error = HUGE_VALF;
+  f32 number[numbers] = {};
+
+  template <class F>
+  void offer(F errors, const F (&those)[numbers]) {
+    for (int lane = 0; lane < lanes_of<F>; ++lane) {
+      if (!(errors[lane] <= error)) continue;
+      bool better = errors[lane] < error;
+      for (int n = 0; n < numbers && !better && those[n][lane] <= number[n]; ++n)
+        better = those[n][lane] < number[n];
+      if (!better) continue;
+      error = errors[lane];
+      for (int n = 0; n < numbers; ++n) number[n] = those[n][lane];
+    }
+  }
+};
+
+/// The codes of a group without a scale.
+template <int count>
+void zeros(int, std::uint8_t* codes) {
+  for (int i = 0; i < count; ++i) codes[i] = 0;
+}
+
+PRECAST_EXACT_ARITHMETIC_END
+
+}  // namespace precast::quant::detail

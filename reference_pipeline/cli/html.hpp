@@ -1,0 +1,17 @@
+// What the pages of reports share: text, style, and the frame of a page that needs no network.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace precast::cli {
+
+/// "&lt;" for "<": text as HTML may hold it. Bytes that are not UTF-8 become U+FFFD.
+std::string html_text(std::string_view text);
+
+/// A whole page: `title` is text, `style` is added to the style that all pages have (light and dark, tables,
+/// cards, plots, and on paper), `body` is HTML, `script` may be empty.
+std::string html_page(std::string_view title, std::string_view style, std::string_view body,
+                      std::string_view script = "");
+
+}  // namespace precast::cli

@@ -1,0 +1,183 @@
+// The search encoder: no block with a larger error than the reference's, a smaller one in all, and what an
+// importance does.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <quant/generated_values.hpp>
+
+#include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/quant/encode.hpp>
+
+using namespace precast;
+using precast::testing::generated_values;
+using precast::testing::splitmix;
+using quant::Encoder;
+
+namespace {
+
+using AllFormats = std::tuple<q8_0, mxfp8, q6_k, q5_1, q5_0, q5_k, q4_1, q4_0, q4_k, iq4_nl, nvfp4, iq4_xs,
+                              mxfp4, q3_k, q2_k>;
+static_assert(std::tuple_size_v<AllFormats> == BlockFormats::size);
+
+constexpr std::size_t columns = 1024;
+
+template <class Format>
+constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;
+
+template <class Format>
+std::vector<Format> encoded(std::span<const f32> values, const quant::EncodeOptions& options) {
+  std::vector<Format> blocks(values.size() / in_block<Format>);
+  quant::encode<Format>(values, blocks, options);
+  return blocks;
+}
+
+/// Weighted squared errors of blocks, one for each, of values as they are decoded.
+template <class Format>
+std::vector<double> errors(std::span<const f32> values, std::span<const f32> weights,
+                           const std::vector<Format>& blocks) {
+  std::vector<f32> back(values.size());
+  decode_run<Format>(blocks.data(), 0, static_cast<std::int64_t>(values.size()), back.data());
+  std::vector<double> result(blocks.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double off = static_cast<double>(back[i]) - static_cast<double>(values[i]);
+    const double weight = weights.empty() ? 1.0 : static_cast<double>(weights[i % weights.size()]);
+    result[i / in_block<Format>] += weight * (off * off);
+  }
+  return result;
+}
+
+double sum(const std::vector<double>& terms) {
+  double total = 0;
+  for (const double term : terms) total += term;
+  return total;
+}
+
+/// Close to normally distributed: sums of 12 even numbers.
+std::vector<f32> bell_values(std::size_t count, std::uint64_t seed) {
+  std::vector<f32> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    double total = -6;
+    for (std::size_t k = 0; k < 12; ++k)
+      total += static_cast<double>(splitmix(seed, 12 * i + k) >> 11) * 0x1p-53;
+    values[i] = static_cast<f32>(0.02 * total);
+  }
+  return values;
+}
+
+/// Columns that matter from not at all to a thousand times as much.
+std::vector<f32> some_importance() {
+  std::vector<f32> importance(columns);
+  for (std::size_t i = 0; i < columns; ++i)
+    importance[i] = i % 7 == 0 ? 0.0f : std::ldexp(1.0f, static_cast<int>(splitmix(11, i) % 11));
+  return importance;
+}
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("the search encoder never leaves a larger error than the reference in any block",
+                        "[quant]", AllFormats) {
+  std::vector<f32> values = generated_values(64 * columns);
+  const std::vector<f32> bell = bell_values(64 * columns, 21), importance = some_importance();
+  values.insert(values.end(), bell.begin(), bell.end());
+  for (const std::span<const f32> weights : {std::span<const f32>{}, std::span<const f32>(importance)}) {
+    const auto before = errors(values, weights, encoded<TestType>(values, {}));
+    const auto after = errors(values, weights, encoded<TestType>(values, {Encoder::search, weights}));
+    std::vector<std::size_t> worse;
+    for (std::size_t b = 0; b < before.size(); ++b)
+      if (after[b] > before[b] || (before[b] == before[b] && after[b] != after[b])) worse.push_back(b);
+    CHECK(worse == std::vector<std::size_t>{});
+    // Of blocks whose error is a number at all. The second half are values as weights are.
+    const std::size_t half = before.size() / 2;
+    const double was = sum({before.begin() + static_cast<std::ptrdiff_t>(half), before.end()});
+    const double is = sum({after.begin() + static_cast<std::ptrdiff_t>(half), after.end()});
+    CHECK(is < was);
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("an importance lowers the error that it weighs", "[quant]", AllFormats) {
+  const std::vector<f32> values = bell_values(64 * columns, 22), importance = some_importance();
+  const auto alike = encoded<TestType>(values, {Encoder::search, {}});
+  const auto weighed = encoded<TestType>(values, {Encoder::search, importance});
+  const double was = sum(errors(values, importance, alike)), is = sum(errors(values, importance, weighed));
+  // mxfp8 can only choose a power of two, and all but its least values are as near by either of two.
+  const bool better = std::is_same_v<TestType, mxfp8> ? is <= was : is < was;
+  CHECK(better);
+  CHECK(sum(errors(values, {}, alike)) < sum(errors(values, {}, weighed)));
+  // Twice as much everywhere is no difference, in powers of two not even one of rounding.
+  std::vector<f32> twice(columns, 2.0f);
+  const auto same = encoded<TestType>(values, {Encoder::search, twice});
+  CHECK(std::memcmp(same.data(), alike.data(), same.size() * sizeof(TestType)) == 0);
+  const int threads = host::threads();
+  host::set_threads(3);
+  const auto again = encoded<TestType>(values, {Encoder::search, importance});
+  host::set_threads(threads);
+  CHECK(std::memcmp(again.data(), weighed.data(), again.size() * sizeof(TestType)) == 0);
+}
+
+TEST_CASE("of few scales the search finds the best", "[quant]") {
+  const std::vector<f32> values = bell_values(4 * columns, 23);
+  const std::vector<f32> ones(64, 1.0f);
+  // What a search compares are sums of f32 over at most 64 values, each rounded about three times.
+  constexpr double rounding = 1 + 256 * 0x1p-24;
+
+  const auto four_bits = encoded<mxfp4>(values, {Encoder::search, {}});
+  for (std::size_t b = 0; b < four_bits.size(); ++b) {
+    double best = HUGE_VAL;
+    for (int power = 0; power < 255; ++power) {
+      mxfp4 block{static_cast<std::uint8_t>(power), {}};
+      quant::detail::code_e2m1<16>(&values[32 * b], precast::detail::half_e8m0(block.scale), block.low);
+      best = std::min(best, quant::squared_error(&values[32 * b], ones.data(), block));
+    }
+    CHECK(quant::squared_error(&values[32 * b], ones.data(), four_bits[b]) <= best * rounding);
+  }
+
+  const auto with_e4m3 = encoded<nvfp4>(values, {Encoder::search, {}});
+  for (std::size_t b = 0; b < with_e4m3.size(); ++b) {
+    nvfp4 best{};
+    for (int g = 0; g < 4; ++g) {
+      double least = HUGE_VAL;
+      for (int code = 0; code < 0x7f; ++code) {
+        nvfp4 block = best;
+        block.scales[g] = static_cast<std::uint8_t>(code);
+        quant::detail::code_e2m1<8>(&values[64 * b + 16 * static_cast<std::size_t>(g)],
+                                    precast::detail::half_unsigned_e4m3(block.scales[g]), block.low + 8 * g);
+        const double error = quant::squared_error(&values[64 * b], ones.data(), block);
+        if (error < least) least = error, best = block;
+      }
+    }
+    CHECK(quant::squared_error(&values[64 * b], ones.data(), with_e4m3[b]) <=
+          quant::squared_error(&values[64 * b], ones.data(), best) * rounding);
+  }
+}
+
+TEST_CASE("values that lie on a grid come back without an error", "[quant]") {
+  // q4_0's own numbers under a scale that the reference does not find: no value goes to -8.
+  std::vector<f32> values(32);
+  for (std::size_t i = 0; i < 32; ++i) values[i] = 0.25f * static_cast<f32>(static_cast<int>(i % 15) - 7);
+  CHECK(sum(errors(values, {}, encoded<q4_0>(values, {}))) > 0);
+  CHECK(sum(errors(values, {}, encoded<q4_0>(values, {Encoder::search, {}}))) == 0);
+}
+
+TEST_CASE("an importance that does not fit is refused", "[quant]") {
+  const std::vector<f32> values(512, 1.0f);
+  std::vector<q4_0> blocks(16);
+  std::vector<f32> importance(256, 1.0f);
+  const auto encode = [&](quant::EncodeOptions options) { quant::encode<q4_0>(values, blocks, options); };
+  CHECK_NOTHROW(encode({Encoder::search, importance}));
+  CHECK_THROWS_WITH(encode({Encoder::reference, importance}), Catch::Contains("choose the search encoder"));
+  CHECK_THROWS_AS(encode({Encoder::search, std::span(importance).first(255)}), ShapeError);
+  CHECK_THROWS_AS(encode({Encoder::search, std::span(importance).first(96)}), ShapeError);
+  for (const f32 bad : {-1.0f, HUGE_VALF, std::numeric_limits<f32>::quiet_NaN()}) {
+    importance[7] = bad;
+    CHECK_THROWS_WITH(encode({Encoder::search, importance}), Catch::Contains("column 7 is negative"));
+  }
+  CHECK(quant::encoder_named("search") == Encoder::search);
+}
