@@ -17,6 +17,9 @@ enum class Measure : std::uint8_t { cost, loss, relative_cost, relative_loss };
 inline constexpr std::array<std::string_view, 4> measure_names{"cost", "loss", "relative_cost",
                                                                "relative_loss"};
 
+/// The same words for help and completions.
+inline constexpr char measure_choices[] = "cost|loss|relative_cost|relative_loss";
+
 /// That number, where it is known.
 inline std::optional<double> value_of(const TypeCost& cost, Measure measure) {
   switch (measure) {

@@ -23,7 +23,7 @@ struct LayerChoices {
   std::vector<Alternative> by_bytes;  ///< weights are bytes, values are errors
 };
 
-std::string named(const LayerCost& layer) { return "layer '" + io::printable(layer.name) + "': "; }
+std::string named_layer(const LayerCost& layer) { return "layer '" + io::printable(layer.name) + "': "; }
 
 std::vector<std::string> chosen_types(const CostFile& file, const std::filesystem::path& path,
                                       const PlanRequest& request, PlanResult& result) {
@@ -50,7 +50,8 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
 LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std::filesystem::path& path,
                         std::span<const std::string> types, Measure measure) {
   if (!layer.parameters)
-    throw io::file_error(path, named(layer) + "key 'parameters': is missing: a plan needs each layer's size");
+    throw io::file_error(path,
+                         named_layer(layer) + "key 'parameters': is missing: a plan needs each layer's size");
   LayerChoices choices;
   for (const std::string& type : types) {
     const auto found = layer.types.find(type);
@@ -59,13 +60,13 @@ LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std:
     if (!error || !std::isfinite(*error)) continue;
     const auto bits = found->second.bits ? found->second.bits : file.bits_of(type);
     if (!bits)
-      throw io::file_error(path, named(layer) + "type '" + io::printable(type, 40) +
+      throw io::file_error(path, named_layer(layer) + "type '" + io::printable(type, 40) +
                                      "': key 'bits': is missing: a plan needs each type's size");
     choices.types.push_back(type);
     choices.by_bytes.push_back({static_cast<double>(bytes_at(*layer.parameters, *bits)), *error});
   }
   if (choices.types.empty())
-    throw io::file_error(path, named(layer) + "no type has a finite '" +
+    throw io::file_error(path, named_layer(layer) + "no type has a finite '" +
                                    std::string(measure_names[static_cast<std::size_t>(measure)]) +
                                    "': leave the layer out, or give it a type that keeps it finite");
   return choices;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double cost_left = 62, cost_top = 26, cost_width = 1000, cost_height = 340, cost_right = 18;
 
-std::size_t place_of(const std::vector<std::string>& types, const std::string& type) {
+std::size_t type_place(const std::vector<std::string>& types, const std::string& type) {
   return static_cast<std::size_t>(std::ranges::find(types, type) - types.begin());
 }
 
@@ -196,7 +196,7 @@ std::string size_plot(const casting::CostFile& file, std::span<const casting::Pl
     const double x = x_of(size.bits), y = scale.y(size.error);
     const std::string words = svg_title(size.method + ": " + svg_value(size.bits) + " bits, " +
                                         with_commas(size.bytes) + " bytes, error " + svg_value(size.error));
-    const std::size_t place = place_of(types, size.method);
+    const std::size_t place = type_place(types, size.method);
     if (place < types.size())
       inside += svg_mark(place, x, y, words);
     else
@@ -229,11 +229,12 @@ std::string plan_bar(const casting::CostFile& file, const casting::Plan& plan) {
     }
     const std::string& type = planned->second;
     const double width = cost_width * static_cast<double>(layer.parameters.value_or(0)) / all;
-    inside += svg_box(x, bar_top, width, bar_height,
-                      "class=\"planned\" fill=\"" + std::string(report_colour(place_of(types, type))) + "\"",
-                      svg_title(layer.name + ": " + type));
+    inside +=
+        svg_box(x, bar_top, width, bar_height,
+                "class=\"planned\" fill=\"" + std::string(report_colour(type_place(types, type))) + "\"",
+                svg_title(layer.name + ": " + type));
     // Colours alone do not tell everybody: a mark stands where there is room for one.
-    if (width >= 9) inside += svg_mark(place_of(types, type), x + width / 2, bar_top + bar_height / 2);
+    if (width >= 9) inside += svg_mark(type_place(types, type), x + width / 2, bar_top + bar_height / 2);
     x += width;
   }
   end_group();

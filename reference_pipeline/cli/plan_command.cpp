@@ -4,9 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include <casting/planner.hpp>
 #include <cli/arguments.hpp>
@@ -49,12 +47,6 @@ void plan(PlanOptions options) {
   else
     print(plan_summary(result) + "\n" + plan_table(result));
   if (!options.output.empty() && !options.json) notes() << "wrote " << io::shown(options.output) << "\n";
-}
-
-std::string with_bars(std::span<const std::string_view> names) {
-  std::string text;
-  for (const std::string_view name : names) text += (text.empty() ? "" : "|") + std::string(name);
-  return text;
 }
 
 }  // namespace
@@ -109,7 +101,7 @@ void add_plan_command(CLI::App& app) {
                 std::ranges::find(casting::measure_names, name) - casting::measure_names.begin());
           },
           "Which number of the cost file is added up and made small; default cost")
-      ->type_name(with_bars(casting::measure_names));
+      ->type_name(casting::measure_choices);
   command
       ->add_option_function<std::string>(
           "--time-limit",

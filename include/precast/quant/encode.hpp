@@ -14,6 +14,7 @@
 #include <precast/error.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/quant/encode_options.hpp>
+#include <precast/quant/finite.hpp>
 #include <precast/quant/k_blocks.hpp>
 #include <precast/quant/lookup_blocks.hpp>
 #include <precast/quant/rounded_blocks.hpp>
@@ -41,19 +42,6 @@ concept Encodable = BlockDtype<Format> &&
     });
 
 namespace detail {
-
-inline constexpr std::size_t all_finite = static_cast<std::size_t>(-1);
-
-/// Where the first value stands that is infinite or NaN.
-inline std::size_t first_not_finite(std::span<const f32> values) {
-  const auto outside = [](f32 value) {
-    return (bit_cast<std::uint32_t>(value) & 0x7fffffffu) >= 0x7f800000u;
-  };
-  std::uint32_t any = 0;  // without a branch for each value, so that vectors do it
-  for (const f32 value : values) any |= outside(value);
-  if (!any) return all_finite;
-  return static_cast<std::size_t>(std::ranges::find_if(values, outside) - values.begin());
-}
 
 /// Refuses what `encode` cannot use as weights of columns.
 inline void check_importance(std::span<const f32> importance, std::size_t values, std::size_t in_block,
@@ -104,10 +92,7 @@ void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeO
     const std::size_t first = static_cast<std::size_t>(task) * blocks_at_once;
     const std::size_t count = std::min(blocks_at_once, blocks.size() - first);
     const std::span<const f32> here = values.subspan(first * in_block, count * in_block);
-    if (const std::size_t bad = detail::first_not_finite(here); bad != detail::all_finite)
-      throw InputError("encode: value " + std::to_string(first * in_block + bad) +
-                       " is infinite or NaN, which " + std::string(dtype_traits<Format>::name) +
-                       " cannot hold: keep these values in a scalar dtype");
+    detail::refuse_not_finite(here, first * in_block, dtype_traits<Format>::name);
     if constexpr (detail::EncodedSideBySide<Format>)
       encode_blocks(here.data(), blocks.subspan(first, count));
     else

@@ -168,11 +168,14 @@ struct FitOneByOne {
     constexpr int rounds = 5;
     using F = Floats<lanes>;
     // A round that changes nothing in a group would change nothing in it again.
+    bool active[searches];
+    for (bool& search : active) search = true;
     for (int round = 0; round < rounds; ++round) {
-      IntegersOf<F> changed = {};
+      IntegersOf<F> changed[searches] = {};
       for (int i = 0; i < count; ++i)
-        for (Search<count, lanes>& search : all) changed |= search.improve(i);
-      if (!any(changed)) break;
+        for (int s = 0; s < searches; ++s)
+          if (active[s]) changed[s] |= all[s].improve(i);
+      for (int s = 0; s < searches; ++s) active[s] = any(changed[s]);
     }
     for (const Search<count, lanes>& search : all) {
       const ScaleSums<F>& sums = search.sums;

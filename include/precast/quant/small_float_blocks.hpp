@@ -83,11 +83,9 @@ namespace detail {
 /// Encodes 32 values over 2^power: each is rounded to nearest even, and limited to 448.
 inline void code_mxfp8(const f32* values, int power, mxfp8& block) {
   block.scale = static_cast<std::uint8_t>(power + 127);
-  for (int i = 0; i < 32; ++i) {
-    // In f64 no division by a power of two rounds; the one rounding is to e4m3.
-    const double value = static_cast<double>(values[i]) * power_of_two(-power);
-    block.codes[i] = precast::detail::saturated(from_double<fp8_e4m3>(value)).bits;
-  }
+  // No product with a power of two rounds, but where e4m3 has nothing but 0.
+  const f32 by = static_cast<f32>(power_of_two(-power));
+  for (int i = 0; i < 32; ++i) block.codes[i] = convert_value<fp8_e4m3, true>(values[i] * by).bits;
 }
 
 }  // namespace detail

@@ -1,0 +1,10 @@
+// expect: Policy: Upcast<...> changes nothing for an op class that it names
+#include <precast/policy/policy.hpp>
+
+using namespace precast;
+
+#ifdef MISTAKE
+using P = Policy<Storage<f16>, Upcast<Attention, Loss>>;
+#else
+using P = Policy<Storage<f16>, Upcast<Attention>>;
+#endif
