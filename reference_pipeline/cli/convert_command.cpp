@@ -100,42 +100,47 @@ void add_convert_command(CLI::App& app) {
           "model folder to a file goes the transformer alone")
       ->type_name("PATH")
       ->required();
-  std::string types = casting::type_list();
+  std::string types;
+  for (const casting::CastType& type : casting::cast_types()) types += (types.empty() ? "" : "|") + type.name;
   command
       ->add_option(
           "--type", options->type,
-          "The type of all matrices whose rows its blocks divide: " + types +
-              ". Below 16 bits, entry and exit layers, embeddings, norms, convolutions and biases stay "
-              "as they are. Blocks need .gguf, fp8 needs .safetensors. Default: as they are")
-      ->type_name("TYPE");
+          "The type of all matrices whose rows its blocks divide; below 16 bits, entry and exit layers, "
+          "embeddings, norms, convolutions and biases stay as they are. Blocks need .gguf, fp8 needs "
+          ".safetensors. Default: as they are")
+      ->type_name(types);
   command
       ->add_option(
           "--rule", options->rules,
-          "The type of tensors in whose name an expression (ECMAScript) is found, or 'keep'; several "
-          "are looked at in their order, and the first that fits counts, before --plan and --type. It "
-          "also reaches what stays precise otherwise, unless it fits any text, as '.*' does")
+          "A type for tensors in whose name an expression is found (ECMAScript); TYPE may be 'keep'. The "
+          "first of several that is found counts, before --plan and --type. It also reaches what stays "
+          "precise otherwise, unless it is found in any text, as '.*' is")
       ->type_name("REGEX=TYPE")
       ->expected(1)
       ->take_all();
   command
-      ->add_option("--plan", options->plan,
-                   "A type for the matrices of each layer, as {\"types\": {LAYER: TYPE}}: goes before --type")
+      ->add_option(
+          "--plan", options->plan,
+          "A type for the matrices of each layer; JSON as 'precast plan' writes it, {\"types\": {LAYER: "
+          "TYPE}}. It goes before --type")
       ->type_name("FILE");
   command
       ->add_option("--biases", options->biases,
-                   "The type of biases. Default: as they are; f32 in GGUF, as other readers expect")
-      ->type_name("TYPE");
+                   "The type of biases; default: as they are, and f32 in GGUF, as other readers expect")
+      ->type_name(types);
   command
       ->add_option(
           "--layout", options->layout,
-          "How tensors of a transformer are named and put together: as diffusers does, or as Flux's "
-          "authors, whose names other programs read in GGUF (there also ggml's names of T5). Default: "
-          "bfl for .gguf, else as IN has them")
+          "Whose names a transformer's tensors have; diffusers', or those of Flux's authors, which other "
+          "programs read in GGUF and which put q, k and v together (T5 has ggml's names then). Default: "
+          "bfl for .gguf, else as IN has them; in a folder diffusers")
       ->type_name("diffusers|bfl");
-  std::string encoders;
-  for (const quant::NamedEncoder& named : quant::named_encoders)
+  std::string encoders, encoder_help = "Who makes blocks";
+  for (const quant::NamedEncoder& named : quant::named_encoders) {
     encoders += (encoders.empty() ? "" : "|") + std::string(named.name);
-  command->add_option("--encoder", options->encoder, "How blocks are made. Default: reference, ggml's bytes")
+    encoder_help += "; " + std::string(named.name) + ": " + std::string(named.summary);
+  }
+  command->add_option("--encoder", options->encoder, encoder_help + ". Default: reference")
       ->type_name(encoders);
   command->add_flag("--json", options->json, "What was done, as JSON on stdout");
   add_quiet_option(*command);
