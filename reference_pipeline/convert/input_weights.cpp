@@ -1,6 +1,7 @@
 // Opens either kind of file and gives both one list of tensors.
 #include <algorithm>
 #include <array>
+#include <system_error>
 
 #include <convert/input_weights.hpp>
 #include <convert/value_type.hpp>
@@ -73,6 +74,13 @@ const InputTensor* InputWeights::lookup(std::string_view name) const {
 std::span<const io::GgufValue> InputWeights::values() const {
   const io::GgufFile* const gguf = source_.files().front().gguf();
   return gguf ? std::span<const io::GgufValue>(gguf->values()) : std::span<const io::GgufValue>{};
+}
+
+bool InputWeights::reads(const fs::path& file) const {
+  return std::ranges::any_of(source_.files(), [&](const io::TensorFile& own) {
+    std::error_code ignored;
+    return fs::equivalent(own.path(), file, ignored);
+  });
 }
 
 void InputWeights::release_pages() const {

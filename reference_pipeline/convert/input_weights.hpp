@@ -39,6 +39,8 @@ class InputWeights {
   std::span<const io::GgufValue> values() const;
   /// The texts that a safetensors file has in __metadata__.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// Whether that is a file that is read here, under this or another name.
+  bool reads(const std::filesystem::path& file) const;
   /// Lets go of the memory behind bytes that were read; they stay valid.
   void release_pages() const;
 

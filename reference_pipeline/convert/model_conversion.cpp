@@ -161,6 +161,9 @@ void ModelConversion::add_folder(TypeChooser& chooser) {
 void ModelConversion::add_part(const std::string& component, const fs::path& weights, const fs::path& target,
                                TypeChooser& chooser) {
   auto input = std::make_unique<InputWeights>(weights);
+  if (!to_folder_ && input->reads(out_))
+    throw families::RequestError("OUT, " + io::shown(out_) +
+                                 ", is a file that IN is read from: name another OUT");
   const WeightsKind kind = kind_of(*input);
   const bool is_small = !component.empty() && (kind == WeightsKind::clip || kind == WeightsKind::autoencoder);
   const auto planned = [&](Container container, const fs::path& file) {

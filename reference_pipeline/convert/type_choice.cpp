@@ -152,7 +152,7 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
   const Wish wish = wish_for(facts);
   const DtypeInfo kept = kept_type(facts, container);
   if (!facts.is_float) return {kept, "not of floating point", {}};
-  if (!wish.type) return {kept, "as it is", {}};
+  if (!wish.type) return {kept, "no type asked for", {}};
   std::string_view because = precise_because(facts.kind, facts.names.front(), facts.shape);
   if (because.empty() && facts.part_of_small_component) because = "small component";
   if (!wish.names_tensor && !because.empty()) {

@@ -252,6 +252,8 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{shapes, shapes}, 2, "one and the same"},
       {{shapes, shapes + "/transformer/../"}, 2, "one and the same"},
       {{shapes, shapes + "/inside"}, 2, "lies inside IN"},
+      {{shapes, transformer, "--type", "f16"}, 2, "is a file that IN is read from"},
+      {{shapes + "/transformer", transformer}, 2, "is a file that IN is read from"},
       {{transformer, here + "/o"}, 2, "ends neither in .safetensors nor in .gguf"},
       {{transformer, here + "/o.bin"}, 2, "ends neither in"},
       {{here + "/none.safetensors", gguf}, 1, "none.safetensors"},
