@@ -1,18 +1,22 @@
-// Memory-bound ops: norms, activations, rotary positions, sums with gates, casts, loading. Each runs
-// in turn with a copy of as many bytes, half read and half written, by the same threads.
+// Memory-bound ops: norms, activations, rotary positions, sums with gates, reductions and losses, casts,
+// loading. Each runs in turn with a copy of as many bytes, half read and half written, by the same threads;
+// reductions and losses read all of theirs.
 //
 // Floor: the time of that copy. Sizes are 1536 tokens of 3072, so that f32 (19 MB in, 19 out) does not fit
 // the second-level cache.
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include <common/model_work.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/nn/linear.hpp>
+#include <precast/ops/loss.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
+#include <precast/ops/reduction.hpp>
 
 namespace precast::bench {
 namespace {
@@ -89,6 +93,20 @@ void add_ops() {
     const RotaryTable table{random_tensor<f32>({tokens, inner / heads}),
                             random_tensor<f32>({tokens, inner / heads})};
     compare_with_copy(state, moved, [&] { benchmark::DoNotOptimize(rotary<P>(x, heads, table).data()); });
+  });
+  add("sum/" + policy, [=](benchmark::State& state) {
+    const auto x = tensor();
+    compare_with_copy(state, moved / 2, [&] { benchmark::DoNotOptimize(sum<P>(x).data()); });
+  });
+  add("mean_squared_error/" + policy, [=](benchmark::State& state) {
+    const auto x = tensor(), y = tensor();
+    compare_with_copy(state, moved, [&] { benchmark::DoNotOptimize(mean_squared_error<P>(x, y).data()); });
+  });
+  add("cross_entropy/" + policy, [=](benchmark::State& state) {
+    const auto logits = tensor();
+    const std::vector<std::int64_t> targets(tokens, 7);
+    compare_with_copy(state, moved / 2,
+                      [&] { benchmark::DoNotOptimize(cross_entropy<P>(logits, targets).data()); });
   });
 }
 

@@ -56,6 +56,16 @@ def cases():
   yield "conv2d.down", "conv2d", {"stride": 2, "padding": [0, 0, 1, 1]}, conv(8, 10, 3, 4, 3)
   yield "conv2d.point", "conv2d", {"stride": 1, "padding": [0, 0, 0, 0]}, conv(5, 6, 17, 9, 1)
   yield "upsample.twice", "upsample", {"factor": 2}, dict(x=normal(1, 3, 5, 4))
+  yield "sum.rows", "sum", {"rows": True}, dict(x=normal(5, 301, shift=2.0))
+  yield "sum.all", "sum", {"rows": False}, dict(x=normal(3, 7, 41, shift=-1.0))
+  yield "mean.rows", "mean", {"rows": True}, dict(x=normal(3, 4, 77, scale=30.0))
+  yield "mean.all", "mean", {"rows": False}, dict(x=normal(6, 130, shift=20.0))
+  yield "mean_squared_error.small", "mean_squared_error", {}, dict(x=normal(4, 33), y=normal(4, 33))
+  yield "mean_squared_error.close", "mean_squared_error", {}, dict(x=normal(2, 300), y=normal(2, 300, scale=3.0, shift=1.0))
+  classes = {"targets": [3, 0, 9, 9, 5, 1, 2], "ignore_index": -100}
+  yield "cross_entropy.small", "cross_entropy", classes, dict(x=normal(7, 10))
+  yield "cross_entropy.ignored", "cross_entropy", {**classes, "ignore_index": 9}, dict(x=normal(7, 10))
+  yield "cross_entropy.sharp", "cross_entropy", classes, dict(x=normal(7, 301, scale=20.0))
 
 
 def apply(op, options, values):
@@ -83,6 +93,13 @@ def apply(op, options, values):
   if op == "conv2d":
     top, left, bottom, right = options["padding"]
     return F.conv2d(F.pad(x, (left, right, top, bottom)), values["weight"], values["bias"], options["stride"])
+  if op in ("sum", "mean"):
+    reduce = torch.sum if op == "sum" else torch.mean
+    return reduce(x, -1) if options["rows"] else reduce(x)
+  if op == "mean_squared_error":
+    return F.mse_loss(x, values["y"])
+  if op == "cross_entropy":
+    return F.cross_entropy(x, torch.tensor(options["targets"]), ignore_index=options["ignore_index"])
   if op == "upsample":
     return F.interpolate(x, scale_factor=float(options["factor"]), mode="nearest")
   raise ValueError(op)

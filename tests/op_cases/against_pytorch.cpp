@@ -15,8 +15,10 @@
 #include <precast/ops/attention.hpp>
 #include <precast/ops/conv.hpp>
 #include <precast/ops/linear.hpp>
+#include <precast/ops/loss.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
+#include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/ops/softmax.hpp>
 
@@ -75,6 +77,12 @@ class GoldenCase {
          {Activate::gelu_tanh, Activate::gelu_erf, Activate::silu, Activate::quick_gelu})
       if (op == to_string(activation)) return wide(activate<P>(input("x"), activation));
     if (op == "attention") return attend();
+    if (op == "sum") return wide(sum<P>(input("x"), over()));
+    if (op == "mean") return wide(mean<P>(input("x"), over()));
+    if (op == "mean_squared_error") return wide(mean_squared_error<P>(input("x"), input("y")));
+    if (op == "cross_entropy")
+      return wide(cross_entropy<P>(input("x"), options_["targets"].template get<std::vector<std::int64_t>>(),
+                                   {.ignore_index = options_["ignore_index"]}));
     if (op == "upsample") return channels_first(upsample_nearest<P>(picture(), options_["factor"]));
     if (op == "group_norm")
       return channels_first(
@@ -103,9 +111,14 @@ class GoldenCase {
 
   double pytorchs_error() const { return options_["errors"][std::string(dtype_traits<T>::name)]; }
 
-  /// Terms of the sum behind a result of linear or conv2d; 1 for other ops.
+  /// Terms of the sum behind a result of linear, conv2d, a reduction or a loss; 1 for other ops.
   double terms() const {
-    if (options_["op"] != "linear" && options_["op"] != "conv2d") return 1;
+    const std::string op = options_["op"];
+    if (op == "sum" || op == "mean" || op == "mean_squared_error" || op == "cross_entropy") {
+      const Shape& x = golden_.shape(name_ + ".x");
+      return static_cast<double>(over() == Over::last_axis ? x.back() : x.elements());
+    }
+    if (op != "linear" && op != "conv2d") return 1;
     const Shape& weight = golden_.shape(name_ + ".weight");
     return static_cast<double>(weight.elements() / weight[0]);
   }
@@ -124,6 +137,7 @@ class GoldenCase {
     const HostTensor<T> x = rounded(name);
     return {shape, moved(std::vector<T>(x.values().begin(), x.values().end()), x.shape(), from, to)};
   }
+  Over over() const { return options_.value("rows", false) ? Over::last_axis : Over::all; }
   Tensor<T> picture() const {
     const Shape& s = golden_.shape(name_ + ".x");
     return turned("x", 1, 3, {s[0], s[2], s[3], s[1]});
@@ -157,7 +171,7 @@ TEMPLATE_LIST_TEST_CASE("ops are no more than twice as far from float64 as PyTor
                         PytorchPolicies) {
   const Golden golden("ops");
   const nlohmann::json cases = golden.fact("cases");
-  REQUIRE(cases.size() >= 25);
+  REQUIRE(cases.size() >= 34);
   for (const auto& [name, options] : cases.items()) {
     const GoldenCase<TestType> one(golden, name, options);
     const double ours = one.error(), theirs = one.pytorchs_error();

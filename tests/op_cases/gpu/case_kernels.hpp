@@ -16,8 +16,11 @@
 #include <precast/cuda/attention/largest_score.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/conv/conv.hpp>
+#include <precast/cuda/loss/cross_entropy.hpp>
+#include <precast/cuda/loss/mean_squared_error.hpp>
 #include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/transpose.hpp>
+#include <precast/cuda/reduction/reduce_values.hpp>
 #include <precast/cuda/softmax/softmax.hpp>
 #include <precast/policy/op_table.hpp>
 
@@ -115,6 +118,17 @@ struct SoftmaxKernels {
                                                &gpu::softmax<widened_to_f32<Types>, typename P::activation>);
 };
 
+template <class P>
+struct ReductionKernels {
+  using In = typename P::activation;
+  template <class Types>
+  static constexpr std::tuple losses{&gpu::mean_squared_error<Types, In, In>, &gpu::cross_entropy<Types, In>};
+  using Reduced = precisions<P, Reduction>;
+  static constexpr auto functions = std::tuple_cat(
+      std::tuple(&gpu::reduce_values<Reduced, In>, &gpu::reduce_values<widened_to_f32<Reduced>, In>),
+      losses<precisions<P, Loss>>, losses<widened_to_f32<precisions<P, Loss>>>);
+};
+
 namespace detail {
 
 template <class... Lists>
@@ -141,6 +155,7 @@ using AttentionCases = detail::joined<
                AttentionKernels<F16SaturateUpcastAttentionFlash, f16, f16, f32>>>;
 
 using SoftmaxCases = detail::each<SoftmaxKernels, PytorchPolicies>;
+using ReductionCases = detail::each<ReductionKernels, PytorchPolicies>;
 
 /// The kernels of every `parts`-th of the cases, from `part` on.
 template <class Cases, std::size_t part, std::size_t parts>
