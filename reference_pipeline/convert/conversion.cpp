@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include <convert/conversion.hpp>
 #include <convert/output_file.hpp>
 
 #include <precast/host/parallel.hpp>
-#include <precast/quant/encode.hpp>
 #include <precast/watch/trace.hpp>
 
 namespace precast::conversion {
@@ -31,9 +31,13 @@ InputError value_error(const InputWeights& input, const InputTensor& tensor, std
 
 void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
                        std::span<const f32> values) {
-  if (const std::size_t bad = quant::detail::first_not_finite(values); bad != quant::detail::all_finite)
-    throw value_error(input, tensor, first + static_cast<std::int64_t>(bad), values[bad],
-                      ": weights must be finite: get the file anew, or find out where it went wrong");
+  const auto is_finite = [](f32 value) { return std::fabs(value) <= std::numeric_limits<f32>::max(); };
+  bool all = true;  // without a branch for each value, so that vectors do it
+  for (const f32 value : values) all &= is_finite(value);
+  if (all) return;
+  const auto bad = std::ranges::find_if_not(values, is_finite);
+  throw value_error(input, tensor, first + (bad - values.begin()), *bad,
+                    ": weights must be finite: get the file anew, or find out where it went wrong");
 }
 
 void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
