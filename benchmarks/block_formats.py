@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encoders and decoders of block formats beside ggml's, on one thread, as tables for docs.
+"""Encoders of block formats beside ggml's, on one thread, as tables for docs.
 
     pip download --no-deps --no-binary :all: llama-cpp-python     # carries ggml's source
     tar xf llama_cpp_python-*.tar.gz
@@ -59,18 +59,15 @@ def main():
     lines = subprocess.run([program, library, folder / "model.f32"], check=True, capture_output=True, text=True).stdout
   rows = [json.loads(line) for line in lines.splitlines()]
 
-  def number(row, key):
-    return f"{row[key]:.2f}" if key in row else "–"
-
-  print("| format | encode, GB/s | times ggml's | search, GB/s | decode, GB/s | times ggml's |\n|---|---|---|---|---|---|")
+  print("| format | reference, GB/s of f32 | times ggml's | search, GB/s |\n|---|---|---|---|")
   for row in rows:
-    print(f"| {row['format']} | {row['encode']:.2f} | {number(row, 'encode_ratio')} | {row['search']:.3f} | "
-          f"{row['decode']:.1f} | {number(row, 'decode_ratio')} |")
-  print("\n| format | bell: reference | search / reference | embedded model: reference | search / reference |")
+    ratio = f"{row['encode_ratio']:.1f}" if "encode_ratio" in row else "–"
+    print(f"| `{row['format']}` | {row['encode']:.2f} | {ratio} | {row['search']:.3f} |")
+  print("\n| format | normal values, reference | search / reference | embedded model, reference | search / reference |")
   print("|---|---|---|---|---|")
   for row in rows:
     (bell, bell_found), (model, model_found) = row["bell"], row["model"]
-    print(f"| {row['format']} | {bell:.3g} | {bell_found / bell:.3f} | {model:.3g} | {model_found / model:.3f} |")
+    print(f"| `{row['format']}` | {bell:.3g} | {bell_found / bell:.3f} | {model:.3g} | {model_found / model:.3f} |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Encoders and decoders of block formats, ours and ggml's in turn, on one thread: block_formats.py builds and
+// Encoders of block formats, ours and ggml's in turn, on one thread: block_formats.py builds and
 // runs this with ggml's C source as a shared library, and makes the tables of docs/benchmarks.md.
 #include <algorithm>
 #include <cstddef>
@@ -64,16 +64,14 @@ std::vector<f32> read_values(const char* path) {
   return values;
 }
 
-/// ggml's functions for a format; nothing of mxfp8, which it does not have.
+/// ggml's encoder of a format; none of mxfp8, which it does not have.
 struct Ggml {
   std::function<void(const f32*, void*)> encode;
-  std::function<void(const void*, f32*)> decode;
 
   Ggml(void* library, std::string name) {
     if (name.ends_with("_k")) name.back() = 'K';
     using Encode = void (*)(const f32*, void*, std::int64_t);
     using EncodeRows = std::size_t (*)(const f32*, void*, std::int64_t, std::int64_t, const f32*);
-    using Decode = void (*)(const void*, f32*, std::int64_t);
     // Its quantize_row_iq4_nl_ref searches less than what files are made with.
     if (name == "iq4_nl") {
       const auto function = reinterpret_cast<EncodeRows>(dlsym(library, "quantize_iq4_nl"));
@@ -82,8 +80,6 @@ struct Ggml {
                    reinterpret_cast<Encode>(dlsym(library, ("quantize_row_" + name + "_ref").c_str()))) {
       encode = [=](const f32* values, void* blocks) { function(values, blocks, count); };
     }
-    if (const auto function = reinterpret_cast<Decode>(dlsym(library, ("dequantize_row_" + name).c_str())))
-      decode = [=](const void* blocks, f32* values) { function(blocks, values, count); };
   }
 };
 
@@ -125,15 +121,12 @@ int main(int argc, char** argv) {
     const std::size_t bytes = count / static_cast<std::size_t>(format.info.values_per_block) *
                               static_cast<std::size_t>(format.info.bytes_per_block);
     std::vector<std::byte> ours(bytes), theirs(bytes), found(bytes);
-    std::vector<f32> back(count);
     const Ggml ggml(library, name);
-    std::vector<double> encode, encode_theirs, decode, decode_theirs, search;
+    std::vector<double> encode, encode_theirs, search;
     for (int round = 0; round < rounds; ++round) {
       encode.push_back(seconds_of([&] { quant::encode(name, values, ours); }));
       if (ggml.encode)
         encode_theirs.push_back(seconds_of([&] { ggml.encode(values.data(), theirs.data()); }));
-      decode.push_back(seconds_of([&] { quant::decode(name, ours, back); }));
-      if (ggml.decode) decode_theirs.push_back(seconds_of([&] { ggml.decode(ours.data(), back.data()); }));
       if (round % 5 == 0)
         search.push_back(seconds_of([&] {
           quant::encode(name, values, found, {quant::Encoder::search, {}});
@@ -144,10 +137,9 @@ int main(int argc, char** argv) {
       return 1;
     }
     const double gigabytes = 4e-9 * static_cast<double>(count);
-    std::printf(R"({"format": "%s", "encode": %g, "search": %g, "decode": %g)", name.c_str(),
-                gigabytes / median(encode), gigabytes / median(search), gigabytes / median(decode));
+    std::printf(R"({"format": "%s", "encode": %g, "search": %g)", name.c_str(), gigabytes / median(encode),
+                gigabytes / median(search));
     if (ggml.encode) std::printf(R"(, "encode_ratio": %g)", median(encode_theirs) / median(encode));
-    if (ggml.decode) std::printf(R"(, "decode_ratio": %g)", median(decode_theirs) / median(decode));
     for (const auto& [what, where] : {std::pair{"bell", &values}, {"model", &model}})
       if (!where->empty())
         std::printf(R"(, "%s": [%g, %g])", what, error_of(name, *where, quant::Encoder::reference),

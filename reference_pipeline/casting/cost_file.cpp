@@ -77,6 +77,7 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
   CostFile file;
   file.model = fields.text("model");
   file.samples = fields.integer("samples", 1, most_samples);
+  file.settings = fields.text("settings");
   const nlohmann::json* const layers = fields.find("layers");
   if (!layers) throw fields.error("layers", "is missing: check that this is a cost file (precast cost)");
   if (!layers->is_array() || layers->empty())
@@ -106,6 +107,7 @@ std::string cost_file_text(const CostFile& file) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (file.model) json["model"] = *file.model;
   if (file.samples) json["samples"] = *file.samples;
+  if (file.settings) json["settings"] = *file.settings;
   nlohmann::ordered_json& layers = json["layers"] = nlohmann::ordered_json::array();
   const std::vector<std::string> types = file.types();
   for (const LayerCost& layer : file.layers) {

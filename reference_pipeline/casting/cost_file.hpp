@@ -37,6 +37,7 @@ struct LayerCost {
 struct CostFile {
   std::optional<std::string> model;
   std::optional<std::int64_t> samples;  ///< recorded inputs that the numbers are averages over
+  std::optional<std::string> settings;  ///< how they were measured: numbers of other settings are no company
   std::vector<LayerCost> layers;
 
   friend bool operator==(const CostFile&, const CostFile&) = default;
@@ -47,11 +48,11 @@ struct CostFile {
   std::optional<double> bits_of(const std::string& type) const;
 };
 
-/// Reads {"model": TEXT, "samples": N, "layers": [{"name": TEXT, "parameters": N, "types": {TYPE: {"bits": X,
-/// "cost": X, "loss": X, "relative_cost": X, "relative_loss": X}}}]}. A key that is not there, or null, is
-/// unknown; only "layers" and each "name" must be. Keys of other names are ignored. Numbers that are not
-/// finite are the texts "inf" and "nan". Throws InputError, which names the file, the layer, the format and
-/// the key, for values of another type or out of range, and for names that stand twice.
+/// Reads {"model": TEXT, "samples": N, "settings": TEXT, "layers": [{"name": TEXT, "parameters": N, "types":
+/// {TYPE: {"bits": X, "cost": X, "loss": X, "relative_cost": X, "relative_loss": X}}}]}. A key that is not
+/// there, or null, is unknown; only "layers" and each "name" must be. Keys of other names are ignored.
+/// Numbers that are not finite are the texts "inf" and "nan". Throws InputError, which names the file, the
+/// layer, the format and the key, for values of another type or out of range, and for names that stand twice.
 CostFile read_cost_file(const std::filesystem::path& path);
 
 /// The same from text; `path` is for messages.

@@ -11,6 +11,8 @@ namespace precast::cli {
 
 void add_generate_command(CLI::App& app);
 void add_compare_command(CLI::App& app);
+void add_record_command(CLI::App& app);
+void add_cost_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_convert_command(CLI::App& app);

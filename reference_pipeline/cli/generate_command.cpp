@@ -20,6 +20,7 @@
 #include <cli/preview_options.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
+#include <cli/start_options.hpp>
 #include <cli/trace_file.hpp>
 #include <families/free_memory.hpp>
 #include <families/registry.hpp>
@@ -32,49 +33,21 @@ namespace precast::cli {
 
 namespace {
 
-constexpr std::size_t most_pictures = 1024;
-
 struct GenerateOptions {
   RunOptions run;
   PolicyOptions policy;
   PreviewOptions preview;
-  std::optional<int> batch;
-  std::optional<std::uint64_t> seed_step;
-  std::string image, latents, save_latents, trace;
-  std::optional<double> strength;
+  StartOptions start;
+  std::string latents, save_latents, trace;
   std::string output = "out.png";
   CLI::Option* quality_option = nullptr;
   int quality = image::usual_quality;
-  image::Fit fit = image::Fit::stretch;
   bool no_overwrite = false, json = false;
 };
 
 void add_options(CLI::App& command, GenerateOptions& options) {
   add_run_options(command, options.run);
-  add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures),
-              "Pictures for each prompt; default 1");
-  command.add_option("--prompts-file", options.run.prompts_file, "Prompts, one a line; - for stdin")
-      ->type_name("FILE");
-  command
-      .add_option_function<std::string>(
-          "--seed-step",
-          [&](const std::string& text) { options.seed_step = parse_seed("--seed-step", text); },
-          "Picture k of several, from 0, is the one that --seed SEED+k*N makes alone; default: one stream of "
-          "noise "
-          "for all, as diffusers draws it")
-      ->type_name("N");
-  CLI::Option* image =
-      command.add_option("--image", options.image, "PNG, JPEG or WebP to start from (image to image)");
-  image->type_name("FILE");
-  command
-      .add_option_function<std::string>(
-          "--strength",
-          [&](const std::string& text) { options.strength = parse_real("--strength", text, 0, 1); },
-          "How much of --image to replace: 0 keeps it, as the model's VAE has it; 1\n"
-          "ignores it; default 0.6")
-      ->type_name("S")
-      ->needs(image);
-  add_fit_option(command, options.fit)->needs(image);
+  CLI::Option* image = add_start_options(command, options.run, options.start);
   add_policy_options(command, options.policy);
   add_component_options(command, options.policy);
   const std::string group = "Files";
@@ -147,7 +120,7 @@ std::vector<std::string> generate_warnings(const GenerateOptions& options) {
   std::vector<std::filesystem::path> pictures{options.output};
   if (const auto preview = options.preview.file(options.output)) pictures.push_back(*preview);
   std::vector<std::string> warnings = quality_warnings(options.quality_option, pictures);
-  if (options.preview.every && !options.image.empty() && options.strength == 0)
+  if (options.preview.every && !options.start.image.empty() && options.start.strength == 0)
     warnings.emplace_back("--preview writes nothing: --strength 0 takes no step");
   return warnings;
 }
@@ -203,8 +176,8 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
                 {"t5_padding", optional(result.used.padding)},
                 {"negative", optional(result.used.negative)},
                 {"cfg_scale", result.used.cfg_scale}};
-  if (!options.image.empty()) {
-    settings["image"] = options.image;
+  if (!options.start.image.empty()) {
+    settings["image"] = options.start.image;
     settings["strength"] = result.used.strength;
     settings["fit"] = to_string(result.used.fit);
   }
@@ -248,7 +221,7 @@ void write_picture(const GenerateOptions& options, const families::Result& so_fa
                            policy_text(choices),
                            static_cast<std::int64_t>(i),
                            static_cast<std::int64_t>(files.size()),
-                           !options.image.empty(),
+                           !options.start.image.empty(),
                            !options.latents.empty(),
                            so_far.sampler,
                            family.guidance_is_distilled(),
@@ -274,21 +247,14 @@ void tell(const std::string& model, const families::Request& full, const familie
 
 void generate(const GenerateOptions& options) {
   families::Request request = options.run.request();
-  request.batch = options.batch.value_or(1);
-  if (options.strength) request.strength = *options.strength;
-  request.fit = options.fit;
+  options.start.apply(request);
   check_picture_name(options.output, recorded_texts(request));
   request.preview = options.preview.wish(options.output, options.quality, old_files(options));
-  request.seed_step = options.seed_step;
   request.written_as = image::Encoding{image::format_of_name(options.output), options.quality};
-  const auto files =
-      numbered(options.output, request.prompts.size() * static_cast<std::size_t>(request.batch));
-  if (files.size() > most_pictures)
-    throw UsageError("--prompt and --batch ask for " + std::to_string(files.size()) +
-                     " pictures: " + std::to_string(most_pictures) + " are the most in one run");
+  const auto files = numbered(options.output, options.start.pictures(request));
   check_outputs(options, files);
   options.run.set_threads();
-  if (!options.image.empty()) request.image = image::read_image(options.image).image;
+  if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
   if (!options.latents.empty()) {
     request.latents = read_latents(options.latents);
     if (request.latents->shape()[0] != static_cast<std::int64_t>(files.size()))
@@ -316,7 +282,7 @@ void generate(const GenerateOptions& options) {
   for (const std::string& warning : generate_warnings(options)) warnings.push_back(warning);
   tell_warnings(warnings);
   tell(name, full, pipeline->estimate(request), choices, device, files.size());
-  if (request.image) tell_fit(options.image, *request.image, *full.width, *full.height, request.fit);
+  if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
   const PictureRun run = run_pipeline(
       *pipeline, request,
       options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace, old_files(options)),

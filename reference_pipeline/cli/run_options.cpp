@@ -55,6 +55,25 @@ CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optio
       ->type_name("N");
 }
 
+void add_model_option(CLI::App& command, std::optional<std::string>& model) {
+  command
+      .add_option("--model,-m", model,
+                  "Model folder as diffusers saves it, or the name of one in Hugging Face's cache, such as "
+                  "black-forest-labs/FLUX.1-schnell; default: the embedded model")
+      ->type_name("DIR");
+}
+
+void add_device_option(CLI::App& command, std::string& device) {
+  command
+      .add_option("--device", device, "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device")
+      ->type_name("auto|cpu|cuda|cuda:N")
+      ->capture_default_str();
+}
+
+void add_threads_option(CLI::App& command, std::optional<int>& threads, const std::string& description) {
+  add_integer(command, "--threads", threads, 1, 1024, description);
+}
+
 void add_run_options(CLI::App& command, RunOptions& options) {
   // Bound to no variable: CLI11 would take "[a, b]" and "{}" for lists of its own.
   options.prompts = command
@@ -66,16 +85,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                          .add_option("--negative,--negative-prompt,-n",
                                      "What to keep away from, where --cfg-scale is above 1")
                          ->type_name("TEXT");
-  command
-      .add_option("--model,-m", options.model,
-                  "Model folder as diffusers saves it, or the name of one in Hugging Face's cache, such as "
-                  "black-forest-labs/FLUX.1-schnell; default: the embedded model")
-      ->type_name("DIR");
-  command
-      .add_option("--device", options.device,
-                  "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device")
-      ->type_name("auto|cpu|cuda|cuda:N")
-      ->capture_default_str();
+  add_model_option(command, options.model);
+  add_device_option(command, options.device);
   command
       .add_option_function<std::string>(
           "--seed,-s",
@@ -113,8 +124,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       command, "--t5-padding", options.t5_padding, 1, 1 << 20,
       "Fills T5's tokens up to N, and lets longer prompts be longer; 256 is what ComfyUI does; default: "
       "--max-sequence-length, as diffusers does. Another padding is another picture");
-  add_integer(command, "--threads", options.threads, 1, 1024,
-              "CPU threads; the picture does not depend on them");
+  add_threads_option(command, options.threads, "CPU threads; the picture does not depend on them");
   add_quiet_option(command);
 }
 

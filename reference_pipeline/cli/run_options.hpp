@@ -36,6 +36,11 @@ struct RunOptions {
 /// Adds --prompt, --model, --device, --seed, --steps and the other options of a run.
 void add_run_options(CLI::App& command, RunOptions& options);
 
+/// Adds --model, --device or --threads alone.
+void add_model_option(CLI::App& command, std::optional<std::string>& model);
+void add_device_option(CLI::App& command, std::string& device);
+void add_threads_option(CLI::App& command, std::optional<int>& threads, const std::string& description);
+
 /// Adds --quiet.
 void add_quiet_option(CLI::App& command);
 

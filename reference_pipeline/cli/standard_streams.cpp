@@ -1,5 +1,6 @@
 // Fills the places of closed streams.
 #include <cerrno>
+#include <initializer_list>
 
 #include <cli/standard_streams.hpp>
 #include <fcntl.h>

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <families/blocks.hpp>
 #include <families/choices.hpp>
 #include <families/request.hpp>
+#include <families/request_error.hpp>
 
 namespace precast::families {
 
@@ -44,6 +47,15 @@ class Pipeline {
   /// Prompts that an encoder does not read to their end.
   virtual std::vector<CutPrompt> cut_prompts(const Request&) const { return {}; }
 
+  /// Makes the pictures as far as their final latents, and hands on what the denoiser's blocks start from.
+  /// Throws RequestError where a family has no such blocks.
+  virtual void record(const Request&, const Recording&, const ProgressCallback& = {}) const {
+    throw without_blocks();
+  }
+  /// Loads the denoiser, whose blocks can then be run and changed one by one; it must not outlive the
+  /// pipeline. Throws RequestError where a family has no such blocks.
+  virtual std::unique_ptr<Blocks> load_blocks(const ProgressCallback& = {}) const { throw without_blocks(); }
+
   virtual const ComponentChoices& choices() const = 0;
   virtual const Family& family() const = 0;
 
@@ -51,6 +63,12 @@ class Pipeline {
   Pipeline() = default;
   Pipeline(const Pipeline&) = default;
   Pipeline& operator=(const Pipeline&) = default;
+
+ private:
+  static RequestError without_blocks() {
+    return RequestError(
+        "the blocks of models of this family cannot be run one by one: give a model of Flux's family");
+  }
 };
 
 }  // namespace precast::families

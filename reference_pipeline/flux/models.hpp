@@ -17,8 +17,8 @@ namespace precast::flux {
 /// Each function loads a component. Throws what reading does.
 class Models : public families::FamilyModels {
  public:
-  virtual std::unique_ptr<Transformer> transformer(const TransformerConfig& config,
-                                                   const nn::ParameterSource& source) const = 0;
+  virtual std::unique_ptr<BlockwiseTransformer> transformer(const TransformerConfig& config,
+                                                            const nn::ParameterSource& source) const = 0;
   virtual std::unique_ptr<text::ClipTextModel> clip(const text::ClipConfig& config,
                                                     const nn::ParameterSource& source) const = 0;
   virtual std::unique_ptr<text::T5Encoder> t5(const text::T5Config& config,

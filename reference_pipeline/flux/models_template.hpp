@@ -19,8 +19,8 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P>
 class CompiledModels final : public Models {
  public:
-  std::unique_ptr<Transformer> transformer(const TransformerConfig& config,
-                                           const nn::ParameterSource& source) const override {
+  std::unique_ptr<BlockwiseTransformer> transformer(const TransformerConfig& config,
+                                                    const nn::ParameterSource& source) const override {
     return make_transformer<P>(config, source);
   }
   std::unique_ptr<text::ClipTextModel> clip(const text::ClipConfig& config,

@@ -167,8 +167,8 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
   return pack(noised, count, packed);
 }
 
-std::unique_ptr<Transformer> FluxPipeline::Parts::load_transformer(const Reporter& progress,
-                                                                   Result& result) const {
+std::unique_ptr<BlockwiseTransformer> FluxPipeline::Parts::load_transformer(const Reporter& progress,
+                                                                            Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
     return models_of(backend, choices.transformer).transformer(model.transformer, source);
@@ -205,7 +205,7 @@ void FluxPipeline::Parts::show_preview(const families::PreviewWish& wish, const 
   wish.show(preview);
 }
 
-void FluxPipeline::Parts::denoise(const Transformer& transformer, const vae::Decoder* previews,
+void FluxPipeline::Parts::denoise(const BlockwiseTransformer& transformer, const vae::Decoder* previews,
                                   std::int64_t picture, const Denoising& denoising, const Reporter& progress,
                                   Result& result) const {
   const auto start = std::chrono::steady_clock::now();
@@ -222,9 +222,7 @@ void FluxPipeline::Parts::denoise(const Transformer& transformer, const vae::Dec
   const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
   const Prompt& negative = denoising.prompts.back();
   const std::int64_t taken = DryRun::active() ? 1 : steps;
-  // A preview comes between two calls, each of which takes some of the steps: the same steps either way.
-  const std::int64_t at_once =
-      denoising.preview ? std::min<std::int64_t>(denoising.preview->every, taken) : taken;
+  const std::int64_t at_once = denoising.at_once(taken);
   for (std::int64_t done = 0; done < taken; done += at_once) {
     const std::int64_t next = std::min(done + at_once, taken);
     const auto run = std::span(denoising.steps)
@@ -232,6 +230,12 @@ void FluxPipeline::Parts::denoise(const Transformer& transformer, const vae::Dec
     const BeforeStep before_step = [&](std::int64_t step) {
       if (progress) progress({"denoise", picture * steps + done + step, pictures(result.used) * steps});
     };
+    if (denoising.recording) {
+      TransformerInput now = input;
+      now.latents = latents;
+      now.timestep = run.front().timestep;
+      denoising.recording->take({transformer.state_before_blocks(now), picture, done, now.timestep});
+    }
     std::optional<Tensor<f32>> before;
     if (denoising.preview) before.emplace(one, latents.values());
     if (result.used.negative)
@@ -315,16 +319,13 @@ void FluxPipeline::Parts::paint_in_stages(const Denoising& denoising, const Repo
     decode(*decoder, picture, progress, on_picture, result);
 }
 
-Result FluxPipeline::Parts::run(Request full, const Request& given, Order order, const Reporter& progress,
-                                const families::PictureCallback& on_picture) const {
-  Result result;
-  result.used = std::move(full);
+Denoising FluxPipeline::Parts::prepared(const Request& given, const Reporter& progress, Result& result,
+                                        std::vector<f32>& sigmas, std::vector<Prompt>& prompts) const {
   result.sampler = "Euler";
   const Request& request = result.used;
   const int first = first_step(request, given);
-  const std::vector<f32> sigmas =
-      DryRun::active() ? std::vector<f32>(static_cast<std::size_t>(*request.steps) + 1)
-                       : sampling::sigmas(model.scheduler, *request.steps, layout(request).tokens());
+  sigmas = DryRun::active() ? std::vector<f32>(static_cast<std::size_t>(*request.steps) + 1)
+                            : sampling::sigmas(model.scheduler, *request.steps, layout(request).tokens());
   Denoising denoising;
   for (auto at = static_cast<std::size_t>(first); at + 1 < sigmas.size(); ++at)
     denoising.steps.push_back(
@@ -332,16 +333,39 @@ Result FluxPipeline::Parts::run(Request full, const Request& given, Order order,
   denoising.levels = std::span(sigmas).subspan(static_cast<std::size_t>(first));
   denoising.preview = given.preview;
   families::give_back_memory();
-  std::vector<Prompt> prompts;
   if (!denoising.steps.empty()) prompts = encode_prompts(request, progress, result);
   denoising.prompts = prompts;
   result.latents = initial_latents(request, given, sigmas, first, progress, result);
+  return denoising;
+}
+
+Result FluxPipeline::Parts::run(Request full, const Request& given, Order order, const Reporter& progress,
+                                const families::PictureCallback& on_picture) const {
+  Result result;
+  result.used = std::move(full);
+  std::vector<f32> sigmas;
+  std::vector<Prompt> prompts;
+  const Denoising denoising = prepared(given, progress, result, sigmas, prompts);
   if (order == Order::one_by_one)
     paint_one_by_one(denoising, progress, on_picture, result);
   else
     paint_in_stages(denoising, progress, on_picture, result);
   families::give_back_memory();
   return result;
+}
+
+void FluxPipeline::Parts::record(Request full, const Request& given, const families::Recording& recording,
+                                 const Reporter& progress) const {
+  Result result;
+  result.used = std::move(full);
+  std::vector<f32> sigmas;
+  std::vector<Prompt> prompts;
+  Denoising denoising = prepared(given, progress, result, sigmas, prompts);
+  denoising.recording = &recording;
+  if (denoising.steps.empty()) return;
+  const auto transformer = load_transformer(progress, result);
+  for (std::int64_t picture = 0; picture < pictures(result.used); ++picture)
+    denoise(*transformer, nullptr, picture, denoising, progress, result);
 }
 
 }  // namespace precast::flux

@@ -41,6 +41,9 @@ class FluxPipeline final : public families::Pipeline {
   Request with_defaults(const Request& request) const override;
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
   std::vector<families::CutPrompt> cut_prompts(const Request& request) const override;
+  void record(const Request& request, const families::Recording& recording,
+              const ProgressCallback& progress = {}) const override;
+  std::unique_ptr<families::Blocks> load_blocks(const ProgressCallback& progress = {}) const override;
   const ComponentChoices& choices() const override;
   const families::Family& family() const override;
 

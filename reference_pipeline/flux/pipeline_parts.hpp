@@ -63,7 +63,13 @@ struct Denoising {
   std::vector<DenoiseStep> steps;
   std::span<const f32> levels;  ///< of noise, before each step and after the last
   std::optional<families::PreviewWish> preview;
+  const families::Recording* recording = nullptr;  ///< where states are wanted, and no pictures
 
+  /// Steps that are taken at once: a preview or a state comes between two calls, the same steps either way.
+  std::int64_t at_once(std::int64_t taken) const {
+    if (preview) taken = std::min<std::int64_t>(preview->every, taken);
+    return recording ? std::min(recording->every, taken) : taken;
+  }
   bool previews_by_vae() const { return preview && preview->vae; }
 };
 
@@ -137,17 +143,23 @@ struct FluxPipeline::Parts {
   /// goes through them with one step of one picture, or of two where they come one by one.
   Result run(Request full, const Request& given, Order order, const Reporter& progress,
              const families::PictureCallback& on_picture) const;
+  /// What denoising starts from: texts are encoded and latents drawn. `sigmas` and `prompts` must outlive it.
+  Denoising prepared(const Request& given, const Reporter& progress, Result& result, std::vector<f32>& sigmas,
+                     std::vector<Prompt>& prompts) const;
+  /// The same up to the final latents, with states to be recorded.
+  void record(Request full, const Request& given, const families::Recording& recording,
+              const Reporter& progress) const;
   std::vector<Prompt> encode_prompts(const Request& request, const Reporter& progress, Result& result) const;
   Tensor<f32> initial_latents(const Request& request, const Request& given, std::span<const f32> sigmas,
                               int first_step, const Reporter& progress, Result& result) const;
-  std::unique_ptr<Transformer> load_transformer(const Reporter& progress, Result& result) const;
+  std::unique_ptr<BlockwiseTransformer> load_transformer(const Reporter& progress, Result& result) const;
   std::unique_ptr<vae::Decoder> load_decoder(const Reporter& progress, Result& result) const;
   /// Bytes of one picture.
   static std::int64_t picture_bytes(const Request& request) {
     return std::int64_t{3} * *request.width * *request.height;
   }
   /// Each on the picture of that number: its latents, and what they are decoded to.
-  void denoise(const Transformer& transformer, const vae::Decoder* previews, std::int64_t picture,
+  void denoise(const BlockwiseTransformer& transformer, const vae::Decoder* previews, std::int64_t picture,
                const Denoising& denoising, const Reporter& progress, Result& result) const;
   /// Shows what the latents of a picture are without their noise, by the decoder or, where there is none, by
   /// the sums of their channels.

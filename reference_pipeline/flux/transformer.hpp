@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include <families/blocks.hpp>
+
 #include <precast/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/policy/policy.hpp>
@@ -66,12 +68,25 @@ class Transformer {
                        std::span<const DenoiseStep> steps, const BeforeStep& before_step) const = 0;
 };
 
+/// One whose blocks can be run apart from the rest, and changed. Blocks count through: double blocks first,
+/// then single ones.
+class BlockwiseTransformer : public Transformer {
+ public:
+  /// The state before the first block.
+  virtual families::BlockState state_before_blocks(const TransformerInput& input) const = 0;
+  /// Takes a state through blocks [first, last), in any number of calls: the bits of one call, and those that
+  /// `velocity` has there. Throws ShapeError where the state is not this model's.
+  virtual void run_blocks(families::BlockState& state, std::int64_t first, std::int64_t last) const = 0;
+  /// Loads block `index` anew.
+  virtual void replace_block(std::int64_t index, const nn::ParameterSource& source) = 0;
+};
+
 inline namespace PRECAST_BACKEND {
 
 /// Loads a transformer under a policy. Instances are compiled in kernels/, one unit a policy.
 template <PolicyType P>
-std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config,
-                                              const nn::ParameterSource& source);
+std::unique_ptr<BlockwiseTransformer> make_transformer(const TransformerConfig& config,
+                                                       const nn::ParameterSource& source);
 
 }  // namespace PRECAST_BACKEND
 

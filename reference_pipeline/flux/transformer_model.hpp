@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <flux/transformer.hpp>
@@ -12,6 +14,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/replay.hpp>
+#include <precast/host/convert.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/widened.hpp>
 #include <precast/ops/norm.hpp>
@@ -44,7 +47,7 @@ class Embedder {
 
 /// FluxTransformer2DModel of diffusers, for one picture at a time.
 template <PolicyType P>
-class TransformerModel final : public Transformer {
+class TransformerModel final : public BlockwiseTransformer {
  public:
   using Activation = typename P::activation;
 
@@ -62,10 +65,10 @@ class TransformerModel final : public Transformer {
                                                 time_channels, config.inner_dim());
     double_blocks_.reserve(static_cast<std::size_t>(config.num_layers));
     for (std::int64_t i = 0; i < config.num_layers; ++i)
-      double_blocks_.emplace_back(place / "transformer_blocks" / i, config);
+      double_blocks_.emplace_back(place / double_name / i, config);
     single_blocks_.reserve(static_cast<std::size_t>(config.num_single_layers));
     for (std::int64_t i = 0; i < config.num_single_layers; ++i)
-      single_blocks_.emplace_back(place / "single_transformer_blocks" / i, config);
+      single_blocks_.emplace_back(place / single_name / i, config);
   }
 
   HostTensor<f32> velocity(const TransformerInput& input) const override {
@@ -100,7 +103,50 @@ class TransformerModel final : public Transformer {
     backend::Memory::copy_to_host(latents.data(), state.data(), bytes_of(state));
   }
 
+  families::BlockState state_before_blocks(const TransformerInput& input) const override {
+    check(input);
+    const Prepared prepared(*this, input);
+    const Tensor<f32> time = one_value(scaled_time(input.timestep));
+    const watch::Scope model("transformer");
+    const Arrived<f32> latents(input.latents);
+    BlockInputs inputs = before_blocks(prepared, latents.view(), time);
+    return {to_host(nn::widened(std::move(inputs.tokens))), input.prompt.rows(),
+            to_host(nn::widened(std::move(inputs.vec))), positions(input)};
+  }
+
+  void run_blocks(families::BlockState& state, std::int64_t first, std::int64_t last) const override {
+    const auto axes = static_cast<std::int64_t>(config_.axes_dims_rope.size());
+    const std::int64_t count = config_.num_layers + config_.num_single_layers;
+    if (first < 0 || last > count || first > last || state.tokens.columns() != config_.inner_dim() ||
+        state.vec.shape() != Shape{1, config_.inner_dim()} ||
+        state.positions.shape() != Shape{state.tokens.rows(), axes} || state.text_tokens < 0 ||
+        state.text_tokens > state.tokens.rows())
+      throw ShapeError("transformer: tokens " + to_string(state.tokens.shape()) + ", vec " +
+                       to_string(state.vec.shape()) + " and positions " + to_string(state.positions.shape()) +
+                       " for blocks " + std::to_string(first) + " to " + std::to_string(last) +
+                       " do not fit " + std::to_string(count) + " blocks of width " +
+                       std::to_string(config_.inner_dim()) + ": the state was recorded from another model");
+    const watch::Scope model("transformer");
+    const RotaryTable rotary = rotary_table(config_.axes_dims_rope, rope_theta, state.positions.values());
+    const Tensor<Activation> conditioning = activate<P>(narrowed(state.vec), Activate::silu);
+    Tensor<Activation> x = narrowed(state.tokens);
+    through_blocks(x, {conditioning, rotary, state.text_tokens}, first, last);
+    state.tokens = to_host(nn::widened(std::move(x)));
+  }
+
+  void replace_block(std::int64_t index, const nn::ParameterSource& source) override {
+    const nn::Parameters place(source);
+    if (const std::int64_t single = index - config_.num_layers; single < 0)
+      double_blocks_.at(static_cast<std::size_t>(index)) =
+          DoubleBlock<P>(place / double_name / index, config_);
+    else
+      single_blocks_.at(static_cast<std::size_t>(single)) =
+          SingleBlock<P>(place / single_name / single, config_);
+  }
+
  private:
+  static constexpr std::string_view double_name = "transformer_blocks",
+                                    single_name = "single_transformer_blocks";
   static constexpr std::int64_t time_channels = 256;
   static constexpr double rope_theta = 10000;
 
@@ -142,29 +188,58 @@ class TransformerModel final : public Transformer {
     return Tensor<f32>(Shape{1, 1}, std::span<const f32>(&value, 1));
   }
 
-  /// The velocity at latents and a time [1, 1].
-  Tensor<f32> predict(const Prepared& prepared, View<const f32> latents, View<const f32> time) const {
-    const watch::Scope model("transformer");
+  /// What holds these f32 values exactly.
+  static Tensor<Activation> narrowed(const HostTensor<f32>& values) {
+    HostTensor<Activation> narrow(values.shape());
+    host::convert_row<Activation>(values.values(), narrow.values());
+    return arrived(std::move(narrow));
+  }
+
+  /// What the blocks start from.
+  struct BlockInputs {
+    Tensor<Activation> tokens;
+    Tensor<Activation> vec;           ///< time + guidance + pooled text
+    Tensor<Activation> conditioning;  ///< its silu: every modulation starts with it
+  };
+
+  /// At latents and a time [1, 1].
+  BlockInputs before_blocks(const Prepared& prepared, View<const f32> latents, View<const f32> time) const {
     const std::int64_t text = prepared.prompt.view().rows(), image = latents.rows();
     Tensor<Activation> x(Shape{text + image, config_.inner_dim()});
     {
       const watch::Scope scope("x_embedder");
       latents_in_.into(latents, x.view().rows_between(text, image));
     }
-    const Tensor<Activation> conditioning = embed_conditioning(prepared, time);
+    auto [vec, conditioning] = embed_conditioning(prepared, time);
     {
       const watch::Scope scope("context_embedder");
       text_in_.into(prepared.prompt.view(), x.view().rows_between(0, text));
     }
-    const BlockContext<P> context{conditioning, prepared.rotary, text};
-    for (std::size_t i = 0; i < double_blocks_.size(); ++i) {
-      const watch::Scope scope("transformer_blocks", static_cast<std::int64_t>(i));
-      double_blocks_[i](x, context);
+    return {std::move(x), std::move(vec), std::move(conditioning)};
+  }
+
+  void through_blocks(Tensor<Activation>& x, const BlockContext<P>& context, std::int64_t first,
+                      std::int64_t last) const {
+    const std::int64_t doubles = config_.num_layers;
+    for (std::int64_t i = first; i < std::min(last, doubles); ++i) {
+      const watch::Scope scope(double_name, i);
+      double_blocks_[static_cast<std::size_t>(i)](x, context);
     }
-    for (std::size_t i = 0; i < single_blocks_.size(); ++i) {
-      const watch::Scope scope("single_transformer_blocks", static_cast<std::int64_t>(i));
-      single_blocks_[i](x, context);
+    for (std::int64_t i = std::max(first, doubles) - doubles; i < last - doubles; ++i) {
+      const watch::Scope scope(single_name, i);
+      single_blocks_[static_cast<std::size_t>(i)](x, context);
     }
+  }
+
+  /// The velocity at latents and a time [1, 1].
+  Tensor<f32> predict(const Prepared& prepared, View<const f32> latents, View<const f32> time) const {
+    const watch::Scope model("transformer");
+    const std::int64_t text = prepared.prompt.view().rows(), image = latents.rows();
+    BlockInputs inputs = before_blocks(prepared, latents, time);
+    const Tensor<Activation>& x = inputs.tokens;
+    const Tensor<Activation>& conditioning = inputs.conditioning;
+    through_blocks(inputs.tokens, {conditioning, prepared.rotary, text}, 0,
+                   config_.num_layers + config_.num_single_layers);
     const Tensor<Activation> normed = watch::scoped("norm_out", [&] {
       const Tensor<Activation> modulation = norm_out_(conditioning);
       // Unlike the blocks' norms, the last one has its scale before its shift.
@@ -174,13 +249,15 @@ class TransformerModel final : public Transformer {
     return nn::widened(watch::scoped("proj_out", [&] { return out_(normed); }));
   }
 
-  /// silu(time + guidance + pooled text): every modulation starts with this silu.
-  Tensor<Activation> embed_conditioning(const Prepared& prepared, View<const f32> time) const {
+  /// time + guidance + pooled text, and the silu of that.
+  std::pair<Tensor<Activation>, Tensor<Activation>> embed_conditioning(const Prepared& prepared,
+                                                                       View<const f32> time) const {
     const watch::Scope scope("time_text_embed");
     Tensor<Activation> sum = embed_number(time, time_, "timestep_embedder");
     if (guidance_) sum = add<P>(sum, embed_number(prepared.guidance, *guidance_, "guidance_embedder"));
     sum = add<P>(sum, watch::scoped("text_embedder", [&] { return pooled_(prepared.pooled.view()); }));
-    return activate<P>(sum, Activate::silu);
+    Tensor<Activation> conditioning = activate<P>(sum, Activate::silu);
+    return {std::move(sum), std::move(conditioning)};
   }
 
   static Tensor<Activation> embed_number(View<const f32> number, const Embedder<P>& embedder,
@@ -214,8 +291,8 @@ class TransformerModel final : public Transformer {
 };
 
 template <PolicyType P>
-std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config,
-                                              const nn::ParameterSource& source) {
+std::unique_ptr<BlockwiseTransformer> make_transformer(const TransformerConfig& config,
+                                                       const nn::ParameterSource& source) {
   return std::make_unique<TransformerModel<P>>(config, nn::Parameters(source));
 }
 

@@ -15,7 +15,8 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> commands{"generate", "compare",  "info",        "inspect", "plan", "policy",
+const std::vector<std::string> commands{"generate", "compare",  "record",      "cost",
+                                        "info",     "inspect",  "plan",        "policy",
                                         "formats",  "tokenize", "completions", "help"};
 const std::string source = PRECAST_SOURCE_DIR;
 const std::string golden = source + "/tests/golden/models/";

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -14,10 +16,53 @@
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/quant/by_name.hpp>
 #include <precast/quant/encode.hpp>
 
+namespace own {
+
+/// Four values over the largest, in eighths.
+struct Quartet {
+  precast::f32 scale;
+  std::int8_t eighths[4];
+};
+struct SearchedQuartet : Quartet {};
+
+inline void encode_with(precast::f32 scale, const precast::f32* values, Quartet& block) {
+  block.scale = scale;
+  for (int i = 0; i < 4; ++i) block.eighths[i] = static_cast<std::int8_t>(std::lround(8 * values[i] / scale));
+}
+inline void encode_block(const precast::f32* values, Quartet& block) {
+  precast::f32 largest = 0;
+  for (int i = 0; i < 4; ++i) largest = std::max(largest, std::fabs(values[i]));
+  encode_with(largest, values, block);
+}
+/// Has nothing else to offer than 4.
+inline void search_block(const precast::f32* values, const precast::f32*, SearchedQuartet& block) {
+  encode_with(4, values, block);
+}
+
+}  // namespace own
+
+namespace precast {
+
+template <>
+struct dtype_traits<own::Quartet> {
+  static constexpr std::string_view name = "quartet";
+  static constexpr int values_per_block = 4, bytes_per_block = sizeof(own::Quartet);
+  static void decode(const own::Quartet& block, int first, int count, f32* values) {
+    for (int i = 0; i < count; ++i) values[i] = block.scale * static_cast<f32>(block.eighths[first + i]) / 8;
+  }
+};
+template <>
+struct dtype_traits<own::SearchedQuartet> : dtype_traits<own::Quartet> {};
+
+}  // namespace precast
+
 using namespace precast;
+using own::Quartet, own::SearchedQuartet;
 using precast::testing::generated_values;
+using precast::testing::hash_of_words;
 using precast::testing::splitmix;
 using quant::Encoder;
 
@@ -120,6 +165,41 @@ TEMPLATE_LIST_TEST_CASE("an importance lowers the error that it weighs", "[quant
   const auto again = encoded<TestType>(values, {Encoder::search, importance});
   host::set_threads(threads);
   CHECK(std::memcmp(again.data(), weighed.data(), again.size() * sizeof(TestType)) == 0);
+}
+
+TEST_CASE("the search encoder writes the same bytes on every machine", "[quant]") {
+  // As g++ with 4, 8 and 16 lanes and clang++ with 4 and 16 wrote them. They change where the search does.
+  const std::map<std::string_view, std::string_view> hashes{
+      {"q8_0", "e65cc621f4909ff2"},   {"mxfp8", "4f8f8b036c3d2ef1"}, {"q6_k", "4fa0d73d0d05dbe6"},
+      {"q5_1", "152c18555b5799ae"},   {"q5_0", "7e365f7f1e74e428"},  {"q5_k", "9cddd8f3355100ef"},
+      {"q4_1", "151373e30398f082"},   {"q4_0", "aba2a0b183c688c7"},  {"q4_k", "6409e7afa435c8cf"},
+      {"iq4_nl", "0289162f5ce57c8e"}, {"nvfp4", "ac3bcf19c737f014"}, {"iq4_xs", "3c1d1f895da60d1b"},
+      {"mxfp4", "613117b100898034"},  {"q3_k", "8614727d97b6f477"},  {"q2_k", "48e8d594ffb38801"},
+  };
+  const std::vector<f32> values = generated_values(128 * 256);
+  std::vector<f32> importance(512);
+  for (std::size_t i = 0; i < importance.size(); ++i) importance[i] = static_cast<f32>(splitmix(4, i) % 100);
+  for (const BlockFormat& format : block_formats) {
+    INFO(format.info.name);
+    std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(format.info.values_per_block) *
+                                 static_cast<std::size_t>(format.info.bytes_per_block));
+    quant::encode(format.info.name, values, bytes, {Encoder::search, importance});
+    CHECK(hash_of_words(bytes) == hashes.at(format.info.name));
+  }
+}
+
+TEST_CASE("a block dtype of one's own has the encoders that it brings", "[quant]") {
+  // Eighths of 5 are not those of the first four values, which eighths of 4 are; the others are eighths of 6.
+  const std::vector<f32> values{1, 2, 3, 5, -0.75f, -1.5f, -3, -6};
+  std::vector<Quartet> plain(2);
+  quant::encode<Quartet>(values, plain);
+  CHECK(plain[1].scale == 6);
+  CHECK_THROWS_WITH(quant::encode<Quartet>(values, plain, {Encoder::search, {}}),
+                    "encode: quartet has no search encoder: choose the reference encoder");
+  std::vector<SearchedQuartet> searched(2);
+  quant::encode<SearchedQuartet>(values, searched, {Encoder::search, {}});
+  CHECK(searched[0].scale == 4);
+  CHECK(searched[1].scale == 6);
 }
 
 TEST_CASE("of few scales the search finds the best", "[quant]") {

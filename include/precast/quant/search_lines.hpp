@@ -126,32 +126,30 @@ GroupLines<KFacts<Block>::groups> best_group_lines(const f32* values, const f32*
   struct Refit {
     F error = {}, scale, least;
   };
-  const auto assign = [&](F scale, F least, F* scales, F* leasts) {
+  const auto assign = [&](F scale, F least, F* scales, F* leasts, bool for_refit) {
     F error = {}, aa = {}, ab = {}, bb = {}, ax = {}, bx = {};
     const F by_scale = reciprocals(scale), by_least = reciprocals(least);
     for (int g = 0; g < groups; ++g) {
       const F middle_scale = Integers::nearest(alone[g].scale * by_scale);
       const F middle_least = Integers::nearest(-alone[g].shift * by_least);
-      TrialSums<F> best;
-      best.error = every<F>(HUGE_VALF);
+      const f32 *const in = values + g * count, *const by = weights + g * count;
+      F best_error = every<F>(HUGE_VALF);
       scales[g] = middle_scale, leasts[g] = middle_least;
       for (int off_scale = -1; off_scale <= 1; ++off_scale)
         for (int off_least = -1; off_least <= 1; ++off_least) {
           const F a = Integers::nearest(middle_scale + static_cast<f32>(off_scale));
           const F b = Integers::nearest(middle_least + static_cast<f32>(off_least));
-          const auto sums =
-              try_line<Grid, count>(values + g * count, weights + g * count, scale * a, -(least * b));
-          const auto better = sums.error < best.error;
-          best.error = better ? sums.error : best.error;
-          best.products = better ? sums.products : best.products;
-          best.squares = better ? sums.squares : best.squares;
-          best.numbers = better ? sums.numbers : best.numbers;
+          const F this_error = try_line<Grid, count, false>(in, by, scale * a, -(least * b)).error;
+          const auto better = this_error < best_error;
+          best_error = better ? this_error : best_error;
           scales[g] = better ? a : scales[g];
           leasts[g] = better ? b : leasts[g];
         }
+      error += best_error;
+      if (!for_refit) continue;
+      const auto best = try_line<Grid, count>(in, by, scale * scales[g], -(least * leasts[g]));
       // value = scale * a - least * b, with a = integer * code and b the other integer.
       const F a = scales[g], b = leasts[g];
-      error += best.error;
       aa += a * a * best.squares;
       ab += a * b * best.numbers;
       bb += b * b * sums_alone[g].weights;
@@ -178,13 +176,13 @@ GroupLines<KFacts<Block>::groups> best_group_lines(const f32* values, const f32*
   for (int first = 0; first < tries; first += lanes_of<F>) {
     F scale = AsHalf::stored(load<F>(scales + first)), least = AsHalf::stored(load<F>(leasts + first));
     for (int round = 0;; ++round) {
-      const Refit refit = assign(scale, least, group_scales, group_leasts);
+      const Refit refit = assign(scale, least, group_scales, group_leasts, round < rounds);
       found.offer(refit.error, {scale, least});
       if (round == rounds) break;
       scale = refit.scale, least = refit.least;
     }
   }
-  assign(every<F>(found.number[0]), every<F>(found.number[1]), group_scales, group_leasts);
+  assign(every<F>(found.number[0]), every<F>(found.number[1]), group_scales, group_leasts, false);
   GroupLines<groups> result{found.number[0], found.number[1], {}, {}};
   for (int g = 0; g < groups; ++g) {
     result.scales[g] = static_cast<int>(group_scales[g][0]);

@@ -62,24 +62,24 @@ GroupScales<groups> best_group_scales(const f32* values, const f32* weights) {
   const f32 widest = extreme<groups>(alone);
   if (widest == 0) return {};
 
-  const auto assign = [&]<class F>(F scale, F* integers) {
+  const auto assign = [&]<class F>(F scale, F* integers, bool for_refit) {
     TrialSums<F> total;
     const F by = reciprocals(scale);
     for (int g = 0; g < groups; ++g) {
       const F middle = IntegerGrid<least, most>::nearest(alone[g] * by);
-      TrialSums<F> best;
-      best.error = every<F>(HUGE_VALF);
+      const f32 *const in = values + g * count, *const with = weights + g * count;
+      F best_error = every<F>(HUGE_VALF);
       integers[g] = middle;
       for (int off = -1; off <= 1; ++off) {
         const F integer = IntegerGrid<least, most>::nearest(middle + static_cast<f32>(off));
-        const auto sums = try_scale<Grid, count>(values + g * count, weights + g * count, scale * integer);
-        const auto better = sums.error < best.error;
-        best.error = better ? sums.error : best.error;
-        best.products = better ? sums.products : best.products;
-        best.squares = better ? sums.squares : best.squares;
+        const F error = try_scale<Grid, count, false>(in, with, scale * integer).error;
+        const auto better = error < best_error;
+        best_error = better ? error : best_error;
         integers[g] = better ? integer : integers[g];
       }
-      total.error += best.error;
+      total.error += best_error;
+      if (!for_refit) continue;
+      const auto best = try_scale<Grid, count>(in, with, scale * integers[g]);
       total.products += integers[g] * best.products;
       total.squares += integers[g] * integers[g] * best.squares;
     }
@@ -96,13 +96,13 @@ GroupScales<groups> best_group_scales(const f32* values, const f32* weights) {
   for (int first = 0; first < tries; first += lanes_of<Tries>) {
     Tries scale = AsHalf::stored(load<Tries>(scales + first));
     for (int round = 0;; ++round) {
-      const auto sums = assign(scale, integers);
+      const auto sums = assign(scale, integers, round < 2);
       found.offer(sums.error, {scale});
       if (round == 2) break;
       scale = AsHalf::stored(sums.squares > 0 ? sums.products / sums.squares : scale);
     }
   }
-  assign(every<Tries>(found.number[0]), integers);
+  assign(every<Tries>(found.number[0]), integers, false);
   GroupScales<groups> result{found.number[0], {}};
   for (int g = 0; g < groups; ++g) result.integers[g] = static_cast<int>(integers[g][0]);
   return result;

@@ -24,11 +24,15 @@ using Tries = Floats<lanes_for<tries>>;
 template <int least, int most>
 struct IntegerGrid {
   static constexpr f32 low = static_cast<f32>(least), high = static_cast<f32>(most), step = 1;
+  /// Ties to even. In the sum the integer stands in the last bits, where it is limited: 4 instructions.
   template <class F>
   [[gnu::always_inline]] static F nearest(F value) {
-    value = value > low ? value : every<F>(low);
-    value = value < high ? value : every<F>(high);
-    return (value + 12582912.f) - 12582912.f;  // rounds to an integer, ties to even
+    using I = IntegersOf<F>;
+    constexpr f32 unit = 12582912.f;  // one unit of its last place is 1
+    const I least_code = every<I>(bit_cast<std::int32_t>(unit + low));
+    const I most_code = every<I>(bit_cast<std::int32_t>(unit + high));
+    const I code = smaller(larger(reinterpret_cast<I>(value + unit), least_code), most_code);
+    return reinterpret_cast<F>(code) - unit;
   }
 };
 
@@ -104,25 +108,28 @@ struct TrialSums {
   F error = {}, products = {}, squares = {}, numbers = {};
 };
 
-/// `count` values as scale times a number of the grid, plus shift.
-template <class Grid, int count, class F>
+/// `count` values as scale times a number of the grid, plus shift. Of the sums only the error is there
+/// without `for_refit`.
+template <class Grid, int count, bool for_refit = true, class F>
 [[gnu::always_inline]] inline TrialSums<F> try_line(const f32* values, const f32* weights, F scale, F shift) {
   const F by = reciprocals(scale);
   TrialSums<F> sums;
   for (int i = 0; i < count; ++i) {
     const F number = Grid::nearest((values[i] - shift) * by);
     const F difference = scale * number + shift - values[i];
-    const F weighted = weights[i] * number;
     sums.error += weights[i] * (difference * difference);
-    sums.products += weighted * values[i];
-    sums.squares += weighted * number;
-    sums.numbers += weighted;
+    if constexpr (for_refit) {
+      const F weighted = weights[i] * number;
+      sums.products += weighted * values[i];
+      sums.squares += weighted * number;
+      sums.numbers += weighted;
+    }
   }
   return sums;
 }
-template <class Grid, int count, class F>
+template <class Grid, int count, bool for_refit = true, class F>
 [[gnu::always_inline]] inline TrialSums<F> try_scale(const f32* values, const f32* weights, F scale) {
-  return try_line<Grid, count>(values, weights, scale, F{});
+  return try_line<Grid, count, for_refit>(values, weights, scale, F{});
 }
 
 /// What a search has found so far. Of equal errors the smaller numbers stay, so that the order in which lanes

@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare info inspect convert plan policy formats tokenize completions help -h --help -V --version'
+    _precast_offer -W 'generate compare record cost info inspect convert plan policy formats tokenize completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -78,6 +78,56 @@ _precast() {
       esac
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --report --quality --markdown --json'
       fi ;;
+    record)
+      case "$before" in
+        --prompt|-p) :; return ;;
+        --negative|--negative-prompt|-n) :; return ;;
+        --model|-m) _precast_offer -d; return ;;
+        --device) _precast_offer -W 'auto cpu cuda'; return ;;
+        --seed|-s) _precast_offer -W 'random'; return ;;
+        --steps|--num-inference-steps) :; return ;;
+        --guidance|--guidance-scale) :; return ;;
+        --cfg-scale|--true-cfg-scale) :; return ;;
+        --width|-W) :; return ;;
+        --height|-H) :; return ;;
+        --max-sequence-length) :; return ;;
+        --t5-padding) :; return ;;
+        --threads) :; return ;;
+        --batch) :; return ;;
+        --prompts-file) _precast_offer -f; return ;;
+        --seed-step) :; return ;;
+        --image) _precast_offer -f; return ;;
+        --strength) :; return ;;
+        --fit) _precast_offer -W 'stretch crop pad'; return ;;
+        --preset) _precast_offer -W 'quality balanced fast memory auto'; return ;;
+        --precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --transformer-precision|--unet-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --vae-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --text-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --clip-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --t5-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --every) :; return ;;
+        --output|-o) _precast_offer -f; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --json'
+      fi ;;
+    cost)
+      case "$before" in
+        --model|-m) _precast_offer -d; return ;;
+        --samples) _precast_offer -f; return ;;
+        --types) _precast_list ''; return ;;
+        --layers) :; return ;;
+        --granularity) _precast_offer -W 'layer matrix'; return ;;
+        --shard) :; return ;;
+        --policy) _precast_offer -W 'quality balanced fast memory f32 bf16 f16'; return ;;
+        --device) _precast_offer -W 'auto cpu cuda'; return ;;
+        --threads) :; return ;;
+        --merge) :; return ;;
+        --output|-o) _precast_offer -f; return ;;
+        --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --samples --types --layers --granularity --biases --shard --policy --device --threads --merge --output -o --measure --weighted --markdown --csv --json --quiet -q'
+      fi ;;
     info)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h --json --quiet -q'
       else _precast_offer -f
@@ -134,7 +184,7 @@ _precast() {
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare info inspect convert plan policy formats tokenize completions help'
+      else _precast_offer -W 'generate compare record cost info inspect convert plan policy formats tokenize completions help'
       fi ;;
   esac
 }

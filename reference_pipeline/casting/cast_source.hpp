@@ -1,0 +1,47 @@
+// CastSource: weights of which some are cast to a format and back, as a layer under test has them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <families/blocks.hpp>
+
+#include <precast/nn/parameter_source.hpp>
+
+namespace precast::casting {
+
+/// The format that rows of so many values take where `type` is wanted: itself where its blocks divide them,
+/// else the one that llama.cpp falls back to (q6_k: q8_0, q5_k: q5_1, q4_k: q5_0, q3_k, q2_k and iq4_xs:
+/// iq4_nl), and f16 where that does not divide them either. Throws InputError for a type that is none of
+/// cast_types().
+std::string fitting_type(std::string_view type, std::int64_t columns);
+
+/// The parameters of another source, but for those that were cast.
+class CastSource final : public nn::ParameterSource {
+ public:
+  /// `original` must outlive this.
+  explicit CastSource(const nn::ParameterSource& original) : original_(original) {}
+
+  /// Replaces the values of a parameter by what they are after encoding to `type`, or to what fits its rows,
+  /// and decoding. Returns the type that was taken. Throws InputError that names the tensor for values that
+  /// are not finite where the type holds no such values.
+  std::string cast(const families::BlockParameter& parameter, std::string_view type);
+  /// Replaces the values of a parameter by those of another source. Returns the dtype that they have there.
+  std::string patch(const families::BlockParameter& parameter, const nn::ParameterSource& other);
+
+  bool contains(std::string_view name) const override { return original_.contains(name); }
+  nn::Parameter find(std::string_view name) const override;
+  std::string description() const override { return original_.description(); }
+  void taken(std::size_t) const override {}
+
+ private:
+  std::vector<f32>& values_of(const families::BlockParameter& parameter, const nn::ParameterSource& source);
+
+  const nn::ParameterSource& original_;
+  std::map<std::string, std::pair<Shape, std::vector<f32>>, std::less<>> cast_;
+};
+
+}  // namespace precast::casting

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include <casting/cost_table.hpp>
+#include <families/shortest.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::casting {
+
+namespace {
+
+std::string four_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+/// The bits of a format over all layers that have it, by their parameters.
+std::optional<double> mean_bits(const CostFile& file, const std::string& type) {
+  double bits = 0, parameters = 0;
+  for (const LayerCost& layer : file.layers) {
+    const auto found = layer.types.find(type);
+    if (found == layer.types.end() || !found->second.bits) continue;
+    const auto weight = static_cast<double>(layer.parameters.value_or(1));
+    bits += weight * *found->second.bits;
+    parameters += weight;
+  }
+  return parameters > 0 ? std::optional(bits / parameters) : file.bits_of(type);
+}
+
+template <class WeightOf>
+CostTable table_of(const CostFile& file, Measure measure, WeightOf&& weight_of) {
+  const std::vector<std::string> types = file.types();
+  CostTable table{{{"layer"}, {"bits"}}};
+  for (const std::string& type : types) {
+    const auto bits = mean_bits(file, type);
+    table.rows[0].push_back(type);
+    table.rows[1].push_back(bits ? four_digits(*bits) : "");
+  }
+  for (const LayerCost& layer : file.layers) {
+    std::vector<std::string>& row = table.rows.emplace_back(1, layer.name);
+    for (const std::string& type : types) {
+      const auto found = layer.types.find(type);
+      const auto value = found == layer.types.end() ? std::nullopt : value_of(found->second, measure);
+      row.push_back(value ? four_digits(*value / weight_of(layer)) : "");
+    }
+  }
+  return table;
+}
+
+std::string quoted_for_csv(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+}  // namespace
+
+CostTable cost_table(const CostFile& file, Measure measure) {
+  return table_of(file, measure, [](const LayerCost&) { return 1.0; });
+}
+
+CostTable weighted_cost_table(const CostFile& file, Measure measure) {
+  std::int64_t fewest = 0;
+  for (const LayerCost& layer : file.layers) {
+    if (!layer.parameters)
+      throw InputError("layer '" + io::printable(layer.name) +
+                       "' does not say its parameters: a table weighted by them needs those of all layers");
+    fewest = fewest ? std::min(fewest, *layer.parameters) : *layer.parameters;
+  }
+  return table_of(file, measure, [&](const LayerCost& layer) {
+    return static_cast<double>(*layer.parameters) / static_cast<double>(fewest);
+  });
+}
+
+std::string as_markdown(const CostTable& table) {
+  std::string text;
+  for (const auto& row : table.rows) {
+    for (const std::string& cell : row) {
+      std::string escaped;
+      for (const char c : cell) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+      text += "| " + escaped + (cell.empty() ? "" : " ");
+    }
+    text += "|\n";
+    if (&row != &table.rows.front()) continue;
+    text += "|---|";
+    for (std::size_t i = 1; i < row.size(); ++i) text += "--:|";
+    text += '\n';
+  }
+  return text;
+}
+
+std::string as_csv(const CostTable& table) {
+  std::string text;
+  for (const auto& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) text += (i ? "," : "") + quoted_for_csv(row[i]);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace precast::casting

@@ -1,0 +1,30 @@
+// Tables of a cost file: a row for each layer, a column for each format.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <casting/cost_file.hpp>
+#include <casting/cost_measure.hpp>
+
+namespace precast::casting {
+
+/// A table: the first row has the formats, the second their bits, and then a row for each layer; the first
+/// column is the layers' names. An empty text stands for what was not measured.
+struct CostTable {
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// The numbers of a measure, to four digits; `bits` says the layers' mean where fallbacks make them differ.
+CostTable cost_table(const CostFile& file, Measure measure);
+
+/// The same for each parameter: numbers are divided by the layer's parameters over those of the smallest
+/// layer. Throws InputError where a layer does not say its parameters.
+CostTable weighted_cost_table(const CostFile& file, Measure measure);
+
+/// As Markdown, with an empty line for nothing.
+std::string as_markdown(const CostTable& table);
+/// As comma-separated values (RFC 4180, with line feeds alone).
+std::string as_csv(const CostTable& table);
+
+}  // namespace precast::casting

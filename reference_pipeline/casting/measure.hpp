@@ -1,0 +1,59 @@
+// Casting cost and casting loss: what one layer in another format does to the model and to itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <casting/cost_file.hpp>
+#include <families/blocks.hpp>
+
+namespace precast::casting {
+
+/// What is cast at a time.
+enum class Granularity : bool {
+  layer,  ///< all matrices of a block
+  matrix  ///< one of them
+};
+
+/// One part of several that share the work: the layers `index`, `index` + `count`, ….
+struct Shard {
+  std::int64_t index = 0, count = 1;
+};
+
+struct CostSettings {
+  std::vector<std::string> types;  ///< names of cast_types()
+  /// Weights that the column `patched_type` takes from elsewhere: matrices, and biases as they are there.
+  const nn::ParameterSource* patch = nullptr;
+  std::string patched_type;
+  bool biases = false;  ///< biases are cast too
+  Granularity granularity = Granularity::layer;
+  std::vector<std::int64_t> layers;  ///< blocks to measure, in rising order
+};
+
+/// How far a measurement is, in blocks that were run. May throw to stop.
+using CostProgress = std::function<void(std::int64_t done, std::int64_t total)>;
+/// Is given all numbers so far whenever a layer is done. May throw to stop.
+using LayerDone = std::function<void(const CostFile&)>;
+
+/// The layers of a shard, of those that were chosen: strided, for the later a layer the less there is to run.
+std::vector<std::int64_t> layers_of(std::span<const std::int64_t> layers, const Shard& shard);
+
+/// Measures every layer and format that `so_far` does not have yet, and returns all of them. Only matrices
+/// are cast, and biases on wish; norm scales never are, nor is what lies outside of blocks. In each format of
+/// a layer:
+///   cost: mean squared error of all tokens after the last block, against the same run of the uncast model;
+///   loss: the same of the layer's own output, from the same input;
+///   relative: over the mean square of what it is compared with.
+/// All are means over the samples, in float64; bits are those that the cast parameters take. Each run starts
+/// at the layer under test. The numbers are the same for any number of threads, and however often the
+/// measurement was interrupted. Throws what running and loading do, and ShapeError for samples of another
+/// model.
+CostFile measure_cost(families::Blocks& blocks, std::span<const families::RecordedState> samples,
+                      const CostSettings& settings, CostFile so_far, const CostProgress& progress,
+                      const LayerDone& layer_done);
+
+}  // namespace precast::casting

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <casting/merge_costs.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::casting {
+
+namespace {
+
+/// What stands before the first number of a name.
+std::string group_of(const std::string& name) { return name.substr(0, name.find_first_of("0123456789")); }
+
+/// Groups in the order in which a model has them, as far as the files tell: one that a file has before
+/// another comes before it.
+std::vector<std::string> groups_in(std::span<const NamedCosts> files) {
+  std::vector<std::string> groups;
+  for (const NamedCosts& named : files) {
+    auto place = groups.end();  // new ones go before the next known one, which is found from the back
+    for (auto layer = named.file.layers.rbegin(); layer != named.file.layers.rend(); ++layer) {
+      const std::string group = group_of(layer->name);
+      const auto known = std::ranges::find(groups, group);
+      place = known != groups.end() ? known : groups.insert(place, group);
+    }
+  }
+  return groups;
+}
+
+[[noreturn]] void differ(const NamedCosts& a, const NamedCosts& b, const std::string& what) {
+  throw InputError(io::printable(a.name) + " and " + io::printable(b.name) + " differ in " + what +
+                   ": merge files of one measurement");
+}
+
+void add_layer(const NamedCosts& from, const LayerCost& layer,
+               std::map<std::string, const NamedCosts*>& owners, std::vector<LayerCost>& layers) {
+  const auto found = std::ranges::find(layers, layer.name, &LayerCost::name);
+  if (found == layers.end()) {
+    layers.push_back(layer);
+    for (const auto& [type, cost] : layer.types) owners[layer.name + '\n' + type] = &from;
+    return;
+  }
+  const auto of_layer = " of layer '" + io::printable(layer.name) + "'";
+  for (const auto& [type, cost] : layer.types) {
+    const NamedCosts*& owner = owners[layer.name + '\n' + type];
+    const auto [place, is_new] = found->types.emplace(type, cost);
+    if (!is_new && place->second != cost)
+      differ(*owner, from, "the numbers" + of_layer + " in " + io::printable(type));
+    if (is_new) owner = &from;
+  }
+  if (!found->parameters) found->parameters = layer.parameters;
+  if (layer.parameters && found->parameters != layer.parameters) {
+    const auto& first = std::ranges::find_if(
+        owners, [&](const auto& owner) { return owner.first.starts_with(layer.name + '\n'); });
+    differ(first == owners.end() ? from : *first->second, from, "the parameters" + of_layer);
+  }
+}
+
+}  // namespace
+
+CostFile merge_costs(std::span<const NamedCosts> files) {
+  const NamedCosts& first = files.front();
+  CostFile merged{first.file.model, first.file.samples, first.file.settings, {}};
+  std::map<std::string, const NamedCosts*> owners;  // of each layer and format
+  for (const NamedCosts& named : files) {
+    if (named.file.model != merged.model) differ(first, named, "\"model\"");
+    if (named.file.samples != merged.samples) differ(first, named, "\"samples\"");
+    if (named.file.settings != merged.settings) differ(first, named, "\"settings\"");
+    for (const LayerCost& layer : named.file.layers) add_layer(named, layer, owners, merged.layers);
+  }
+  const std::vector<std::string> groups = groups_in(files);
+  std::ranges::stable_sort(merged.layers, [&](const LayerCost& a, const LayerCost& b) {
+    const auto place = [&](const LayerCost& layer) {
+      return std::ranges::find(groups, group_of(layer.name));
+    };
+    if (place(a) != place(b)) return place(a) < place(b);
+    return LayerOrder()(a.name, b.name);
+  });
+  return merged;
+}
+
+}  // namespace precast::casting

@@ -1,0 +1,34 @@
+// Recorded samples: what a denoiser's blocks started from at some steps of some pictures, in one safetensors
+// file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <families/blocks.hpp>
+
+namespace precast::casting {
+
+/// A sample file.
+struct Samples {
+  std::map<std::string, std::string> facts;  ///< how they were made: "model", "prompts", "seed", "steps" …
+  std::vector<families::RecordedState> recorded;  ///< in the order in which they were recorded
+
+  /// A number of all values and facts: other samples have another, but for one chance in 2^64.
+  std::uint64_t fingerprint() const;
+};
+
+/// Writes, for each sample N from 0, "N.img" [image tokens, width], "N.txt" [text tokens, width], "N.vec"
+/// [1, width] (time, guidance and pooled text together, before the silu), "N.positions" [tokens, axes], text
+/// first, and "N.step" [3]: picture, step and timestep. All are F32; the facts are the file's metadata.
+/// Throws InputError that names the file.
+void write_samples(const std::filesystem::path& path, const Samples& samples);
+
+/// Reads such a file. Throws InputError that names the file and the tensor, where one is missing, has another
+/// shape or dtype, or holds what is not finite, and where there is no sample.
+Samples read_samples(const std::filesystem::path& path);
+
+}  // namespace precast::casting

@@ -1,0 +1,50 @@
+#include <cli/arguments.hpp>
+#include <cli/picture_options.hpp>
+#include <cli/start_options.hpp>
+
+namespace precast::cli {
+
+void StartOptions::apply(families::Request& request) const {
+  request.batch = batch.value_or(1);
+  if (strength) request.strength = *strength;
+  request.fit = fit;
+  request.seed_step = seed_step;
+}
+
+std::size_t StartOptions::pictures(const families::Request& request) const {
+  const std::size_t pictures = request.prompts.size() * static_cast<std::size_t>(request.batch);
+  if (pictures > most_pictures)
+    throw UsageError("--prompt and --batch ask for " + std::to_string(pictures) +
+                     " pictures: " + std::to_string(most_pictures) + " are the most in one run");
+  return pictures;
+}
+
+CLI::Option* add_start_options(CLI::App& command, RunOptions& run, StartOptions& options) {
+  add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures),
+              "Pictures for each prompt; default 1");
+  command.add_option("--prompts-file", run.prompts_file, "Prompts, one a line; - for stdin")
+      ->type_name("FILE");
+  command
+      .add_option_function<std::string>(
+          "--seed-step",
+          [&](const std::string& text) { options.seed_step = parse_seed("--seed-step", text); },
+          "Picture k of several, from 0, is the one that --seed SEED+k*N makes alone; default: one stream of "
+          "noise "
+          "for all, as diffusers draws it")
+      ->type_name("N");
+  CLI::Option* image =
+      command.add_option("--image", options.image, "PNG, JPEG or WebP to start from (image to image)");
+  image->type_name("FILE");
+  command
+      .add_option_function<std::string>(
+          "--strength",
+          [&](const std::string& text) { options.strength = parse_real("--strength", text, 0, 1); },
+          "How much of --image to replace: 0 keeps it, as the model's VAE has it; 1\n"
+          "ignores it; default 0.6")
+      ->type_name("S")
+      ->needs(image);
+  add_fit_option(command, options.fit)->needs(image);
+  return image;
+}
+
+}  // namespace precast::cli

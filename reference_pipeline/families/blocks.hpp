@@ -1,0 +1,72 @@
+// Blocks: the middle of a denoiser, run between states that can be kept, with weights that can be exchanged.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <precast/nn/parameter_source.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::families {
+
+/// What the blocks of a denoiser are handed, and hand on to each other, in f32: it holds exactly what a
+/// narrower policy computed with.
+struct BlockState {
+  HostTensor<f32> tokens;        ///< the hidden state, [text tokens + image tokens, width], text first
+  std::int64_t text_tokens = 0;  ///< of them
+  HostTensor<f32> vec;           ///< [1, width]: time, guidance and pooled text together, before their silu
+  HostTensor<f32> positions;     ///< of all tokens, [tokens, axes]: what their rotary angles are made from
+
+  BlockState clone() const { return {tokens.clone(), text_tokens, vec.clone(), positions.clone()}; }
+};
+
+/// The state before the first block at one step of a picture.
+struct RecordedState {
+  BlockState state;
+  std::int64_t picture = 0;  ///< its number among those of the request, prompt by prompt
+  std::int64_t step = 0;     ///< from 0
+  f32 timestep = 0;          ///< as the model takes it: about 1 is noise alone, 0 the picture
+};
+
+/// A wish to be given such states while pictures form.
+struct Recording {
+  std::int64_t every = 1;  ///< steps from one to the next, beginning with the first step
+  std::function<void(RecordedState)> take;
+};
+
+/// What a cast may do with a parameter of a block.
+enum class BlockParameterRole : std::uint8_t { matrix, bias, norm_scale };
+
+/// A parameter of a block.
+struct BlockParameter {
+  std::string name;  ///< as it is found in the weights
+  Shape shape;
+  DtypeInfo dtype;  ///< as the weights have it
+  BlockParameterRole role;
+};
+
+/// A block: its place in the model ("transformer_blocks.0"), and what it is made from.
+struct Block {
+  std::string name;
+  std::vector<BlockParameter> parameters;
+};
+
+/// The loaded blocks of a denoiser. To be used from one thread.
+class Blocks {
+ public:
+  virtual ~Blocks() = default;
+  /// In the order in which they run.
+  virtual const std::vector<Block>& list() const = 0;
+  /// The weights that they were loaded from.
+  virtual const nn::ParameterSource& source() const = 0;
+  /// Takes a state from before block `first` to after block `last` - 1: the bits of a whole run, however it
+  /// is cut up. Throws ShapeError where the state is not this model's.
+  virtual void run(BlockState& state, std::int64_t first, std::int64_t last) const = 0;
+  /// Loads one block anew, from other weights of the same names.
+  virtual void replace(std::int64_t block, const nn::ParameterSource& weights) = 0;
+};
+
+}  // namespace precast::families

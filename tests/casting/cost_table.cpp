@@ -1,0 +1,110 @@
+// Tables of cost files, and cost files put together.
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <casting/cost_table.hpp>
+#include <casting/merge_costs.hpp>
+#include <catch2/catch.hpp>
+
+#include <precast/error.hpp>
+
+namespace cost_tables {
+namespace {
+
+using namespace precast;
+using namespace precast::casting;
+
+CostFile small_file() {
+  CostFile file;
+  file.layers = {{"transformer_blocks.0",
+                  240,
+                  {{"q8_0", {8.5, 61.301, 1, 0.5, 0.25}}, {"q4_0", {4.5, 183.73, 2, 1, 0.5}}}},
+                 {"single_transformer_blocks.0",
+                  100,
+                  {{"q8_0", {8.5, 8.992, std::numeric_limits<double>::infinity(), 0, 0}}}}};
+  return file;
+}
+
+std::string refusal(const std::vector<NamedCosts>& files) {
+  try {
+    merge_costs(files);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+LayerCost layer(const std::string& name, double cost) {
+  return {name, 10, {{"q8_0", {8.5, cost, {}, {}, {}}}}};
+}
+
+}  // namespace
+
+TEST_CASE("tables have the layers in rows and the formats in columns", "[casting]") {
+  const CostFile file = small_file();
+  CHECK(as_markdown(cost_table(file, Measure::cost)) ==
+        "| layer | q8_0 | q4_0 |\n"
+        "|---|--:|--:|\n"
+        "| bits | 8.5 | 4.5 |\n"
+        "| transformer_blocks.0 | 61.3 | 183.7 |\n"
+        "| single_transformer_blocks.0 | 8.992 | |\n");
+  // A double block has 2.4 times the parameters of a single one, here as in Flux.
+  CHECK(as_csv(weighted_cost_table(file, Measure::cost)) ==
+        "layer,q8_0,q4_0\n"
+        "bits,8.5,4.5\n"
+        "transformer_blocks.0,25.54,76.55\n"
+        "single_transformer_blocks.0,8.992,\n");
+  CHECK(cost_table(file, Measure::loss).rows[3][1] == "inf");
+  CHECK(cost_table(file, Measure::relative_cost).rows[2][1] == "0.5");
+  CHECK(cost_table(file, Measure::relative_loss).rows[2][1] == "0.25");
+  CostFile odd = file;
+  odd.layers[0].name = "a, \"b\" | c";
+  CHECK(as_csv(cost_table(odd, Measure::cost)).find("\"a, \"\"b\"\" | c\",61.3") != std::string::npos);
+  CHECK(as_markdown(cost_table(odd, Measure::cost)).find("| a, \"b\" \\| c |") != std::string::npos);
+  odd.layers[1].parameters.reset();
+  CHECK_THROWS_WITH(weighted_cost_table(odd, Measure::cost), Catch::Contains("single_transformer_blocks.0"));
+  // Where fallbacks make layers differ, the mean of their bits by parameters.
+  odd = file;
+  odd.layers[1].types["q8_0"].bits = 16;
+  CHECK(cost_table(odd, Measure::cost).rows[1][1] == "10.71");
+}
+
+TEST_CASE("cost files merge into the order of the model, and refuse what contradicts", "[casting]") {
+  CostFile a, b, c;
+  a.model = b.model = c.model = "m";
+  a.samples = b.samples = c.samples = 4;
+  a.layers = {layer("transformer_blocks.10", 1), layer("single_transformer_blocks.1", 2)};
+  b.layers = {layer("transformer_blocks.2", 3)};
+  c.layers = {layer("transformer_blocks.0", 4), layer("single_transformer_blocks.0", 5)};
+  for (const auto& order : std::vector<std::vector<NamedCosts>>{
+           {{"a", a}, {"b", b}, {"c", c}}, {{"c", c}, {"b", b}, {"a", a}}, {{"b", b}, {"a", a}, {"c", c}}}) {
+    std::vector<std::string> names;
+    for (const LayerCost& each : merge_costs(order).layers) names.push_back(each.name);
+    CHECK(names == std::vector<std::string>{"transformer_blocks.0", "transformer_blocks.2",
+                                            "transformer_blocks.10", "single_transformer_blocks.0",
+                                            "single_transformer_blocks.1"});
+  }
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"again", a}}) == a);
+  CostFile more = a;
+  more.layers[0].types = {{"q4_0", {4.5, 9, {}, {}, {}}}};
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"more", more}}).layers[0].types.size() == 2);
+
+  CostFile other = a;
+  other.layers[1].types["q8_0"].cost = 7;
+  CHECK_THAT(refusal({{"one.json", a}, {"two.json", other}}),
+             Catch::Contains("one.json and two.json") && Catch::Contains("single_transformer_blocks.1") &&
+                 Catch::Contains("q8_0"));
+  other = a;
+  other.layers[0].parameters = 11;
+  CHECK_THAT(refusal({{"one.json", a}, {"two.json", other}}), Catch::Contains("parameters"));
+  for (const char* what : {"model", "samples", "settings"}) {
+    other = b;
+    if (what[0] == 'm') other.model = "n";
+    if (what[1] == 'a') other.samples = 5;
+    if (what[1] == 'e') other.settings = "else";
+    CHECK_THAT(refusal({{"one.json", a}, {"two.json", other}}), Catch::Contains(what));
+  }
+}
+
+}  // namespace cost_tables

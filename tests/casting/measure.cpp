@@ -1,0 +1,377 @@
+// Casting cost on the embedded model: what the numbers are, and that they mean something.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <casting/cast_source.hpp>
+#include <casting/measure.hpp>
+#include <casting/merge_costs.hpp>
+#include <casting/type_names.hpp>
+#include <catch2/catch.hpp>
+#include <flux/pipeline.hpp>
+#include <support/arrays.hpp>
+#include <support/golden_requests.hpp>
+#include <support/memory_source.hpp>
+
+#include <precast/quant/by_name.hpp>
+
+namespace measured_costs {
+namespace {
+
+using namespace precast;
+using namespace precast::casting;
+using namespace precast::testing;
+using families::RecordedState;
+
+const std::string shapes = std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model";
+
+const flux::FluxPipeline& pipeline() {
+  static const flux::FluxPipeline opened(shapes, flux::ComponentChoices::all(f32_choices().front()));
+  return opened;
+}
+
+/// Every fourth of eight steps of each prompt.
+std::vector<RecordedState> recorded(const std::vector<std::string>& prompts, std::uint64_t seed) {
+  flux::Request request;
+  request.prompts = prompts;
+  request.seed = seed;
+  std::vector<RecordedState> states;
+  pipeline().record(request, {4, [&](RecordedState state) { states.push_back(std::move(state)); }});
+  return states;
+}
+
+const std::vector<RecordedState>& two_samples() {
+  static const auto samples = recorded({"a large red circle on a blue background, at the left"}, 1);
+  return samples;
+}
+
+std::vector<std::int64_t> all_layers(const families::Blocks& blocks) {
+  std::vector<std::int64_t> layers;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(blocks.list().size()); ++i) layers.push_back(i);
+  return layers;
+}
+
+CostSettings settings_of(std::vector<std::string> types, std::vector<std::int64_t> layers) {
+  CostSettings settings;
+  settings.types = std::move(types);
+  settings.layers = std::move(layers);
+  return settings;
+}
+
+CostFile measured(families::Blocks& blocks, const std::vector<RecordedState>& samples,
+                  const CostSettings& settings) {
+  return measure_cost(blocks, samples, settings, {}, {}, [](const CostFile&) {});
+}
+
+double mean_squared_difference(const HostTensor<f32>& a, const HostTensor<f32>& b) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.elements(); ++i)
+    sum += std::pow(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i]), 2);
+  return sum / static_cast<double>(a.elements());
+}
+
+}  // namespace
+
+TEST_CASE("states are recorded at every Nth step, whichever others are", "[casting]") {
+  flux::Request request;
+  request.prompts = {"a red circle", "a blue star"};
+  request.steps = 5;
+  const auto record = [&](std::int64_t every) {
+    std::vector<RecordedState> states;
+    pipeline().record(request, {every, [&](RecordedState state) { states.push_back(std::move(state)); }});
+    return states;
+  };
+  const auto all = record(1), some = record(2);
+  REQUIRE(all.size() == 10);
+  REQUIRE(some.size() == 6);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CHECK(all[i].picture == static_cast<std::int64_t>(i / 5));
+    CHECK(all[i].step == static_cast<std::int64_t>(i % 5));
+    if (all[i].step > 0) CHECK(all[i].timestep < all[i - 1].timestep);
+  }
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    const RecordedState& same = all[i / 3 * 5 + i % 3 * 2];
+    CHECK(some[i].step == same.step);
+    CHECK(some[i].timestep == same.timestep);
+    CHECK(same_bits(some[i].state.tokens, same.state.tokens));
+    CHECK(same_bits(some[i].state.vec, same.state.vec));
+    CHECK(same_bits(some[i].state.positions, same.state.positions));
+  }
+  CHECK_FALSE(same_bits(all[0].state.vec, all[1].state.vec));  // another time
+  CHECK_THROWS_AS(record(0), families::RequestError);
+}
+
+TEST_CASE("a cast layer's numbers are those of whole runs with its matrices decoded from what they encode to",
+          "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const auto count = static_cast<std::int64_t>(blocks->list().size());
+  REQUIRE(count == 6);
+  const CostFile file = measured(*blocks, two_samples(), settings_of({"q4_0"}, {1, 3, 5}));
+  REQUIRE(file.layers.size() == 3);
+  for (const std::int64_t layer : {1, 3, 5}) {
+    const families::Block& block = blocks->list()[static_cast<std::size_t>(layer)];
+    const LayerCost& numbers = file.layers[static_cast<std::size_t>(layer / 2)];
+    CHECK(numbers.name == block.name);
+    double cost = 0, loss = 0, reference = 0, own = 0;
+    for (const RecordedState& sample : two_samples()) {
+      families::BlockState plain = sample.state.clone(), cast = sample.state.clone();
+      blocks->run(plain, 0, layer + 1);
+      const HostTensor<f32> plain_output = plain.tokens.clone();
+      blocks->run(plain, layer + 1, count);
+      CastSource source(blocks->source());
+      std::int64_t parameters = 0;
+      for (const families::BlockParameter& parameter : block.parameters)
+        if (parameter.shape.rank() == 2) {
+          CHECK(source.cast(parameter, "q4_0") == "q4_0");
+          parameters += parameter.shape.elements();
+        }
+      CHECK(numbers.parameters == parameters);
+      blocks->run(cast, 0, layer);
+      blocks->replace(layer, source);
+      blocks->run(cast, layer, layer + 1);
+      loss += mean_squared_difference(cast.tokens, plain_output) / 2;
+      blocks->run(cast, layer + 1, count);
+      cost += mean_squared_difference(cast.tokens, plain.tokens) / 2;
+      blocks->replace(layer, blocks->source());
+      const HostTensor<f32> zero = filled<f32>(plain.tokens.shape(), 0);
+      reference += mean_squared_difference(plain.tokens, zero) / 2;
+      own += mean_squared_difference(plain_output, zero) / 2;
+    }
+    const TypeCost& found = numbers.types.at("q4_0");
+    CHECK(found.bits == 4.5);
+    CHECK(*found.cost == Approx(cost).epsilon(1e-12));
+    CHECK(*found.loss == Approx(loss).epsilon(1e-12));
+    CHECK(*found.relative_cost == Approx(cost / reference).epsilon(1e-12));
+    CHECK(*found.relative_loss == Approx(loss / own).epsilon(1e-12));
+    CHECK(*found.cost > 0);
+    if (layer == 5) CHECK(found.cost == found.loss);  // after the last block there is nothing
+  }
+}
+
+TEST_CASE("casting to the dtype that weights have costs nothing at all, and to fewer bits something",
+          "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  CostSettings settings = settings_of({"bf16", "f32", "fp8_e4m3"}, all_layers(*blocks));
+  for (const bool biases : {false, true}) {
+    settings.biases = biases;
+    const CostFile file = measured(*blocks, two_samples(), settings);
+    REQUIRE(file.layers.size() == 6);
+    for (const LayerCost& layer : file.layers) {
+      INFO(layer.name);
+      for (const char* exact : {"bf16", "f32"})
+        CHECK(layer.types.at(exact) == TypeCost{exact[0] == 'b' ? 16 : 32, 0, 0, 0, 0});
+      CHECK(layer.types.at("fp8_e4m3").cost > 0);
+    }
+  }
+}
+
+TEST_CASE("casts reach matrices, biases on wish, and never a norm scale", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  std::map<families::BlockParameterRole, int> roles;
+  for (const families::Block& block : blocks->list())
+    for (const families::BlockParameter& parameter : block.parameters) {
+      ++roles[parameter.role];
+      CHECK((parameter.role == families::BlockParameterRole::matrix) == (parameter.shape.rank() == 2));
+    }
+  CHECK(roles[families::BlockParameterRole::matrix] == 2 * 14 + 4 * 6);
+  CHECK(roles[families::BlockParameterRole::bias] == 2 * 14 + 4 * 6);
+  CHECK(roles[families::BlockParameterRole::norm_scale] == 2 * 4 + 4 * 2);
+
+  CostSettings settings = settings_of({"q4_0"}, {0});
+  const CostFile without = measured(*blocks, two_samples(), settings);
+  settings.biases = true;
+  const CostFile with = measured(*blocks, two_samples(), settings);
+  CHECK(*with.layers[0].parameters > *without.layers[0].parameters);
+  CHECK(with.layers[0].types.at("q4_0").cost != without.layers[0].types.at("q4_0").cost);
+
+  settings.biases = false;
+  settings.granularity = Granularity::matrix;
+  const CostFile matrices = measured(*blocks, two_samples(), settings);
+  REQUIRE(matrices.layers.size() == 14);
+  std::int64_t parameters = 0;
+  double sum = 0;
+  for (const LayerCost& matrix : matrices.layers) {
+    CHECK(matrix.name.starts_with("transformer_blocks.0."));
+    parameters += *matrix.parameters;
+    sum += *matrix.types.at("q4_0").cost;
+  }
+  CHECK(parameters == *without.layers[0].parameters);
+  // Small independent errors add up; twice is far from what one matrix alone or a square of the sum would
+  // give.
+  CHECK(sum < 2 * *without.layers[0].types.at("q4_0").cost);
+  CHECK(sum > 0.5 * *without.layers[0].types.at("q4_0").cost);
+}
+
+TEST_CASE("what was measured is kept: interrupted, sharded or with more formats, the numbers are the same",
+          "[casting]") {
+  struct Stopped {};
+  const auto blocks = pipeline().load_blocks();
+  const auto& samples = two_samples();
+  const CostFile whole = measured(*blocks, samples, settings_of({"q5_0", "q8_0"}, all_layers(*blocks)));
+
+  CostFile kept;
+  const CostSettings settings = settings_of({"q5_0", "q8_0"}, all_layers(*blocks));
+  CHECK_THROWS_AS(measure_cost(*blocks, samples, settings, {}, {},
+                               [&](const CostFile& so_far) {
+                                 kept = so_far;
+                                 if (so_far.layers.size() == 2) throw Stopped{};
+                               }),
+                  Stopped);
+  REQUIRE(kept.layers.size() == 2);
+  const auto again = pipeline().load_blocks();
+  std::size_t layers = 0;
+  CHECK(measure_cost(*again, samples, settings, kept, {}, [&](const CostFile&) { ++layers; }) == whole);
+  CHECK(layers == 4);  // the two that were there are not measured again
+  CHECK(measure_cost(*again, samples, settings, whole, {}, [&](const CostFile&) { FAIL("all is there"); }) ==
+        whole);
+
+  const CostFile one = measured(*again, samples, settings_of({"q8_0"}, all_layers(*again)));
+  CHECK(measure_cost(*again, samples, settings, one, {}, [](const CostFile&) {}) == whole);
+
+  std::vector<NamedCosts> shards;
+  for (const std::int64_t index : {2, 0, 1})
+    shards.push_back({"shard " + std::to_string(index),
+                      measured(*again, samples,
+                               settings_of({"q5_0", "q8_0"}, layers_of(all_layers(*again), {index, 3})))});
+  CHECK(shards[0].file.layers.size() == 2);
+  CHECK(merge_costs(shards) == whole);
+
+  // Backwards, and without what lies between: each layer's run begins with its own prefix.
+  const CostFile last = measured(*again, samples, settings_of({"q5_0", "q8_0"}, {4}));
+  REQUIRE(last.layers.size() == 1);
+  CHECK(last.layers[0] == whole.layers[4]);
+  CHECK(measure_cost(*again, samples, settings_of({"q5_0", "q8_0"}, {0, 1, 2, 3, 5}), last, {},
+                     [](const CostFile&) {}) == whole);
+}
+
+TEST_CASE("numbers of casting are the same for any number of threads", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const CostSettings settings = settings_of({"q4_k", "fp8_e5m2"}, {1, 4});
+  const auto with = [&](int count) {
+    const Threads threads(count);
+    return measured(*blocks, two_samples(), settings);
+  };
+  const CostFile one = with(1);
+  CHECK(with(2) == one);
+  CHECK(with(5) == one);
+}
+
+TEST_CASE("cost falls with bits in nearly every layer of the embedded model, on whichever samples",
+          "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const std::vector<std::string> falling{"q8_0", "q5_1", "q5_0", "q4_1", "q4_0"};
+  const std::array<std::vector<RecordedState>, 2> sets{
+      recorded(
+          {"a large red circle on a blue background, at the left", "a small green star on a black background",
+           "a large yellow cross on a green background, at the top",
+           "a small blue square on a grey background"},
+          1),
+      recorded({"a large yellow square on a white background",
+                "a large purple ring at the top of a grey background",
+                "a small orange triangle on a blue background, at the right",
+                "a small red star on a white background"},
+               2)};
+  std::vector<CostFile> files;
+  for (const auto& samples : sets)
+    files.push_back(measured(*blocks, samples, settings_of(falling, all_layers(*blocks))));
+  int steps = 0, rising = 0;
+  for (const CostFile& file : files)
+    for (const LayerCost& layer : file.layers)
+      for (std::size_t i = 0; i + 1 < falling.size(); ++i, ++steps)
+        rising += *layer.types.at(falling[i]).cost >= *layer.types.at(falling[i + 1]).cost;
+  INFO(rising << " of " << steps << " steps to fewer bits do not raise the cost");
+  REQUIRE(steps == 48);
+  CHECK(rising <= steps / 10);
+  // Nor does any layer cost more in 8.5 bits than in 4.5.
+  for (const CostFile& file : files)
+    for (const LayerCost& layer : file.layers)
+      CHECK(*layer.types.at("q8_0").cost * 10 < *layer.types.at("q4_0").cost);
+
+  // Eight samples of four prompts say a layer's cost to a factor of 2, in the median; formats differ a
+  // hundredfold.
+  std::vector<double> factors;
+  for (std::size_t i = 0; i < files[0].layers.size(); ++i)
+    for (const std::string& type : falling)
+      factors.push_back(std::exp(std::fabs(std::log(*files[0].layers[i].types.at(type).relative_cost /
+                                                    *files[1].layers[i].types.at(type).relative_cost))));
+  std::ranges::sort(factors);
+  INFO("from " << factors.front() << " to " << factors.back());
+  CHECK(factors[factors.size() / 2] < 2);
+}
+
+TEST_CASE("a format that rows do not divide gives way to the one that llama.cpp takes", "[casting]") {
+  CHECK(fitting_type("q4_k", 256) == "q4_k");
+  CHECK(fitting_type("q6_k", 128) == "q8_0");
+  CHECK(fitting_type("q5_k", 128) == "q5_1");
+  CHECK(fitting_type("q4_k", 640) == "q5_0");
+  for (const char* small : {"q3_k", "q2_k", "iq4_xs"}) CHECK(fitting_type(small, 96) == "iq4_nl");
+  CHECK(fitting_type("q4_k", 100) == "f16");
+  CHECK(fitting_type("q8_0", 16) == "f16");
+  CHECK(fitting_type("nvfp4", 64) == "nvfp4");
+  CHECK(fitting_type("fp8_e4m3", 7) == "fp8_e4m3");
+  CHECK_THROWS_WITH(fitting_type("q9_9", 256), Catch::Contains("q9_9") && Catch::Contains("q4_k"));
+
+  const HostTensor<f32> values = random_tensor<f32>({3, 64}, 7);
+  MemorySource source;
+  source.add<f32>("a", {3, 64}, values.values());
+  for (const CastType& type : cast_types()) {
+    INFO(type.name);
+    CastSource cast(source);
+    const std::string taken =
+        cast.cast({"a", {3, 64}, dtype_info<f32>, families::BlockParameterRole::matrix}, type.name);
+    const nn::Parameter found = cast.find("a");
+    REQUIRE(found.dtype == dtype_info<f32>);
+    REQUIRE(found.bytes.size() == 3 * 64 * sizeof(f32));
+    std::vector<f32> expected(values.values().begin(), values.values().end()), got(3 * 64);
+    std::memcpy(got.data(), found.bytes.data(), found.bytes.size());
+    const bool scalar = any_dtype(ScalarDtypes{}, [&]<class T>() {
+      if (dtype_traits<T>::name != taken) return false;
+      for (f32& value : expected) value = convert<f32>(convert<T>(value));
+      return true;
+    });
+    if (!scalar) {
+      std::vector<std::byte> blocks(static_cast<std::size_t>(3 * 64 * *bits_of_type(taken) / 8));
+      quant::encode(taken, expected, blocks);
+      quant::decode(taken, blocks, expected);
+    }
+    CHECK(got == expected);
+  }
+  const std::vector<f32> infinite(64, INFINITY);
+  source.add<f32>("b", {1, 64}, infinite);
+  CastSource cast(source);
+  const families::BlockParameter b{"b", {1, 64}, dtype_info<f32>, families::BlockParameterRole::matrix};
+  CHECK_THROWS_WITH(cast.cast(b, "q8_0"), Catch::Contains("'b'") && Catch::Contains("infinite"));
+}
+
+TEST_CASE("a layer patched in from other weights has their matrices and their biases", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  // The other weights: this model's, in q5_0, with biases in fp8.
+  CastSource other(blocks->source());
+  for (const families::Block& block : blocks->list())
+    for (const families::BlockParameter& parameter : block.parameters)
+      if (parameter.role != families::BlockParameterRole::norm_scale)
+        other.cast(parameter, parameter.role == families::BlockParameterRole::matrix ? "q5_0" : "fp8_e4m3");
+  CostSettings settings = settings_of({"q5_0"}, {0, 5});
+  settings.patch = &other;
+  settings.patched_type = "q5_0*";
+  const CostFile file = measured(*blocks, two_samples(), settings);
+  REQUIRE(file.layers.size() == 2);
+  for (const LayerCost& layer : file.layers) {
+    REQUIRE(layer.types.size() == 2);
+    CHECK(layer.types.at("q5_0*").bits == 32);  // that source holds f32
+    CHECK(layer.types.at("q5_0*").cost > 0);
+    CHECK(layer.types.at("q5_0*").cost != layer.types.at("q5_0").cost);  // for the biases
+  }
+  CostSettings plain = settings_of({}, {0});
+  CastSource same(blocks->source());
+  plain.patch = &same;
+  plain.patched_type = "same*";
+  CHECK(measured(*blocks, two_samples(), plain).layers[0].types.at("same*").cost == 0);
+}
+
+}  // namespace measured_costs

@@ -1,0 +1,144 @@
+// record and cost as a user runs them: samples, numbers that are kept, tables, and what is refused.
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "program.hpp"
+
+using program::run;
+using program::Scratch;
+
+namespace {
+
+const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
+
+/// Samples of the small model in the folder; its name.
+std::string small_samples(const Scratch& scratch) {
+  const std::string file = (scratch.path() / "samples.safetensors").string();
+  const auto recorded = run(
+      {"record",   "--model",     model,     "--prompt", "a red circle", "--width", "32",
+       "--height", "16",          "--steps", "4",        "--every",      "2",       "--max-sequence-length",
+       "8",        "--precision", "f32",     "--output", file,           "--json"});
+  INFO(recorded.err);
+  REQUIRE(recorded.code == 0);
+  CHECK(recorded.json()["samples"] == 2);
+  CHECK_THAT(recorded.err, Catch::Contains("2 samples of 40 tokens"));
+  return file;
+}
+
+std::vector<std::string> cost(const std::string& samples, const std::string& output,
+                              const std::vector<std::string>& more) {
+  std::vector<std::string> all{"cost",     "--model", model,      "--samples", samples,
+                               "--output", output,    "--policy", "f32"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("cost measures what record recorded, keeps it, and adds to it", "[casting]") {
+  const Scratch scratch;
+  const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string();
+  const auto first = run(cost(samples, output, {"--types", "fp8_e4m3,f32", "--json"}));
+  INFO(first.err);
+  REQUIRE(first.code == 0);
+  CHECK(program::content(output) == first.out);
+  const auto json = first.json();
+  CHECK(json["model"] == "dev_f32");
+  CHECK(json["samples"] == 2);
+  REQUIRE(json["layers"].size() == 3);
+  CHECK(json["layers"][0]["name"] == "transformer_blocks.0");
+  for (const auto& layer : json["layers"]) {
+    CHECK(layer["types"]["f32"]["cost"] == 0);
+    CHECK(layer["types"]["fp8_e4m3"]["bits"] == 8);
+    CHECK(layer["types"]["fp8_e4m3"]["cost"] > 0);
+  }
+  const auto table = run(cost(samples, output, {"--types", "FP8_E4M3,f32,bf16", "--markdown"}));
+  INFO(table.err);
+  REQUIRE(table.code == 0);
+  CHECK_THAT(table.err, Catch::Contains("going on from") && Catch::Contains("3 layers"));
+  CHECK_THAT(
+      table.out,
+      Catch::StartsWith("| layer | f32 | bf16 | fp8_e4m3 |\n|---|--:|--:|--:|\n| bits | 32 | 16 | 8 |\n"));
+  CHECK(nlohmann::json::parse(program::content(output))["layers"][1]["types"]["fp8_e4m3"] ==
+        json["layers"][1]["types"]["fp8_e4m3"]);
+
+  // Three shards are the whole, whatever the threads.
+  std::vector<std::string> merge{
+      "cost", "--csv", "--weighted", "--output", (scratch.path() / "merged.json").string(), "--merge"};
+  for (const std::string shard : {"1", "2", "3"}) {
+    const std::string part = (scratch.path() / ("part" + shard + ".json")).string();
+    const auto measured = run(
+        cost(samples, part, {"--types", "fp8_e4m3,f32,bf16", "--shard", shard + "/3", "--threads", shard}));
+    INFO(measured.err);
+    REQUIRE(measured.code == 0);
+    CHECK(nlohmann::json::parse(program::content(part))["layers"].size() == 1);
+    merge.push_back(part);
+  }
+  const auto merged = run(merge);
+  INFO(merged.err);
+  REQUIRE(merged.code == 0);
+  CHECK_THAT(merged.out, Catch::StartsWith("layer,f32,bf16,fp8_e4m3\nbits,32,16,8\ntransformer_blocks.0,0,"));
+  CHECK(program::content(scratch.path() / "merged.json") == program::content(output));
+
+  const auto other = run(cost(samples, output, {"--biases"}));
+  CHECK(other.code == 1);
+  CHECK(other.one_line_error());
+  CHECK_THAT(other.err, Catch::Contains("another measurement") && Catch::Contains("biases cast"));
+}
+
+TEST_CASE("a cost run that is killed goes on with the next layer", "[casting]") {
+  const Scratch scratch;
+  const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string(),
+                    whole = (scratch.path() / "whole.json").string();
+  REQUIRE(run(cost(samples, whole, {"--types", "q8_0,fp8_e5m2"})).code == 0);
+  // The layers of the first part are there as if a kill had come after them.
+  REQUIRE(run(cost(samples, output, {"--types", "q8_0,fp8_e5m2", "--layers", "0-1"})).code == 0);
+  const auto rest = run(cost(samples, output, {"--types", "q8_0,fp8_e5m2"}));
+  INFO(rest.err);
+  REQUIRE(rest.code == 0);
+  CHECK_THAT(rest.err, Catch::Contains("which has 2 layers"));
+  CHECK(program::content(output) == program::content(whole));
+
+  const std::string killed = (scratch.path() / "killed.json").string();
+  std::string line = "timeout --signal=KILL 0.3 " + program::quoted(PRECAST_PROGRAM);
+  for (const std::string& word : cost(samples, killed, {"--types", "q8_0,fp8_e5m2"}))
+    line += " " + program::quoted(word);
+  static_cast<void>(std::system((line + " >/dev/null 2>&1").c_str()));
+  const auto after = run(cost(samples, killed, {"--types", "q8_0,fp8_e5m2"}));
+  INFO(after.err);
+  REQUIRE(after.code == 0);
+  CHECK(program::content(killed) == program::content(whole));
+}
+
+TEST_CASE("what record and cost cannot do is one line", "[casting]") {
+  const Scratch scratch;
+  const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string();
+  const auto refused = [&](const std::vector<std::string>& arguments, int code, const std::string& said) {
+    const auto result = run(arguments);
+    INFO(result.err);
+    CHECK(result.code == code);
+    CHECK(result.one_line_error());
+    CHECK_THAT(result.err, Catch::Contains(said));
+  };
+  refused(cost(samples, output, {"--types", "q4_9"}), 2, "q4_0");
+  refused(cost(samples, output, {"--types", "q8_0,,q4_0"}), 2, "--types");
+  refused(cost(samples, output, {"--layers", "3"}), 2, "--layers");
+  refused(cost(samples, output, {"--layers", "2-1"}), 2, "backwards");
+  refused(cost(samples, output, {"--layers", "x"}), 2, "--layers");
+  refused(cost(samples, output, {"--shard", "0/2"}), 2, "--shard");
+  refused(cost(samples, output, {"--shard", "3/2"}), 2, "--shard");
+  refused(cost(samples, output, {"--shard", "2"}), 2, "I/N");
+  refused(cost(samples, output, {"--granularity", "block"}), 2, "layer");
+  refused(cost(samples, output, {"--measure", "costs"}), 2, "cost");
+  refused(cost(samples, "-", {}), 2, "--output");
+  refused({"cost"}, 2, "--samples");
+  refused(cost(model + "/transformer/diffusion_pytorch_model.safetensors", output, {}), 1, "no sample file");
+  refused({"cost", "--samples", samples, "--output", output, "--types", "q8_0"}, 1,
+          "recorded from another model");
+  refused({"cost", "--merge", (scratch.path() / "none.json").string(), "--output", output}, 1, "none.json");
+  refused({"record", "--model", model, "--prompt", "a", "--every", "0"}, 2, "--every");
+  refused({"record", "--model", model, "--prompt", "a", "--output", "-"}, 2, "--output");
+  CHECK_FALSE(std::filesystem::exists(output));
+}
