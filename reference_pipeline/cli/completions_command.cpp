@@ -61,7 +61,7 @@ CompletedOption completed(const CLI::Option& option) {
   result.help = first_line(option.get_description());
   result.takes_value = option.get_items_expected_max() > 0;
   const std::string type = option.get_type_name();
-  result.file = type == "FILE" || type == "PATH";
+  result.file = type == "FILE" || type == "FILE..." || type == "PATH";
   result.folder = type == "DIR";
   result.list = type.ends_with(list_mark);
   if (type.find('|') != std::string::npos)
