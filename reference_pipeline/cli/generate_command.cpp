@@ -271,8 +271,8 @@ void generate(const GenerateOptions& options) {
                                                 ": --prompt and --batch ask for " +
                                                 std::to_string(files.size()) + " pictures");
   }
-  const auto model = model_path(options.run.model);
-  const std::string name = model_name(model, !options.run.model);
+  const families::ModelFiles model = options.run.files();
+  const std::string name = model_name(model.model, !options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);

@@ -13,6 +13,7 @@
 #include <families/backend.hpp>
 #include <families/changed_weights.hpp>
 #include <families/choices.hpp>
+#include <families/model_files.hpp>
 #include <families/pipeline.hpp>
 #include <nlohmann/json.hpp>
 
@@ -63,6 +64,14 @@ class Family {
   /// Opens a model folder: reads configs and tokenizers, no weights. `backend` must outlive the pipeline.
   virtual std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,
                                          const Backend& backend) const = 0;
+  /// Whether it opens models whose parts are files.
+  virtual bool opens_files() const { return false; }
+  /// Opens a model from files, or from a folder some parts of which are given as files. Only where it
+  /// `opens_files`.
+  virtual std::unique_ptr<Pipeline> open_files(const ModelFiles& files, const ComponentChoices& choices,
+                                               const Backend& backend) const {
+    return open(files.model, choices, backend);
+  }
 
  protected:
   ~Family() = default;

@@ -131,6 +131,12 @@ class FluxFamily final : public families::Family {
                                            const families::Backend& backend) const override {
     return std::make_unique<FluxPipeline>(folder, choices, backend);
   }
+  bool opens_files() const override { return true; }
+  std::unique_ptr<families::Pipeline> open_files(const families::ModelFiles& files,
+                                                 const families::ComponentChoices& choices,
+                                                 const families::Backend& backend) const override {
+    return std::make_unique<FluxPipeline>(files, choices, backend);
+  }
 };
 
 }  // namespace
