@@ -2,14 +2,14 @@
 #include <cmath>
 #include <cstdio>
 
-#include <cli/auto_preset.hpp>
 #include <cli/policy_table.hpp>
 #include <cli/report_page.hpp>
 #include <cli/report_plot.hpp>
 #include <image/metrics.hpp>
 #include <image/picture_file.hpp>
 
-#include <precast/watch/compiled.hpp>
+#include <precast/error.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cli {
 

@@ -9,6 +9,7 @@
 
 #include <precast/cuda/norm/group_norm.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 
 using namespace precast;
 using namespace precast::testing;

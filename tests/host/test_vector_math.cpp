@@ -125,16 +125,20 @@ TEST_CASE("infinities and NaN come out as limits and NaN", "[vector_math]") {
     host::activate_row(activation, row);
     INFO(to_string(activation));
     for (const f32 value : row) CHECK(std::isnan(value));
+    CHECK(std::isnan(elementwise::activated(activation, not_a_number)));
   }
 }
 
-TEST_CASE("activating a row is activating its values", "[vector_math]") {
+TEST_CASE("activating a row, or one value, is applying the function", "[vector_math]") {
   std::vector<f32> row;
   for (int i = -50; i <= 50; ++i) row.push_back(static_cast<f32>(i) * 0.173f);
   const auto check = [&](Activate activation, auto f) {
     auto got = row;
     host::activate_row(activation, got);
-    for (std::size_t i = 0; i < row.size(); ++i) CHECK(got[i] == f(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      CHECK(got[i] == f(row[i]));
+      CHECK(elementwise::activated(activation, row[i]) == f(row[i]));
+    }
   };
   check(Activate::none, [](f32 x) { return x; });
   check(Activate::gelu_tanh, elementwise::GeluTanh{});

@@ -14,6 +14,7 @@
 #include <precast/ops/conv.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 
 using namespace precast;
 using namespace precast::testing;

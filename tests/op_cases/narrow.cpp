@@ -18,6 +18,7 @@
 #include <precast/ops/position.hpp>
 #include <precast/ops/softmax.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/problem/elementwise.hpp>
 
 using namespace precast;

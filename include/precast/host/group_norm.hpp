@@ -11,7 +11,7 @@
 
 #include <precast/host/activate_row.hpp>
 #include <precast/host/norm.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 
 namespace precast::host {
 

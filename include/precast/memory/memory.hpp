@@ -9,11 +9,11 @@
 #include <new>
 #include <string>
 
+#include <precast/backend.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/error.hpp>
 #include <precast/memory/buffer.hpp>
 #include <precast/memory/dry_run.hpp>
-#include <precast/memory/space.hpp>
 
 namespace precast {
 
@@ -58,7 +58,8 @@ class MemoryPool {
       release_cached();
       block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     }
-    if (!block) throw OutOfMemory("could not get " + std::to_string(bytes >> 20) + " MiB of memory");
+    if (!block)
+      throw OutOfMemory("could not get " + in_bytes(static_cast<std::int64_t>(bytes)) + " of memory");
     const std::lock_guard lock(mutex_);
     held(purpose) += static_cast<std::int64_t>(bytes);
     if (use_.in_use > use_.peak) use_.peak = use_.in_use;

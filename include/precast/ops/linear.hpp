@@ -6,14 +6,15 @@
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/ops/weight_and_bias.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/problem/activate.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/block_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {

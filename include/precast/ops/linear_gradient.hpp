@@ -11,7 +11,8 @@
 #include <precast/ops/linear.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {

@@ -5,13 +5,14 @@
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/norm.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/affine.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 namespace precast {
 

@@ -7,11 +7,11 @@
 #include <tuple>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/pointwise.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/broadcast.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/problem/elementwise.hpp>
 
 namespace precast {

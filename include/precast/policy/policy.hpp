@@ -7,7 +7,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/op_class.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/policy/options.hpp>
 
 namespace precast {

@@ -6,7 +6,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/affine.hpp>
-#include <precast/problem/on_stream.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {

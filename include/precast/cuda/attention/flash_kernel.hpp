@@ -9,7 +9,7 @@
 #include <precast/cuda/attention/finish_scores.hpp>
 #include <precast/cuda/attention/fma_weights.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
-#include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/flash_attention_tile.hpp>
 #include <precast/cuda/tile/selector.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>

@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/reduce.hpp>
+#include <precast/cuda/device/side.hpp>
 
 namespace precast::gpu::detail {
 

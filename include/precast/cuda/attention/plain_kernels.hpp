@@ -9,9 +9,9 @@
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/attention/plain_product.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/reduce.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 
 namespace precast::gpu {

@@ -7,8 +7,8 @@
 #include <precast/cuda/attention/finish_scores.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/attention/panel_tile.hpp>
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
+#include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warpgroup_matrix.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/warpgroup_attention_tile.hpp>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/group_moments.hpp>
 #include <precast/cuda/norm/narrow_norm.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
