@@ -29,12 +29,12 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P>
 class Embedder {
  public:
-  Embedder(const nn::Parameters& place, std::int64_t in_features, std::int64_t inner)
+  Embedder(const nn::ParameterPath& place, std::int64_t in_features, std::int64_t inner)
       : first_(place / "linear_1", in_features, inner), second_(place / "linear_2", inner, inner) {}
 
   template <ScalarArray X>
   Tensor<typename P::activation> operator()(const X& x) const {
-    const auto hidden = watch::scoped("linear_1", [&] { return first_(x, Activate::silu); });
+    const auto hidden = watch::scoped("linear_1", [&] { return first_(x, ActivationFunction::silu); });
     return watch::scoped("linear_2", [&] { return second_(hidden); });
   }
 
@@ -48,7 +48,7 @@ class TransformerModel final : public Transformer {
  public:
   using Activation = typename P::activation;
 
-  TransformerModel(const TransformerConfig& config, const nn::Parameters& place)
+  TransformerModel(const TransformerConfig& config, const nn::ParameterPath& place)
       : config_(config),
         latents_in_(place / "x_embedder", config.in_channels, config.inner_dim()),
         text_in_(place / "context_embedder", config.joint_attention_dim, config.inner_dim()),
@@ -180,7 +180,7 @@ class TransformerModel final : public Transformer {
     Tensor<Activation> sum = embed_number(time, time_, "timestep_embedder");
     if (guidance_) sum = add<P>(sum, embed_number(prepared.guidance, *guidance_, "guidance_embedder"));
     sum = add<P>(sum, watch::scoped("text_embedder", [&] { return pooled_(prepared.pooled.view()); }));
-    return activate<P>(sum, Activate::silu);
+    return activate<P>(sum, ActivationFunction::silu);
   }
 
   static Tensor<Activation> embed_number(View<const f32> number, const Embedder<P>& embedder,
@@ -216,7 +216,7 @@ class TransformerModel final : public Transformer {
 template <PolicyType P>
 std::unique_ptr<Transformer> make_transformer(const TransformerConfig& config,
                                               const nn::ParameterSource& source) {
-  return std::make_unique<TransformerModel<P>>(config, nn::Parameters(source));
+  return std::make_unique<TransformerModel<P>>(config, nn::ParameterPath(source));
 }
 
 }  // namespace PRECAST_BACKEND

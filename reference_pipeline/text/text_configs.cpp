@@ -17,12 +17,12 @@ constexpr std::int64_t deepest = 4096;
 constexpr std::int64_t largest_vocabulary = 1 << 24;
 
 /// The activation that transformers calls by this name.
-Activate activation_named(const io::Config& json, std::string_view key, const std::string& name) {
-  if (name == "quick_gelu") return Activate::quick_gelu;
-  if (name == "gelu") return Activate::gelu_erf;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activate::gelu_tanh;
-  if (name == "relu") return Activate::relu;
-  if (name == "silu" || name == "swish") return Activate::silu;
+ActivationFunction activation_named(const io::Config& json, std::string_view key, const std::string& name) {
+  if (name == "quick_gelu") return ActivationFunction::quick_gelu;
+  if (name == "gelu") return ActivationFunction::gelu_erf;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return ActivationFunction::gelu_tanh;
+  if (name == "relu") return ActivationFunction::relu;
+  if (name == "silu" || name == "swish") return ActivationFunction::silu;
   throw json.error(key,
                    "the activation '" + name.substr(0, 40) +
                        "' is not known: quick_gelu, gelu, gelu_new, gelu_pytorch_tanh, relu and silu are");
@@ -76,7 +76,7 @@ T5Config T5Config::load(const std::filesystem::path& file) {
                      "must be even, for half of them lie on either side: correct it");
   config.relative_attention_max_distance = json.integer_or(
       "relative_attention_max_distance", 128, config.relative_attention_num_buckets / 4 + 1, 1 << 24);
-  config.layer_norm_epsilon = static_cast<f32>(json.number_or("layer_norm_epsilon", 1e-6, 0, 1));
+  config.layer_norm_epsilon = json.number_or("layer_norm_epsilon", 1e-6, 0, 1);
   const std::string projection = json.string_or("feed_forward_proj", "relu");
   config.gated = projection.starts_with("gated-");
   const std::string activation = config.gated ? projection.substr(6) : projection;

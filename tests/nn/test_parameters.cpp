@@ -1,4 +1,4 @@
-// Parameters: places in a source, and the one conversion from what a file holds to what a policy stores.
+// ParameterPath: places in a source, and the one conversion from what a file holds to what a policy stores.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -56,7 +56,7 @@ void check_load() {
   MemorySource source;
   const Shape shape{static_cast<std::int64_t>(values.size())};
   source.add<From>("place.weight", shape, values);
-  const Tensor<To> loaded = nn::load_tensor<To>(nn::Parameters(source) / "place" / "weight", shape);
+  const Tensor<To> loaded = nn::load_tensor<To>(nn::ParameterPath(source) / "place" / "weight", shape);
   int different = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const To expected = from_double<To>(to_double(convert<From>(values[i])));
@@ -99,7 +99,7 @@ TEST_CASE("a place is a dotted name") {
   MemorySource source;
   const std::vector<f32> values{1, 2};
   source.add<f32>("blocks.3.attn.weight", {2}, values);
-  const nn::Parameters root(source);
+  const nn::ParameterPath root(source);
   CHECK(root.path().empty());
   CHECK((root / "blocks" / 3 / "attn").path() == "blocks.3.attn");
   CHECK((root / "blocks.3" / "attn").contains("weight"));
@@ -112,7 +112,7 @@ TEST_CASE("part of a parameter is read from where it begins") {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<f32>(i % 251);
   MemorySource source;
   source.add<bf16>("w", {50, 100}, values);
-  const nn::Parameters place = nn::Parameters(source) / "w";
+  const nn::ParameterPath place = nn::ParameterPath(source) / "w";
   const nn::Parameter parameter = place.find({50, 100});
   std::vector<f32> read(1300);
   nn::read_values<f32>(place, parameter, 2700, std::span(read));
@@ -124,7 +124,7 @@ TEST_CASE("a wrong shape or dtype is named with its file and tensor") {
   MemorySource source;
   source.add<f32>("a.weight", {2, 3}, std::vector<f32>(6));
   source.add_integers("a.bias", {3});
-  const nn::Parameters place = nn::Parameters(source) / "a";
+  const nn::ParameterPath place = nn::ParameterPath(source) / "a";
   CHECK_THAT(
       message_of([&] {
         nn::load_tensor<f32>(place / "weight", {3, 2});

@@ -17,7 +17,7 @@ struct Parameter {
   DtypeInfo dtype;
   Shape shape;
   std::span<const std::byte> bytes;
-  std::string name{};  ///< its place in the source, where Parameters::find found it
+  std::string name{};  ///< its place in the source, where ParameterPath::find found it
 };
 
 /// Finds parameters by name. Implementations check that `bytes` is exactly what dtype and shape need.

@@ -57,7 +57,7 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
 /// fit.
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, View<typename precisions<P, Matmul>::result> out,
-                 Activate activate = Activate::none) {
+                 ActivationFunction activate = ActivationFunction::none) {
   const auto in = as_view(x);
   if (in.columns() != weight.in_features())
     throw ShapeError("linear: " + to_string(in.shape()) + " does not have the " +
@@ -72,8 +72,8 @@ void linear_into(const X& x, const LinearWeight<P>& weight, View<typename precis
 
 /// linear_into, with a result of its own.
 template <PolicyType P, ScalarArray X>
-Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWeight<P>& weight,
-                                                      Activate activate = Activate::none) {
+Tensor<typename precisions<P, Matmul>::result> linear(
+    const X& x, const LinearWeight<P>& weight, ActivationFunction activate = ActivationFunction::none) {
   Tensor<typename precisions<P, Matmul>::result> out(x.shape().with_back(weight.out_features()));
   linear_into<P>(x, weight, out, activate);
   return out;

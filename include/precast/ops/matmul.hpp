@@ -21,8 +21,8 @@ inline namespace PRECAST_BACKEND {
 
 /// The row of the op table for a product of two results: what is stored of the right side is its own dtype.
 template <class Types, class Right>
-using with_storage = Precisions<Right, typename Types::operand, typename Types::accumulate, NoDtype,
-                                typename Types::result, Types::saturate>;
+using with_storage = OpDtypes<Right, typename Types::operand, typename Types::accumulate, NoDtype,
+                              typename Types::result, Types::saturate>;
 
 }  // namespace PRECAST_BACKEND
 

@@ -141,7 +141,7 @@ auto rms_norm_heads(const X& x, const W& weight, double eps) {
 /// [C] plus bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 void group_norm_into(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
-                     Activate activation, View<typename precisions<P, Norm>::result> out) {
+                     ActivationFunction activation, View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   detail::require_one_per_column("group_norm", shape, weight.shape());
   detail::require_one_per_column("group_norm", shape, bias.shape());
@@ -160,7 +160,7 @@ void group_norm_into(const X& x, std::int64_t groups, const W& weight, const W& 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
-                Activate activation = Activate::none) {
+                ActivationFunction activation = ActivationFunction::none) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   group_norm_into<P>(x, groups, weight, bias, eps, activation, out.view());
   return out;

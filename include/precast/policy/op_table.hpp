@@ -36,7 +36,7 @@ using vector_storage_for = std::conditional_t<BlockDtype<StorageType>, f32, Stor
 /// The five dtypes of an op, and what its stores do above the range. Kernels take this and nothing else.
 template <class StorageType, class OperandType, class AccumulateType, class InsideType, class ResultType,
           bool Saturates = false>
-struct Precisions {
+struct OpDtypes {
   using storage = StorageType;  ///< parameters at rest: the matrix, or a norm's vectors
   using vector_storage = vector_storage_for<StorageType>;  ///< the bias beside the matrix, at rest
   using operand = OperandType;                             ///< what is multiplied, or computed with
@@ -76,17 +76,17 @@ consteval auto row_of() {
     using Sum = std::conditional_t<up || down, Wide, typename Options::accumulate>;
     using Scores = std::conditional_t<Options::flash || up, f32, Stored>;
     using Inside = std::conditional_t<std::is_same_v<Op, Attention>, Scores, NoDtype>;
-    return Precisions<S, Operand, Sum, Inside, R, saturate>{};
+    return OpDtypes<S, Operand, Sum, Inside, R, saturate>{};
   } else if constexpr (std::is_same_v<Op, Norm>) {
-    return Precisions<vector_storage_for<S>, AsGiven, Wide, Wide, R, saturate>{};
+    return OpDtypes<vector_storage_for<S>, AsGiven, Wide, Wide, R, saturate>{};
   } else if constexpr (std::is_same_v<Op, Softmax> || std::is_same_v<Op, Reduction> ||
                        std::is_same_v<Op, Loss>) {
-    return Precisions<S, AsGiven, Wide, Wide, f32, saturate>{};
+    return OpDtypes<S, AsGiven, Wide, Wide, f32, saturate>{};
   } else if constexpr (std::is_same_v<Op, Pointwise>) {
-    return Precisions<S, AsGiven, NoDtype, Wide, R, saturate>{};
+    return OpDtypes<S, AsGiven, NoDtype, Wide, R, saturate>{};
   } else {
     static_assert(std::is_same_v<Op, Position>, "The op table has no row for this op class.");
-    return Precisions<S, f32, f32, f32, R, saturate>{};
+    return OpDtypes<S, f32, f32, f32, R, saturate>{};
   }
 }
 
@@ -102,9 +102,9 @@ using precisions = decltype(detail::row_of<P, Op>());
 
 /// The same op with every value in f32: what the watch hook compares a non-finite result with.
 template <class Types>
-using widened_to_f32 = Precisions<typename Types::storage, detail::f32_unless_marked<typename Types::operand>,
-                                  detail::f32_unless_marked<typename Types::accumulate>,
-                                  detail::f32_unless_marked<typename Types::inside>, f32>;
+using widened_to_f32 = OpDtypes<typename Types::storage, detail::f32_unless_marked<typename Types::operand>,
+                                detail::f32_unless_marked<typename Types::accumulate>,
+                                detail::f32_unless_marked<typename Types::inside>, f32>;
 
 /// What kernels of norms, softmax and single values ask of their row: operands as they come. f32 means the
 /// same.
@@ -117,6 +117,6 @@ inline constexpr bool computes_in_f32 = std::is_same_v<typename Types::operand, 
     std::is_same_v<typename Types::accumulate, f32>&& std::is_same_v<typename Types::inside, f32>;
 
 /// What the sampler's step computes in under every policy.
-using SamplerStep = Precisions<f32, f32, NoDtype, f32, f32>;
+using SamplerStep = OpDtypes<f32, f32, NoDtype, f32, f32>;
 
 }  // namespace precast

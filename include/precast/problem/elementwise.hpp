@@ -142,19 +142,19 @@ struct EulerStep {
 
 /// Calls `function` with the activation function that is meant.
 template <class F>
-decltype(auto) visit_activation(Activate activation, F&& function) {
+decltype(auto) visit_activation(ActivationFunction activation, F&& function) {
   switch (activation) {
-    case Activate::gelu_tanh:
+    case ActivationFunction::gelu_tanh:
       return function(GeluTanh{});
-    case Activate::gelu_erf:
+    case ActivationFunction::gelu_erf:
       return function(GeluErf{});
-    case Activate::quick_gelu:
+    case ActivationFunction::quick_gelu:
       return function(QuickGelu{});
-    case Activate::silu:
+    case ActivationFunction::silu:
       return function(Silu{});
-    case Activate::relu:
+    case ActivationFunction::relu:
       return function(Relu{});
-    case Activate::none:
+    case ActivationFunction::none:
       break;
   }
   return function(Identity{});
@@ -162,22 +162,22 @@ decltype(auto) visit_activation(Activate activation, F&& function) {
 
 /// The same of one value. Three of the functions are x sigmoid(z), and share its code: a kernel finishes its
 /// products value by value, in code for each.
-PRECAST_HOST_DEVICE f32 activated(Activate activation, f32 x) {
+PRECAST_HOST_DEVICE f32 activated(ActivationFunction activation, f32 x) {
   f32 z = x;
   switch (activation) {
-    case Activate::none:
+    case ActivationFunction::none:
       return x;
-    case Activate::relu:
+    case ActivationFunction::relu:
       return Relu{}(x);
-    case Activate::gelu_erf:
+    case ActivationFunction::gelu_erf:
       return GeluErf{}(x);
-    case Activate::gelu_tanh:
+    case ActivationFunction::gelu_tanh:
       z = GeluTanh::of_sigmoid(x);
       break;
-    case Activate::quick_gelu:
+    case ActivationFunction::quick_gelu:
       z = QuickGelu::of_sigmoid(x);
       break;
-    case Activate::silu:
+    case ActivationFunction::silu:
       break;
   }
   return x * math::sigmoid(z);

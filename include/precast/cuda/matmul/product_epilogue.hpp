@@ -26,7 +26,7 @@ struct ProductEpilogue {
   GlobalPointer<const f32> x_scale, weight_scale;
   std::int64_t rows, row_stride, residual_stride;
   int features;
-  Activate activate;
+  ActivationFunction activate;
   bool has_bias, has_residual, has_x_scale, has_weight_scale;
   bool wide;  ///< whether rows of results, and of the residual, can be read and written 16 bytes at a time
 
