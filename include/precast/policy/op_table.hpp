@@ -33,6 +33,15 @@ constexpr std::string_view dtype_name() {
 template <class StorageType>
 using vector_storage_for = std::conditional_t<BlockDtype<StorageType>, f32, StorageType>;
 
+namespace detail {
+template <class T>
+inline constexpr bool is_canonical_policy = false;
+}
+
+/// A type made by Policy<...> (policy/policy.hpp).
+template <class T>
+concept PolicyType = detail::is_canonical_policy<T>;
+
 /// The five dtypes of an op, and what its stores do above the range. Kernels take this and nothing else.
 template <class StorageType, class OperandType, class AccumulateType, class InsideType, class ResultType,
           bool Saturates = false>
@@ -97,7 +106,7 @@ using f32_unless_marked =
 }  // namespace detail
 
 /// The row of the op table for a policy and an op class.
-template <class P, OpClass Op>
+template <PolicyType P, OpClass Op>
 using precisions = decltype(detail::row_of<P, Op>());
 
 /// The same op with every value in f32: what the watch hook compares a non-finite result with.
