@@ -9,11 +9,13 @@
 #include <op_cases/linear_cases.hpp>
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
+#include <support/activations.hpp>
 #include <support/products.hpp>
 
 #include <precast/ops/linear.hpp>
 #include <precast/ops/linear_gradient.hpp>
 #include <precast/ops/matmul.hpp>
+#include <precast/ops/pointwise.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -60,6 +62,20 @@ TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once",
     const LinearWeight<TestType> packed(weight, bias.values());
     CHECK(expected_products<Types>(x, weight, bias).inexact(linear<TestType>(sent(x), packed)) == "");
   }
+}
+
+TEST_CASE("an activation fused into a product has the bits of the op that stands alone", "[linear]") {
+  using P = Policy<Storage<f32>>;
+  const auto weight = random_tensor<f32>({100, 45}, 1, 0.5);
+  const LinearWeight<P> packed(weight);
+  if (!emulated && !backend::Memory::on_host) return;  // a library's epilogue computes its own
+  for (const std::int64_t rows : {2, 70})              // a skinny product, and one of tiles
+    for (const ActivationFunction activation : every_activation) {
+      CAPTURE(rows, to_string(activation));
+      const auto x = random_tensor<f32>({rows, 45}, 2);
+      CHECK(same_bits(linear<P>(sent(x), packed, activation),
+                      activate<P>(linear<P>(sent(x), packed), activation)));
+    }
 }
 
 TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products are of the same weight", "[linear]", ProductPolicies) {
