@@ -9,6 +9,10 @@
 #include <new>
 #include <string>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <precast/backend.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/error.hpp>
@@ -43,12 +47,19 @@ class MemoryPool {
   void* allocate(std::size_t bytes, MemoryPurpose purpose) {
     if (DryRun* const dry = DryRun::active()) return dry->allocate(bytes, DryRun::Counts::host_memory);
     void* block = nullptr;
+    bool gave_back = false;
     {
       const std::lock_guard lock(mutex_);
-      if (cache_.take(bytes, use_.in_use, [&](std::size_t other) { release(take_free(other)); }))
-        block = take_free(bytes);
+      const auto give_back = [&](std::size_t other) {
+        release(take_free(other));
+        gave_back = true;
+      };
+      if (cache_.take(bytes, use_.in_use, give_back)) block = take_free(bytes);
       use_.cached = cache_.held();
     }
+#if defined(__GLIBC__)
+    if (gave_back) ::malloc_trim(0);  // it keeps freed blocks of up to 32 MiB, and 64 MiB behind the last
+#endif
     if (!block) block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     if (!block) {
       release_cached();
