@@ -37,7 +37,7 @@ void run_block(benchmark::State& state, const std::string& prefix, const flux::T
   work.parameters = parameters_of(shapes);
   const flux::BlockContext<P> context{conditioning, rotary, text_tokens};
   measure_model<P>(
-      state, work, [&] { return Block<P>(nn::Parameters(source) / prefix, config); },
+      state, work, [&] { return Block<P>(nn::ParameterPath(source) / prefix, config); },
       [&](const Block<P>& block) {
         Tensor<Activation> x = start.clone();
         block(x, context);

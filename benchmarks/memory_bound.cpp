@@ -80,13 +80,14 @@ void add_ops() {
   });
   add("gelu/" + policy, [=](benchmark::State& state) {
     const auto x = tensor();
-    compare_with_copy(state, moved,
-                      [&] { benchmark::DoNotOptimize(activate<P>(x, Activate::gelu_tanh).data()); });
+    compare_with_copy(state, moved, [&] {
+      benchmark::DoNotOptimize(activate<P>(x, ActivationFunction::gelu_tanh).data());
+    });
   });
   add("gated_add/" + policy, [=](benchmark::State& state) {
     const auto x = tensor(), residual = tensor(), gate = random_tensor<Activation>({1, inner});
     compare_with_copy(state, 1.5 * moved,
-                      [&] { benchmark::DoNotOptimize(gated_add<P>(residual, gate, x).data()); });
+                      [&] { benchmark::DoNotOptimize(gated_add<P>(residual, x, gate).data()); });
   });
   add("rotary/" + policy, [=](benchmark::State& state) {
     const auto x = random_tensor<Activation>({1, tokens, inner});
@@ -131,7 +132,7 @@ void add_load() {
         const double values = 4.0 * inner * inner;
         const auto bytes = static_cast<double>(sizeof(InFile) + sizeof(typename LinearWeight<P>::Storage));
         compare_with_copy(state, values * bytes, [&] {
-          const nn::Linear<P> linear(nn::Parameters(source), inner, 4 * inner);
+          const nn::Linear<P> linear(nn::ParameterPath(source), inner, 4 * inner);
           benchmark::DoNotOptimize(&linear);
         });
       },

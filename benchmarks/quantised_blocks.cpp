@@ -57,9 +57,9 @@ void run_block(benchmark::State& state, const DtypeInfo& format) {
   const Tensor<bf16> conditioning = random_tensor<bf16>({1, config.inner_dim()});
   const Tensor<bf16> start = random_tensor<bf16>({tokens.all(), config.inner_dim()});
   const flux::BlockContext<P> context{conditioning, rotary, 512};
-  const flux::DoubleBlock<P> dense(nn::Parameters(source) / prefix, config);
+  const flux::DoubleBlock<P> dense(nn::ParameterPath(source) / prefix, config);
   const RandomBlocks blocks(source, format);
-  const flux::DoubleBlock<P> packed(nn::Parameters(blocks) / prefix, config);
+  const flux::DoubleBlock<P> packed(nn::ParameterPath(blocks) / prefix, config);
   const auto run = [&](const flux::DoubleBlock<P>& block) {
     return [&] {
       Tensor<bf16> x = start.clone();

@@ -36,7 +36,7 @@ void run_layer(benchmark::State& state) {
   work.other_products = 4.0 * static_cast<double>(tokens * tokens * config.inner());
   for (const auto& [name, shape] : shapes) work.parameters += static_cast<double>(shape.elements());
   measure_model<P>(
-      state, work, [&] { return text::T5Layer<P>(nn::Parameters(source) / "encoder.block.0", config); },
+      state, work, [&] { return text::T5Layer<P>(nn::ParameterPath(source) / "encoder.block.0", config); },
       [&](const text::T5Layer<P>& layer) { benchmark::DoNotOptimize(layer(x, options).data()); });
 }
 

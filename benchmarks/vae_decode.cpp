@@ -53,7 +53,7 @@ void run_decoder(benchmark::State& state) {
   work.other_products = decoder_flops(config, side);
   for (const auto& [name, shape] : shapes) work.parameters += static_cast<double>(shape.elements());
   measure_model<P>(
-      state, work, [&] { return vae::DecoderTemplate<P>(config, nn::Parameters(source)); },
+      state, work, [&] { return vae::DecoderTemplate<P>(config, nn::ParameterPath(source)); },
       [&](const vae::DecoderTemplate<P>& decoder) {
         benchmark::DoNotOptimize(decoder.decode(latents).data());
       });

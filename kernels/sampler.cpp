@@ -2,7 +2,7 @@
 #include <tuple>
 
 #include <precast/backend/pointwise.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/tensor/view.hpp>
 

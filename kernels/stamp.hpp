@@ -16,9 +16,10 @@
 #include <boost/hana/unpack.hpp>
 
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/policy/visit.hpp>
-#include <precast/problem/on_stream.hpp>
-#include <precast/watch/compiled.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::kernels {
 

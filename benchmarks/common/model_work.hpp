@@ -16,6 +16,7 @@
 
 #include <precast/memory/memory.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::bench {

@@ -8,7 +8,7 @@
 #include <support/random_model.hpp>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/tensor/backend_memory.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::bench {

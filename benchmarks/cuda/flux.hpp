@@ -59,7 +59,7 @@ void run_block(benchmark::State& state, const Suite& suite, const std::string& p
   const flux::BlockContext<P> context{conditioning, rotary, tokens.text};
   gpu::reset_peak_memory();
   const auto used_before = static_cast<double>(gpu::memory_use().in_use);
-  const Block<P> block(nn::Parameters(source) / prefix, config);
+  const Block<P> block(nn::ParameterPath(source) / prefix, config);
   const auto run = [&] {
     Tensor<Activation> x = start.clone();
     block(x, context);

@@ -24,7 +24,7 @@ template <PolicyType P>
 void run_linear(benchmark::State& state, const Suite& suite, const LinearShape& shape, bool tiled) {
   using Activation = typename P::activation;
   const testing::RandomSource<bf16> source({{"weight", {shape.out, shape.in}}, {"bias", {shape.out}}});
-  const nn::Linear<P> linear(nn::Parameters(source), shape.in, shape.out);
+  const nn::Linear<P> linear(nn::ParameterPath(source), shape.in, shape.out);
   const auto x = random_tensor<Activation>({shape.rows, shape.in});
   const auto multiply = [&] {
     std::optional<gpu::LibraryScope<gpu::ProductLibrary>> without;

@@ -60,13 +60,13 @@ void add_ops(const Suite& suite) {
   const double array = bytes_of<Activation>(rows, columns, 1);
   add(suite, "gelu" + size, 50, 4 * array, [=, &suite](benchmark::State& state) {
     const auto x = random_tensor<Activation>({rows, columns});
-    compare_with_copy(state, suite, 2 * array, [&] { return activate<P>(x, Activate::gelu_tanh); });
+    compare_with_copy(state, suite, 2 * array, [&] { return activate<P>(x, ActivationFunction::gelu_tanh); });
   });
   add(suite, "gated_add" + size, 50, 6 * array, [=, &suite](benchmark::State& state) {
     const auto x = random_tensor<Activation>({rows, columns}),
                residual = random_tensor<Activation>({rows, columns}),
                gate = random_tensor<Activation>({1, columns});
-    compare_with_copy(state, suite, 3 * array, [&] { return gated_add<P>(residual, gate, x); });
+    compare_with_copy(state, suite, 3 * array, [&] { return gated_add<P>(residual, x, gate); });
   });
   const double angles = bytes_of<f32>(rows, width, 2);
   add(suite, "rotary" + size, 50, 4 * array + 2 * angles, [=, &suite](benchmark::State& state) {

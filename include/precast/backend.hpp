@@ -1,7 +1,9 @@
 // The backend that the ops of a translation unit run on: CUDA where nvcc compiles it, else the host. What
 // depends on it lives in an inline namespace of the backend's name, so that one program holds both, and a
-// linker cannot take one for the other.
+// linker cannot take one for the other. And the memory space that each works in.
 #pragma once
+
+#include <type_traits>
 
 // A host compiler builds for CUDA where PRECAST_USE_CUDA is defined: it compiles models, which call kernels
 // that nvcc compiled. With PRECAST_EMULATE_CUDA, which tests define, the kernels run in the emulator of
@@ -32,5 +34,28 @@ namespace gpu {}
 
 /// The kernels of this translation unit's backend. Both backends' have the same names and signatures.
 namespace backend = PRECAST_KERNELS;
+
+// Memory spaces: who can read an address. A view has one in its type, so that memory of the host given to a
+// kernel of the device does not compile.
+
+/// Memory that the host reads and writes.
+struct HostSpace {};
+/// Memory of a CUDA device, which kernels and the runtime's copies reach, and the host does not.
+struct DeviceSpace {};
+
+template <class Space>
+inline constexpr bool is_memory_space =
+    std::is_same_v<Space, HostSpace> || std::is_same_v<Space, DeviceSpace>;
+
+inline namespace PRECAST_BACKEND {
+
+/// The space that the ops of this translation unit's backend work in.
+#if PRECAST_BACKEND_IS_CUDA
+using BackendSpace = DeviceSpace;
+#else
+using BackendSpace = HostSpace;
+#endif
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace precast

@@ -1,6 +1,9 @@
-// The one family of errors: each carries one line for a human that says what, where and what to do.
+// The one family of errors: each carries one line for a human that says what, where and what to do; and how
+// such a line says a size.
 #pragma once
 
+#include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -30,5 +33,17 @@ struct PathNotCompiled : Error {
 struct OutOfMemory : Error {
   using Error::Error;
 };
+
+/// A size in words: "640 B", "24.1 GiB".
+inline std::string in_bytes(std::int64_t bytes) {
+  constexpr const char* units[]{"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1024;
+  int unit = 0;
+  for (; value >= 1000 && unit < 4; ++unit) value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %s", value, units[unit]);
+  return text;
+}
 
 }  // namespace precast

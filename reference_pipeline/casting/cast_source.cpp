@@ -69,7 +69,7 @@ std::vector<f32>& CastSource::values_of(const families::BlockParameter& paramete
   auto& [shape, values] = cast_[parameter.name];
   shape = parameter.shape;
   values.resize(static_cast<std::size_t>(shape.elements()));
-  const nn::Parameters place(source, parameter.name);
+  const nn::ParameterPath place(source, parameter.name);
   const nn::Parameter found = place.find(shape);
   if (block_format(found.dtype.name)) {
     quant::decode(found.dtype.name, found.bytes, values);

@@ -1,8 +1,6 @@
 // Chooses a preset from what the CPU multiplies and what fits into memory.
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdio>
 #include <tuple>
 
 #include <cli/auto_preset.hpp>
@@ -78,20 +76,6 @@ AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> cand
       candidates.begin(), candidates.end(),
       [](const Candidate& a, const Candidate& b) { return a.needed_bytes < b.needed_bytes; });
   return {least.preset, "it needs the least" + memory(least)};
-}
-
-std::string in_bytes(std::int64_t bytes) {
-  static constexpr std::array<const char*, 5> units{"KiB", "MiB", "GiB", "TiB", "PiB"};
-  if (bytes < 1024) return std::to_string(bytes) + " B";
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  while (value >= 1000 && unit + 1 < units.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %s", value, units[unit]);
-  return text;
 }
 
 }  // namespace precast::cli

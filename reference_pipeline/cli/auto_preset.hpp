@@ -45,7 +45,4 @@ struct AutoChoice {
 /// PathNotCompiled where the build holds no preset.
 AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> candidates);
 
-/// "24.1 GiB", "12.0 MiB".
-std::string in_bytes(std::int64_t bytes);
-
 }  // namespace precast::cli

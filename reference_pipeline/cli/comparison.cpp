@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include <cli/arguments.hpp>
-#include <cli/auto_preset.hpp>
 #include <cli/comparison.hpp>
 #include <cli/format.hpp>
 #include <cli/interrupt.hpp>
@@ -16,6 +15,7 @@
 #include <image/contact_sheet.hpp>
 #include <image/metrics.hpp>
 
+#include <precast/error.hpp>
 #include <precast/policy/paths.hpp>
 
 namespace precast::cli {

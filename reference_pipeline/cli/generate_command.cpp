@@ -27,6 +27,7 @@
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
+#include <precast/error.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 

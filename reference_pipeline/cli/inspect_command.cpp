@@ -5,13 +5,13 @@
 #include <set>
 
 #include <cli/arguments.hpp>
-#include <cli/auto_preset.hpp>
 #include <cli/commands.hpp>
 #include <cli/inspect_model.hpp>
 #include <cli/run_options.hpp>
 #include <families/hub_cache.hpp>
 #include <families/registry.hpp>
 
+#include <precast/error.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {

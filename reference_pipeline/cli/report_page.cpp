@@ -11,7 +11,8 @@
 #include <image/metrics.hpp>
 #include <image/picture_file.hpp>
 
-#include <precast/watch/compiled.hpp>
+#include <precast/error.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cli {
 

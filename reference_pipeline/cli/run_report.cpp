@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <iostream>
 
-#include <cli/auto_preset.hpp>
 #include <cli/format.hpp>
 #include <cli/output.hpp>
 #include <cli/run_report.hpp>
 #include <families/free_memory.hpp>
 
+#include <precast/error.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {

@@ -1,6 +1,5 @@
 // Adds up what components need, and refuses what does not fit.
 #include <algorithm>
-#include <cstdio>
 #include <string>
 
 #include <families/memory_estimate.hpp>
@@ -12,15 +11,6 @@
 namespace precast::families {
 
 namespace {
-
-std::string gib(std::int64_t bytes) {
-  char text[32];
-  std::snprintf(
-      text, sizeof text, "%.1f %s",
-      bytes >= (1 << 30) ? static_cast<double>(bytes) / (1 << 30) : static_cast<double>(bytes) / (1 << 20),
-      bytes >= (1 << 30) ? "GiB" : "MiB");
-  return text;
-}
 
 std::int64_t together(const ComponentMemory& component) { return component.weights + component.activations; }
 
@@ -59,10 +49,11 @@ void require_memory(const std::filesystem::path& model, const MemoryEstimate& es
       estimate.components.begin(), estimate.components.end(),
       [](const ComponentMemory& a, const ComponentMemory& b) { return together(a) < together(b); });
   const bool already_small = choices == ComponentChoices::all(preset_named("memory")->choice);
-  throw OutOfMemory(io::shown(model / largest->component) + ": needs " + gib(largest->weights) +
-                    " for weights and " + gib(largest->activations) + " for results, " +
-                    gib(estimate.needed()) + " in all, and " + gib(*free_bytes) + " are free: try " +
-                    (already_small ? "" : "--preset memory, or ") + "a smaller --width and --height");
+  throw OutOfMemory(io::shown(model / largest->component) + ": needs " + in_bytes(largest->weights) +
+                    " for weights and " + in_bytes(largest->activations) + " for results, " +
+                    in_bytes(estimate.needed()) + " in all, and " + in_bytes(*free_bytes) +
+                    " are free: try " + (already_small ? "" : "--preset memory, or ") +
+                    "a smaller --width and --height");
 }
 
 }  // namespace precast::families

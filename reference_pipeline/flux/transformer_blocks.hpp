@@ -19,7 +19,7 @@ namespace precast::flux {
 
 inline namespace PRECAST_BACKEND {
 
-inline constexpr f32 norm_epsilon = 1e-6f;
+inline constexpr double norm_epsilon = 1e-6;
 
 /// What every block of one prediction shares.
 template <PolicyType P>
@@ -37,7 +37,7 @@ class Modulation {
   using Activation = typename P::activation;
   using Values = Tensor<Activation>;
 
-  Modulation(const nn::Parameters& place, std::int64_t inner, std::int64_t parts)
+  Modulation(const nn::ParameterPath& place, std::int64_t inner, std::int64_t parts)
       : linear_(place / "linear", inner, parts * inner), inner_(inner) {}
 
   Values operator()(View<const Activation> conditioning) const {
@@ -63,7 +63,7 @@ class QueryKeyValue {
     std::string_view query, key, value, query_norm, key_norm;
   };
 
-  QueryKeyValue(const nn::Parameters& place, const Names& names, std::int64_t heads, std::int64_t head_dim)
+  QueryKeyValue(const nn::ParameterPath& place, const Names& names, std::int64_t heads, std::int64_t head_dim)
       : names_(names),
         query_(place / names.query, heads * head_dim, heads * head_dim),
         key_(place / names.key, heads * head_dim, heads * head_dim),
@@ -134,7 +134,7 @@ class DoubleBlock {
  public:
   using Activation = typename P::activation;
 
-  DoubleBlock(const nn::Parameters& place, const TransformerConfig& config)
+  DoubleBlock(const nn::ParameterPath& place, const TransformerConfig& config)
       : text_(place, config, {"add_q_proj", "add_k_proj", "add_v_proj", "norm_added_q", "norm_added_k"},
               {"norm1_context", "norm2_context", "to_add_out", "ff_context"}),
         image_(place, config, {"to_q", "to_k", "to_v", "norm_q", "norm_k"},
@@ -171,7 +171,7 @@ class DoubleBlock {
       std::string_view norm1, norm2, attention_out, feed_forward;
     };
 
-    Stream(const nn::Parameters& place, const TransformerConfig& config,
+    Stream(const nn::ParameterPath& place, const TransformerConfig& config,
            const typename QueryKeyValue<P>::Names& projections, const Names& names)
         : names_(names),
           modulation_(place / names.norm1, config.inner_dim(), 6),
@@ -199,16 +199,16 @@ class DoubleBlock {
                 const Tensor<Activation>& modulation) const {
       const Tensor<Activation> with_attention = [&] {
         const watch::Scope attn("attn"), scope(names_.attention_out);
-        return gated_add<P>(x, modulation_.part(modulation, 2), out_(attended));
+        return gated_add<P>(x, out_(attended), modulation_.part(modulation, 2));
       }();
       Tensor<Activation> hidden = watch::scoped(names_.norm2, [&] {
         return layer_norm_modulate<P>(with_attention, modulation_.part(modulation, 4),
                                       modulation_.part(modulation, 3), norm_epsilon);
       });
       const watch::Scope scope(names_.feed_forward);
-      hidden = watch::scoped("net.0.proj", [&] { return widen_(hidden, Activate::gelu_tanh); });
+      hidden = watch::scoped("net.0.proj", [&] { return widen_(hidden, ActivationFunction::gelu_tanh); });
       const watch::Scope net("net.2");
-      gated_add_into<P>(with_attention, modulation_.part(modulation, 5), narrow_(hidden), x);
+      gated_add_into<P>(with_attention, narrow_(hidden), modulation_.part(modulation, 5), x);
     }
 
    private:
@@ -228,7 +228,7 @@ class SingleBlock {
  public:
   using Activation = typename P::activation;
 
-  SingleBlock(const nn::Parameters& place, const TransformerConfig& config)
+  SingleBlock(const nn::ParameterPath& place, const TransformerConfig& config)
       : modulation_(place / "norm", config.inner_dim(), 3),
         projections_(place / "attn", {"to_q", "to_k", "to_v", "norm_q", "norm_k"}, config.num_attention_heads,
                      config.attention_head_dim),
@@ -257,10 +257,10 @@ class SingleBlock {
     }
     {
       const watch::Scope scope("proj_mlp");
-      widen_.into(normed, joined.view().columns_between(inner_, 4 * inner_), Activate::gelu_tanh);
+      widen_.into(normed, joined.view().columns_between(inner_, 4 * inner_), ActivationFunction::gelu_tanh);
     }
     const watch::Scope scope("proj_out");
-    x = gated_add<P>(x, modulation_.part(modulation, 2), out_(joined));
+    x = gated_add<P>(x, out_(joined), modulation_.part(modulation, 2));
   }
 
  private:

@@ -32,12 +32,12 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P>
 class Embedder {
  public:
-  Embedder(const nn::Parameters& place, std::int64_t in_features, std::int64_t inner)
+  Embedder(const nn::ParameterPath& place, std::int64_t in_features, std::int64_t inner)
       : first_(place / "linear_1", in_features, inner), second_(place / "linear_2", inner, inner) {}
 
   template <ScalarArray X>
   Tensor<typename P::activation> operator()(const X& x) const {
-    const auto hidden = watch::scoped("linear_1", [&] { return first_(x, Activate::silu); });
+    const auto hidden = watch::scoped("linear_1", [&] { return first_(x, ActivationFunction::silu); });
     return watch::scoped("linear_2", [&] { return second_(hidden); });
   }
 
@@ -51,7 +51,7 @@ class TransformerModel final : public BlockwiseTransformer {
  public:
   using Activation = typename P::activation;
 
-  TransformerModel(const TransformerConfig& config, const nn::Parameters& place)
+  TransformerModel(const TransformerConfig& config, const nn::ParameterPath& place)
       : config_(config),
         latents_in_(place / "x_embedder", config.in_channels, config.inner_dim()),
         text_in_(place / "context_embedder", config.joint_attention_dim, config.inner_dim()),
@@ -128,14 +128,14 @@ class TransformerModel final : public BlockwiseTransformer {
                        std::to_string(config_.inner_dim()) + ": the state was recorded from another model");
     const watch::Scope model("transformer");
     const RotaryTable rotary = rotary_table(config_.axes_dims_rope, rope_theta, state.positions.values());
-    const Tensor<Activation> conditioning = activate<P>(narrowed(state.vec), Activate::silu);
+    const Tensor<Activation> conditioning = activate<P>(narrowed(state.vec), ActivationFunction::silu);
     Tensor<Activation> x = narrowed(state.tokens);
     through_blocks(x, {conditioning, rotary, state.text_tokens}, first, last);
     state.tokens = to_host(nn::widened(std::move(x)));
   }
 
   void replace_block(std::int64_t index, const nn::ParameterSource& source) override {
-    const nn::Parameters place(source);
+    const nn::ParameterPath place(source);
     if (const std::int64_t single = index - config_.num_layers; single < 0)
       double_blocks_.at(static_cast<std::size_t>(index)) =
           DoubleBlock<P>(place / double_name / index, config_);
@@ -256,7 +256,7 @@ class TransformerModel final : public BlockwiseTransformer {
     Tensor<Activation> sum = embed_number(time, time_, "timestep_embedder");
     if (guidance_) sum = add<P>(sum, embed_number(prepared.guidance, *guidance_, "guidance_embedder"));
     sum = add<P>(sum, watch::scoped("text_embedder", [&] { return pooled_(prepared.pooled.view()); }));
-    Tensor<Activation> conditioning = activate<P>(sum, Activate::silu);
+    Tensor<Activation> conditioning = activate<P>(sum, ActivationFunction::silu);
     return {std::move(sum), std::move(conditioning)};
   }
 
@@ -293,7 +293,7 @@ class TransformerModel final : public BlockwiseTransformer {
 template <PolicyType P>
 std::unique_ptr<BlockwiseTransformer> make_transformer(const TransformerConfig& config,
                                                        const nn::ParameterSource& source) {
-  return std::make_unique<TransformerModel<P>>(config, nn::Parameters(source));
+  return std::make_unique<TransformerModel<P>>(config, nn::ParameterPath(source));
 }
 
 }  // namespace PRECAST_BACKEND

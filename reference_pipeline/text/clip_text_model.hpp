@@ -23,8 +23,8 @@ struct ClipConfig {
   std::int64_t num_attention_heads = 12;
   std::int64_t max_position_embeddings = 77;
   std::int64_t eos_token_id = 49407;
-  f32 layer_norm_eps = 1e-5f;
-  Activate hidden_act = Activate::quick_gelu;
+  double layer_norm_eps = 1e-5;
+  ActivationFunction hidden_act = ActivationFunction::quick_gelu;
 
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static ClipConfig load(const std::filesystem::path& file);

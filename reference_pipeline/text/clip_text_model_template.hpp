@@ -27,7 +27,7 @@ class ClipLayer {
  public:
   using Activation = typename P::activation;
 
-  ClipLayer(const nn::Parameters& place, const ClipConfig& config)
+  ClipLayer(const nn::ParameterPath& place, const ClipConfig& config)
       : norm1_(place / "layer_norm1", config.hidden_size, config.layer_norm_eps),
         norm2_(place / "layer_norm2", config.hidden_size, config.layer_norm_eps),
         query_(place / "self_attn.q_proj", config.hidden_size, config.hidden_size),
@@ -62,7 +62,7 @@ class ClipLayer {
   nn::LayerNorm<P> norm1_, norm2_;
   nn::Linear<P> query_, key_, value_, out_, widen_, narrow_;
   AttentionOptions options_;
-  Activate activate_;
+  ActivationFunction activate_;
 };
 
 template <PolicyType P>
@@ -72,7 +72,7 @@ class ClipTextModelTemplate final : public ClipTextModel {
   using Storage = typename precisions<P, Pointwise>::storage;
   using VectorStorage = typename precisions<P, Pointwise>::vector_storage;
 
-  ClipTextModelTemplate(const ClipConfig& config, const nn::Parameters& place)
+  ClipTextModelTemplate(const ClipConfig& config, const nn::ParameterPath& place)
       : config_(config),
         tokens_(nn::load_matrix<Storage>(place / "embeddings.token_embedding.weight",
                                          {config.vocab_size, config.hidden_size})),
@@ -117,7 +117,7 @@ class ClipTextModelTemplate final : public ClipTextModel {
 template <PolicyType P>
 std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config,
                                                     const nn::ParameterSource& source) {
-  const nn::Parameters root(source);
+  const nn::ParameterPath root(source);
   const bool prefixed = source.contains("text_model.embeddings.token_embedding.weight");
   return std::make_unique<ClipTextModelTemplate<P>>(config, prefixed ? root / "text_model" : root);
 }

@@ -25,9 +25,9 @@ struct T5Config {
   std::int64_t num_heads = 64;
   std::int64_t relative_attention_num_buckets = 32;
   std::int64_t relative_attention_max_distance = 128;
-  f32 layer_norm_epsilon = 1e-6f;
+  double layer_norm_epsilon = 1e-6;
   bool gated = true;  ///< feed_forward_proj "gated-gelu" (T5 1.1)
-  Activate activation = Activate::gelu_tanh;
+  ActivationFunction activation = ActivationFunction::gelu_tanh;
 
   std::int64_t inner() const { return num_heads * d_kv; }
   /// Reads and checks a config. Throws InputError that names the file and the key.

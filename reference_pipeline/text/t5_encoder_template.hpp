@@ -31,7 +31,7 @@ class T5Layer {
   using Activation = typename P::activation;
   static constexpr auto no_bias = nn::Linear<P>::Bias::absent;
 
-  T5Layer(const nn::Parameters& place, const T5Config& config)
+  T5Layer(const nn::ParameterPath& place, const T5Config& config)
       : attention_norm_(place / "layer.0.layer_norm", config.d_model, config.layer_norm_epsilon),
         feed_forward_norm_(place / "layer.1.layer_norm", config.d_model, config.layer_norm_epsilon),
         query_(place / "layer.0.SelfAttention.q", config.d_model, config.inner(), no_bias),
@@ -66,7 +66,7 @@ class T5Layer {
       if (!gate_) return watch::scoped("wi", [&] { return widen_(normed, activation_); });
       const Tensor<Activation> widened = watch::scoped("wi_0", [&] { return widen_(normed, activation_); });
       const Tensor<Activation> gate = watch::scoped("wi_1", [&] { return (*gate_)(normed); });
-      return gated_product<P>(widened, gate, Activate::none);
+      return gated_product<P>(widened, gate, ActivationFunction::none);
     }();
     return add<P>(after_attention, watch::scoped("wo", [&] { return narrow_(hidden); }));
   }
@@ -75,7 +75,7 @@ class T5Layer {
   nn::RmsNorm<P> attention_norm_, feed_forward_norm_;
   nn::Linear<P> query_, key_, value_, out_, widen_, narrow_;
   std::optional<nn::Linear<P>> gate_;
-  Activate activation_;
+  ActivationFunction activation_;
 };
 
 template <PolicyType P>
@@ -85,7 +85,7 @@ class T5EncoderTemplate final : public T5Encoder {
   using Storage = typename precisions<P, Pointwise>::storage;
   using VectorStorage = typename precisions<P, Pointwise>::vector_storage;
 
-  T5EncoderTemplate(const T5Config& config, const nn::Parameters& root)
+  T5EncoderTemplate(const T5Config& config, const nn::ParameterPath& root)
       : config_(config),
         tokens_(nn::load_matrix<Storage>(
             root / (root.contains("shared.weight") ? "shared" : "encoder.embed_tokens") / "weight",
@@ -146,7 +146,7 @@ class T5EncoderTemplate final : public T5Encoder {
 
 template <PolicyType P>
 std::unique_ptr<T5Encoder> make_t5_encoder(const T5Config& config, const nn::ParameterSource& source) {
-  return std::make_unique<T5EncoderTemplate<P>>(config, nn::Parameters(source));
+  return std::make_unique<T5EncoderTemplate<P>>(config, nn::ParameterPath(source));
 }
 
 }  // namespace PRECAST_BACKEND

@@ -17,12 +17,12 @@ constexpr std::int64_t deepest = 4096;
 constexpr std::int64_t largest_vocabulary = 1 << 24;
 
 /// The activation that transformers calls by this name.
-Activate activation_named(const io::Config& json, std::string_view key, const std::string& name) {
-  if (name == "quick_gelu") return Activate::quick_gelu;
-  if (name == "gelu") return Activate::gelu_erf;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activate::gelu_tanh;
-  if (name == "relu") return Activate::relu;
-  if (name == "silu" || name == "swish") return Activate::silu;
+ActivationFunction activation_named(const io::Config& json, std::string_view key, const std::string& name) {
+  if (name == "quick_gelu") return ActivationFunction::quick_gelu;
+  if (name == "gelu") return ActivationFunction::gelu_erf;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return ActivationFunction::gelu_tanh;
+  if (name == "relu") return ActivationFunction::relu;
+  if (name == "silu" || name == "swish") return ActivationFunction::silu;
   throw json.error(key,
                    "the activation '" + name.substr(0, 40) +
                        "' is not known: quick_gelu, gelu, gelu_new, gelu_pytorch_tanh, relu and silu are");
@@ -48,7 +48,7 @@ ClipConfig ClipConfig::load(const std::filesystem::path& file) {
   config.max_position_embeddings =
       json.integer_or("max_position_embeddings", config.max_position_embeddings, 2, 1 << 16);
   config.eos_token_id = json.integer_or("eos_token_id", config.eos_token_id, 0, config.vocab_size - 1);
-  config.layer_norm_eps = static_cast<f32>(json.number_or("layer_norm_eps", 1e-5, 0, 1));
+  config.layer_norm_eps = json.number_or("layer_norm_eps", 1e-5, 0, 1);
   config.hidden_act = activation_named(json, "hidden_act", json.string_or("hidden_act", "quick_gelu"));
   return config;
 }
@@ -76,7 +76,7 @@ T5Config T5Config::load(const std::filesystem::path& file) {
                      "must be even, for half of them lie on either side: correct it");
   config.relative_attention_max_distance = json.integer_or(
       "relative_attention_max_distance", 128, config.relative_attention_num_buckets / 4 + 1, 1 << 24);
-  config.layer_norm_epsilon = static_cast<f32>(json.number_or("layer_norm_epsilon", 1e-6, 0, 1));
+  config.layer_norm_epsilon = json.number_or("layer_norm_epsilon", 1e-6, 0, 1);
   const std::string projection = json.string_or("feed_forward_proj", "relu");
   config.gated = projection.starts_with("gated-");
   const std::string activation = config.gated ? projection.substr(6) : projection;

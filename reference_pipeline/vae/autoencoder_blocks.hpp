@@ -20,7 +20,7 @@ namespace precast::vae {
 
 inline namespace PRECAST_BACKEND {
 
-inline constexpr f32 norm_epsilon = 1e-6f;
+inline constexpr double norm_epsilon = 1e-6;
 
 /// norm, silu, conv, norm, silu, conv, and the input added back, through a 1x1 conv where channels change.
 template <PolicyType P>
@@ -28,7 +28,7 @@ class ResidualBlock {
  public:
   using Activation = typename P::activation;
 
-  ResidualBlock(const nn::Parameters& place, std::int64_t in_channels, std::int64_t out_channels,
+  ResidualBlock(const nn::ParameterPath& place, std::int64_t in_channels, std::int64_t out_channels,
                 std::int64_t groups)
       : norm1_(place / "norm1", groups, in_channels, norm_epsilon),
         norm2_(place / "norm2", groups, out_channels, norm_epsilon),
@@ -38,9 +38,9 @@ class ResidualBlock {
   }
 
   Tensor<Activation> operator()(const Tensor<Activation>& x) const {
-    Tensor<Activation> hidden = watch::scoped("norm1", [&] { return norm1_(x, Activate::silu); });
+    Tensor<Activation> hidden = watch::scoped("norm1", [&] { return norm1_(x, ActivationFunction::silu); });
     hidden = watch::scoped("conv1", [&] { return conv1_(hidden); });
-    hidden = watch::scoped("norm2", [&] { return norm2_(hidden, Activate::silu); });
+    hidden = watch::scoped("norm2", [&] { return norm2_(hidden, ActivationFunction::silu); });
     hidden = watch::scoped("conv2", [&] { return conv2_(hidden); });
     if (!shortcut_) return add<P>(x, hidden);
     return add<P>(watch::scoped("conv_shortcut", [&] { return (*shortcut_)(x); }), hidden);
@@ -58,7 +58,7 @@ class PixelAttention {
  public:
   using Activation = typename P::activation;
 
-  PixelAttention(const nn::Parameters& place, std::int64_t channels, std::int64_t groups)
+  PixelAttention(const nn::ParameterPath& place, std::int64_t channels, std::int64_t groups)
       : norm_(place / "group_norm", groups, channels, norm_epsilon),
         query_(place / "to_q", channels, channels),
         key_(place / "to_k", channels, channels),
@@ -68,7 +68,7 @@ class PixelAttention {
   Tensor<Activation> operator()(const Tensor<Activation>& x) const {
     const Shape pixels{1, x.rows(), x.columns()};
     const Tensor<Activation> normed =
-        watch::scoped("group_norm", [&] { return norm_(x, Activate::none); }).reshaped(pixels);
+        watch::scoped("group_norm", [&] { return norm_(x, ActivationFunction::none); }).reshaped(pixels);
     const Tensor<Activation> query = watch::scoped("to_q", [&] { return query_(normed); });
     const Tensor<Activation> key = watch::scoped("to_k", [&] { return key_(normed); });
     const Tensor<Activation> value = watch::scoped("to_v", [&] { return value_(normed); });
@@ -89,7 +89,7 @@ class MiddleBlock {
  public:
   using Activation = typename P::activation;
 
-  MiddleBlock(const nn::Parameters& place, std::int64_t channels, const AutoencoderConfig& config)
+  MiddleBlock(const nn::ParameterPath& place, std::int64_t channels, const AutoencoderConfig& config)
       : first_(place / "resnets.0", channels, channels, config.norm_num_groups),
         second_(place / "resnets.1", channels, channels, config.norm_num_groups) {
     if (config.mid_block_add_attention)
@@ -115,8 +115,8 @@ class Level {
   using Activation = typename P::activation;
   enum class Resolution { kept, halved, doubled };
 
-  Level(const nn::Parameters& place, std::int64_t in_channels, std::int64_t out_channels, std::int64_t blocks,
-        std::int64_t groups, Resolution change)
+  Level(const nn::ParameterPath& place, std::int64_t in_channels, std::int64_t out_channels,
+        std::int64_t blocks, std::int64_t groups, Resolution change)
       : change_(change) {
     for (std::int64_t i = 0; i < blocks; ++i)
       blocks_.emplace_back(place / "resnets" / i, i == 0 ? in_channels : out_channels, out_channels, groups);

@@ -28,7 +28,7 @@ class DecoderTemplate final : public Decoder {
  public:
   using Activation = typename P::activation;
 
-  DecoderTemplate(const AutoencoderConfig& config, const nn::Parameters& root)
+  DecoderTemplate(const AutoencoderConfig& config, const nn::ParameterPath& root)
       : config_(config),
         conv_in_(root / "decoder.conv_in", config.latent_channels, config.block_out_channels.back(), 3),
         middle_(root / "decoder.mid_block", config.block_out_channels.back(), config),
@@ -64,7 +64,7 @@ class DecoderTemplate final : public Decoder {
       const watch::Scope level("up_blocks", static_cast<std::int64_t>(i));
       x = levels_[i](std::move(x));
     }
-    x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, Activate::silu); });
+    x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, ActivationFunction::silu); });
     return to_host(nn::widened(watch::scoped("conv_out", [&] { return conv_out_(x); })));
   }
 
@@ -83,7 +83,7 @@ class EncoderTemplate final : public Encoder {
  public:
   using Activation = typename P::activation;
 
-  EncoderTemplate(const AutoencoderConfig& config, const nn::Parameters& root)
+  EncoderTemplate(const AutoencoderConfig& config, const nn::ParameterPath& root)
       : config_(config),
         conv_in_(root / "encoder.conv_in", config.in_channels, config.block_out_channels.front(), 3),
         middle_(root / "encoder.mid_block", config.block_out_channels.back(), config),
@@ -115,7 +115,7 @@ class EncoderTemplate final : public Encoder {
         x = levels_[i](std::move(x));
       }
       x = middle_(std::move(x));
-      x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, Activate::silu); });
+      x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, ActivationFunction::silu); });
       x = watch::scoped("conv_out", [&] { return conv_out_(x); });
     }
     if (quant_) x = watch::scoped("quant_conv", [&] { return (*quant_)(x); });
@@ -140,11 +140,11 @@ class EncoderTemplate final : public Encoder {
 
 template <PolicyType P>
 std::unique_ptr<Decoder> make_decoder(const AutoencoderConfig& config, const nn::ParameterSource& source) {
-  return std::make_unique<DecoderTemplate<P>>(config, nn::Parameters(source));
+  return std::make_unique<DecoderTemplate<P>>(config, nn::ParameterPath(source));
 }
 template <PolicyType P>
 std::unique_ptr<Encoder> make_encoder(const AutoencoderConfig& config, const nn::ParameterSource& source) {
-  return std::make_unique<EncoderTemplate<P>>(config, nn::Parameters(source));
+  return std::make_unique<EncoderTemplate<P>>(config, nn::ParameterPath(source));
 }
 
 }  // namespace PRECAST_BACKEND

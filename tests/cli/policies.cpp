@@ -9,6 +9,7 @@
 #include <cli/policy_options.hpp>
 #include <cli/policy_table.hpp>
 
+#include <precast/error.hpp>
 #include <precast/policy/paths.hpp>
 
 using namespace precast;

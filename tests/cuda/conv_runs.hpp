@@ -8,10 +8,10 @@
 namespace precast::testing {
 
 template <class P, class X>
-HostTensor<typename precisions<P, Conv>::result> conv_of(const ConvCase& c, const HostView<const X>& x,
-                                                         const HostTensor<typename P::storage>& weight,
-                                                         const HostTensor<typename P::storage>& bias = {},
-                                                         Activate activate = Activate::none) {
+HostTensor<typename precisions<P, Conv>::result> conv_of(
+    const ConvCase& c, const HostView<const X>& x, const HostTensor<typename P::storage>& weight,
+    const HostTensor<typename P::storage>& bias = {},
+    ActivationFunction activate = ActivationFunction::none) {
   using Types = precisions<P, Conv>;
   const ConvSizes sizes = c.sizes();
   HostTensor<typename P::storage> turned({c.features, sizes.patch()});

@@ -36,7 +36,7 @@ HostTensor<T> not_written(const Shape& shape) {
 template <class Types, class X, class S>
 HostTensor<typename Types::result> product(const HostView<const X>& x, const HostTensor<S>& weight,
                                            const HostTensor<S>& bias = {},
-                                           Activate activate = Activate::none) {
+                                           ActivationFunction activate = ActivationFunction::none) {
   auto out = not_written<typename Types::result>({x.rows(), weight.rows()});
   const auto wide_bias = in_f32(bias);
   gpu::matmul_transposed<Types, X>(on_device(x), on_device(weight), Epilogue{on_device(wide_bias), activate},
@@ -46,7 +46,7 @@ HostTensor<typename Types::result> product(const HostView<const X>& x, const Hos
 template <class Types, class X, class S>
 HostTensor<typename Types::result> product(const HostTensor<X>& x, const HostTensor<S>& weight,
                                            const HostTensor<S>& bias = {},
-                                           Activate activate = Activate::none) {
+                                           ActivationFunction activate = ActivationFunction::none) {
   return product<Types>(HostView<const X>(x), weight, bias, activate);
 }
 
@@ -54,7 +54,7 @@ HostTensor<typename Types::result> product(const HostTensor<X>& x, const HostTen
 template <class Types, gpu::MatmulTile tile, class X, class S>
 HostTensor<typename Types::result> tiled_product(const HostTensor<X>& x, const HostTensor<S>& weight,
                                                  const HostTensor<S>& bias = {},
-                                                 Activate activate = Activate::none) {
+                                                 ActivationFunction activate = ActivationFunction::none) {
   using T = typename Types::result;
   auto out = not_written<T>({x.rows(), weight.rows()});
   const auto wide_bias = in_f32(bias);

@@ -7,8 +7,8 @@
 #include <support/every_op.hpp>
 #include <support/policies.hpp>
 
+#include <precast/cuda/runtime/context.hpp>
 #include <precast/cuda/runtime/event.hpp>
-#include <precast/cuda/runtime/memory_resource.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/matmul.hpp>
 

@@ -69,7 +69,7 @@ struct HostConvLibrary {
 /// Convolves as the dispatch has it, where it may ask `library`. What is outside of the bounds of float64.
 template <class P>
 std::string wrong_with(const gpu::ConvLibrary& library, const ConvCase& c, bool biased = true,
-                       Activate activate = Activate::none) {
+                       ActivationFunction activate = ActivationFunction::none) {
   using T = typename P::storage;
   using X = typename P::activation;
   const gpu::LibraryScope scope(library);
@@ -77,7 +77,7 @@ std::string wrong_with(const gpu::ConvLibrary& library, const ConvCase& c, bool 
   const auto weight = random_tensor<T>(c.weight(), 2, 0.3),
              bias = biased ? random_tensor<T>({c.features}, 3) : HostTensor<T>();
   const auto out = conv_of<P, X>(c, x, weight, bias, activate);
-  if (activate != Activate::none) return "";
+  if (activate != ActivationFunction::none) return "";
   return expected_conv<precisions<P, Conv>>(c, x, weight, bias).outside(out);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("what a library cannot do as the op table says is ours") {
   lower.height = 6, lower.stride = 2, lower.pad_top = lower.pad_left = 0;
   CHECK(wrong_with<P>(library, lower) == "");
   CHECK(wrong_with<P>(library, square, false) == "");
-  CHECK(wrong_with<P>(library, square, true, Activate::silu) == "");
+  CHECK(wrong_with<P>(library, square, true, ActivationFunction::silu) == "");
   CHECK(wrong_with<Policy<Storage<bf16>, Overflow<Saturate>>>(library, square) == "");
   CHECK(wrong_with<Policy<Storage<bf16>, Upcast<Conv>>>(library, square) == "");
   CHECK(wrong_with<Policy<Storage<bf16>, Activation<f32>>>(library, square) == "");

@@ -61,7 +61,7 @@ TEMPLATE_TEST_CASE("cuda: fp8 operands are scaled", "[matmul]", Policy<Storage<f
     const auto sums = expected_products<Types>(x, weight, HostTensor<S>()).values();
     HostTensor<typename Types::result> out({rows, 13});
     gpu::matmul_transposed_with<Types, S>({.scales = {x_scale.data(), weight_scale.data()}}, on_device(x),
-                                          on_device(weight), {on_device(bias), Activate::none},
+                                          on_device(weight), {on_device(bias), ActivationFunction::none},
                                           on_device(out));
     for (std::size_t i = 0; i < sums.size(); ++i)
       REQUIRE(to_double(out.data()[i]) ==

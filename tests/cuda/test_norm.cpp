@@ -18,6 +18,7 @@
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -77,7 +78,7 @@ TEMPLATE_TEST_CASE("norms and gates take their parameters as they lie, in one la
   CHECK(launches([&] { layer_norm_modulate<P>(x, row, row, eps); }) == 1);
   CHECK(launches([&] { rms_norm<P>(x, weight, eps); }) == 1);
   CHECK(launches([&] { rms_norm_heads<P>(x, weight, eps); }) == 1);
-  CHECK(launches([&] { gated_add<P>(x, row, x); }) == 1);
+  CHECK(launches([&] { gated_add<P>(x, x, row); }) == 1);
   const auto picture = x.view().reshaped(Shape{1, 2, 3, 16});
   CHECK(launches([&] { group_norm<P>(picture, 4, weight, weight, eps); }) == 3);  // moments twice, and values
 }
@@ -88,7 +89,7 @@ TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
   const auto run = [&] {
     const Tensor<bf16> x(values.shape(), values.values()), scale(Shape{32}, parameters.values()),
         shift(Shape{32}, parameters.values());
-    (void)group_norm<P>(x, 8, scale, shift, 1e-5, Activate::silu);
+    (void)group_norm<P>(x, 8, scale, shift, 1e-5, ActivationFunction::silu);
   };
   const std::int64_t before = gpu::memory_use().in_use;
   gpu::reset_peak_memory();

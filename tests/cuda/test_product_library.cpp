@@ -33,7 +33,8 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
   REQUIRE(host.multiplied.size() == 1);
   REQUIRE(host.multiplied[0].operand == gpu::library_dtype<typename Types::operand>());
-  REQUIRE(expected.outside(product<Types>(x, weight, bias, Activate::gelu_tanh), Activate::gelu_tanh) == "");
+  REQUIRE(expected.outside(product<Types>(x, weight, bias, ActivationFunction::gelu_tanh),
+                           ActivationFunction::gelu_tanh) == "");
   REQUIRE(host.multiplied.size() == 2);
   REQUIRE(host.multiplied[1].gelu_tanh);
 
@@ -53,7 +54,8 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   // refuses.
   const HostView<const Operand> few = x.view().rows_between(0, 8);
   REQUIRE(product<Types>(few, weight, bias).rows() == 8);
-  for (const Activate activate : {Activate::gelu_erf, Activate::quick_gelu, Activate::silu, Activate::relu})
+  for (const ActivationFunction activate : {ActivationFunction::gelu_erf, ActivationFunction::quick_gelu,
+                                            ActivationFunction::silu, ActivationFunction::relu})
     REQUIRE(expected.outside(product<Types>(x, weight, bias, activate), activate) == "");
   const auto wide_x = random_tensor<Operand>({20, 65}, 6);
   (void)product<Types>(HostView<const Operand>(wide_x.view().columns_between(1, 64)), weight, bias);
@@ -146,8 +148,8 @@ TEMPLATE_TEST_CASE("cuda: a layer's weight and bias lie as the library takes the
   // The weight itself is there too, for products in f32.
   const auto in_f32 = expected_products<widened_to_f32<Types>>(x, weight, bias);
   Tensor<f32> wide_result({20, 40});
-  gpu::matmul_transposed<widened_to_f32<Types>>(as_view(there), held.weight(), held.epilogue(Activate::none),
-                                                wide_result.view());
+  gpu::matmul_transposed<widened_to_f32<Types>>(as_view(there), held.weight(),
+                                                held.epilogue(ActivationFunction::none), wide_result.view());
   CHECK(in_f32.outside(to_host(wide_result)) == "");
 }
 

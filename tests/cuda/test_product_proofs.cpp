@@ -45,7 +45,7 @@ class Products {
   bool are_exact() const {
     auto out = not_written<typename Types::result>({x_.rows(), weight_.rows()});
     gpu::matmul_transposed<Types, X>(on_device(x()), on_device(weight()),
-                                     Epilogue{on_device(bias_), Activate::none}, on_device(out));
+                                     Epilogue{on_device(bias_), ActivationFunction::none}, on_device(out));
     return sums_.inexact(out).empty();
   }
 
@@ -124,7 +124,7 @@ TEST_CASE("proof of products with a weight in blocks", "[matmul][blocks][proof]"
       gpu::matmul_transposed<Types, bf16>(
           on_device(check.x),
           BlockViewIn<const Blocks32, DeviceSpace>(check.weight.data(), check.weight.shape()),
-          Epilogue{on_device(check.bias), Activate::none}, on_device(out));
+          Epilogue{on_device(check.bias), ActivationFunction::none}, on_device(out));
       if (!check.sums.inexact(out).empty()) return false;
     }
     return true;

@@ -99,8 +99,8 @@ bool group_norms_agree() {
     for (std::int64_t i = 0; i < 2000; ++i) x.data()[i] -= 100;  // chunks unlike each other
     const auto scale = random_tensor<f32>(Shape{channels}, 2), shift = random_tensor<f32>(Shape{channels}, 3);
     HostTensor<f32> device(x.shape());
-    gpu::group_norm<Types, f32>(on_device(x), 3, on_device(scale), on_device(shift), eps, Activate::none,
-                                on_device(device));
+    gpu::group_norm<Types, f32>(on_device(x), 3, on_device(scale), on_device(shift), eps,
+                                ActivationFunction::none, on_device(device));
     const auto expected = expected_group_norm(wide(x), 2, channels, 3, wide(scale), wide(shift), double{eps});
     if (!outside(device, expected.values, expected.bound()).empty()) return false;
   }
@@ -162,10 +162,10 @@ bool narrow_norms_agree() {
   gpu::rms_norm<Row, f16>(on_device(x), on_device(weight), eps, on_device(device));
   host::rms_norm<Row, f16>(x.view(), weight.view(), eps, host);
   if (!same_bits(device, host)) return false;
-  gpu::group_norm<Row, f16>(on_device(x), 2, on_device(scale), on_device(shift), eps, Activate::silu,
-                            on_device(device));
+  gpu::group_norm<Row, f16>(on_device(x), 2, on_device(scale), on_device(shift), eps,
+                            ActivationFunction::silu, on_device(device));
   host::group_norm<Row, f16>(x.view(), 2, std::as_const(scale).view(), std::as_const(shift).view(), eps,
-                             Activate::silu, host);
+                             ActivationFunction::silu, host);
   return same_bits(device, host);
 }
 

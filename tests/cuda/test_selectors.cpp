@@ -1,5 +1,6 @@
 // What chooses on the host's side: the architecture of a device, the grid of a pointwise kernel; and the
 // division of indices.
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -27,6 +28,17 @@ TEST_CASE("a device works as the newest architecture that is no newer", "[select
   CHECK(gpu::closest_architecture(121) == gpu::all_architectures.back());
   CHECK(gpu::closest_architecture(990) == gpu::all_architectures.back());
   CHECK_THROWS_AS(gpu::closest_architecture(75), Error);
+}
+
+TEST_CASE("tiles keep within what the narrowest newer architecture gives", "[selectors]") {
+  for (const Architecture architecture : gpu::all_architectures) {
+    int least = gpu::limits_of(architecture).shared_per_block;
+    for (const Architecture newer : gpu::all_architectures)
+      if (newer > architecture) least = std::min(least, gpu::limits_of(newer).shared_per_block);
+    CHECK(gpu::shared_where_code_runs(architecture) == least);
+  }
+  CHECK(gpu::shared_where_code_runs(Architecture::sm_80) == 99 << 10);  // sm_86's
+  CHECK(std::is_sorted(gpu::all_architectures.begin(), gpu::all_architectures.end()));
 }
 
 TEST_CASE("kernels of the emulator take the tile of the architecture that is asked for", "[selectors]") {

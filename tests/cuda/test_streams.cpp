@@ -9,6 +9,7 @@
 
 #include <precast/cuda/norm/group_norm.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -26,7 +27,7 @@ TEST_CASE("group norm's moments belong to the stream that it is given", "[stream
   const HostTensor<f32> scale = random_tensor<f32>({8}, 2), shift = random_tensor<f32>({8}, 3);
   HostTensor<f32> out({1, 4, 4, 8});
   gpu::group_norm<precisions<F32, Norm>, f32>(on_device(x), 2, on_device(scale), on_device(shift), 1e-6f,
-                                              Activate::none, on_device(out), stream);
+                                              ActivationFunction::none, on_device(out), stream);
   CHECK_NOTHROW(finish());
 }
 
@@ -39,7 +40,8 @@ TEST_CASE("the copies that a library multiplies belong to the stream that it is 
   const HostTensor<f32> bias = random_tensor<f32>({40}, 3);
   HostTensor<bf16> out({20, 40});
   gpu::matmul_transposed<Types, bf16>(on_device(x), on_device(weight),
-                                      Epilogue{on_device(bias), Activate::none}, on_device(out), stream);
+                                      Epilogue{on_device(bias), ActivationFunction::none}, on_device(out),
+                                      stream);
   REQUIRE(host.multiplied.size() == 1);
   CHECK_NOTHROW(finish());
 }

@@ -19,7 +19,7 @@ function(check what lines)
     message(FATAL_ERROR "${PROGRAM} has ${what} of dtypes other than ${PRESENT}: ${dtypes}")
   endif()
   # A twin is a row of f32 but for its storage; what reads a result or its scores is called by the hook alone.
-  string(REGEX MATCH "[^\n]*(Precisions<[^<>]*, float, float, float, float, |${twin_kernels})[^\n]*" twin "${lines}")
+  string(REGEX MATCH "[^\n]*(OpDtypes<[^<>]*, float, float, float, float, |${twin_kernels})[^\n]*" twin "${lines}")
   if(twin AND NOT LOOK_FOR STREQUAL "f16")
     message(FATAL_ERROR "${PROGRAM} has ${what} of a second kernel in f32, for the watch hook: ${twin}")
   endif()

@@ -3,6 +3,4 @@
 #include <precast/backend/softmax.hpp>
 #include <precast/policy/op_table.hpp>
 
-int main() {
-  precast::backend::softmax<precast::Precisions<float, float, float, float, float>, float>({}, {});
-}
+int main() { precast::backend::softmax<precast::OpDtypes<float, float, float, float, float>, float>({}, {}); }

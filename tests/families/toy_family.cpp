@@ -33,7 +33,7 @@ class ToyPipeline final : public families::Pipeline {
     result.prompts = request.prompts;
     result.sampler = "Toy";
     const io::ComponentSource source(folder_ / "linear");
-    const Layer layer(nn::Parameters(source), 3, 3);
+    const Layer layer(nn::ParameterPath(source), 3, 3);
     const int width = *result.used.width, height = *result.used.height;
     sampling::TorchGenerator generator(request.seed);
     result.latents = generator.randn(Shape{std::int64_t{width} * height, 3});

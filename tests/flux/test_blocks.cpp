@@ -18,9 +18,9 @@ namespace {
 using P = presets::Quality;
 
 /// silu(time + guidance + pooled text), from the parts that TransformerModel is made of.
-Tensor<f32> conditioning_of(const Golden& golden, const nn::Parameters& root,
+Tensor<f32> conditioning_of(const Golden& golden, const nn::ParameterPath& root,
                             const flux::TransformerConfig& config) {
-  const nn::Parameters place = root / "time_text_embed";
+  const nn::ParameterPath place = root / "time_text_embed";
   const auto number = [&](const char* name, f32 value) {
     const flux::Embedder<P> embedder(place / name, 256, config.inner_dim());
     const f32 scaled = value * 1000;
@@ -31,7 +31,7 @@ Tensor<f32> conditioning_of(const Golden& golden, const nn::Parameters& root,
   const flux::Embedder<P> text(place / "text_embedder", config.pooled_projection_dim, config.inner_dim());
   const Tensor<f32> pooled = golden.tensor("clip_pooled");
   const Tensor<f32> of_text = text(pooled.view().reshaped({1, pooled.elements()}));
-  return activate<P>(add<P>(add<P>(time, guidance), of_text), Activate::silu);
+  return activate<P>(add<P>(add<P>(time, guidance), of_text), ActivationFunction::silu);
 }
 
 void check_streams(const Golden& golden, const Tensor<f32>& x, std::int64_t text, const std::string& block) {
@@ -50,7 +50,7 @@ TEST_CASE("text and image tokens after each block are diffusers'") {
   const auto model = flux::ModelFolder::open(golden_model("dev_f32"));
   const flux::TransformerConfig& config = model.transformer;
   const io::ComponentSource source(model.component("transformer"));
-  const nn::Parameters root(source);
+  const nn::ParameterPath root(source);
 
   const Tensor<f32> prompt = golden.tensor("t5_embeds"), noise = golden.tensor("noise");
   const std::int64_t text = prompt.rows(), image = noise.rows();

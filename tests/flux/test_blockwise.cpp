@@ -48,11 +48,11 @@ struct Inputs {
 /// The velocity from the state after the last block, by the parts that TransformerModel is made of.
 HostTensor<f32> velocity_from(const Inputs& inputs, const families::BlockState& state) {
   using P = presets::Quality;
-  const nn::Parameters root(inputs.source);
+  const nn::ParameterPath root(inputs.source);
   const flux::TransformerConfig& config = inputs.model.transformer;
   const flux::Modulation<P> norm_out(root / "norm_out", config.inner_dim(), 2);
   const nn::Linear<P> out(root / "proj_out", config.inner_dim(), config.out_channels);
-  const auto modulation = norm_out(activate<P>(state.vec, Activate::silu));
+  const auto modulation = norm_out(activate<P>(state.vec, ActivationFunction::silu));
   const View<const f32> image =
       state.tokens.view().rows_between(state.text_tokens, state.tokens.rows() - state.text_tokens);
   return out(layer_norm_modulate<P>(image, norm_out.part(modulation, 0), norm_out.part(modulation, 1),

@@ -3,13 +3,10 @@
 // the declarations; tests/cuda_build/warpgroup_kernels.cu calls that. CMake holds the list against the
 // folder.
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/activate.hpp>
 #include <precast/cuda/device/async_copy.hpp>
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/bulk_copy.hpp>
 #include <precast/cuda/device/capability.hpp>
 #include <precast/cuda/device/convert.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
@@ -18,13 +15,11 @@
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/reduce.hpp>
-#include <precast/cuda/device/shared.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/smem_descriptor.hpp>
 #include <precast/cuda/device/swizzle.hpp>
 #include <precast/cuda/device/tensor_map.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warp.hpp>
 #include <precast/cuda/device/warpgroup.hpp>
 #include <precast/cuda/device/warpgroup_matrix.hpp>
 
@@ -70,8 +65,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   f32 value = with_barriers(to_f32(from[0]) + sums.values[0], scratch);
   value += shuffle(value, 0) + shuffle_xor(value, 1) + shuffle_down(value, 1);
   value = multiply_then_add(maximum(value, square_root(value)), exponential(value), cosine(value));
-  value += complementary_error_function(value) * sine(value) * power_of_two_fast(value);
-  value += sigmoid(value) + activated(Activate::gelu_erf, value) + activated(Activate::silu, value);
+  value += sine(value) * power_of_two_fast(value);
   value += warp_sum(value) + warp_max<8>(value) + block_sum<64, struct Sum>(value) +
            block_max<64, struct Most>(value);
   value += static_cast<f32>(divide_index(block.x, grid.x).rest + compiled_capability);

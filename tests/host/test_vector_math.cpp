@@ -119,27 +119,32 @@ TEST_CASE("infinities and NaN come out as limits and NaN", "[vector_math]") {
        {math::exp(not_a_number), math::exp_of_negative(not_a_number), math::sigmoid(not_a_number),
         math::tanh(not_a_number), math::erf(not_a_number), math::erfc_of_positive(not_a_number)})
     CHECK(std::isnan(value));
-  for (const Activate activation : {Activate::none, Activate::gelu_tanh, Activate::gelu_erf,
-                                    Activate::quick_gelu, Activate::silu, Activate::relu}) {
+  for (const ActivationFunction activation :
+       {ActivationFunction::none, ActivationFunction::gelu_tanh, ActivationFunction::gelu_erf,
+        ActivationFunction::quick_gelu, ActivationFunction::silu, ActivationFunction::relu}) {
     std::vector<f32> row(37, not_a_number);
     host::activate_row(activation, row);
     INFO(to_string(activation));
     for (const f32 value : row) CHECK(std::isnan(value));
+    CHECK(std::isnan(elementwise::activated(activation, not_a_number)));
   }
 }
 
-TEST_CASE("activating a row is activating its values", "[vector_math]") {
+TEST_CASE("activating a row, or one value, is applying the function", "[vector_math]") {
   std::vector<f32> row;
   for (int i = -50; i <= 50; ++i) row.push_back(static_cast<f32>(i) * 0.173f);
-  const auto check = [&](Activate activation, auto f) {
+  const auto check = [&](ActivationFunction activation, auto f) {
     auto got = row;
     host::activate_row(activation, got);
-    for (std::size_t i = 0; i < row.size(); ++i) CHECK(got[i] == f(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      CHECK(got[i] == f(row[i]));
+      CHECK(elementwise::activated(activation, row[i]) == f(row[i]));
+    }
   };
-  check(Activate::none, [](f32 x) { return x; });
-  check(Activate::gelu_tanh, elementwise::GeluTanh{});
-  check(Activate::gelu_erf, elementwise::GeluErf{});
-  check(Activate::quick_gelu, elementwise::QuickGelu{});
-  check(Activate::silu, elementwise::Silu{});
-  check(Activate::relu, elementwise::Relu{});
+  check(ActivationFunction::none, [](f32 x) { return x; });
+  check(ActivationFunction::gelu_tanh, elementwise::GeluTanh{});
+  check(ActivationFunction::gelu_erf, elementwise::GeluErf{});
+  check(ActivationFunction::quick_gelu, elementwise::QuickGelu{});
+  check(ActivationFunction::silu, elementwise::Silu{});
+  check(ActivationFunction::relu, elementwise::Relu{});
 }

@@ -66,11 +66,11 @@ TEST_CASE("tensor file: GGUF is known by its beginning, and its blocks become pa
   const std::vector<f32> values = waves(4 * 512);
   std::vector<q4_k> blocks(values.size() / 256);
   quant::encode<q4_k>(values, blocks);
-  const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::Parameters(source) / "blocks", {4, 512});
+  const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::ParameterPath(source) / "blocks", {4, 512});
   std::vector<f32> expected(values.size());
   decode_run<q4_k>(blocks.data(), 0, std::ssize(expected), expected.data());
   CHECK(std::memcmp(loaded.values().data(), expected.data(), expected.size() * sizeof(f32)) == 0);
-  CHECK(nn::load_host_tensor<f32>(nn::Parameters(source) / "half", {3}).values()[2] == 1.5f);
+  CHECK(nn::load_host_tensor<f32>(nn::ParameterPath(source) / "half", {3}).values()[2] == 1.5f);
   CHECK(taken == source.total_bytes());
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("tensor file: shapes that ComfyUI-GGUF stores beside a tensor are its 
   CHECK(shape_with([&](io::GgufWriter& w) { w.set(key, "32, 64"); }) == Shape{32, 64});
   // Blocks run on across rows that are no multiple of them.
   const io::ComponentSource source(file);
-  const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::Parameters(source) / "blocks", {32, 64});
+  const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::ParameterPath(source) / "blocks", {32, 64});
   std::vector<q4_k> blocks(8);
   quant::encode<q4_k>(waves(4 * 512), blocks);
   std::vector<f32> expected(4 * 512);

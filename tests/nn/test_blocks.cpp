@@ -52,7 +52,7 @@ TEST_CASE("a linear layer reads blocks as a file has them, and its bias in f32",
   MemorySource source;
   source.add<Blocks32>("layer.weight", {70, 50}, stored.view());
   source.add<f32>("layer.bias", {70}, thirds(70));
-  const nn::Linear<P> layer(nn::Parameters(source) / "layer", 50, 70);
+  const nn::Linear<P> layer(nn::ParameterPath(source) / "layer", 50, 70);
   CHECK(source.bytes_taken() == source.total_bytes());
   const auto x = random_tensor<f32>({5, 50}, 2);
   const HostTensor<f32> bias(Shape{70}, thirds(70));
@@ -68,7 +68,7 @@ TEST_CASE("a convolution reads rows of blocks as pixels lie", "[blocks]") {
   MemorySource source;
   source.add<f32>("bias", {9}, thirds(9));
   source.add<Blocks32>("weight", {9, 40, 1, 1}, stored.view());
-  const nn::Conv2d<P> conv(nn::Parameters(source), 40, 9, 1);
+  const nn::Conv2d<P> conv(nn::ParameterPath(source), 40, 9, 1);
   const auto x = random_tensor<f32>({1, 3, 4, 40}, 2);
   const HostTensor<f32> bias(Shape{9}, thirds(9));
   CHECK(expected_products<precisions<P, Conv>>(x, values_of(stored), bias).outside(conv(x)) == "");
@@ -77,7 +77,7 @@ TEST_CASE("a convolution reads rows of blocks as pixels lie", "[blocks]") {
 TEST_CASE("norms keep their parameters in f32 where matrices are blocks", "[blocks]") {
   MemorySource source;
   source.add<f32>("weight", {6}, thirds(6));
-  const nn::RmsNorm<P> norm(nn::Parameters(source), 6, 0);
+  const nn::RmsNorm<P> norm(nn::ParameterPath(source), 6, 0);
   const HostTensor<f32> x = filled<f32>({2, 6}, 4);
   const auto result = norm(x);
   for (std::size_t i = 0; i < 6; ++i) CHECK(result.view().row(1)[i] == static_cast<f32>(i + 1) / 3);
@@ -87,7 +87,7 @@ TEST_CASE("a table in blocks is loaded whole", "[blocks]") {
   const auto stored = random_blocks({7, 33}, 1);
   MemorySource source;
   source.add<Blocks32>("table", {7, 33}, stored.view());
-  const auto table = nn::load_matrix<Blocks32>(nn::Parameters(source) / "table", {7, 33});
+  const auto table = nn::load_matrix<Blocks32>(nn::ParameterPath(source) / "table", {7, 33});
   const auto found = embedding<P>(table, std::vector<std::int32_t>{6});
   const auto values = values_of(stored);
   for (std::size_t i = 0; i < 33; ++i) REQUIRE(found.view().row(0)[i] == values.view().row(6)[i]);
@@ -96,7 +96,7 @@ TEST_CASE("a table in blocks is loaded whole", "[blocks]") {
 TEST_CASE("a file that holds something else than the blocks that are asked for is an error", "[blocks]") {
   MemorySource source;
   source.add<f16>("weight", {70, 50}, thirds(3500));
-  const nn::Parameters place(source);
+  const nn::ParameterPath place(source);
   const auto load = [&] { nn::Linear<P>(place, 50, 70, nn::Linear<P>::Bias::absent); };
   const std::string message = message_of(load);
   CHECK_THAT(message, Catch::Contains("'weight'") && Catch::Contains("f16") && Catch::Contains("blocks32"));

@@ -48,7 +48,7 @@ TEMPLATE_TEST_CASE("each linear layer keeps the format that its file has", "[blo
   });
   const auto x = random_tensor<typename nn::Linear<P>::Result>({7, 512}, 3);
   for (const auto& [name, bytes] : {std::pair("a", 128 * 2 * 210), {"b", 128 * 16 * 18}}) {
-    const nn::Parameters place = nn::Parameters(source) / name;
+    const nn::ParameterPath place = nn::ParameterPath(source) / name;
     const auto load = [&] { return nn::Linear<P>(place, 512, 128); };
     source.give(BlockSource::Give::values);
     const auto dense = load()(x);
@@ -74,6 +74,6 @@ TEST_CASE("blocks of a file are taken whole, and reported", "[blocks]") {
   std::memcpy(static_cast<void*>(blocks.data()), bytes.data(), bytes.size());
   source.add<q8_0>("weight", {64, 64}, blocks.view());
   using P = Policy<Storage<bf16>>;
-  const nn::Linear<P> layer(nn::Parameters(source), 64, 64, nn::Linear<P>::Bias::absent);
+  const nn::Linear<P> layer(nn::ParameterPath(source), 64, 64, nn::Linear<P>::Bias::absent);
   CHECK(source.bytes_taken() == bytes.size());
 }

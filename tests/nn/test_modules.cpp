@@ -51,7 +51,7 @@ TEMPLATE_LIST_TEST_CASE("a linear layer multiplies by its weight's rows and adds
   source.add<f32>("layer.weight", {out, in}, weight);
   source.add<f16>("layer.bias", {out}, bias);
   source.add<bf16>("bare.weight", {out, in}, weight);
-  const nn::Parameters root(source);
+  const nn::ParameterPath root(source);
   const nn::Linear<P> layer(root / "layer", in, out),
       bare(root / "bare", in, out, nn::Linear<P>::Bias::absent);
   CHECK(source.bytes_taken() == source.total_bytes());
@@ -77,13 +77,13 @@ TEMPLATE_LIST_TEST_CASE("a linear layer writes into a slice, and nowhere else", 
   MemorySource source;
   source.add<f32>("weight", {3, 4}, exact_values(12, 4));
   source.add<f32>("bias", {3}, exact_values(3, 5));
-  const nn::Linear<TestType> layer(nn::Parameters(source), 4, 3);
+  const nn::Linear<TestType> layer(nn::ParameterPath(source), 4, 3);
   const Tensor<f32> x = exact_tensor({6, 4}, 6);
-  const auto whole = layer(x, Activate::silu);
+  const auto whole = layer(x, ActivationFunction::silu);
   Tensor<Activation> wide(Shape{6, 8});
   const auto mark = convert<Activation>(9.0f);
   std::fill(wide.values().begin(), wide.values().end(), mark);
-  layer.into(x, wide.view().columns_between(2, 3), Activate::silu);
+  layer.into(x, wide.view().columns_between(2, 3), ActivationFunction::silu);
   for (std::int64_t r = 0; r < 6; ++r)
     for (std::int64_t c = 0; c < 8; ++c) {
       const bool inside = c >= 2 && c < 5;
@@ -98,7 +98,7 @@ TEMPLATE_LIST_TEST_CASE("a convolution slides its kernel over a padded picture",
   const std::vector<f32> weight = exact_values(out * in * 9, 1), bias = exact_values(out, 2);
   source.add<f32>("conv.weight", {out, in, 3, 3}, weight);
   source.add<f32>("conv.bias", {out}, bias);
-  const nn::Conv2d<P> conv(nn::Parameters(source) / "conv", in, out, 3);
+  const nn::Conv2d<P> conv(nn::ParameterPath(source) / "conv", in, out, 3);
   const Tensor<f32> x = exact_tensor({1, height, width, in}, 3);
   /// The sum at an output pixel whose kernel begins at (top, left).
   const auto expected = [&](std::int64_t top, std::int64_t left, std::int64_t o) {
@@ -136,7 +136,7 @@ TEST_CASE("norms scale by their weight, and shift by their bias where they have 
   const std::vector<f32> weight{1, 2, -1, 0.5f}, bias{0.25f, 0, 1, -3};
   source.add<f32>("norm.weight", {4}, weight);
   source.add<f32>("norm.bias", {4}, bias);
-  const nn::Parameters place = nn::Parameters(source) / "norm";
+  const nn::ParameterPath place = nn::ParameterPath(source) / "norm";
   const Tensor<f32> x = exact_tensor({1, 2, 2, 4}, 7);
   const auto group = [&](std::int64_t row, bool centred, double epsilon, std::int64_t c) {
     double mean = 0, square = 0;
@@ -180,7 +180,7 @@ TEST_CASE("a module refuses weights of another size, and weights that are not th
   source.add<f32>("a.bias", {4}, exact_values(4, 1));
   source.add<f32>("c.weight", {3, 4, 3, 1}, exact_values(36, 1));
   source.add<f32>("c.bias", {3}, exact_values(3, 1));
-  const nn::Parameters root(source);
+  const nn::ParameterPath root(source);
   CHECK_THROWS_AS(nn::Linear<P>(root / "a", 3, 4), InputError);
   CHECK_THROWS_AS(nn::Linear<P>(root / "a", 4, 3), InputError);  // the bias is for four
   CHECK_NOTHROW(nn::Linear<P>(root / "a", 4, 3, nn::Linear<P>::Bias::absent));

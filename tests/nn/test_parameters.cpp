@@ -1,4 +1,4 @@
-// Parameters: places in a source, and the one conversion from what a file holds to what a policy stores.
+// ParameterPath: places in a source, and the one conversion from what a file holds to what a policy stores.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -61,7 +61,7 @@ void check_load() {
   MemorySource source;
   const Shape shape{static_cast<std::int64_t>(values.size())};
   source.add<From>("place.weight", shape, values);
-  const Tensor<To> loaded = nn::load_tensor<To>(nn::Parameters(source) / "place" / "weight", shape);
+  const Tensor<To> loaded = nn::load_tensor<To>(nn::ParameterPath(source) / "place" / "weight", shape);
   int different = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const To expected = from_double<To>(to_double(convert<From>(values[i])));
@@ -101,7 +101,7 @@ void check_blocks(std::int64_t columns) {
   const auto blocks = encoded_rows<Format>(rows, columns);
   MemorySource source;
   source.add<Format>("w", {rows, columns}, blocks.view());
-  const nn::Parameters place = nn::Parameters(source) / "w";
+  const nn::ParameterPath place = nn::ParameterPath(source) / "w";
   const nn::Parameter parameter = place.find({rows, columns});
   CHECK(parameter.dtype == dtype_info<Format>);
   for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, rows * columns},
@@ -159,7 +159,7 @@ TEST_CASE("all of a parameter in blocks counts as taken") {
   const auto blocks = encoded_rows<q4_0>(40, 640);
   MemorySource source;
   source.add<q4_0>("w", {40, 640}, blocks.view());
-  nn::load_tensor<bf16>(nn::Parameters(source) / "w", {40, 640});
+  nn::load_tensor<bf16>(nn::ParameterPath(source) / "w", {40, 640});
   CHECK(source.bytes_taken() == source.total_bytes());
 }
 
@@ -167,10 +167,10 @@ TEST_CASE("sizes of 1 at a shape's end may be missing or too many") {
   MemorySource source;
   source.add<f32>("a", {2, 3}, std::vector<f32>(6, 1.0f));
   source.add<f32>("b", {2, 3, 1, 1}, std::vector<f32>(6, 1.0f));
-  CHECK(nn::load_tensor<f32>(nn::Parameters(source) / "a", {2, 3, 1, 1}).shape() == Shape{2, 3, 1, 1});
-  CHECK(nn::load_tensor<f32>(nn::Parameters(source) / "b", {2, 3}).shape() == Shape{2, 3});
+  CHECK(nn::load_tensor<f32>(nn::ParameterPath(source) / "a", {2, 3, 1, 1}).shape() == Shape{2, 3, 1, 1});
+  CHECK(nn::load_tensor<f32>(nn::ParameterPath(source) / "b", {2, 3}).shape() == Shape{2, 3});
   CHECK_THAT(message_of([&] {
-               nn::load_tensor<f32>(nn::Parameters(source) / "a", {1, 2, 3});
+               nn::load_tensor<f32>(nn::ParameterPath(source) / "a", {1, 2, 3});
              }),
              Catch::Contains("has shape [2, 3]"));
 }
@@ -179,7 +179,7 @@ TEST_CASE("a place is a dotted name") {
   MemorySource source;
   const std::vector<f32> values{1, 2};
   source.add<f32>("blocks.3.attn.weight", {2}, values);
-  const nn::Parameters root(source);
+  const nn::ParameterPath root(source);
   CHECK(root.path().empty());
   CHECK((root / "blocks" / 3 / "attn").path() == "blocks.3.attn");
   CHECK((root / "blocks.3" / "attn").contains("weight"));
@@ -192,7 +192,7 @@ TEST_CASE("part of a parameter is read from where it begins") {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<f32>(i % 251);
   MemorySource source;
   source.add<bf16>("w", {50, 100}, values);
-  const nn::Parameters place = nn::Parameters(source) / "w";
+  const nn::ParameterPath place = nn::ParameterPath(source) / "w";
   const nn::Parameter parameter = place.find({50, 100});
   std::vector<f32> read(1300);
   nn::read_values<f32>(place, parameter, 2700, std::span(read));
@@ -204,7 +204,7 @@ TEST_CASE("a wrong shape or dtype is named with its file and tensor") {
   MemorySource source;
   source.add<f32>("a.weight", {2, 3}, std::vector<f32>(6));
   source.add_integers("a.bias", {3});
-  const nn::Parameters place = nn::Parameters(source) / "a";
+  const nn::ParameterPath place = nn::ParameterPath(source) / "a";
   CHECK_THAT(
       message_of([&] {
         nn::load_tensor<f32>(place / "weight", {3, 2});

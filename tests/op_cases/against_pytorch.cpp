@@ -73,8 +73,8 @@ class GoldenCase {
     }
     if (op == "rms_norm") return wide(rms_norm<P>(input("x"), input("weight"), options_["eps"]));
     if (op == "softmax") return wide(softmax<P>(input("x")));
-    for (const Activate activation :
-         {Activate::gelu_tanh, Activate::gelu_erf, Activate::silu, Activate::quick_gelu})
+    for (const ActivationFunction activation : {ActivationFunction::gelu_tanh, ActivationFunction::gelu_erf,
+                                                ActivationFunction::silu, ActivationFunction::quick_gelu})
       if (op == to_string(activation)) return wide(activate<P>(input("x"), activation));
     if (op == "attention") return attend();
     if (op == "sum") return wide(sum<P>(input("x"), over()));

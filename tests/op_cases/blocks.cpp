@@ -49,7 +49,7 @@ TEMPLATE_LIST_TEST_CASE("linear multiplies with a weight in blocks", "[linear][b
     const auto bias = random_tensor<f32>({c.features}, ++seed);
     const LinearWeight<TestType> weight(stored.view(), bias.values());
     const auto expected = expected_products<Types>(x, values_of(stored), bias);
-    for (const Activate activate : {Activate::none, Activate::gelu_tanh}) {
+    for (const ActivationFunction activate : {ActivationFunction::none, ActivationFunction::gelu_tanh}) {
       const auto run = [&] { return linear<TestType>(sent(x), weight, activate); };
       CHECK(expected.outside(run(), activate) == "");
       check_repeats(run);
@@ -148,8 +148,8 @@ TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products decode the same blocks", 
     const auto x = random_tensor<typename Types::result>({rows, 45}, 3);
     const Tensor<typename Types::result> on_backend = sent(x);
     Tensor<f32> in_f32({rows, 100});
-    backend::matmul_transposed<InF32>(as_view(on_backend), packed.weight(), packed.epilogue(Activate::none),
-                                      in_f32.view());
+    backend::matmul_transposed<InF32>(as_view(on_backend), packed.weight(),
+                                      packed.epilogue(ActivationFunction::none), in_f32.view());
     CHECK(expected_products<InF32>(x, values_of(stored), bias).outside(in_f32) == "");
   }
 }

@@ -21,7 +21,8 @@ ConvShape shape_of(const ConvCase& c) { return {c.stride, c.pad_top, c.pad_left,
 
 template <class P, ScalarArray X>
 auto conv_of(const ConvCase& c, const X& x, const HostTensor<typename P::storage>& weight,
-             const HostTensor<typename P::storage>& bias = {}, Activate activate = Activate::none) {
+             const HostTensor<typename P::storage>& bias = {},
+             ActivationFunction activate = ActivationFunction::none) {
   return conv2d<P>(x, ConvWeight<P>(weight, bias.values()), shape_of(c), activate);
 }
 
@@ -68,7 +69,7 @@ TEMPLATE_LIST_TEST_CASE("conv2d applies activations before its one rounding", "[
                                 {1, 60, 30, 12, 33, 3, 3, 1, 1, 1, 1, 1}};
   for (const ConvCase& c : cases) {
     if (c.multiplications() > most_multiplications) continue;
-    for (const Activate activate : every_activation) {
+    for (const ActivationFunction activate : every_activation) {
       CAPTURE(c.height, to_string(activate));
       const auto x = random_tensor<T>(c.picture(), 1), weight = random_tensor<T>(c.weight(), 2, 0.2),
                  bias = random_tensor<T>({c.features}, 3);

@@ -14,6 +14,7 @@
 #include <precast/ops/conv.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -176,17 +177,17 @@ TEST_CASE("result alone changes products", "[fields]") {
 }
 
 TEST_CASE("each field alone changes attention", "[fields]") {
-  using Wide = Precisions<f32, f32, f32, f32, f32>;
+  using Wide = OpDtypes<f32, f32, f32, f32, f32>;
   // Scores of 257 and 256, which are one in bf16; of 2049 and 2048, which are one in f16.
-  matters_to_attention<Wide, Precisions<f32, bf16, f32, f32, f32>>({257, 256}, {1, 0, 0, 1}, 1);
-  matters_to_attention<Wide, Precisions<f32, f32, f32, f16, f32>>({2049, 2048}, {1, 0, 0, 1}, 1);
-  matters_to_attention<Wide, Precisions<f32, f32, f32, f32, bf16>>({257, 256}, {1, 0, 0, 1}, 1);
+  matters_to_attention<Wide, OpDtypes<f32, bf16, f32, f32, f32>>({257, 256}, {1, 0, 0, 1}, 1);
+  matters_to_attention<Wide, OpDtypes<f32, f32, f32, f16, f32>>({2049, 2048}, {1, 0, 0, 1}, 1);
+  matters_to_attention<Wide, OpDtypes<f32, f32, f32, f32, bf16>>({257, 256}, {1, 0, 0, 1}, 1);
   // 2048 and 31 times 0.5, which f16 does not feel one by one, beside 2056.
   std::vector<double> q(33, 0.5), keys(66, 1);
   q[0] = 2048;
   q[32] = 2056;
   keys[32] = 0;
   std::fill(keys.begin() + 33, keys.end() - 1, 0.0);
-  matters_to_attention<Precisions<f32, f16, f32, f32, f32>, Precisions<f32, f16, f16, f32, f32>>(q, keys,
-                                                                                                 0.0625f);
+  matters_to_attention<OpDtypes<f32, f16, f32, f32, f32>, OpDtypes<f32, f16, f16, f32, f32>>(q, keys,
+                                                                                             0.0625f);
 }

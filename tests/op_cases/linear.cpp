@@ -9,11 +9,13 @@
 #include <op_cases/linear_cases.hpp>
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
+#include <support/activations.hpp>
 #include <support/products.hpp>
 
 #include <precast/ops/linear.hpp>
 #include <precast/ops/linear_gradient.hpp>
 #include <precast/ops/matmul.hpp>
+#include <precast/ops/pointwise.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -51,7 +53,7 @@ TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once",
   using Types = precisions<TestType, Matmul>;
   using S = typename Types::storage;
   for (const LinearCase& c : affordable(linear_cases)) {
-    if (c.scale != 1 || c.activate != Activate::none) continue;
+    if (c.scale != 1 || c.activate != ActivationFunction::none) continue;
     CAPTURE(c.rows, c.columns, c.features);
     // From f32, which every op takes besides its results' dtype.
     const auto x = random_integers<f32>({c.rows, c.columns}, 1);
@@ -60,6 +62,20 @@ TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once",
     const LinearWeight<TestType> packed(weight, bias.values());
     CHECK(expected_products<Types>(x, weight, bias).inexact(linear<TestType>(sent(x), packed)) == "");
   }
+}
+
+TEST_CASE("an activation fused into a product has the bits of the op that stands alone", "[linear]") {
+  using P = Policy<Storage<f32>>;
+  const auto weight = random_tensor<f32>({100, 45}, 1, 0.5);
+  const LinearWeight<P> packed(weight);
+  if (!emulated && !backend::Memory::on_host) return;  // a library's epilogue computes its own
+  for (const std::int64_t rows : {2, 70})              // a skinny product, and one of tiles
+    for (const ActivationFunction activation : every_activation) {
+      CAPTURE(rows, to_string(activation));
+      const auto x = random_tensor<f32>({rows, 45}, 2);
+      CHECK(same_bits(linear<P>(sent(x), packed, activation),
+                      activate<P>(linear<P>(sent(x), packed), activation)));
+    }
 }
 
 TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products are of the same weight", "[linear]", ProductPolicies) {
@@ -75,7 +91,7 @@ TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products are of the same weight", 
     const Tensor<T> there = sent(x);
     Tensor<f32> in_f32({rows, 100});
     backend::matmul_transposed<InF32>(as_view(there), packed.weight(),
-                                      Epilogue{packed.bias(), Activate::none}, in_f32.view());
+                                      Epilogue{packed.bias(), ActivationFunction::none}, in_f32.view());
     CHECK(expected_products<InF32>(x, weight, bias).outside(in_f32) == "");
   }
 }
@@ -104,8 +120,9 @@ TEMPLATE_LIST_TEST_CASE("a narrow Accumulate rounds every addition", "[linear]",
     // Bias and activation are f32's.
     std::vector<double> activated_sums(sums.size());
     for (std::size_t i = 0; i < sums.size(); ++i)
-      activated_sums[i] = activated(Activate::silu, sums[i] += wide_bias[i % features]);
-    CHECK(outside(linear<TestType>(sent(x), LinearWeight<TestType>(weight, bias.values()), Activate::silu),
+      activated_sums[i] = activated(ActivationFunction::silu, sums[i] += wide_bias[i % features]);
+    CHECK(outside(linear<TestType>(sent(x), LinearWeight<TestType>(weight, bias.values()),
+                                   ActivationFunction::silu),
                   activated_sums, [&](std::size_t i) {
                     return activation_error(sums[i], activated_sums[i]) +
                            1.13 * unit<f32> * std::abs(sums[i]);

@@ -11,7 +11,7 @@ namespace precast::testing {
 struct LinearCase {
   std::int64_t rows, columns, features;
   double scale = 1;  ///< of x
-  Activate activate = Activate::none;
+  ActivationFunction activate = ActivationFunction::none;
 
   constexpr std::int64_t multiplications() const { return rows * columns * features; }
 };
@@ -70,16 +70,16 @@ inline constexpr LinearCase linear_cases[] = {
     {300, 700, 200},
     {768, 130, 515},
     // Activations, of results near 0 and far from it.
-    {2, 60, 70, 1, Activate::gelu_tanh},
-    {2, 60, 70, 20, Activate::gelu_erf},
-    {2, 60, 70, 1, Activate::quick_gelu},
-    {2, 60, 70, 20, Activate::silu},
-    {2, 60, 70, 1, Activate::relu},
-    {20, 60, 70, 20, Activate::gelu_tanh},
-    {20, 60, 70, 1, Activate::gelu_erf},
-    {20, 60, 70, 20, Activate::quick_gelu},
-    {20, 60, 70, 1, Activate::silu},
-    {20, 60, 70, 20, Activate::relu},
+    {2, 60, 70, 1, ActivationFunction::gelu_tanh},
+    {2, 60, 70, 20, ActivationFunction::gelu_erf},
+    {2, 60, 70, 1, ActivationFunction::quick_gelu},
+    {2, 60, 70, 20, ActivationFunction::silu},
+    {2, 60, 70, 1, ActivationFunction::relu},
+    {20, 60, 70, 20, ActivationFunction::gelu_tanh},
+    {20, 60, 70, 1, ActivationFunction::gelu_erf},
+    {20, 60, 70, 20, ActivationFunction::quick_gelu},
+    {20, 60, 70, 1, ActivationFunction::silu},
+    {20, 60, 70, 20, ActivationFunction::relu},
 };
 
 }  // namespace precast::testing

@@ -18,6 +18,7 @@
 #include <precast/ops/position.hpp>
 #include <precast/ops/softmax.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/problem/elementwise.hpp>
 
 using namespace precast;
@@ -28,11 +29,11 @@ namespace {
 constexpr double eps = static_cast<f32>(1e-3);
 
 // Rows that differ from Wide in one field alone.
-using Wide = Precisions<f32, AsGiven, f32, f32, f32>;
-using Sums = Precisions<f32, AsGiven, f16, f32, f32>;
-using Inside = Precisions<f32, AsGiven, f32, f16, f32>;
-using Both = Precisions<f32, AsGiven, bf16, f16, bf16>;
-using Rounded = Precisions<f32, AsGiven, f32, f32, bf16>;
+using Wide = OpDtypes<f32, AsGiven, f32, f32, f32>;
+using Sums = OpDtypes<f32, AsGiven, f16, f32, f32>;
+using Inside = OpDtypes<f32, AsGiven, f32, f16, f32>;
+using Both = OpDtypes<f32, AsGiven, bf16, f16, bf16>;
+using Rounded = OpDtypes<f32, AsGiven, f32, f32, bf16>;
 
 using Values = std::vector<double>;
 
@@ -116,7 +117,7 @@ Values group_norm_in(const NormInputs& in) {
   backend::group_norm<Types>(as_view(x).reshaped(out.shape()), groups,
                              as_view(scale).reshaped({10, channels}).rows_between(0, 1),
                              as_view(shift).reshaped({10, channels}).rows_between(0, 1),
-                             static_cast<f32>(eps), Activate::relu, out.view());
+                             static_cast<f32>(eps), ActivationFunction::relu, out.view());
   return wide(out);
 }
 template <class Types>
@@ -185,8 +186,8 @@ double sigmoid_of(double x) {
 /// What a function gives in Row and in the same row with f16 inside, against float64.
 template <class F, class Reference, class... In>
 void function_feels_inside(const F& function, Reference&& reference, const In&... in) {
-  using InF32 = Precisions<f32, AsGiven, NoDtype, f32, f32>;
-  using InF16 = Precisions<f32, AsGiven, NoDtype, f16, f32>;
+  using InF32 = OpDtypes<f32, AsGiven, NoDtype, f32, f32>;
+  using InF16 = OpDtypes<f32, AsGiven, NoDtype, f16, f32>;
   const auto run = [&]<class Types>(Types) {
     Tensor<f32> out(std::get<0>(std::tie(in...)).shape());
     backend::map_values<Types>(out.view(), function, as_view(in)...);
@@ -307,7 +308,7 @@ TEST_CASE("functions and positions store their row's result, of operands that no
     CHECK(wide(run.template operator()<InBf16>()) == rounded);
     CHECK(rounded != full);
   };
-  each([&]<class P>() { return activate<P>(x, Activate::silu); }, "activate");
+  each([&]<class P>() { return activate<P>(x, ActivationFunction::silu); }, "activate");
   each([&]<class P>() { return add<P>(x, x); }, "add");
   const RotaryTable table = rotary_table(std::vector<std::int64_t>{6}, 100, std::vector<f32>{0, 1, 2, 3, 4});
   each([&]<class P>() { return rotary<P>(x, 2, table); }, "rotary");
@@ -322,7 +323,7 @@ TEST_CASE("a norm's scale is held in its row's storage", "[fields][norm]") {
   source.add<f32>("norm.weight", {4}, std::vector<f32>(4, 1 + 1.0f / 512));
   const Tensor<f32> x = sent(random_tensor<f32>({3, 4}, 1));
   const auto run = [&]<class P>() {
-    return wide(nn::RmsNorm<P>(nn::Parameters(source) / "norm", 4, static_cast<f32>(eps))(x));
+    return wide(nn::RmsNorm<P>(nn::ParameterPath(source) / "norm", 4, static_cast<f32>(eps))(x));
   };
   const Values held = run.template operator()<Plain>(), rounded = run.template operator()<Narrow>();
   for (std::size_t i = 0; i < held.size(); ++i)
@@ -356,7 +357,8 @@ TEST_CASE("Downcast changes the classes that it names, and no others", "[fields]
   using Plain = Policy<Storage<f16>>;
   const Tensor<f16> x = sent(random_tensor<f16>({3, 700}, 1, 2, 3));
   CHECK_FALSE(same_bits(layer_norm<Naive>(x, eps), layer_norm<Plain>(x, eps)));
-  CHECK_FALSE(same_bits(activate<Naive>(x, Activate::silu), activate<Plain>(x, Activate::silu)));
+  CHECK_FALSE(
+      same_bits(activate<Naive>(x, ActivationFunction::silu), activate<Plain>(x, ActivationFunction::silu)));
   CHECK(same_bits(softmax<Naive>(x), softmax<Plain>(x)));
   CHECK_FALSE(same_bits(softmax<Policy<Storage<f16>, Downcast<Softmax>>>(x), softmax<Plain>(x)));
 }

@@ -126,13 +126,13 @@ TEMPLATE_LIST_TEST_CASE("group_norm follows its definition, with and without sil
     const auto weight = random_tensor<S>({c.channels}, 12), bias = random_tensor<S>({c.channels}, 13);
     const auto expected =
         expected_group_norm(wide(x), c.batch, c.channels, c.groups, wide(weight), wide(bias), eps);
-    const auto run = [&](Activate activate) {
+    const auto run = [&](ActivationFunction activate) {
       return group_norm<TestType>(sent(x), c.groups, sent(weight), sent(bias), eps, activate);
     };
-    CHECK(outside(run(Activate::none), expected.values, expected.bound()) == "");
+    CHECK(outside(run(ActivationFunction::none), expected.values, expected.bound()) == "");
     const auto silu = expected.silu();
-    CHECK(outside(run(Activate::silu), silu.values, silu.bound()) == "");
-    check_repeats([&] { return run(Activate::silu); });
+    CHECK(outside(run(ActivationFunction::silu), silu.values, silu.bound()) == "");
+    check_repeats([&] { return run(ActivationFunction::silu); });
   }
 }
 

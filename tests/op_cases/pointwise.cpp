@@ -31,7 +31,7 @@ TEMPLATE_LIST_TEST_CASE("activations and gated products follow their definitions
     const auto x = random_tensor<A>(c.shape(), 1, 3), y = random_tensor<A>(c.shape(), 2, 3);
     const Tensor<A> there = sent(x), other_there = sent(y);
     const auto in = wide(x), other = wide(y);
-    for (const Activate activation : every_activation) {
+    for (const ActivationFunction activation : every_activation) {
       CAPTURE(c.rows, c.columns, to_string(activation));
       std::vector<double> expected(in.size()), product(in.size());
       for (std::size_t i = 0; i < in.size(); ++i) {
@@ -96,7 +96,7 @@ TEMPLATE_LIST_TEST_CASE("a gate is one for each channel of each picture, and a r
     }
     const Tensor<A> there = sent(modulation);
     const auto run = [&] {
-      return gated_add<TestType>(sent(residual), there.view().columns_between(c.columns, c.columns), sent(x));
+      return gated_add<TestType>(sent(residual), sent(x), there.view().columns_between(c.columns, c.columns));
     };
     CHECK(outside(run(), gated, [&](std::size_t i) {
             return unit<f32> * (std::abs(gated[i]) + std::abs(products[i]));
@@ -108,9 +108,9 @@ TEMPLATE_LIST_TEST_CASE("a gate is one for each channel of each picture, and a r
     // The second picture alone.
     const Tensor<A> residuals = sent(residual), values = sent(x);
     Tensor<A> into({c.tokens, c.columns});
-    gated_add_into<TestType>(residuals.view().rows_between(c.tokens, c.tokens),
-                             there.view().columns_between(c.columns, c.columns).rows_between(1, 1),
-                             values.view().rows_between(c.tokens, c.tokens), into.view());
+    gated_add_into<TestType>(
+        residuals.view().rows_between(c.tokens, c.tokens), values.view().rows_between(c.tokens, c.tokens),
+        there.view().columns_between(c.columns, c.columns).rows_between(1, 1), into.view());
     const auto whole = to_host(run());
     CHECK(wide(into) == wide(whole.view().rows_between(c.tokens, c.tokens)));
   }
@@ -143,12 +143,12 @@ TEST_CASE("slices of any dtypes are inputs and outputs of pointwise ops, and nei
 TEST_CASE("pointwise stores overflow to inf or clamp, as the policy has it", "[pointwise]") {
   const HostTensor<f32> values({4}, std::vector<f32>{70000, -70000, 65519, std::nanf("")});
   const Tensor<f32> x = sent(values);
-  const auto open = wide(activate<F16>(x, Activate::none));
+  const auto open = wide(activate<F16>(x, ActivationFunction::none));
   CHECK(open[0] == HUGE_VAL);
   CHECK(open[1] == -HUGE_VAL);
   CHECK(open[2] == 65504);
   CHECK(std::isnan(open[3]));
-  const auto closed = wide(activate<F16Saturate>(x, Activate::none));
+  const auto closed = wide(activate<F16Saturate>(x, ActivationFunction::none));
   CHECK(closed[0] == 65504);
   CHECK(closed[1] == -65504);
   CHECK(std::isnan(closed[3]));

@@ -8,6 +8,7 @@
 #include <support/policies.hpp>
 
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 
 namespace precast::testing {
 

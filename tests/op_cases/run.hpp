@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 
-#include <precast/tensor/backend_memory.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 namespace precast::testing {
 

@@ -124,9 +124,9 @@ TEST_CASE("pointwise ops name the shapes that do not fit", "[pointwise]") {
   CHECK_THROWS_WITH(add<F32>(x, Tensor<f32>(Shape{3, 4})), Catch::Contains("[3, 4, 2500] and [3, 4]"));
   CHECK_THROWS_WITH(add<F32>(row, x), Catch::Contains("[4, 2500] and [3, 4, 2500]"));
   CHECK_THROWS_AS(add<F32>(x, Tensor<f32>(Shape{})), ShapeError);
-  CHECK_THROWS_WITH(gated_add<F32>(residual, gate.view().rows_between(0, 1), residual),
+  CHECK_THROWS_WITH(gated_add<F32>(residual, residual, gate.view().rows_between(0, 1)),
                     Catch::Contains("[2, 3, 210] and [1, 210]"));
-  CHECK_THROWS_AS(gated_add<F32>(residual.view().rows_between(0, 3), gate, residual), ShapeError);
+  CHECK_THROWS_AS(gated_add<F32>(residual.view().rows_between(0, 3), residual, gate), ShapeError);
   Tensor<f32> target(Shape{6, 40});
   CHECK_THROWS_WITH(copy_into<F32>(Tensor<f32>(Shape{6, 21}), target.view()),
                     Catch::Contains("[6, 21] and [6, 40]"));

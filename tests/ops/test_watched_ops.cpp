@@ -77,13 +77,13 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
     layer_norm_modulate<P>(x, row, row, 1e-5);
     rms_norm<P>(x, weight, 1e-5);
     rms_norm_heads<P>(x, weight, 1e-5);
-    group_norm<P>(image, 2, weight, weight, 1e-5, Activate::silu);
+    group_norm<P>(image, 2, weight, weight, 1e-5, ActivationFunction::silu);
     REQUIRE(recorder.ops.size() == 6);
-    activate<P>(x, Activate::silu);
+    activate<P>(x, ActivationFunction::silu);
     add<P>(x, x);
     add<P>(x, row.view().rows_between(0, 1).reshaped(Shape{8}));
-    gated_add<P>(x, row, x);
-    gated_product<P>(x, x, Activate::gelu_tanh);
+    gated_add<P>(x, x, row);
+    gated_product<P>(x, x, ActivationFunction::gelu_tanh);
     scale_shift<P>(x, 2, 1);
     clamp<P>(x, -1, 1);
     copy_into<P>(x, target.view());
@@ -121,7 +121,7 @@ namespace {
 /// the policy's row, what it runs is another.
 template <class P, ScalarArray X>
 void softmax_beside_its_row(const X& x) {
-  using Other = Precisions<typename P::storage, AsGiven, f16, bf16, f32>;
+  using Other = OpDtypes<typename P::storage, AsGiven, f16, bf16, f32>;
   precast::detail::run_op<Softmax, precisions<P, Softmax>>(
       "softmax", x.shape(), [&](auto, auto out) { backend::softmax<Other>(as_view(x), out); });
 }

@@ -19,7 +19,7 @@ using None = NoDtype;
 using Given = AsGiven;
 
 template <class P, class Op, class S, class O, class A, class I, class R>
-inline constexpr bool row = std::is_same_v<precisions<P, Op>, Precisions<S, O, A, I, R>>;
+inline constexpr bool row = std::is_same_v<precisions<P, Op>, OpDtypes<S, O, A, I, R>>;
 
 using presets::Balanced;
 using presets::Fast;
@@ -125,13 +125,12 @@ static_assert(precisions<Policy<Storage<f16>, Overflow<Saturate>>, Norm>::satura
 static_assert(!precisions<Memory, Matmul>::saturate);
 
 // What the watch hook compares with.
+static_assert(std::is_same_v<widened_to_f32<precisions<Memory, Matmul>>, OpDtypes<f16, f32, f32, None, f32>>);
 static_assert(
-    std::is_same_v<widened_to_f32<precisions<Memory, Matmul>>, Precisions<f16, f32, f32, None, f32>>);
+    std::is_same_v<widened_to_f32<precisions<Memory, Attention>>, OpDtypes<f16, f32, f32, f32, f32>>);
+static_assert(std::is_same_v<widened_to_f32<precisions<Naive, Norm>>, OpDtypes<f16, Given, f32, f32, f32>>);
 static_assert(
-    std::is_same_v<widened_to_f32<precisions<Memory, Attention>>, Precisions<f16, f32, f32, f32, f32>>);
-static_assert(std::is_same_v<widened_to_f32<precisions<Naive, Norm>>, Precisions<f16, Given, f32, f32, f32>>);
-static_assert(
-    std::is_same_v<widened_to_f32<precisions<Naive, Pointwise>>, Precisions<f16, Given, None, f32, f32>>);
+    std::is_same_v<widened_to_f32<precisions<Naive, Pointwise>>, OpDtypes<f16, Given, None, f32, f32>>);
 // In f32 there is nothing to widen, and no kernel is stamped twice.
 static_assert(std::is_same_v<widened_to_f32<precisions<Quality, Norm>>, precisions<Quality, Norm>>);
 static_assert(std::is_same_v<widened_to_f32<precisions<Quality, Matmul>>, precisions<Quality, Matmul>>);

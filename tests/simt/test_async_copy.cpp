@@ -5,9 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include <precast/cuda/device/async_copy.hpp>
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
 
 using namespace precast;

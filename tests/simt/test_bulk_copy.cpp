@@ -7,9 +7,8 @@
 #include <simt/proof.hpp>
 #include <support/arrays.hpp>
 
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/tensor_map.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/tensor/view.hpp>

@@ -5,10 +5,9 @@
 #include <catch2/catch.hpp>
 #include <simt/proof.hpp>
 
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
 
 using namespace precast;

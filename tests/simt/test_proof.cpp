@@ -10,10 +10,9 @@
 #include <support/temporary_folder.hpp>
 
 #include <precast/cuda/device/async_copy.hpp>
-#include <precast/cuda/device/barrier.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 
 using namespace precast::gpu;

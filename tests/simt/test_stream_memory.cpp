@@ -16,6 +16,7 @@
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>
 
 using namespace precast;

@@ -4,11 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warp.hpp>
 
 using namespace precast;
 using namespace precast::gpu;

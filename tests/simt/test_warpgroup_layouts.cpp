@@ -6,11 +6,10 @@
 #include <simt/warpgroup_tiles.hpp>
 #include <support/arrays.hpp>
 
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warpgroup_matrix.hpp>
 #include <precast/tensor/view.hpp>

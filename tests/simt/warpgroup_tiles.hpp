@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/warpgroup_matrix.hpp>
 
 namespace precast::testing {

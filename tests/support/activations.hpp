@@ -10,22 +10,23 @@
 
 namespace precast::testing {
 
-inline constexpr Activate every_activation[] = {Activate::none,       Activate::gelu_tanh, Activate::gelu_erf,
-                                                Activate::quick_gelu, Activate::silu,      Activate::relu};
+inline constexpr ActivationFunction every_activation[] = {
+    ActivationFunction::none,       ActivationFunction::gelu_tanh, ActivationFunction::gelu_erf,
+    ActivationFunction::quick_gelu, ActivationFunction::silu,      ActivationFunction::relu};
 
-inline double activated(Activate activate, double x) {
+inline double activated(ActivationFunction activate, double x) {
   switch (activate) {
-    case Activate::none:
+    case ActivationFunction::none:
       return x;
-    case Activate::gelu_tanh:
+    case ActivationFunction::gelu_tanh:
       return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
-    case Activate::gelu_erf:
+    case ActivationFunction::gelu_erf:
       return x / 2 * std::erfc(-x * std::sqrt(0.5));
-    case Activate::quick_gelu:
+    case ActivationFunction::quick_gelu:
       return x / (1 + std::exp(-1.702 * x));
-    case Activate::silu:
+    case ActivationFunction::silu:
       return x / (1 + std::exp(-x));
-    case Activate::relu:
+    case ActivationFunction::relu:
       return x < 0 ? 0 : x;
   }
   return x;

@@ -13,7 +13,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::testing {

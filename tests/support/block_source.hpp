@@ -76,7 +76,8 @@ class BlockSource final : public nn::ParameterSource {
     if (format.empty()) return found;
     Matrix& matrix = matrices_[std::string(name)];
     if (matrix.blocks.empty()) {
-      const auto values = nn::load_host_tensor<f32>(nn::Parameters(source_, std::string(name)), found.shape);
+      const auto values =
+          nn::load_host_tensor<f32>(nn::ParameterPath(source_, std::string(name)), found.shape);
       matrix.blocks = encoded(format, values.values());
       matrix.values = decoded(format, matrix.blocks);
     }

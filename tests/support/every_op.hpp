@@ -49,7 +49,9 @@ void for_every_op(Check&& check) {
       [&](auto out, const auto&... c) { linear_into<P>(c..., x, linear_weight, out); });
   check(
       "conv2d", [&](const auto&... c) { return conv2d<P>(c..., image, conv_weight); },
-      [&](auto out, const auto&... c) { conv2d_into<P>(c..., image, conv_weight, {}, Activate::none, out); });
+      [&](auto out, const auto&... c) {
+        conv2d_into<P>(c..., image, conv_weight, {}, ActivationFunction::none, out);
+      });
   check(
       "matmul", [&](const auto&... c) { return matmul<P>(c..., x, matrix); },
       [&](auto out, const auto&... c) { matmul_into<P>(c..., x, matrix, out); });
@@ -78,20 +80,21 @@ void for_every_op(Check&& check) {
   check(
       "group_norm", [&](const auto&... c) { return group_norm<P>(c..., image, 2, weight, bias, eps); },
       [&](auto out, const auto&... c) {
-        group_norm_into<P>(c..., image, 2, weight, bias, eps, Activate::none, out);
+        group_norm_into<P>(c..., image, 2, weight, bias, eps, ActivationFunction::none, out);
       });
   check(
-      "activate", [&](const auto&... c) { return activate<P>(c..., x, Activate::silu); },
-      [&](auto out, const auto&... c) { activate_into<P>(c..., x, Activate::silu, out); });
+      "activate", [&](const auto&... c) { return activate<P>(c..., x, ActivationFunction::silu); },
+      [&](auto out, const auto&... c) { activate_into<P>(c..., x, ActivationFunction::silu, out); });
   check(
       "add", [&](const auto&... c) { return add<P>(c..., x, y); },
       [&](auto out, const auto&... c) { add_into<P>(c..., x, y, out); });
   check(
-      "gated_add", [&](const auto&... c) { return gated_add<P>(c..., x, rows, y); },
-      [&](auto out, const auto&... c) { gated_add_into<P>(c..., x, rows, y, out); });
+      "gated_add", [&](const auto&... c) { return gated_add<P>(c..., x, y, rows); },
+      [&](auto out, const auto&... c) { gated_add_into<P>(c..., x, y, rows, out); });
   check(
-      "gated_product", [&](const auto&... c) { return gated_product<P>(c..., x, y, Activate::silu); },
-      [&](auto out, const auto&... c) { gated_product_into<P>(c..., x, y, Activate::silu, out); });
+      "gated_product",
+      [&](const auto&... c) { return gated_product<P>(c..., x, y, ActivationFunction::silu); },
+      [&](auto out, const auto&... c) { gated_product_into<P>(c..., x, y, ActivationFunction::silu, out); });
   check(
       "scale_shift", [&](const auto&... c) { return scale_shift<P>(c..., x, 2.0f, 1.0f); },
       [&](auto out, const auto&... c) { scale_shift_into<P>(c..., x, 2.0f, 1.0f, out); });

@@ -10,7 +10,7 @@
 
 #include <support/arrays.hpp>
 
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 
 namespace precast::testing {
 

@@ -50,11 +50,11 @@ class ExpectedSums {
 
   /// What lies outside of its bound after an activation; empty where nothing does.
   template <ScalarArray A>
-  std::string outside(const A& result, Activate activate = Activate::none) const {
+  std::string outside(const A& result, ActivationFunction activate = ActivationFunction::none) const {
     std::vector<double> expected;
     for (const double value : values_) expected.push_back(activated(activate, value));
     return testing::outside(result, expected, [&](std::size_t i) {
-      if (activate == Activate::none) return bounds_[i];
+      if (activate == ActivationFunction::none) return bounds_[i];
       // No activation is steeper than 1.13. Each is within 8 units of itself, given an argument that is off
       // by as many.
       return 1.13 * bounds_[i] + 8 * unit<f32> * (std::abs(expected[i]) + std::abs(values_[i] * expected[i]));

@@ -1,5 +1,7 @@
 // A dry run counts what the pool of host memory would hold, and takes none of it.
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <random>
 #include <thread>
@@ -8,6 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include <precast/host/parallel.hpp>
+#include <precast/memory/block_cache.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -32,6 +35,48 @@ void allocate_at_random() {
 struct Scratch;
 
 }  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__)  // which ends a program that asks for so much
+TEST_CASE("memory that is not there is said in a unit that is true") {
+  CHECK_THROWS_WITH(Buffer(std::size_t{1} << 52), "could not get 4.0 PiB of memory");
+  CHECK_THROWS_WITH(Buffer((std::size_t{5} << 50) + (std::size_t{1} << 49)),
+                    "could not get 5.5 PiB of memory");
+}
+#endif
+
+TEST_CASE("blocks that are free make way for other sizes, and stay where these come again") {
+  BlockCache cache;
+  std::int64_t in_use = 0, from_system = 0, most = 0;
+  const auto taken = [&](std::int64_t mebibytes) {
+    const std::size_t bytes = static_cast<std::size_t>(mebibytes) << 20;
+    if (!cache.take(bytes, in_use, [](std::size_t) {})) from_system += mebibytes;
+    in_use += static_cast<std::int64_t>(bytes);
+    most = std::max(most, in_use + cache.held());
+  };
+  const auto freed = [&](std::int64_t mebibytes) {
+    in_use -= mebibytes << 20;
+    CHECK(cache.keep(static_cast<std::size_t>(mebibytes) << 20));
+  };
+  const auto round = [&](std::initializer_list<std::int64_t> sizes) {
+    from_system = 0;
+    for (const std::int64_t size : sizes) {
+      taken(size);
+      freed(size);
+    }
+    return from_system;
+  };
+  // Sizes that come once: never more than the largest.
+  CHECK(round({4, 16, 64, 32}) == 116);
+  CHECK(most == std::int64_t{64} << 20);
+  CHECK(cache.held() == std::int64_t{32} << 20);
+  // A loop: all stay once each has come again.
+  CHECK(round({4, 16, 64, 32}) > 0);
+  CHECK(round({4, 16, 64, 32}) == 0);
+  CHECK(cache.held() == std::int64_t{116} << 20);
+  cache.clear();
+  CHECK(cache.held() == 0);
+  CHECK_FALSE(cache.keep((1 << 20) - 1));
+}
 
 TEST_CASE("a dry run counts what the pool would hold") {
   release_cached_memory();

@@ -23,7 +23,7 @@ using weights::Part;
 namespace {
 
 std::vector<f32> loaded(const nn::ParameterSource& source, const std::string& name, const Shape& shape) {
-  const HostTensor<f32> tensor = nn::load_host_tensor<f32>(nn::Parameters(source, name), shape);
+  const HostTensor<f32> tensor = nn::load_host_tensor<f32>(nn::ParameterPath(source, name), shape);
   return {tensor.values().begin(), tensor.values().end()};
 }
 

@@ -31,7 +31,7 @@ class OneLayer {
   std::vector<f32> values(const Shape& shape, const std::string& prefix = "") const {
     const io::ComponentSource source(file());
     const weights::WeightTensors tensors(source, prefix);
-    const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::Parameters(tensors, "a.b.weight"), shape);
+    const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::ParameterPath(tensors, "a.b.weight"), shape);
     return {loaded.values().begin(), loaded.values().end()};
   }
   std::string format() const {

@@ -1,5 +1,6 @@
 // The conversion between scalar dtypes as loops and kernels want it: bit for bit what convert<> does, without
-// branches, so that a host compiler makes vectors of it and a device has nothing to diverge on.
+// branches, so that a host compiler makes vectors of it and a device has nothing to diverge on; and what
+// remains of an f32, or of a sum, that is kept in another dtype.
 #pragma once
 
 #include <bit>
@@ -121,6 +122,30 @@ template <ScalarDtype To, bool Saturates = false, ScalarDtype From>
   } else {
     return detail::narrow<To>(detail::widen(value));
   }
+}
+
+/// x rounded to T, to nearest, ties to even, as f32.
+template <ScalarDtype T>
+PRECAST_HOST_DEVICE f32 rounded_to(f32 x) {
+  if constexpr (std::is_same_v<T, f32>)
+    return x;
+  else
+    return convert_value<f32>(convert_value<T>(x));
+}
+
+/// sum + addend, rounded once to T, as f32. `sum` is a T and `addend` any f32: the f32 sum is rounded to odd
+/// (Boldo and Melquiond 2008), so that rounding it again to T is as good as rounding the real sum.
+template <ScalarDtype T>
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR f32 add_rounded(f32 sum, f32 addend) {
+  const f32 nearest = sum + addend;
+  const f32 of_addend = nearest - sum;
+  const f32 rest = (sum - (nearest - of_addend)) + (addend - of_addend);
+  const auto code = bit_cast<std::int32_t>(nearest);
+  const bool finite = (code & 0x7fffffff) < 0x7f800000;
+  const bool inexact = rest != 0 && finite;
+  const std::int32_t step = ((rest > 0) == (nearest > 0)) ? 1 : -1;
+  const f32 odd = bit_cast<f32>(inexact && (code & 1) == 0 ? code + step : code);
+  return convert_value<f32, false>(convert_value<T, false>(odd));
 }
 
 }  // namespace precast

@@ -10,8 +10,8 @@
 namespace precast::host {
 
 /// Applies an activation function to values in place. No template, so that a file holds its loops once.
-inline void activate_row(Activate activation, std::span<f32> values) {
-  if (activation == Activate::none) return;
+inline void activate_row(ActivationFunction activation, std::span<f32> values) {
+  if (activation == ActivationFunction::none) return;
   elementwise::visit_activation(activation, [values](auto function) {
     for (f32& value : values) value = function(value);
   });

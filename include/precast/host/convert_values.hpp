@@ -10,7 +10,7 @@
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/problem/value_kernels.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 namespace precast::host {
 

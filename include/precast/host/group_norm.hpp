@@ -11,7 +11,7 @@
 
 #include <precast/host/activate_row.hpp>
 #include <precast/host/norm.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 
 namespace precast::host {
 
@@ -101,7 +101,7 @@ namespace detail {
 
 template <class Types, class From>
 void wide_group_norm(HostView<const From> x, std::int64_t groups, HostView<const f32> scale,
-                     HostView<const f32> shift, f32 eps, Activate activation,
+                     HostView<const f32> shift, f32 eps, ActivationFunction activation,
                      HostView<typename Types::result> out) {
   const std::int64_t batch = x.shape()[0], channels = x.columns(), width = channels / groups;
   const std::int64_t pixels = x.shape()[1] * x.shape()[2];
@@ -170,7 +170,7 @@ void wide_group_norm(HostView<const From> x, std::int64_t groups, HostView<const
 /// plus shift, then an activation.
 template <class Types, class From, class W>
 void group_norm(HostView<const From> x, std::int64_t groups, HostView<const W> scale, HostView<const W> shift,
-                f32 eps, Activate activation, HostView<typename Types::result> out) {
+                f32 eps, ActivationFunction activation, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   static_assert(takes_as_given<Types>, "group_norm takes its operand as given, or widened to f32.");
   if constexpr (is_narrow<Types>)

@@ -9,7 +9,7 @@
 
 #include <precast/host/reduction.hpp>
 #include <precast/host/softmax.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/problem/loss_kernels.hpp>
 #include <precast/problem/reduction_steps.hpp>
 #include <precast/watch/ran_in.hpp>

@@ -11,7 +11,7 @@
 #include <precast/host/convert.hpp>
 #include <precast/host/narrow_norm.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>

@@ -8,7 +8,7 @@
 
 #include <precast/host/convert.hpp>
 #include <precast/host/norm.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

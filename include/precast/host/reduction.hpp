@@ -10,7 +10,7 @@
 #include <precast/host/narrow_norm.hpp>
 #include <precast/host/norm.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/problem/reduction_kernels.hpp>
 #include <precast/problem/reduction_steps.hpp>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <precast/dtype/add_rounded.hpp>
+#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::host {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include <precast/host/norm.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/problem/math.hpp>
 
 namespace precast::host {

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include <precast/memory/block_cache.hpp>
 #include <precast/memory/memory_counter.hpp>
 
 namespace precast {
@@ -17,10 +18,6 @@ namespace precast {
 /// it takes. Code that reads or writes values outside of an op asks `active()` and leaves that out.
 class DryRun final : public MemoryCounter {
  public:
-  /// As MemoryPool has them.
-  static constexpr std::size_t smallest_cached = std::size_t{1} << 20;
-  static constexpr std::int64_t most_cached = std::int64_t{1} << 30;
-
   /// Counts the memory of one of the two; what lies in the other is not taken either.
   explicit DryRun(Counts counts = Counts::host_memory)
       : counts_(counts), before_(std::exchange(current(), this)) {}
@@ -66,10 +63,7 @@ class DryRun final : public MemoryCounter {
     note();
   }
   /// Free blocks go back to the system.
-  void release_cached() {
-    free_.clear();
-    cached_ = 0;
-  }
+  void release_cached() { cache_.clear(); }
 
   std::int64_t in_use() const { return in_use_; }
   /// The most that was held at once since the last `restart_peak`: in use, free in the pool, kept.
@@ -84,30 +78,22 @@ class DryRun final : public MemoryCounter {
     if (where != counts_) return;
     const auto size = static_cast<std::int64_t>(bytes);
     in_use_ -= size;
-    if (where == Counts::device_memory || bytes < smallest_cached || cached_ + size > most_cached) return;
-    try {
-      ++free_[bytes];
-      cached_ += size;
-    } catch (...) {  // one block less is kept
-    }
+    if (where == Counts::host_memory) cache_.keep(bytes);
   }
   void count(std::size_t bytes) {
     const auto size = static_cast<std::int64_t>(bytes);
-    if (const auto found = free_.find(bytes); found != free_.end() && found->second > 0) {
-      --found->second;
-      cached_ -= size;
-    }
+    cache_.take(bytes, in_use_, [](std::size_t) {});
     in_use_ += size;
     note();
   }
-  void note() { peak_ = std::max(peak_, in_use_ + cached_ + in_tasks_ + kept_sum_ + held_); }
+  void note() { peak_ = std::max(peak_, in_use_ + cache_.held() + in_tasks_ + kept_sum_ + held_); }
 
   Counts counts_;
   MemoryCounter* before_;
   std::uintptr_t next_ = first_address;
-  std::map<std::size_t, std::int64_t> free_;
+  BlockCache cache_;
   std::map<const void*, std::int64_t> kept_;
-  std::int64_t in_use_ = 0, cached_ = 0, in_tasks_ = 0, kept_sum_ = 0, held_ = 0, peak_ = 0;
+  std::int64_t in_use_ = 0, in_tasks_ = 0, kept_sum_ = 0, held_ = 0, peak_ = 0;
 };
 
 /// Memory beside tensors that a dry run counts for as long as this lives: pictures, pages of mapped files.

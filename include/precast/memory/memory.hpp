@@ -9,11 +9,16 @@
 #include <new>
 #include <string>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+#include <precast/backend.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/error.hpp>
+#include <precast/memory/block_cache.hpp>
 #include <precast/memory/buffer.hpp>
 #include <precast/memory/dry_run.hpp>
-#include <precast/memory/space.hpp>
 
 namespace precast {
 
@@ -24,9 +29,6 @@ namespace detail {
 class MemoryPool {
  public:
   static constexpr std::size_t alignment = 64;
-  static constexpr std::size_t smallest_cached = std::size_t{1} << 20;
-  static constexpr std::int64_t most_cached = std::int64_t{1} << 30;
-  static_assert(smallest_cached == DryRun::smallest_cached && most_cached == DryRun::most_cached);
 
   static MemoryPool& instance() {
     static MemoryPool pool;
@@ -38,27 +40,33 @@ class MemoryPool {
 
   /// The size that a request is rounded up to: whole cache lines, or pages where blocks are large.
   static constexpr std::size_t rounded(std::size_t bytes) {
-    const std::size_t step = bytes < smallest_cached ? alignment : 4096;
+    const std::size_t step = bytes < BlockCache::smallest ? alignment : 4096;
     return ceil_divide(bytes, step) * step;
   }
 
   void* allocate(std::size_t bytes, MemoryPurpose purpose) {
     if (DryRun* const dry = DryRun::active()) return dry->allocate(bytes, DryRun::Counts::host_memory);
     void* block = nullptr;
+    bool gave_back = false;
     {
       const std::lock_guard lock(mutex_);
-      if (const auto found = free_.find(bytes); found != free_.end()) {
-        block = found->second;
-        free_.erase(found);
-        use_.cached -= static_cast<std::int64_t>(bytes);
-      }
+      const auto give_back = [&](std::size_t other) {
+        release(take_free(other));
+        gave_back = true;
+      };
+      if (cache_.take(bytes, use_.in_use, give_back)) block = take_free(bytes);
+      use_.cached = cache_.held();
     }
+#if defined(__GLIBC__)
+    if (gave_back) ::malloc_trim(0);  // it keeps freed blocks of up to 32 MiB, and 64 MiB behind the last
+#endif
     if (!block) block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     if (!block) {
       release_cached();
       block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     }
-    if (!block) throw OutOfMemory("could not get " + std::to_string(bytes >> 20) + " MiB of memory");
+    if (!block)
+      throw OutOfMemory("could not get " + in_bytes(static_cast<std::int64_t>(bytes)) + " of memory");
     const std::lock_guard lock(mutex_);
     held(purpose) += static_cast<std::int64_t>(bytes);
     if (use_.in_use > use_.peak) use_.peak = use_.in_use;
@@ -70,19 +78,18 @@ class MemoryPool {
     if (DryRun::made(block)) return DryRun::deallocate(bytes, DryRun::Counts::host_memory);
     const std::lock_guard lock(mutex_);
     held(purpose) -= static_cast<std::int64_t>(bytes);
-    const auto size = static_cast<std::int64_t>(bytes);
-    if (bytes >= smallest_cached && use_.cached + size <= most_cached && keeps_blocks) {
+    if (keeps_blocks && cache_.keep(bytes))
       free_.emplace(bytes, block);
-      use_.cached += size;
-    } else {
-      ::operator delete (block, std::align_val_t{alignment});
-    }
+    else
+      release(block);
+    use_.cached = cache_.held();
   }
 
   void release_cached() noexcept {
     const std::lock_guard lock(mutex_);
-    for (const auto& [bytes, block] : free_) ::operator delete (block, std::align_val_t{alignment});
+    for (const auto& [bytes, block] : free_) release(block);
     free_.clear();
+    cache_.clear();
     use_.cached = 0;
   }
 
@@ -106,6 +113,15 @@ class MemoryPool {
     if (held > use_.most_held) use_.most_held = held;
   }
 
+  /// A free block of that size, which is there.
+  void* take_free(std::size_t bytes) {
+    const auto found = free_.find(bytes);
+    void* const block = found->second;
+    free_.erase(found);
+    return block;
+  }
+  static void release(void* block) noexcept { ::operator delete (block, std::align_val_t{alignment}); }
+
   std::int64_t& held(MemoryPurpose purpose) {
     return purpose == MemoryPurpose::tensor ? use_.in_use : use_.scratch;
   }
@@ -116,7 +132,8 @@ class MemoryPool {
   static constexpr bool keeps_blocks = true;
 #endif
   std::mutex mutex_;
-  std::multimap<std::size_t, void*> free_;
+  BlockCache cache_;
+  std::multimap<std::size_t, void*> free_;  // the blocks that it counts
   MemoryUse use_;
 };
 

@@ -20,12 +20,12 @@ class Conv2d {
   using Result = typename precisions<P, Conv>::result;
 
   /// Loads "weight" [out_channels, in_channels, kernel, kernel] and "bias" [out_channels].
-  Conv2d(const Parameters& place, std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel)
+  Conv2d(const ParameterPath& place, std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel)
       : weight_(packed(place, in_channels, out_channels, kernel)), kernel_(kernel) {}
 
   /// Keeps height and width: stride 1, padded by kernel / 2 on every side.
   template <ScalarArray X>
-  Tensor<Result> operator()(const X& x, Activate activate = Activate::none) const {
+  Tensor<Result> operator()(const X& x, ActivationFunction activate = ActivationFunction::none) const {
     const std::int64_t pad = kernel_ / 2;
     return with(x,
                 ConvShape{.stride = 1, .pad_top = pad, .pad_left = pad, .pad_bottom = pad, .pad_right = pad},
@@ -33,14 +33,15 @@ class Conv2d {
   }
   /// Any stride and padding.
   template <ScalarArray X>
-  Tensor<Result> with(const X& x, const ConvShape& shape, Activate activate = Activate::none) const {
+  Tensor<Result> with(const X& x, const ConvShape& shape,
+                      ActivationFunction activate = ActivationFunction::none) const {
     return conv2d<P>(x, weight_, shape, activate);
   }
 
  private:
-  static ConvWeight<P> packed(const Parameters& place, std::int64_t in_channels, std::int64_t out_channels,
+  static ConvWeight<P> packed(const ParameterPath& place, std::int64_t in_channels, std::int64_t out_channels,
                               std::int64_t kernel) {
-    const Parameters weight = place / "weight";
+    const ParameterPath weight = place / "weight";
     const Parameter parameter = weight.find({out_channels, in_channels, kernel, kernel});
     const HostTensor<BiasStorage> bias = load_host_tensor<BiasStorage>(place / "bias", {out_channels});
     return ConvWeight<P>(out_channels, in_channels, kernel, kernel,

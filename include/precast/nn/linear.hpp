@@ -27,24 +27,24 @@ class Linear {
   enum class Bias : bool { absent, present };
 
   /// Loads "weight" [out_features, in_features] and, unless absent, "bias" [out_features].
-  Linear(const Parameters& place, std::int64_t in_features, std::int64_t out_features,
+  Linear(const ParameterPath& place, std::int64_t in_features, std::int64_t out_features,
          Bias bias = Bias::present)
       : weight_(packed(place, in_features, out_features, bias)) {}
 
   /// x [..., in_features] -> [..., out_features].
   template <ScalarArray X>
-  Tensor<Result> operator()(const X& x, Activate activate = Activate::none) const {
+  Tensor<Result> operator()(const X& x, ActivationFunction activate = ActivationFunction::none) const {
     return linear<P>(x, weight_, activate);
   }
   template <ScalarArray X>
-  void into(const X& x, View<Result> out, Activate activate = Activate::none) const {
+  void into(const X& x, View<Result> out, ActivationFunction activate = ActivationFunction::none) const {
     linear_into<P>(x, weight_, out, activate);
   }
 
  private:
-  static LinearWeight<P> packed(const Parameters& place, std::int64_t in_features, std::int64_t out_features,
-                                Bias with_bias) {
-    const Parameters weight = place / "weight";
+  static LinearWeight<P> packed(const ParameterPath& place, std::int64_t in_features,
+                                std::int64_t out_features, Bias with_bias) {
+    const ParameterPath weight = place / "weight";
     const Parameter parameter = weight.find({out_features, in_features});
     HostTensor<BiasStorage> bias;
     if (with_bias == Bias::present) bias = load_host_tensor<BiasStorage>(place / "bias", {out_features});

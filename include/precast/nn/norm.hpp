@@ -21,20 +21,20 @@ class NormParameters {
   using Result = typename precisions<P, Norm>::result;
 
  protected:
-  NormParameters(const Parameters& place, std::int64_t size, bool with_bias, f32 epsilon)
+  NormParameters(const ParameterPath& place, std::int64_t size, bool with_bias, double epsilon)
       : weight_(load_tensor<Storage>(place / "weight", {size})), epsilon_(epsilon) {
     if (with_bias) bias_ = load_tensor<Storage>(place / "bias", {size});
   }
 
   Tensor<Storage> weight_, bias_;
-  f32 epsilon_;
+  double epsilon_;
 };
 
 /// Layer normalisation over the last dimension (Ba et al. 2016).
 template <PolicyType P>
 class LayerNorm : NormParameters<P> {
  public:
-  LayerNorm(const Parameters& place, std::int64_t size, f32 epsilon)
+  LayerNorm(const ParameterPath& place, std::int64_t size, double epsilon)
       : NormParameters<P>(place, size, true, epsilon) {}
 
   template <ScalarArray X>
@@ -49,7 +49,7 @@ class RmsNorm : NormParameters<P> {
  public:
   using typename NormParameters<P>::Result;
 
-  RmsNorm(const Parameters& place, std::int64_t size, f32 epsilon)
+  RmsNorm(const ParameterPath& place, std::int64_t size, double epsilon)
       : NormParameters<P>(place, size, false, epsilon) {}
 
   template <ScalarArray X>
@@ -68,12 +68,12 @@ class RmsNorm : NormParameters<P> {
 template <PolicyType P>
 class GroupNorm : NormParameters<P> {
  public:
-  GroupNorm(const Parameters& place, std::int64_t groups, std::int64_t channels, f32 epsilon)
+  GroupNorm(const ParameterPath& place, std::int64_t groups, std::int64_t channels, double epsilon)
       : NormParameters<P>(place, channels, true, epsilon), groups_(groups) {}
 
   template <ScalarArray X>
-  Tensor<typename NormParameters<P>::Result> operator()(const X& x,
-                                                        Activate activate = Activate::none) const {
+  Tensor<typename NormParameters<P>::Result> operator()(
+      const X& x, ActivationFunction activate = ActivationFunction::none) const {
     return group_norm<P>(x, groups_, this->weight_.view(), this->bias_.view(), this->epsilon_, activate);
   }
 

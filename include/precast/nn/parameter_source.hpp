@@ -38,7 +38,7 @@ class ParameterSource {
   virtual void taken(std::size_t bytes) const = 0;
 };
 
-/// Parameters of a model whose weights are not there: every one that is asked for, without bytes. For dry
+/// ParameterPath of a model whose weights are not there: every one that is asked for, without bytes. For dry
 /// runs.
 class AbsentParameters final : public ParameterSource {
  public:

@@ -1,4 +1,5 @@
-// Parameters: a place in a ParameterSource, and the one conversion from a file's dtype to a policy's storage.
+// ParameterPath: a place in a ParameterSource, and the one conversion from a file's dtype to a policy's
+// storage.
 #pragma once
 
 #include <algorithm>
@@ -28,15 +29,17 @@ namespace precast::nn {
 inline namespace PRECAST_BACKEND {
 
 /// A dotted place in a source: `place / "attn" / "to_q"` names what lies under "attn.to_q".
-class Parameters {
+class ParameterPath {
  public:
-  explicit Parameters(const ParameterSource& source, std::string path = {})
+  explicit ParameterPath(const ParameterSource& source, std::string path = {})
       : source_(&source), path_(std::move(path)) {}
 
-  Parameters operator/(std::string_view name) const {
-    return Parameters(*source_, path_.empty() ? std::string(name) : path_ + '.' + std::string(name));
+  ParameterPath operator/(std::string_view name) const {
+    return ParameterPath(*source_, path_.empty() ? std::string(name) : path_ + '.' + std::string(name));
   }
-  Parameters operator/(std::int64_t index) const { return *this / std::string_view(std::to_string(index)); }
+  ParameterPath operator/(std::int64_t index) const {
+    return *this / std::string_view(std::to_string(index));
+  }
 
   bool contains(std::string_view name) const { return source_->contains((*this / name).path_); }
   const ParameterSource& source() const { return *source_; }
@@ -70,7 +73,7 @@ namespace detail {
 
 /// Calls `visitor(T{})` with the scalar dtype that a file holds.
 template <class Visitor>
-void visit_file_dtype(const Parameters& place, const DtypeInfo& dtype, Visitor&& visitor) {
+void visit_file_dtype(const ParameterPath& place, const DtypeInfo& dtype, Visitor&& visitor) {
   std::string names;
   const bool known = any_dtype(ScalarDtypes{}, [&]<class T>() {
     if constexpr (in_files<T>) {
@@ -124,7 +127,8 @@ void decode_values(const host::StoredBlocks& blocks, std::int64_t first, std::sp
 /// Writes values [first, first + out.size()) of a parameter, rounded to T once; those of blocks are decoded
 /// to f32 before. File bytes need not be aligned.
 template <ScalarDtype T>
-void read_values(const Parameters& place, const Parameter& parameter, std::int64_t first, std::span<T> out) {
+void read_values(const ParameterPath& place, const Parameter& parameter, std::int64_t first,
+                 std::span<T> out) {
   const auto taken = out.size() * parameter.bytes.size() /
                      static_cast<std::size_t>(std::max<std::int64_t>(parameter.shape.elements(), 1));
   if (const host::StoredBlocks blocks = detail::blocks_of(parameter); blocks.read) {
@@ -154,7 +158,7 @@ void read_values(const Parameters& place, const Parameter& parameter, std::int64
 /// Writes rows of a matrix, from `first_row` on, as T: scalars rounded to it once; blocks as the file has
 /// them. Throws InputError where a file holds something else than the blocks that are asked for.
 template <Dtype T>
-void read_rows(const Parameters& place, const Parameter& parameter, std::int64_t first_row,
+void read_rows(const ParameterPath& place, const Parameter& parameter, std::int64_t first_row,
                HostStoredView<T> rows) {
   if constexpr (ScalarDtype<T>) {
     read_values<T>(place, parameter, first_row * rows.columns(), rows.values());
@@ -171,7 +175,7 @@ void read_rows(const Parameters& place, const Parameter& parameter, std::int64_t
 }
 
 /// Copies a whole parameter as its file has it: `out` has its size.
-inline void read_bytes(const Parameters& place, const Parameter& parameter, std::span<std::byte> out) {
+inline void read_bytes(const ParameterPath& place, const Parameter& parameter, std::span<std::byte> out) {
   constexpr std::size_t at_once = std::size_t{4} << 20;  // between which a load can be cancelled
   for (std::size_t first = 0; first < out.size(); first += at_once) {
     const std::size_t count = std::min(at_once, out.size() - first);
@@ -182,7 +186,7 @@ inline void read_bytes(const Parameters& place, const Parameter& parameter, std:
 
 /// A fill of weights (ops/linear.hpp) that reads a parameter's rows as T.
 template <Dtype T>
-auto rows_of_parameter(const Parameters& place, const Parameter& parameter) {
+auto rows_of_parameter(const ParameterPath& place, const Parameter& parameter) {
   return [&place, &parameter](std::int64_t first, HostStoredView<T> rows) {
     read_rows<T>(place, parameter, first, rows);
   };
@@ -190,7 +194,7 @@ auto rows_of_parameter(const Parameters& place, const Parameter& parameter) {
 
 /// Loads a matrix stored as T, for ops to read rows of.
 template <Dtype T>
-StoredMatrix<T> load_matrix(const Parameters& place, const Shape& shape) {
+StoredMatrix<T> load_matrix(const ParameterPath& place, const Shape& shape) {
   const Parameter parameter = place.find(shape);
   HostStoredMatrix<T> matrix(shape);
   read_rows<T>(place, parameter, 0, matrix.view());
@@ -204,7 +208,7 @@ StoredMatrix<T> load_matrix(const Parameters& place, const Shape& shape) {
 
 /// Loads a whole parameter of the given shape as T, for the host to read.
 template <ScalarDtype T>
-HostTensor<T> load_host_tensor(const Parameters& place, const Shape& shape) {
+HostTensor<T> load_host_tensor(const ParameterPath& place, const Shape& shape) {
   const Parameter parameter = place.find(shape);
   HostTensor<T> tensor(shape);
   read_values<T>(place, parameter, 0, tensor.values());
@@ -213,7 +217,7 @@ HostTensor<T> load_host_tensor(const Parameters& place, const Shape& shape) {
 
 /// Loads a whole parameter of the given shape as T, for ops to read.
 template <ScalarDtype T>
-Tensor<T> load_tensor(const Parameters& place, const Shape& shape) {
+Tensor<T> load_tensor(const ParameterPath& place, const Shape& shape) {
   return arrived(load_host_tensor<T>(place, shape));
 }
 

@@ -3,7 +3,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/convert.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 

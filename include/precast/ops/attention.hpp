@@ -2,8 +2,8 @@
 #pragma once
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/ops/attention_call.hpp>
+#include <precast/problem/context.hpp>
 
 namespace precast {
 

@@ -5,8 +5,8 @@
 #include <type_traits>
 
 #include <precast/backend.hpp>
-#include <precast/tensor/as_view.hpp>
 #include <precast/tensor/heads_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 namespace precast {
 

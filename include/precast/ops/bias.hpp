@@ -50,7 +50,7 @@ class Bias {
 
   /// In f32; empty where the layer has none.
   View<const f32> in_f32() const { return in_f32_; }
-  Epilogue epilogue(Activate activate) const {
+  Epilogue epilogue(ActivationFunction activate) const {
     return {in_f32_, activate, NarrowBias(View<const Result>(narrow_))};
   }
   std::int64_t bytes() const {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/convert.hpp>
 #include <precast/ops/run_op.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {

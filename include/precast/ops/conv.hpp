@@ -7,14 +7,15 @@
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/conv.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/ops/weight_and_bias.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/problem/activate.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/block_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
@@ -145,8 +146,8 @@ Shape conv_result(const ConvSizes& sizes, const ConvWeight<P>& weight) {
 }
 
 template <PolicyType P, class X>
-void conv2d_of_sizes(View<const X> x, const ConvWeight<P>& weight, const ConvSizes& sizes, Activate activate,
-                     View<typename precisions<P, Conv>::result> out) {
+void conv2d_of_sizes(View<const X> x, const ConvWeight<P>& weight, const ConvSizes& sizes,
+                     ActivationFunction activate, View<typename precisions<P, Conv>::result> out) {
   run_op_into<Conv, precisions<P, Conv>>("conv2d", out, [&]<class Types>(Types, auto to) {
     backend::conv<Types>(x, weight.weight(), sizes, weight.epilogue(activate), to);
   });
@@ -163,7 +164,7 @@ inline namespace PRECAST_BACKEND {
 /// the policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32,
 /// results rounded once. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X>
-void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvShape& shape, Activate activate,
+void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvShape& shape, ActivationFunction activate,
                  View<typename precisions<P, Conv>::result> out) {
   const auto in = as_view(x);
   const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
@@ -175,7 +176,7 @@ void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvShape& shape
 template <PolicyType P, ScalarArray X>
 Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight<P>& weight,
                                                     const ConvShape& shape = {},
-                                                    Activate activate = Activate::none) {
+                                                    ActivationFunction activate = ActivationFunction::none) {
   const auto in = as_view(x);
   const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
   Tensor<typename precisions<P, Conv>::result> out(detail::conv_result(sizes, weight));
@@ -186,12 +187,12 @@ Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ScalarArray X>
 void conv2d_into(const Context& context, const X& x, const ConvWeight<P>& weight, const ConvShape& shape,
-                 Activate activate, View<typename precisions<P, Conv>::result> out) {
+                 ActivationFunction activate, View<typename precisions<P, Conv>::result> out) {
   with_context(context, [&] { conv2d_into<P>(x, weight, shape, activate, out); });
 }
 template <PolicyType P, ScalarArray X>
 auto conv2d(const Context& context, const X& x, const ConvWeight<P>& weight, const ConvShape& shape = {},
-            Activate activate = Activate::none) {
+            ActivationFunction activate = ActivationFunction::none) {
   return with_context(context, [&] { return conv2d<P>(x, weight, shape, activate); });
 }
 

@@ -6,10 +6,10 @@
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/gather.hpp>
 #include <precast/error.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/stored_matrix.hpp>
 
 namespace precast {

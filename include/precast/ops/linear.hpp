@@ -7,15 +7,16 @@
 #include <utility>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/host/block_decoder.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/ops/weight_and_bias.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/problem/activate.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/block_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
@@ -73,7 +74,7 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
 /// fit.
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, View<typename precisions<P, Matmul>::result> out,
-                 Activate activate = Activate::none) {
+                 ActivationFunction activate = ActivationFunction::none) {
   const auto in = as_view(x);
   if (in.columns() != weight.in_features())
     throw ShapeError("linear: " + to_string(in.shape()) + " does not have the " +
@@ -88,8 +89,8 @@ void linear_into(const X& x, const LinearWeight<P>& weight, View<typename precis
 
 /// linear_into, with a result of its own.
 template <PolicyType P, ScalarArray X>
-Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWeight<P>& weight,
-                                                      Activate activate = Activate::none) {
+Tensor<typename precisions<P, Matmul>::result> linear(
+    const X& x, const LinearWeight<P>& weight, ActivationFunction activate = ActivationFunction::none) {
   Tensor<typename precisions<P, Matmul>::result> out(x.shape().with_back(weight.out_features()));
   linear_into<P>(x, weight, out, activate);
   return out;

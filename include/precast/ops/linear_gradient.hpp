@@ -11,7 +11,8 @@
 #include <precast/ops/linear.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
@@ -23,7 +24,7 @@ inline namespace PRECAST_BACKEND {
 /// The row of the op table for products with a weight that is turned over. Scalars are stored as they are;
 /// blocks, whose values cannot change places, as operands, which is what products make of them.
 template <class Types>
-using turned_types = Precisions<
+using turned_types = OpDtypes<
     std::conditional_t<
         ScalarDtype<typename Types::storage>, typename Types::storage,
         std::conditional_t<std::is_same_v<typename Types::operand, tf32>, f32, typename Types::operand>>,
@@ -62,9 +63,8 @@ Tensor<typename precisions<P, Matmul>::result> linear_gradient(const Y& y, const
                      std::to_string(weight.out_features()) + " columns that the layer makes");
   return detail::run_op<Matmul, precisions<P, Matmul>>(
       "linear_gradient", in.shape().with_back(weight.in_features()), [&]<class Types>(Types, auto out) {
-        using Turned =
-            Precisions<typename TurnedWeight<P>::Types::storage, typename Types::operand,
-                       typename Types::accumulate, NoDtype, typename Types::result, Types::saturate>;
+        using Turned = OpDtypes<typename TurnedWeight<P>::Types::storage, typename Types::operand,
+                                typename Types::accumulate, NoDtype, typename Types::result, Types::saturate>;
         backend::matmul_transposed<Turned>(in, weight.weight(), Epilogue{}, out);
       });
 }

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/loss.hpp>
 #include <precast/error.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/problem/context.hpp>
 
 namespace precast {
 

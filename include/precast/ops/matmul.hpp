@@ -5,11 +5,12 @@
 #include <cstdint>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
@@ -20,8 +21,8 @@ inline namespace PRECAST_BACKEND {
 
 /// The row of the op table for a product of two results: what is stored of the right side is its own dtype.
 template <class Types, class Right>
-using with_storage = Precisions<Right, typename Types::operand, typename Types::accumulate, NoDtype,
-                                typename Types::result, Types::saturate>;
+using with_storage = OpDtypes<Right, typename Types::operand, typename Types::accumulate, NoDtype,
+                              typename Types::result, Types::saturate>;
 
 }  // namespace PRECAST_BACKEND
 

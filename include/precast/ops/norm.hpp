@@ -5,13 +5,14 @@
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/norm.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/affine.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 namespace precast {
 
@@ -140,7 +141,7 @@ auto rms_norm_heads(const X& x, const W& weight, double eps) {
 /// [C] plus bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 void group_norm_into(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
-                     Activate activation, View<typename precisions<P, Norm>::result> out) {
+                     ActivationFunction activation, View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   detail::require_one_per_column("group_norm", shape, weight.shape());
   detail::require_one_per_column("group_norm", shape, bias.shape());
@@ -159,7 +160,7 @@ void group_norm_into(const X& x, std::int64_t groups, const W& weight, const W& 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
-                Activate activation = Activate::none) {
+                ActivationFunction activation = ActivationFunction::none) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   group_norm_into<P>(x, groups, weight, bias, eps, activation, out.view());
   return out;

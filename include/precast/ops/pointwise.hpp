@@ -7,11 +7,11 @@
 #include <tuple>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/pointwise.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/broadcast.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/problem/elementwise.hpp>
 
 namespace precast {
@@ -39,14 +39,15 @@ inline namespace PRECAST_BACKEND {
 
 /// An activation function of every value. x [...] -> [...] in Activation.
 template <PolicyType P, ScalarArray X>
-void activate_into(const X& x, Activate activation, View<typename precisions<P, Pointwise>::result> out) {
+void activate_into(const X& x, ActivationFunction activation,
+                   View<typename precisions<P, Pointwise>::result> out) {
   elementwise::visit_activation(
       activation, [&](auto function) { detail::pointwise_into<P>("activate", out, function, x); });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto activate(const X& x, Activate activation) {
+auto activate(const X& x, ActivationFunction activation) {
   Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
   activate_into<P>(x, activation, out.view());
   return out;
@@ -79,8 +80,8 @@ auto add(const A& a, const B& b) {
 
 /// residual + gate x with one gate for each channel of each picture: residual and x [B, S, C], gate [B, C];
 /// or residual and x [S, C], gate [1, C]. `out` has x's shape and overlaps none of them.
-template <PolicyType P, ScalarArray R, ScalarArray G, ScalarArray X>
-void gated_add_into(const R& residual, const G& gate, const X& x,
+template <PolicyType P, ScalarArray R, ScalarArray X, ScalarArray G>
+void gated_add_into(const R& residual, const X& x, const G& gate,
                     View<typename precisions<P, Pointwise>::result> out) {
   const Shape& shape = x.shape();
   detail::require_same_shape("gated_add", residual.shape(), shape);
@@ -93,16 +94,16 @@ void gated_add_into(const R& residual, const G& gate, const X& x,
 }
 
 /// The same into a new tensor.
-template <PolicyType P, ScalarArray R, ScalarArray G, ScalarArray X>
-auto gated_add(const R& residual, const G& gate, const X& x) {
+template <PolicyType P, ScalarArray R, ScalarArray X, ScalarArray G>
+auto gated_add(const R& residual, const X& x, const G& gate) {
   Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
-  gated_add_into<P>(residual, gate, x, out.view());
+  gated_add_into<P>(residual, x, gate, out.view());
   return out;
 }
 
 /// activation(a) b, the gate of a gated feed-forward layer. Both [...].
 template <PolicyType P, ScalarArray A, ScalarArray B>
-void gated_product_into(const A& a, const B& b, Activate activation,
+void gated_product_into(const A& a, const B& b, ActivationFunction activation,
                         View<typename precisions<P, Pointwise>::result> out) {
   detail::require_same_shape("gated_product", a.shape(), b.shape());
   elementwise::visit_activation(activation, [&](auto function) {
@@ -112,7 +113,7 @@ void gated_product_into(const A& a, const B& b, Activate activation,
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-auto gated_product(const A& a, const B& b, Activate activation) {
+auto gated_product(const A& a, const B& b, ActivationFunction activation) {
   Tensor<typename precisions<P, Pointwise>::result> out(a.shape());
   gated_product_into<P>(a, b, activation, out.view());
   return out;

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/position.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/arrived.hpp>
 
 namespace precast {

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/reduction.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/problem/context.hpp>
 
 namespace precast {
 

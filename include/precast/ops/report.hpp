@@ -2,7 +2,7 @@
 // have had. Nothing where ops cannot be watched.
 #pragma once
 
-#include <precast/watch/compiled.hpp>
+#include <precast/watch/ran_in.hpp>
 
 #if PRECAST_HAS_WATCH
 
@@ -13,11 +13,10 @@
 #include <precast/backend/extremes.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/op_class.hpp>
-#include <precast/tensor/backend_memory.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/observer.hpp>
-#include <precast/watch/ran_in.hpp>
 #include <precast/watch/scope.hpp>
 
 namespace precast::watch {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/gather.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/problem/context.hpp>
 
 namespace precast {
 

@@ -10,9 +10,9 @@
 #include <precast/error.hpp>
 #include <precast/memory/memory_counter.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/policy/policy.hpp>
 #include <precast/tensor/owned_tensor.hpp>
-#include <precast/watch/compiled.hpp>
+#include <precast/watch/ran_in.hpp>
 
 #if PRECAST_HAS_WATCH
 #include <precast/ops/report.hpp>

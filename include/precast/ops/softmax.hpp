@@ -2,9 +2,9 @@
 #pragma once
 
 #include <precast/backend.hpp>
-#include <precast/backend/context.hpp>
 #include <precast/backend/softmax.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/problem/context.hpp>
 
 namespace precast {
 

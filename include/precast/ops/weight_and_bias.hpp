@@ -28,7 +28,7 @@ class WeightAndBias {
   /// In f32, exactly, in the backend's memory; empty where the layer has none.
   View<const f32> bias() const { return bias_.in_f32(); }
   /// What follows the sums: the bias in every form that is held, and an activation.
-  Epilogue epilogue(Activate activate) const { return bias_.epilogue(activate); }
+  Epilogue epilogue(ActivationFunction activate) const { return bias_.epilogue(activate); }
   std::int64_t bytes() const { return weight_.bytes() + bias_.bytes(); }
 
  protected:

@@ -2,13 +2,130 @@
 // dtype.
 #pragma once
 
-#include <precast/policy/op_row.hpp>
-#include <precast/policy/policy.hpp>
+#include <string_view>
+#include <type_traits>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/policy/op_class.hpp>
 
 namespace precast {
+
+/// Stands in the table where an op class has no such value: nothing is summed in a gate, nothing is kept
+/// inside a single product.
+struct NoDtype {};
+/// Stands in the table for operands that an op takes in whatever dtype they come, exactly: to widen them
+/// first would change nothing.
+struct AsGiven {};
+
+/// A cell of the table as tables and traces print it: "bf16", "as given", or nothing.
+template <class T>
+constexpr std::string_view dtype_name() {
+  if constexpr (std::is_same_v<T, NoDtype>)
+    return {};
+  else if constexpr (std::is_same_v<T, AsGiven>)
+    return "as given";
+  else
+    return dtype_traits<T>::name;
+}
+
+/// How the vectors of a model (norm scales and shifts, biases) are stored where its matrices are stored as
+/// StorageType: the same way where that is scalar, in f32 where it is blocks.
+template <class StorageType>
+using vector_storage_for = std::conditional_t<BlockDtype<StorageType>, f32, StorageType>;
+
+namespace detail {
+template <class T>
+inline constexpr bool is_canonical_policy = false;
+}
+
+/// A type made by Policy<...> (policy/policy.hpp).
+template <class T>
+concept PolicyType = detail::is_canonical_policy<T>;
+
+/// The five dtypes of an op, and what its stores do above the range. Kernels take this and nothing else.
+template <class StorageType, class OperandType, class AccumulateType, class InsideType, class ResultType,
+          bool Saturates = false>
+struct OpDtypes {
+  using storage = StorageType;  ///< parameters at rest: the matrix, or a norm's vectors
+  using vector_storage = vector_storage_for<StorageType>;  ///< the bias beside the matrix, at rest
+  using operand = OperandType;                             ///< what is multiplied, or computed with
+  using accumulate = AccumulateType;                       ///< what sums are kept in
+  using inside = InsideType;                               ///< what a composite op keeps between its steps
+  using result = ResultType;                               ///< what is stored
+  static constexpr bool saturate = Saturates;
+};
+
+namespace detail {
+
+/// The dtype that an operand format leaves between ops: what it says, or itself.
+template <class T>
+struct between_ops_of {
+  using type = T;
+};
+template <class T>
+  requires requires { typename dtype_traits<T>::between_ops; }
+struct between_ops_of<T> {
+  using type = typename dtype_traits<T>::between_ops;
+};
+template <class T>
+using activation_for = typename between_ops_of<T>::type;
+
+/// The table itself. `Options` has a policy's dtypes and says which op classes it casts up and down.
+template <class Options, class Op>
+consteval auto row_of() {
+  using S = typename Options::storage;
+  using C = typename Options::compute;
+  using R = typename Options::activation;
+  constexpr bool saturate = Options::saturate;
+  constexpr bool up = Options::template upcasts<Op>, down = Options::template downcasts<Op>;
+  using Stored = activation_for<C>;  // what Compute leaves between ops, and between the steps of one
+  using Wide = std::conditional_t<down, Stored, f32>;
+  if constexpr (std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> || std::is_same_v<Op, Attention>) {
+    using Operand = std::conditional_t<up, f32, C>;
+    using Sum = std::conditional_t<up || down, Wide, typename Options::accumulate>;
+    using Scores = std::conditional_t<Options::flash || up, f32, Stored>;
+    using Inside = std::conditional_t<std::is_same_v<Op, Attention>, Scores, NoDtype>;
+    return OpDtypes<S, Operand, Sum, Inside, R, saturate>{};
+  } else if constexpr (std::is_same_v<Op, Norm>) {
+    return OpDtypes<vector_storage_for<S>, AsGiven, Wide, Wide, R, saturate>{};
+  } else if constexpr (std::is_same_v<Op, Softmax> || std::is_same_v<Op, Reduction> ||
+                       std::is_same_v<Op, Loss>) {
+    return OpDtypes<S, AsGiven, Wide, Wide, f32, saturate>{};
+  } else if constexpr (std::is_same_v<Op, Pointwise>) {
+    return OpDtypes<S, AsGiven, NoDtype, Wide, R, saturate>{};
+  } else {
+    static_assert(std::is_same_v<Op, Position>, "The op table has no row for this op class.");
+    return OpDtypes<S, f32, f32, f32, R, saturate>{};
+  }
+}
+
+template <class T>
+using f32_unless_marked =
+    std::conditional_t<std::is_same_v<T, NoDtype> || std::is_same_v<T, AsGiven>, T, f32>;
+
+}  // namespace detail
 
 /// The row of the op table for a policy and an op class.
 template <PolicyType P, OpClass Op>
 using precisions = decltype(detail::row_of<P, Op>());
+
+/// The same op with every value in f32: what the watch hook compares a non-finite result with.
+template <class Types>
+using widened_to_f32 = OpDtypes<typename Types::storage, detail::f32_unless_marked<typename Types::operand>,
+                                detail::f32_unless_marked<typename Types::accumulate>,
+                                detail::f32_unless_marked<typename Types::inside>, f32>;
+
+/// What kernels of norms, softmax and single values ask of their row: operands as they come. f32 means the
+/// same.
+template <class Types>
+inline constexpr bool takes_as_given =
+    std::is_same_v<typename Types::operand, AsGiven> || std::is_same_v<typename Types::operand, f32>;
+/// What kernels of positions ask of theirs.
+template <class Types>
+inline constexpr bool computes_in_f32 = std::is_same_v<typename Types::operand, f32>&&
+    std::is_same_v<typename Types::accumulate, f32>&& std::is_same_v<typename Types::inside, f32>;
+
+/// What the sampler's step computes in under every policy.
+using SamplerStep = OpDtypes<f32, f32, NoDtype, f32, f32>;
 
 }  // namespace precast

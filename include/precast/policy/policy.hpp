@@ -7,7 +7,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/op_class.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/policy/options.hpp>
 
 namespace precast {
@@ -204,14 +204,8 @@ template <class... Options>
 using Policy = decltype(detail::canonical<Options...>());
 
 namespace detail {
-template <class T>
-inline constexpr bool is_canonical_policy = false;
 template <class S, class C, class A, class R, std::uint32_t U, std::uint32_t D, bool F, bool O>
 inline constexpr bool is_canonical_policy<CanonicalPolicy<S, C, A, R, U, D, F, O>> = true;
 }  // namespace detail
-
-/// A type made by Policy<...>.
-template <class T>
-concept PolicyType = detail::is_canonical_policy<T>;
 
 }  // namespace precast

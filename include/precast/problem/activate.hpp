@@ -1,4 +1,4 @@
-// Activate: the activation functions that ops can fuse into their stores, and their names.
+// ActivationFunction: the activation functions that ops can fuse into their stores, and their names.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace precast {
 
 /// An activation function, computed in f32 (Hendrycks and Gimpel 2016 for gelu and silu).
-enum class Activate : std::uint8_t {
+enum class ActivationFunction : std::uint8_t {
   none,        ///< x
   gelu_tanh,   ///< x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): T5, Flux
   gelu_erf,    ///< x/2 (1 + erf(x / sqrt(2)))
@@ -16,19 +16,19 @@ enum class Activate : std::uint8_t {
   relu,        ///< max(x, 0), NaN kept
 };
 
-constexpr std::string_view to_string(Activate activation) {
+constexpr std::string_view to_string(ActivationFunction activation) {
   switch (activation) {
-    case Activate::none:
+    case ActivationFunction::none:
       return "none";
-    case Activate::gelu_tanh:
+    case ActivationFunction::gelu_tanh:
       return "gelu_tanh";
-    case Activate::gelu_erf:
+    case ActivationFunction::gelu_erf:
       return "gelu_erf";
-    case Activate::quick_gelu:
+    case ActivationFunction::quick_gelu:
       return "quick_gelu";
-    case Activate::silu:
+    case ActivationFunction::silu:
       return "silu";
-    case Activate::relu:
+    case ActivationFunction::relu:
       return "relu";
   }
   return {};

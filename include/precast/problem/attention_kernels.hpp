@@ -4,7 +4,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/attention_choice.hpp>
 #include <precast/problem/attention_problem.hpp>
-#include <precast/problem/on_stream.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/heads_view.hpp>
 
 namespace precast::PRECAST_KERNELS {

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <type_traits>
 
+#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/math.hpp>
-#include <precast/problem/rounded_to.hpp>
 
 namespace precast::elementwise {
 
@@ -21,10 +21,9 @@ struct Identity {
 /// x/2 (1 + tanh(z)) with z = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2z): no difference of near
 /// equals.
 struct GeluTanh {
-  PRECAST_HOST_DEVICE f32 operator()(f32 x) const {
-    const f32 twice = 1.59576912f * std::fma(x * x, 0.044715f * x, x);
-    return x * math::sigmoid(twice);
-  }
+  /// 2z.
+  static PRECAST_HOST_DEVICE f32 of_sigmoid(f32 x) { return 1.59576912f * std::fma(x * x, 0.044715f * x, x); }
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x * math::sigmoid(of_sigmoid(x)); }
   template <class Inside>
   PRECAST_HOST_DEVICE f32 in(f32 x) const {
     const f32 square = rounded_to<Inside>(x * x), cube = rounded_to<Inside>(square * x);
@@ -47,7 +46,8 @@ struct GeluErf {
 };
 
 struct QuickGelu {
-  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x * math::sigmoid(1.702f * x); }
+  static PRECAST_HOST_DEVICE f32 of_sigmoid(f32 x) { return 1.702f * x; }
+  PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x * math::sigmoid(of_sigmoid(x)); }
   template <class Inside>
   PRECAST_HOST_DEVICE f32 in(f32 x) const {
     return x * rounded_to<Inside>(math::sigmoid(rounded_to<Inside>(1.702f * x)));
@@ -142,22 +142,45 @@ struct EulerStep {
 
 /// Calls `function` with the activation function that is meant.
 template <class F>
-decltype(auto) visit_activation(Activate activation, F&& function) {
+decltype(auto) visit_activation(ActivationFunction activation, F&& function) {
   switch (activation) {
-    case Activate::gelu_tanh:
+    case ActivationFunction::gelu_tanh:
       return function(GeluTanh{});
-    case Activate::gelu_erf:
+    case ActivationFunction::gelu_erf:
       return function(GeluErf{});
-    case Activate::quick_gelu:
+    case ActivationFunction::quick_gelu:
       return function(QuickGelu{});
-    case Activate::silu:
+    case ActivationFunction::silu:
       return function(Silu{});
-    case Activate::relu:
+    case ActivationFunction::relu:
       return function(Relu{});
-    case Activate::none:
+    case ActivationFunction::none:
       break;
   }
   return function(Identity{});
+}
+
+/// The same of one value. Three of the functions are x sigmoid(z), and share its code: a kernel finishes its
+/// products value by value, in code for each.
+PRECAST_HOST_DEVICE f32 activated(ActivationFunction activation, f32 x) {
+  f32 z = x;
+  switch (activation) {
+    case ActivationFunction::none:
+      return x;
+    case ActivationFunction::relu:
+      return Relu{}(x);
+    case ActivationFunction::gelu_erf:
+      return GeluErf{}(x);
+    case ActivationFunction::gelu_tanh:
+      z = GeluTanh::of_sigmoid(x);
+      break;
+    case ActivationFunction::quick_gelu:
+      z = QuickGelu::of_sigmoid(x);
+      break;
+    case ActivationFunction::silu:
+      break;
+  }
+  return x * math::sigmoid(z);
 }
 
 }  // namespace precast::elementwise

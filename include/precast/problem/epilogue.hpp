@@ -34,7 +34,7 @@ class NarrowBias {
 /// it (empty: none), then an activation.
 struct Epilogue {
   View<const f32> bias;
-  Activate activate = Activate::none;
+  ActivationFunction activate = ActivationFunction::none;
   NarrowBias narrow_bias{};  ///< the same values, where the backend holds them in another dtype too
 };
 

@@ -2,8 +2,8 @@
 // defined.
 #pragma once
 
+#include <precast/problem/context.hpp>
 #include <precast/problem/extremes.hpp>
-#include <precast/problem/on_stream.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include <precast/problem/on_stream.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast {

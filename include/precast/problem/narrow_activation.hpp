@@ -3,9 +3,9 @@
 
 #include <type_traits>
 
+#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/problem/elementwise.hpp>
-#include <precast/problem/rounded_to.hpp>
 
 namespace precast {
 

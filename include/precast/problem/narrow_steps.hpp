@@ -6,10 +6,9 @@
 #include <cmath>
 #include <type_traits>
 
-#include <precast/dtype/add_rounded.hpp>
+#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/problem/math.hpp>
-#include <precast/problem/rounded_to.hpp>
 
 namespace precast {
 

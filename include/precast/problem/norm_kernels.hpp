@@ -6,7 +6,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/affine.hpp>
-#include <precast/problem/on_stream.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {
@@ -19,6 +19,6 @@ void rms_norm(View<const From> x, View<const W> scale, f32 eps,
               View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class From, class W>
 void group_norm(View<const From> x, std::int64_t groups, View<const W> scale, View<const W> shift, f32 eps,
-                Activate activation, View<typename Types::result> out PRECAST_ON_STREAM);
+                ActivationFunction activation, View<typename Types::result> out PRECAST_ON_STREAM);
 
 }  // namespace precast::PRECAST_KERNELS

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/problem/on_stream.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <precast/dtype/dtype.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
-#include <precast/problem/on_stream.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {

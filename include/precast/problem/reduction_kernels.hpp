@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <precast/problem/on_stream.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast {

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
+#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/math.hpp>
-#include <precast/problem/rounded_to.hpp>
 
 namespace precast {
 

@@ -1,7 +1,7 @@
 // The kernel of softmax, as either backend's are declared; each is documented where it is defined.
 #pragma once
 
-#include <precast/problem/on_stream.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {

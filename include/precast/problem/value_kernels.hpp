@@ -2,8 +2,8 @@
 // defined.
 #pragma once
 
-#include <precast/problem/on_stream.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 namespace precast::PRECAST_KERNELS {
 

@@ -1,7 +1,7 @@
 // Arrived: values of the host where the ops of this backend can read them.
 #pragma once
 
-#include <precast/tensor/backend_memory.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 

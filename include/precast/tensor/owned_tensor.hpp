@@ -1,15 +1,24 @@
 // The class Tensor: an owning, contiguous array of scalars. Moves, never copies behind your back. What copies
-// its values needs tensor/tensor.hpp.
+// its values needs tensor/tensor.hpp. And as_view, which lets an op take a tensor or a view of any scalar
+// dtype under one name.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 
+#include <precast/backend.hpp>
 #include <precast/dtype/scalar.hpp>
-#include <precast/tensor/backend_memory.hpp>
 #include <precast/tensor/shape.hpp>
 #include <precast/tensor/view.hpp>
+
+// The memory that this translation unit's ops work in.
+#if PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/runtime/device_memory.hpp>
+#else
+#include <precast/memory/memory.hpp>
+#endif
 
 namespace precast {
 
@@ -84,5 +93,35 @@ class Tensor {
 /// A tensor that the host can read, whatever the backend.
 template <ScalarDtype T>
 using HostTensor = Tensor<T, HostMemory>;
+
+inline namespace PRECAST_BACKEND {
+
+/// What an op reads, as a view in its backend's memory space.
+template <class T, class Space>
+View<const std::remove_const_t<T>> as_view(const ViewIn<T, Space>& view) {
+  static_assert(std::is_same_v<Space, BackendSpace>,
+                "Precast: this op works in the other memory: give it tensors or views of its own backend "
+                "(arrived() brings a HostTensor to a device, to_host() brings a tensor back).");
+  if constexpr (std::is_same_v<Space, BackendSpace>)
+    return view;
+  else
+    return {};
+}
+template <class T, class Memory>
+View<const T> as_view(const Tensor<T, Memory>& tensor) {
+  return as_view(tensor.view());
+}
+
+}  // namespace PRECAST_BACKEND
+
+/// A Tensor or a View of scalars: what ops take as input.
+template <class A>
+concept ScalarArray = requires(const A& array) {
+  as_view(array);
+};
+
+/// The dtype of a ScalarArray's values.
+template <ScalarArray A>
+using value_type_of = typename A::value_type;
 
 }  // namespace precast

@@ -6,8 +6,8 @@
 #include <string>
 
 #include <precast/memory/memory.hpp>
-#include <precast/tensor/as_view.hpp>
 #include <precast/tensor/block_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {

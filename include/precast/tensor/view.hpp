@@ -6,8 +6,8 @@
 #include <string>
 #include <type_traits>
 
+#include <precast/backend.hpp>
 #include <precast/dtype/dtype.hpp>
-#include <precast/memory/space.hpp>
 #include <precast/tensor/shape.hpp>
 
 namespace precast {

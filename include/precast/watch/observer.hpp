@@ -1,7 +1,6 @@
 // Observer: who is told of every op's result while the watch is on. Off, it costs one branch an op.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,7 +8,7 @@
 
 #include <precast/error.hpp>
 #include <precast/tensor/shape.hpp>
-#include <precast/watch/compiled.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::watch {
 
@@ -46,32 +45,29 @@ class Observer {
   virtual void on_non_finite(const NonFinite&) {}
 };
 
-namespace detail {
-inline std::atomic<Observer*> observer{nullptr};
-}
-
-#if PRECAST_HAS_WATCH
-/// Whether anybody observes.
-inline bool active() { return detail::observer.load(std::memory_order_relaxed) != nullptr; }
-#endif
-
 /// Observes for as long as it lives; the observer before it is told of nothing meanwhile. Throws
 /// PathNotCompiled where this build has no watch hook.
 class Watching {
  public:
   explicit Watching(Observer& observer) : before_(observer_before(observer)) {}
-  ~Watching() { detail::observer = before_; }
+  ~Watching() {
+#if PRECAST_HAS_WATCH
+    detail::observer = before_;
+#endif
+  }
   Watching(const Watching&) = delete;
   Watching& operator=(const Watching&) = delete;
 
  private:
   static Observer* observer_before(Observer& observer) {
-    if constexpr (compiled)
-      return detail::observer.exchange(&observer);
-    else
-      throw PathNotCompiled(
-          "ops of this build cannot be watched or traced: configure with -DPRECAST_WATCH=on, or define "
-          "PRECAST_HAS_WATCH as 1 where headers alone are included");
+#if PRECAST_HAS_WATCH
+    return detail::observer.exchange(&observer);
+#else
+    static_cast<void>(observer);
+    throw PathNotCompiled(
+        "ops of this build cannot be watched or traced: configure with -DPRECAST_WATCH=on, or define "
+        "PRECAST_HAS_WATCH as 1 where headers alone are included");
+#endif
   }
 
   Observer* before_;

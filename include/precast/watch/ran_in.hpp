@@ -1,30 +1,47 @@
-// ran_in: how a kernel says which row of the op table it was stamped with, from inside the call.
+// ran_in: how a kernel says which row of the op table it was stamped with, from inside the call; and whether
+// ops of this build can be watched. The CMake option PRECAST_WATCH decides; who only includes headers has no
+// watch hook unless PRECAST_HAS_WATCH is defined as 1, in all units of a program alike.
 #pragma once
 
-#include <precast/watch/compiled.hpp>
+#ifndef PRECAST_HAS_WATCH
+#define PRECAST_HAS_WATCH 0
+#endif
 
 #if PRECAST_HAS_WATCH
+#include <atomic>
 #include <string_view>
 #include <utility>
 
-#include <precast/policy/op_row.hpp>
-#include <precast/watch/observer.hpp>
+#include <precast/policy/op_table.hpp>
 #endif
 
 namespace precast::watch {
 
+/// Without it ops report nothing, and no op is stamped a second time in f32 to be compared with.
+inline constexpr bool compiled = PRECAST_HAS_WATCH != 0;
+
 #if PRECAST_HAS_WATCH
+/// Who is told of ops (watch/observer.hpp).
+class Observer;
+
 /// The dtypes of a row, by name; empty where the row has none, and everywhere where no kernel ran.
 struct RowNames {
   std::string_view storage, operand, accumulate, inside, result;
 };
 
 namespace detail {
+inline std::atomic<Observer*> observer{nullptr};
 inline thread_local RowNames ran;  // by the last kernel of this thread
-}
+}  // namespace detail
+
+/// Whether anybody observes.
+inline bool active() { return detail::observer.load(std::memory_order_relaxed) != nullptr; }
 
 /// What ran since the last call.
 inline RowNames take_ran() { return std::exchange(detail::ran, {}); }
+#else
+/// Whether anybody observes.
+constexpr bool active() { return false; }
 #endif
 
 /// Every kernel's host function calls it first, with the types that it was instantiated with: what

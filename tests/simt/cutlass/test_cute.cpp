@@ -15,13 +15,12 @@
 #include <cute/tensor.hpp>
 #include <simt/warpgroup_tiles.hpp>
 
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/smem_descriptor.hpp>
-#include <precast/cuda/device/warp.hpp>
+#include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warpgroup_matrix.hpp>
 
 using namespace precast;

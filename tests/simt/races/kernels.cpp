@@ -6,13 +6,11 @@
 #include <vector>
 
 #include <precast/cuda/device/async_copy.hpp>
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warp.hpp>
 
 using namespace precast;
 using namespace precast::gpu;

@@ -8,8 +8,8 @@
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/error.hpp>
 #include <precast/problem/attention_problem.hpp>

@@ -9,7 +9,7 @@
 #include <precast/cuda/attention/finish_scores.hpp>
 #include <precast/cuda/attention/fma_weights.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
-#include <precast/cuda/device/barrier.hpp>
+#include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/flash_attention_tile.hpp>
 #include <precast/cuda/tile/selector.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>
@@ -124,10 +124,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
         finish_scores<Biased>(scores, shape, head, first + first_row, key,
                               planted<"keys of a tile">(key + tile.keys, key) > shape.keys_seen_by(first));
     f32 factors[Scores::rows];
-    softmax.weigh(scores, scale, factors);
+    softmax.update(scores, scale, factors);
     PRECAST_UNROLL
-    for (int i = 0; i < Results::rows; ++i) PRECAST_UNROLL
-    for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
+    for (int i = 0; i < Results::rows; ++i) {
+      PRECAST_UNROLL
+      for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
+    }
     Products::results(results, scores, arrived(step + 1));
   }
 

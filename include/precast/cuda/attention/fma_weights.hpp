@@ -1,9 +1,8 @@
 // Attention's scores and weights where products are fused multiply-adds: 16 rows a warp.
 #pragma once
 
-#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warp.hpp>
 #include <precast/cuda/tile/fma_products.hpp>
 
 namespace precast::gpu::detail {

@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/reduce.hpp>
+#include <precast/cuda/device/side.hpp>
 
 namespace precast::gpu::detail {
 
@@ -21,10 +21,10 @@ struct OnlineSoftmax {
     for (int i = 0; i < Rows; ++i) maxima[i] = none, sums[i] = 0;
   }
 
-  /// Turns scores into weights 2^(scale score - running maximum), and says in `factors` by how much all that
-  /// came before must shrink. Sums are a lane's own until the end.
+  /// Turns scores into weights 2^(scale score - running maximum), and says in `factors` the correction that
+  /// all that came before is rescaled by. Sums are a lane's own until the end.
   template <class Scores>
-  PRECAST_DEVICE void weigh(Scores& scores, f32 scale, f32 (&factors)[Rows]) {
+  PRECAST_DEVICE void update(Scores& scores, f32 scale, f32 (&factors)[Rows]) {
     PRECAST_UNROLL
     for (int i = 0; i < Rows; ++i) {
       f32 best = none;
@@ -32,7 +32,7 @@ struct OnlineSoftmax {
       for (int j = 0; j < Scores::columns; ++j) best = maximum(best, scores.at(i, j));
       const f32 now = maximum(maxima[i], warp_max<Scores::row_lanes>(best) * scale);
       const f32 base = now == none ? 0.0f : now;
-      factors[i] = planted<"shrinking">(power_of_two_fast(maxima[i] - base), 1.0f);
+      factors[i] = planted<"softmax rescaling">(power_of_two_fast(maxima[i] - base), 1.0f);
       maxima[i] = now;
       f32 sum = 0;
       PRECAST_UNROLL

@@ -9,9 +9,9 @@
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/attention/plain_product.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/reduce.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 
 namespace precast::gpu {
@@ -131,7 +131,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
   f32 factor[1];
   for (int key = lane_index() * count; key < seen; key += step) {
     Chunk chunk = load(key);
-    softmax.weigh(chunk, log2_of_e, factor);
+    softmax.update(chunk, log2_of_e, factor);
   }
   const f32 largest = warp_max(softmax.maxima[0]);
   const f32 base = largest == OnlineSoftmax<1>::none ? 0.0f : largest;

@@ -6,10 +6,9 @@
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/fma_weights.hpp>
 #include <precast/cuda/device/async_copy.hpp>
-#include <precast/cuda/device/barrier.hpp>
-#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/operand.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/shared_tile.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>

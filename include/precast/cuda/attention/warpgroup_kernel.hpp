@@ -1,14 +1,14 @@
 // Flash attention forward on Hopper's warpgroups (Shah et al. 2024, without the overlap of products and
-// softmax within a warpgroup): one thread brings tiles by the TMA, and warpgroups multiply them where
-// they lie. It has run in the emulator, and on no device yet.
+// softmax within a warpgroup): one producer thread loads tiles by the TMA, and consumer warpgroups multiply
+// them where they lie. It has run in the emulator, and on no device yet.
 #pragma once
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/finish_scores.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/attention/panel_tile.hpp>
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
+#include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/warpgroup_matrix.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/warpgroup_attention_tile.hpp>
@@ -40,12 +40,12 @@ class TileRing {
   /// Waits for the buffer of a step to be empty, and starts to fill it.
   PRECAST_DEVICE void fill(int step, const HeadsMap& from, int row, int head, int batch,
                            Site site = Site::here()) const {
-    wait_parity(empty() + stage(step), turn(step) ^ 1, site.part(1));
+    wait_parity(empty() + stage(step), parity(step) ^ 1, site.part(1));
     arrive_expect_tx(full() + stage(step), Tile::bytes, site.part(2));
     tile(step).fetch(from, row, head, batch, full() + stage(step));
   }
   PRECAST_DEVICE Tile filled(int step, Site site = Site::here()) const {
-    wait_parity(full() + stage(step), turn(step), site);
+    wait_parity(full() + stage(step), parity(step), site);
     return tile(step);
   }
   /// By each reading warp, whose products have read the buffer.
@@ -56,7 +56,7 @@ class TileRing {
  private:
   static PRECAST_DEVICE int stage(int step) { return step % Stages; }
   /// The parity of the phase in which a step's buffer is filled.
-  static PRECAST_DEVICE int turn(int step) { return step / Stages % 2; }
+  static PRECAST_DEVICE int parity(int step) { return step / Stages % 2; }
   PRECAST_DEVICE Tile tile(int step) const {
     return {start_ +
             static_cast<std::size_t>(planted<"stage index">(stage(step), step / 2 % Stages) * Tile::bytes)};
@@ -88,14 +88,14 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
   const auto queries_are_there = static_shared<Mbarrier, 1, struct QueriesAreThere>();
   if (thread_index() == 0) {
     init_mbarrier(queries_are_there, 1);
-    ring.init(tile.multiplying_warps());
+    ring.init(tile.consumer_warps());
     fence_async_proxy();
   }
   sync_block();
 
-  if (warp_index() >= tile.multiplying_warps()) {
-    setmaxnreg_dec<tile.bringing_registers>();
-    if (thread_index() != threads_per_warp * tile.multiplying_warps()) return;
+  if (warp_index() >= tile.consumer_warps()) {
+    setmaxnreg_dec<tile.producer_registers>();
+    if (thread_index() != threads_per_warp * tile.consumer_warps()) return;
     arrive_expect_tx(queries_are_there, Queries::bytes);
     queries.fetch(given.q, first, head, batch, queries_are_there);
     const int kv_head = shape.kv_head(head);
@@ -104,7 +104,7 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     return;
   }
 
-  setmaxnreg_inc<tile.multiplying_registers>();
+  setmaxnreg_inc<tile.consumer_registers>();
   const int first_row = 16 * planted<"rows of a warp">(warp_index(), 0);
   const int rows_of_group = warp_index() / warps_per_warpgroup * warpgroup_rows;
   OnlineSoftmax<Scores::rows> softmax;
@@ -126,10 +126,12 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
         finish_scores<Biased>(scores, shape, head, first + first_row, key,
                               planted<"keys of a tile">(key + tile.keys, key) > shape.keys_seen_by(first));
     f32 factors[Scores::rows];
-    softmax.weigh(scores, scale, factors);
+    softmax.update(scores, scale, factors);
     PRECAST_UNROLL
-    for (int i = 0; i < Results::rows; ++i) PRECAST_UNROLL
-    for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
+    for (int i = 0; i < Results::rows; ++i) {
+      PRECAST_UNROLL
+      for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
+    }
     const SumsAsRows<Operand, 16, tile.keys> rounded{scores};
     Fragment<4> weights[tile.keys / 16];
     PRECAST_UNROLL

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/conv_sizes.hpp>

@@ -11,7 +11,7 @@
 #include <cuda_runtime_api.h>
 
 #include <precast/cuda/runtime/check.hpp>
-#include <precast/cuda/runtime/current_device.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
 #include <precast/memory/memory_counter.hpp>
 #endif
 

@@ -15,7 +15,6 @@ PRECAST_DEVICE f32 maximum(f32 a, f32 b) { return fmaxf(a, b); }  ///< a NaN los
 PRECAST_DEVICE f32 multiply_then_add(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
 PRECAST_DEVICE f32 square_root(f32 x) { return sqrtf(x); }
 PRECAST_DEVICE f32 exponential(f32 x) { return expf(x); }
-PRECAST_DEVICE f32 complementary_error_function(f32 x) { return erfcf(x); }
 PRECAST_DEVICE f32 cosine(f32 x) { return cosf(x); }
 PRECAST_DEVICE f32 sine(f32 x) { return sinf(x); }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/device/shared.hpp>
 
 namespace precast::gpu {
 

@@ -2,11 +2,9 @@
 // of a result depend on nothing but the values.
 #pragma once
 
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/math.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warp.hpp>
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::gpu {

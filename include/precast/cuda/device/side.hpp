@@ -1,7 +1,10 @@
 // Which side a kernel is being compiled for: the device, by nvcc, or the emulator of tests/simt, by a host
-// compiler. Kernels are the same text on both sides: who asks is this folder, runtime/, the architecture of
-// tile/, and what stands in for a library (tests/headers/sides.cmake).
+// compiler; and what the emulator's tests ask of a kernel: the sites of its barriers, and mistakes to switch
+// on, which prove that they would be seen. Kernels are the same text on both sides: who asks is this folder,
+// runtime/, the architecture of tile/, and what stands in for a library (tests/headers/sides.cmake).
 #pragma once
+
+#include <cstddef>
 
 #include <precast/dtype/host_device.hpp>
 
@@ -46,5 +49,25 @@ struct Site {
 #else
 using simt::Site;
 #endif
+
+/// The name of a mistake, as a template argument.
+template <std::size_t N>
+struct FaultName {
+  char text[N] = {};
+  PRECAST_HOST_DEVICE constexpr FaultName(const char (&name)[N]) {
+    for (std::size_t i = 0; i < N; ++i) text[i] = name[i];
+  }
+};
+
+/// `value`. In the emulator a test may switch the fault on, and it is `wrong` then. A few for each kernel,
+/// where hands slip: `planted<"tile edge">(row < rows, row <= rows)`.
+template <FaultName Name, class T>
+PRECAST_DEVICE T planted(T value, [[maybe_unused]] T wrong) {
+#if PRECAST_ON_DEVICE
+  return value;
+#else
+  return simt::is_planted<Name>() ? wrong : value;
+#endif
+}
 
 }  // namespace precast::gpu

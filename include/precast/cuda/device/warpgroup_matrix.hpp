@@ -16,8 +16,10 @@ namespace detail {
 template <int Tiles>
 PRECAST_DEVICE void hold(AccumulatorFragment (&sums)[Tiles]) {
   PRECAST_UNROLL
-  for (int j = 0; j < Tiles; ++j) PRECAST_UNROLL
-  for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(sums[j].values[i])::"memory");
+  for (int j = 0; j < Tiles; ++j) {
+    PRECAST_UNROLL
+    for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(sums[j].values[i])::"memory");
+  }
 }
 }  // namespace detail
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/policy/op_table.hpp>

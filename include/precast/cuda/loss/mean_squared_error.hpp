@@ -5,12 +5,12 @@
 #include <utility>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/narrow_sum.hpp>
 #include <precast/cuda/reduction/reduce_values.hpp>
 #include <precast/cuda/reduction/sum_rows.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/problem/loss_kernels.hpp>
 #include <precast/problem/reduction_steps.hpp>
 #include <precast/tensor/view.hpp>

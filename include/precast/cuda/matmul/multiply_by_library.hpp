@@ -40,10 +40,11 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     using Result = typename Types::result;
     using Storage = typename Types::storage;
     const auto& library = library_in_use<ProductLibrary>();
-    const bool has_residual = residual.data() != nullptr, gelu = epilogue.activate == Activate::gelu_tanh;
+    const bool has_residual = residual.data() != nullptr,
+               gelu = epilogue.activate == ActivationFunction::gelu_tanh;
     if (!library.has_code || x.columns() == 0) return false;
     if (scales.any() && !std::is_same_v<Operand, fp8_e4m3>) return false;
-    if (epilogue.activate != Activate::none && (!gelu || has_residual)) return false;
+    if (epilogue.activate != ActivationFunction::none && (!gelu || has_residual)) return false;
     if (!rows_begin_on_16_bytes(weight.view()) || !rows_begin_on_16_bytes(out) ||
         (has_residual && !rows_begin_on_16_bytes(residual)))
       return false;

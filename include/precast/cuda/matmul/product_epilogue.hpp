@@ -5,13 +5,13 @@
 #include <cstdint>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/activate.hpp>
 #include <precast/cuda/device/convert.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
+#include <precast/problem/elementwise.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -26,7 +26,7 @@ struct ProductEpilogue {
   GlobalPointer<const f32> x_scale, weight_scale;
   std::int64_t rows, row_stride, residual_stride;
   int features;
-  Activate activate;
+  ActivationFunction activate;
   bool has_bias, has_residual, has_x_scale, has_weight_scale;
   bool wide;  ///< whether rows of results, and of the residual, can be read and written 16 bytes at a time
 
@@ -39,7 +39,7 @@ struct ProductEpilogue {
   PRECAST_DEVICE f32 finished(f32 sum, f32 bias_value, f32 residual_value) const {
     if (has_x_scale) sum *= x_scale[0];
     if (has_weight_scale) sum *= weight_scale[0];
-    const f32 value = activated(activate, sum + bias_value);
+    const f32 value = elementwise::activated(activate, sum + bias_value);
     return has_residual ? value + residual_value : value;
   }
 

@@ -8,7 +8,7 @@ namespace precast::gpu {
 /// The dtypes of a product. Nothing is kept inside of one, so that rows of the op table which differ in that
 /// alone share its kernels.
 template <class Types>
-using ProductTypes = Precisions<typename Types::storage, typename Types::operand, typename Types::accumulate,
-                                NoDtype, typename Types::result, Types::saturate>;
+using ProductTypes = OpDtypes<typename Types::storage, typename Types::operand, typename Types::accumulate,
+                              NoDtype, typename Types::result, Types::saturate>;
 
 }  // namespace precast::gpu

@@ -9,7 +9,7 @@
 #include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
-#include <precast/dtype/add_rounded.hpp>
+#include <precast/dtype/convert_value.hpp>
 
 namespace precast::gpu {
 

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/reduce.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/cuda/tile/block_rows.hpp>

@@ -8,10 +8,9 @@
 #include <string>
 
 #include <precast/cuda/device/async_copy.hpp>
-#include <precast/cuda/device/barrier.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>

@@ -4,11 +4,10 @@
 #include <cstdint>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/barrier.hpp>
 #include <precast/cuda/device/convert.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
 #include <precast/problem/product_kernels.hpp>

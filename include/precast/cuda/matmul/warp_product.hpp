@@ -2,9 +2,8 @@
 // multiply-add.
 #pragma once
 
-#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warp.hpp>
 #include <precast/cuda/tile/fma_products.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>

@@ -6,12 +6,12 @@
 #include <bit>
 #include <cstdint>
 
-#include <precast/cuda/device/barrier.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
+#include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/norm/moments.hpp>
 
 namespace precast::gpu::detail {

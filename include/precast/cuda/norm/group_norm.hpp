@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/group_moments.hpp>
 #include <precast/cuda/norm/narrow_norm.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
@@ -71,7 +71,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel
 
 template <int Count, class Types, class From, class W>
 void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const W> scale,
-                DeviceView<const W> shift, f32 eps, Activate activation,
+                DeviceView<const W> shift, f32 eps, ActivationFunction activation,
                 DeviceView<typename Types::result> out, Stream stream) {
   using To = typename Types::result;
   const std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], width = x.columns() / groups;
@@ -115,7 +115,7 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
 /// plus shift, then an activation.
 template <class Types, class From, class W>
 void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const W> scale,
-                DeviceView<const W> shift, f32 eps, Activate activation,
+                DeviceView<const W> shift, f32 eps, ActivationFunction activation,
                 DeviceView<typename Types::result> out, Stream stream) {
   watch::ran_in<Types>();
   static_assert(takes_as_given<Types>, "group_norm takes its operand as given, or widened to f32.");

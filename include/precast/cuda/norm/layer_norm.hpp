@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/narrow_norm.hpp>
 #include <precast/cuda/norm/norm_arguments.hpp>
 #include <precast/cuda/norm/row.hpp>

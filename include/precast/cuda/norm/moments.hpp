@@ -3,9 +3,9 @@
 #pragma once
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/math.hpp>
-#include <precast/cuda/device/warp.hpp>
+#include <precast/cuda/device/side.hpp>
+#include <precast/cuda/device/thread.hpp>
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::gpu {
@@ -35,11 +35,13 @@ PRECAST_DEVICE Moments moments_of(const Run<f32, Count> (&x)[Runs], const int (&
   const f32 mean = sum / n;
   f32 deviations = 0, squares = 0;
   PRECAST_UNROLL
-  for (int run = 0; run < Runs; ++run) PRECAST_UNROLL
-  for (int i = 0; i < Count; ++i) {
-    const f32 deviation = i < present[run] ? x[run][i] - mean : 0.0f;
-    deviations += deviation;
-    squares = multiply_then_add(deviation, deviation, squares);
+  for (int run = 0; run < Runs; ++run) {
+    PRECAST_UNROLL
+    for (int i = 0; i < Count; ++i) {
+      const f32 deviation = i < present[run] ? x[run][i] - mean : 0.0f;
+      deviations += deviation;
+      squares = multiply_then_add(deviation, deviation, squares);
+    }
   }
   const f32 rest = deviations / n;
   return {mean, rest, squares - deviations * rest, n};

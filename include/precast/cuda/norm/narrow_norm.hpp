@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/norm/narrow_sum.hpp>
 #include <precast/cuda/norm/norm_arguments.hpp>

@@ -3,9 +3,8 @@
 
 #include <cstdint>
 
-#include <precast/cuda/device/barrier.hpp>
-#include <precast/cuda/device/fault.hpp>
-#include <precast/cuda/device/shared.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/problem/narrow_steps.hpp>
 

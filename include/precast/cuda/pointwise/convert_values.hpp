@@ -7,7 +7,7 @@
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/error.hpp>
 #include <precast/problem/value_kernels.hpp>
-#include <precast/tensor/as_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 namespace precast::gpu {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/map_tile.hpp>
 #include <precast/problem/broadcast.hpp>

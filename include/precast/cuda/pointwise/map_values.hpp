@@ -2,7 +2,7 @@
 #pragma once
 
 #include <precast/cuda/device/convert.hpp>
-#include <precast/cuda/device/fault.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/problem/elementwise.hpp>

@@ -6,7 +6,7 @@
 
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/position/rotate.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/problem/position_kernels.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>

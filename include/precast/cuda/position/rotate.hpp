@@ -2,8 +2,8 @@
 #pragma once
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/side.hpp>
 
 namespace precast::gpu {
 

@@ -7,7 +7,7 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
-#include <precast/policy/op_row.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/problem/position_kernels.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>

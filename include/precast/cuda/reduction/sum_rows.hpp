@@ -6,9 +6,9 @@
 #include <utility>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/row.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>

@@ -4,13 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <precast/backend.hpp>
 #include <precast/cuda/runtime/context.hpp>
-#include <precast/cuda/runtime/current_device.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
 #include <precast/memory/buffer.hpp>
 #include <precast/memory/held.hpp>
 #include <precast/memory/memory_counter.hpp>
-#include <precast/memory/space.hpp>
 
 namespace precast::gpu {
 

@@ -8,9 +8,10 @@
 #if PRECAST_CUDA_IS_EMULATED
 #include <simt/transfer.hpp>
 #else
-#include <string>
+#include <cstdint>
 
 #include <precast/cuda/runtime/check.hpp>
+#include <precast/error.hpp>
 #endif
 
 namespace precast::gpu {
@@ -23,7 +24,8 @@ class PinnedMemory {
 #if PRECAST_CUDA_IS_EMULATED
     data_ = simt::allocate_pinned(bytes);
 #else
-    check(cudaMallocHost(&data_, bytes), "get " + std::to_string(bytes >> 20) + " MiB of pinned memory");
+    check(cudaMallocHost(&data_, bytes),
+          "get " + in_bytes(static_cast<std::int64_t>(bytes)) + " of pinned memory");
 #endif
   }
   PinnedMemory(const PinnedMemory&) = delete;

@@ -6,9 +6,9 @@
 #include <memory>
 #include <type_traits>
 
-#include <precast/cuda/runtime/current_device.hpp>
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
 #include <precast/memory/dry_run.hpp>
 
 namespace precast::gpu {

@@ -9,7 +9,6 @@
 #include <typeindex>
 #include <utility>
 
-#include <precast/cuda/runtime/current_device.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
 
 namespace precast::gpu {

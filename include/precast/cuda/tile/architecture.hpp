@@ -12,9 +12,18 @@ namespace precast::gpu {
 /// An architecture by its compute capability, ten times the major number plus the minor.
 enum class Architecture { sm_80 = 80, sm_86 = 86, sm_89 = 89, sm_90 = 90, sm_100 = 100, sm_120 = 120 };
 
-inline constexpr std::array<Architecture, 6> all_architectures{Architecture::sm_80,  Architecture::sm_86,
-                                                               Architecture::sm_89,  Architecture::sm_90,
-                                                               Architecture::sm_100, Architecture::sm_120};
+namespace detail {
+/// A list as a type, which code of a device can walk, as it cannot an array of the standard library's.
+template <Architecture... All>
+struct ArchitectureList {
+  static constexpr std::array<Architecture, sizeof...(All)> values{All...};
+};
+using AllArchitectures = ArchitectureList<Architecture::sm_80, Architecture::sm_86, Architecture::sm_89,
+                                          Architecture::sm_90, Architecture::sm_100, Architecture::sm_120>;
+}  // namespace detail
+
+/// From the oldest on.
+inline constexpr auto all_architectures = detail::AllArchitectures::values;
 
 /// What a tile may take.
 struct ArchitectureLimits {
@@ -41,15 +50,19 @@ PRECAST_HOST_DEVICE_CONSTEXPR ArchitectureLimits limits_of(Architecture architec
   return {227 * kibibyte, 228 * kibibyte, 2048, true};
 }
 
+namespace detail {
+template <Architecture... All>
+PRECAST_HOST_DEVICE_CONSTEXPR int shared_from_on(Architecture oldest, ArchitectureList<All...>) {
+  int least = limits_of(oldest).shared_per_block;
+  ((least = All > oldest ? min_of(least, limits_of(All).shared_per_block) : least), ...);
+  return least;
+}
+}  // namespace detail
+
 /// The bytes that one block may ask for wherever an architecture's code runs: on it and, by the driver, on
 /// every newer one. Tiles of its code keep within them.
 PRECAST_HOST_DEVICE_CONSTEXPR int shared_where_code_runs(Architecture architecture) {
-  int least = limits_of(architecture).shared_per_block;
-  for (const Architecture other : {Architecture::sm_86, Architecture::sm_89, Architecture::sm_90,
-                                   Architecture::sm_100, Architecture::sm_120})
-    if (other > architecture && limits_of(other).shared_per_block < least)
-      least = limits_of(other).shared_per_block;
-  return least;
+  return detail::shared_from_on(architecture, detail::AllArchitectures{});
 }
 
 /// The newest known architecture that is no newer than a compute capability, ten times the major number plus

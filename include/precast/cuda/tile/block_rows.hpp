@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/dtype/decode_run.hpp>
 #include <precast/tensor/block_view.hpp>

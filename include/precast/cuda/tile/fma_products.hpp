@@ -3,10 +3,9 @@
 #pragma once
 
 #include <precast/cuda/device/convert.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warp.hpp>
 #include <precast/cuda/tile/shared_tile.hpp>
 
 namespace precast::gpu {

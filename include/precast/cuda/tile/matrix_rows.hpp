@@ -7,8 +7,8 @@
 #include <string>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/tensor/view.hpp>

@@ -1,7 +1,6 @@
 // SharedTile: rows of operands in shared memory, and the one way in which they are swizzled there.
 #pragma once
 
-#include <precast/cuda/device/fault.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/side.hpp>
 

@@ -9,16 +9,16 @@
 
 namespace precast::gpu {
 
-/// What a block works on: 64 rows of queries for each of its warpgroups that multiply. One more brings tiles.
+/// What a block works on: 64 rows of queries for each of its consumer warpgroups. One more is the producer.
 struct WarpgroupAttentionTile {
   int warpgroups;
-  int keys;                   ///< keys, and then values, that are in shared memory as one tile
-  int stages;                 ///< such tiles that are there or on their way
-  int bringing_registers;     ///< of each thread of the warpgroup that brings tiles
-  int multiplying_registers;  ///< of each thread of the others
+  int keys;                ///< keys, and then values, that are in shared memory as one tile
+  int stages;              ///< such tiles that are there or on their way
+  int producer_registers;  ///< of each thread of the producer
+  int consumer_registers;  ///< of each thread of the consumers
 
   PRECAST_HOST_DEVICE_CONSTEXPR int queries() const { return 64 * warpgroups; }
-  PRECAST_HOST_DEVICE_CONSTEXPR int multiplying_warps() const { return 4 * warpgroups; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int consumer_warps() const { return 4 * warpgroups; }
   PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return 128 * (warpgroups + 1); }
   /// With what it takes to start on a multiple of 1024 bytes.
   PRECAST_HOST_DEVICE_CONSTEXPR int shared_bytes(int width) const {
@@ -26,13 +26,13 @@ struct WarpgroupAttentionTile {
   }
 };
 
-/// Two warpgroups, so that one multiplies while the other weighs its scores; two pairs of tiles, of which one
+/// Two warpgroups, so that one multiplies while the other is at its softmax; two pairs of tiles, of which one
 /// arrives while the other is in use. The 168 registers that 384 threads have at the start are too few for
-/// those who multiply, and more than those need who bring tiles.
+/// consumers, and more than a producer needs.
 inline constexpr WarpgroupAttentionTile warpgroup_attention_tile{
-    .warpgroups = 2, .keys = 128, .stages = 4, .bringing_registers = 24, .multiplying_registers = 240};
-static_assert(warpgroup_attention_tile.bringing_registers +
-                      warpgroup_attention_tile.warpgroups * warpgroup_attention_tile.multiplying_registers <=
+    .warpgroups = 2, .keys = 128, .stages = 4, .producer_registers = 24, .consumer_registers = 240};
+static_assert(warpgroup_attention_tile.producer_registers +
+                      warpgroup_attention_tile.warpgroups * warpgroup_attention_tile.consumer_registers <=
                   168 * (warpgroup_attention_tile.warpgroups + 1),
               "WarpgroupAttentionTile: no more registers than there are.");
 

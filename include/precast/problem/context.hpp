@@ -1,4 +1,4 @@
-// Where ops run, on this translation unit's backend; and how an op takes a Context.
+// Where ops run, on this translation unit's backend; how an op takes a Context, and a kernel its stream.
 //
 // An op is written once, for the current context. The overload that takes one first passes all else on:
 //
@@ -14,8 +14,12 @@
 
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/runtime/context.hpp>
+/// How declarations of kernels end, which are the same text for both backends: on a device with the stream,
+/// the current one unless the caller says otherwise.
+#define PRECAST_ON_STREAM , Stream stream = current_stream()
 #else
-#include <precast/host/context.hpp>
+#include <precast/problem/host_context.hpp>
+#define PRECAST_ON_STREAM
 #endif
 
 namespace precast {

@@ -1,0 +1,76 @@
+// BlockCache: which of the blocks that were freed a pool of memory keeps, by their sizes. The pool has the
+// addresses; a dry run has none, and asks the same.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+
+namespace precast {
+
+/// Keeps large blocks for the next of their size, as long as the pool holds no more than its tensors ever did
+/// at once. A size that is asked for again after its block went back to the system was worth keeping: from
+/// then on there is room for one more. So what changes its sizes as it goes on, as a decoder does, holds
+/// what it uses, and a loop gets nothing from the system after its second round.
+class BlockCache {
+ public:
+  static constexpr std::size_t smallest = std::size_t{1} << 20;
+  static constexpr std::int64_t most = std::int64_t{1} << 30;
+
+  /// A block of that size is asked for while `in_use` bytes are: true where a free one is taken. Else the
+  /// sizes that go back to the system first are given to `give_back`, block by block.
+  template <class GiveBack>
+  bool take(std::size_t bytes, std::int64_t in_use, GiveBack&& give_back) {
+    const auto size = static_cast<std::int64_t>(bytes);
+    most_in_use_ = std::max(most_in_use_, in_use + size);
+    if (one_of(free_, bytes)) {
+      held_ -= size;
+      return true;
+    }
+    if (one_of(given_back_, bytes)) allowed_beside_ += size;
+    while (!free_.empty() && in_use + size + held_ > most_in_use_ + allowed_beside_) {
+      const std::size_t largest = std::prev(free_.end())->first;
+      ++given_back_[largest];
+      one_of(free_, largest);
+      held_ -= static_cast<std::int64_t>(largest);
+      give_back(largest);
+    }
+    return false;
+  }
+  /// A block is free: whether it is kept.
+  bool keep(std::size_t bytes) noexcept {
+    const auto size = static_cast<std::int64_t>(bytes);
+    if (bytes < smallest || held_ + size > most) return false;
+    try {
+      ++free_[bytes];
+    } catch (...) {  // one block less is kept
+      return false;
+    }
+    held_ += size;
+    return true;
+  }
+  /// All free blocks go back, and what was learnt is forgotten.
+  void clear() {
+    free_.clear();
+    given_back_.clear();
+    held_ = allowed_beside_ = most_in_use_ = 0;
+  }
+  /// The bytes that are free.
+  std::int64_t held() const { return held_; }
+
+ private:
+  /// Takes one away where there is one.
+  static bool one_of(std::map<std::size_t, std::int64_t>& counts, std::size_t bytes) {
+    const auto found = counts.find(bytes);
+    if (found == counts.end()) return false;
+    if (--found->second == 0) counts.erase(found);
+    return true;
+  }
+
+  std::map<std::size_t, std::int64_t> free_, given_back_;  // how many of each size
+  std::int64_t held_ = 0, allowed_beside_ = 0, most_in_use_ = 0;
+};
+
+}  // namespace precast
