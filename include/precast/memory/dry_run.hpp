@@ -21,7 +21,7 @@ class DryRun final : public MemoryCounter {
   /// Counts the memory of one of the two; what lies in the other is not taken either.
   explicit DryRun(Counts counts = Counts::host_memory)
       : counts_(counts), before_(std::exchange(current(), this)) {}
-  ~DryRun() { current() = before_; }
+  ~DryRun() override { current() = before_; }
 
   /// The calling thread's, or null.
   static DryRun* active() { return static_cast<DryRun*>(current()); }

@@ -31,8 +31,8 @@ class BlockViewIn {
     if (shape.rank() != 2) throw ShapeError("a matrix of blocks has two dimensions, not " + to_string(shape));
   }
   /// A view that can write converts to one that cannot.
-  template <class Written, class = std::enable_if_t<std::is_same_v<const Written, T>>>
-  BlockViewIn(const BlockViewIn<Written, MemorySpace>& other)  // NOLINT(google-explicit-constructor)
+  template <detail::WritableFormOf<T> Writable>
+  BlockViewIn(const BlockViewIn<Writable, MemorySpace>& other)  // NOLINT(google-explicit-constructor)
       : blocks_(other.data()), shape_(other.shape()) {}
 
   T* data() const { return blocks_; }

@@ -44,44 +44,43 @@ class HeadsViewIn {
       throw ShapeError("heads: a stride of " + to_string(shape) + " is below 0");
   }
   /// A view that can write converts to one that cannot.
-  template <class Writable>
-    requires std::is_same_v<const Writable, T> HeadsViewIn(
-        const HeadsViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
-        : data_(other.data()), shape_(other.shape()), strides_(other.strides()) {}
+  template <detail::WritableFormOf<T> Writable>
+  HeadsViewIn(const HeadsViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
+      : data_(other.data()), shape_(other.shape()), strides_(other.strides()) {}
 
-    T* data() const { return data_; }
-    /// [batch, rows, heads, width].
-    const Shape& shape() const { return shape_; }
-    const HeadsStrides& strides() const { return strides_; }
-    std::int64_t batch() const { return shape_[0]; }
-    std::int64_t rows() const { return shape_[1]; }
-    std::int64_t heads() const { return shape_[2]; }
-    std::int64_t width() const { return shape_[3]; }
-    std::int64_t elements() const { return shape_.elements(); }
+  T* data() const { return data_; }
+  /// [batch, rows, heads, width].
+  const Shape& shape() const { return shape_; }
+  const HeadsStrides& strides() const { return strides_; }
+  std::int64_t batch() const { return shape_[0]; }
+  std::int64_t rows() const { return shape_[1]; }
+  std::int64_t heads() const { return shape_[2]; }
+  std::int64_t width() const { return shape_[3]; }
+  std::int64_t elements() const { return shape_.elements(); }
 
-    /// The values of one row of one head.
-    std::span<T> row(std::int64_t batch, std::int64_t head, std::int64_t row) const {
-      return {data_ + batch * strides_.batch + head * strides_.head + row * strides_.row,
-              static_cast<std::size_t>(width())};
-    }
-    /// The number of values from the first to the last.
-    std::int64_t spanned() const {
-      if (elements() == 0) return 0;
-      return (batch() - 1) * strides_.batch + (rows() - 1) * strides_.row + (heads() - 1) * strides_.head +
-             width();
-    }
-    /// The same values as rows [batch, rows, heads * width], where they lie so.
-    std::optional<ViewIn<T, space>> joined() const {
-      const bool side_by_side = heads() == 1 || strides_.head == width();
-      const bool in_a_row = batch() <= 1 || strides_.batch == rows() * strides_.row;
-      if (!side_by_side || !in_a_row) return std::nullopt;
-      return ViewIn<T, space>(data_, Shape{batch(), rows(), heads() * width()}, strides_.row);
-    }
+  /// The values of one row of one head.
+  std::span<T> row(std::int64_t batch, std::int64_t head, std::int64_t row) const {
+    return {data_ + batch * strides_.batch + head * strides_.head + row * strides_.row,
+            static_cast<std::size_t>(width())};
+  }
+  /// The number of values from the first to the last.
+  std::int64_t spanned() const {
+    if (elements() == 0) return 0;
+    return (batch() - 1) * strides_.batch + (rows() - 1) * strides_.row + (heads() - 1) * strides_.head +
+           width();
+  }
+  /// The same values as rows [batch, rows, heads * width], where they lie so.
+  std::optional<ViewIn<T, space>> joined() const {
+    const bool side_by_side = heads() == 1 || strides_.head == width();
+    const bool in_a_row = batch() <= 1 || strides_.batch == rows() * strides_.row;
+    if (!side_by_side || !in_a_row) return std::nullopt;
+    return ViewIn<T, space>(data_, Shape{batch(), rows(), heads() * width()}, strides_.row);
+  }
 
-   private:
-    T* data_ = nullptr;
-    Shape shape_ = {0, 0, 0, 0};
-    HeadsStrides strides_;
+ private:
+  T* data_ = nullptr;
+  Shape shape_ = {0, 0, 0, 0};
+  HeadsStrides strides_;
 };
 
 /// The heads of [B, S, heads * D], which lie side by side in each row. Throws ShapeError where they do not.

@@ -12,6 +12,14 @@
 
 namespace precast {
 
+namespace detail {
+
+/// What a view that can write has, where one that cannot has T.
+template <class Writable, class T>
+concept WritableFormOf = std::is_same_v<const Writable, T>;
+
+}  // namespace detail
+
 /// A view of scalars in a memory space: a shape whose last dimension is contiguous, and whose rows lie
 /// `row_stride` values apart, so that a slice of columns is a view too. Does not own; cheap to copy. A view
 /// of `const T` cannot write. Only the host reads a view's values through it, and only in HostSpace.
@@ -29,54 +37,53 @@ class ViewIn {
   ViewIn(T* data, const Shape& shape, std::int64_t row_stride)
       : data_(data), shape_(shape), row_stride_(row_stride) {}
   /// A view that can write converts to one that cannot.
-  template <class Writable>
-    requires std::is_same_v<const Writable, T> ViewIn(
-        const ViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
-        : ViewIn(other.data(), other.shape(), other.row_stride()) {}
+  template <detail::WritableFormOf<T> Writable>
+  ViewIn(const ViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
+      : ViewIn(other.data(), other.shape(), other.row_stride()) {}
 
-    T* data() const { return data_; }
-    const Shape& shape() const { return shape_; }
-    std::int64_t columns() const { return shape_.back(); }
-    std::int64_t rows() const { return columns() ? shape_.elements() / columns() : 0; }
-    std::int64_t row_stride() const { return row_stride_; }
-    std::int64_t elements() const { return shape_.elements(); }
-    bool contiguous() const { return row_stride_ == columns() || rows() <= 1; }
+  T* data() const { return data_; }
+  const Shape& shape() const { return shape_; }
+  std::int64_t columns() const { return shape_.back(); }
+  std::int64_t rows() const { return columns() ? shape_.elements() / columns() : 0; }
+  std::int64_t row_stride() const { return row_stride_; }
+  std::int64_t elements() const { return shape_.elements(); }
+  bool contiguous() const { return row_stride_ == columns() || rows() <= 1; }
 
-    std::span<T> row(std::int64_t index) const {
-      return {data_ + index * row_stride_, static_cast<std::size_t>(columns())};
-    }
-    /// All values of a contiguous view.
-    std::span<T> values() const {
-      if (!contiguous())
-        throw ShapeError("a strided view of shape " + to_string(shape_) + " is not one run of values");
-      return {data_, static_cast<std::size_t>(elements())};
-    }
+  std::span<T> row(std::int64_t index) const {
+    return {data_ + index * row_stride_, static_cast<std::size_t>(columns())};
+  }
+  /// All values of a contiguous view.
+  std::span<T> values() const {
+    if (!contiguous())
+      throw ShapeError("a strided view of shape " + to_string(shape_) + " is not one run of values");
+    return {data_, static_cast<std::size_t>(elements())};
+  }
 
-    /// The same values under another shape; the last dimension may only change where the view is contiguous.
-    ViewIn reshaped(const Shape& shape) const {
-      if (shape.elements() != elements() || (!contiguous() && shape.back() != columns()))
-        throw ShapeError("cannot view " + to_string(shape_) + " as " + to_string(shape));
-      return contiguous() ? ViewIn(data_, shape) : ViewIn(data_, shape, row_stride_);
-    }
-    /// Rows [first, first + count) as a matrix.
-    ViewIn rows_between(std::int64_t first, std::int64_t count) const {
-      if (first < 0 || count < 0 || first + count > rows())
-        throw ShapeError("rows " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
-                         to_string(shape_));
-      return {data_ + first * row_stride_, Shape{count, columns()}, row_stride_};
-    }
-    /// Columns [first, first + count) of every row.
-    ViewIn columns_between(std::int64_t first, std::int64_t count) const {
-      if (first < 0 || count < 0 || first + count > columns())
-        throw ShapeError("columns " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
-                         to_string(shape_));
-      return {data_ + first, shape_.with_back(count), row_stride_};
-    }
+  /// The same values under another shape; the last dimension may only change where the view is contiguous.
+  ViewIn reshaped(const Shape& shape) const {
+    if (shape.elements() != elements() || (!contiguous() && shape.back() != columns()))
+      throw ShapeError("cannot view " + to_string(shape_) + " as " + to_string(shape));
+    return contiguous() ? ViewIn(data_, shape) : ViewIn(data_, shape, row_stride_);
+  }
+  /// Rows [first, first + count) as a matrix.
+  ViewIn rows_between(std::int64_t first, std::int64_t count) const {
+    if (first < 0 || count < 0 || first + count > rows())
+      throw ShapeError("rows " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
+                       to_string(shape_));
+    return {data_ + first * row_stride_, Shape{count, columns()}, row_stride_};
+  }
+  /// Columns [first, first + count) of every row.
+  ViewIn columns_between(std::int64_t first, std::int64_t count) const {
+    if (first < 0 || count < 0 || first + count > columns())
+      throw ShapeError("columns " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
+                       to_string(shape_));
+    return {data_ + first, shape_.with_back(count), row_stride_};
+  }
 
-   private:
-    T* data_ = nullptr;
-    Shape shape_ = {0};
-    std::int64_t row_stride_ = 0;
+ private:
+  T* data_ = nullptr;
+  Shape shape_ = {0};
+  std::int64_t row_stride_ = 0;
 };
 
 /// A view of values of the host.

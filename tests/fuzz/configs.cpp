@@ -1,0 +1,25 @@
+// Configs: the same JSON as each component's.
+#include <flux/transformer.hpp>
+#include <fuzz/input_file.hpp>
+#include <fuzz/target.hpp>
+#include <sampling/flow_match_euler.hpp>
+#include <text/clip_text_model.hpp>
+#include <text/t5_encoder.hpp>
+#include <vae/autoencoder.hpp>
+
+namespace precast::testing {
+
+void fuzz_config(std::span<const std::byte> input) {
+  const InputFile file(input);
+  const auto path = file.path();
+  answer_or_refusal([&] { flux::TransformerConfig::load(path); });
+  answer_or_refusal([&] { text::ClipConfig::load(path); });
+  answer_or_refusal([&] { text::T5Config::load(path); });
+  answer_or_refusal([&] { vae::AutoencoderConfig::load(path); });
+  answer_or_refusal([&] {
+    const auto settings = sampling::FlowMatchSettings::load(path);
+    answer_or_refusal([&] { sampling::sigmas(settings, 4, 16); });
+  });
+}
+
+}  // namespace precast::testing
