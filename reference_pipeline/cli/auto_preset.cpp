@@ -6,6 +6,7 @@
 #include <cli/auto_preset.hpp>
 #include <families/backend.hpp>
 
+#include <precast/error.hpp>
 #include <precast/policy/paths.hpp>
 
 namespace precast::cli {

@@ -6,12 +6,12 @@
 #include <tuple>
 #include <vector>
 
-#include <cli/auto_preset.hpp>
 #include <cli/convert_report.hpp>
 #include <cli/format.hpp>
 #include <convert/value_type.hpp>
 #include <families/free_memory.hpp>
 
+#include <precast/error.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {

@@ -1,8 +1,9 @@
 // Looks at a file's parts through what loading sees.
-#include <cli/auto_preset.hpp>
 #include <cli/inspect_file.hpp>
 #include <weights/layouts.hpp>
 #include <weights/weight_tensors.hpp>
+
+#include <precast/error.hpp>
 
 namespace precast::cli {
 

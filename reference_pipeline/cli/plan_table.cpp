@@ -4,9 +4,9 @@
 #include <vector>
 
 #include <casting/type_names.hpp>
-#include <cli/auto_preset.hpp>
 #include <cli/plan_table.hpp>
 
+#include <precast/error.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {

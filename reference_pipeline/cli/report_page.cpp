@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include <cli/auto_preset.hpp>
 #include <cli/html.hpp>
 #include <cli/policy_table.hpp>
 #include <cli/report_page.hpp>

@@ -25,7 +25,7 @@ using namespace precast::testing;
 
 namespace {
 
-using InF32 = Precisions<f32, AsGiven, f32, f32, f32>;
+using InF32 = OpDtypes<f32, AsGiven, f32, f32, f32>;
 
 /// Whether a kernel's results are the host's, up to the roundings of both in sums of this size.
 bool agree(const HostTensor<f32>& device, const HostTensor<f32>& host, double size) {
@@ -115,9 +115,9 @@ bool narrow_rows_agree() {
   return true;
 }
 bool narrow_reductions_agree() {
-  return narrow_rows_agree<Precisions<f32, AsGiven, f16, f32, f32>>() &&
-         narrow_rows_agree<Precisions<f32, AsGiven, f32, f16, f32>>() &&
-         narrow_rows_agree<Precisions<f32, AsGiven, f16, f16, f32>>();
+  return narrow_rows_agree<OpDtypes<f32, AsGiven, f16, f32, f32>>() &&
+         narrow_rows_agree<OpDtypes<f32, AsGiven, f32, f16, f32>>() &&
+         narrow_rows_agree<OpDtypes<f32, AsGiven, f16, f16, f32>>();
 }
 
 void check(const std::string& name, const std::function<bool()>& test) {

@@ -23,11 +23,11 @@ using namespace precast::testing;
 namespace {
 
 // Rows that differ from Wide in one field alone, and Both.
-using Wide = Precisions<f32, AsGiven, f32, f32, f32>;
-using Sums = Precisions<f32, AsGiven, f16, f32, f32>;
-using Inside = Precisions<f32, AsGiven, f32, f16, f32>;
-using Both = Precisions<f32, AsGiven, bf16, f16, f32>;
-using Rounded = Precisions<f32, AsGiven, f32, f32, bf16>;
+using Wide = OpDtypes<f32, AsGiven, f32, f32, f32>;
+using Sums = OpDtypes<f32, AsGiven, f16, f32, f32>;
+using Inside = OpDtypes<f32, AsGiven, f32, f16, f32>;
+using Both = OpDtypes<f32, AsGiven, bf16, f16, f32>;
+using Rounded = OpDtypes<f32, AsGiven, f32, f32, bf16>;
 
 using Values = std::vector<double>;
 

@@ -18,7 +18,7 @@ struct Parameter {
   DtypeInfo dtype;
   Shape shape;
   std::span<const std::byte> bytes;
-  std::string name{};                   ///< its place in the source, where Parameters::find found it
+  std::string name{};                   ///< its place in the source, where ParameterPath::find found it
   std::shared_ptr<const void> owner{};  ///< what keeps `bytes`, where they are not the source's own
 };
 
