@@ -116,7 +116,7 @@ void add_convert_command(CLI::App& app) {
           "first of several that is found counts, before --plan and --type. It also reaches what stays "
           "precise otherwise, unless it is found in any text, as '.*' is")
       ->type_name("REGEX=TYPE")
-      ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   command
       ->add_option(
