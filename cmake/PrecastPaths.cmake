@@ -1,18 +1,20 @@
-# The precision paths of a build, from PRECAST_PRECISIONS and PRECAST_PRESET. Which there are, C++ says: path_list.cpp
-# writes the lists of include/precast/policy, and nothing here names one of them.
+# The precision paths of a build, from PRECAST_PRECISIONS and PRECAST_PRESET, and its block formats, from PRECAST_QUANT.
+# Which there are, C++ says: path_list.cpp writes the lists of include/precast, and nothing here names one of them.
 #   precast_paths             the names of the build's paths, in the order of precast::CompiledPaths
 #   precast_precisions        the precisions that they store parameters in
 #   precast_presets           the presets among them
 #   precast_has_all_paths     whether nothing is left out
 #   precast_has_watch         1 where ops can be watched, else 0 (PRECAST_WATCH)
-#   precast_path_definitions  what include/precast/policy/paths.hpp reads
+#   precast_path_definitions  what include/precast/policy/paths.hpp and quant_formats.hpp read
 # tests/policy checks that these paths and precast::CompiledPaths are one.
 
-# Sets precast_all_precisions (names), precast_all_paths (path:precision) and precast_all_presets (preset:path:precision).
+# Sets precast_all_precisions and precast_all_block_formats (names), precast_all_paths (path:precision) and
+# precast_all_presets (preset:path:precision).
 # The program is compiled again where a header that it reads has changed.
 function(_precast_ask_for_paths)
   set(source "${CMAKE_CURRENT_LIST_DIR}/path_list.cpp")
-  file(GLOB headers "${PROJECT_SOURCE_DIR}/include/precast/dtype/*.hpp" "${PROJECT_SOURCE_DIR}/include/precast/policy/*.hpp")
+  file(GLOB headers "${PROJECT_SOURCE_DIR}/include/precast/dtype/*.hpp"
+       "${PROJECT_SOURCE_DIR}/include/precast/dtype/blocks/*.hpp" "${PROJECT_SOURCE_DIR}/include/precast/policy/*.hpp")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}" ${headers})
   set(contents "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_FLAGS}")
   foreach(file IN ITEMS "${source}" LISTS headers)
@@ -30,7 +32,7 @@ function(_precast_ask_for_paths)
     endif()
     set(PRECAST_PATH_LIST_OF "${contents}" CACHE INTERNAL "What path_list was compiled from")
   endif()
-  foreach(list IN ITEMS precast_all_precisions precast_all_paths precast_all_presets)
+  foreach(list IN ITEMS precast_all_precisions precast_all_paths precast_all_presets precast_all_block_formats)
     file(STRINGS "${program}" line REGEX "^${list}=")
     string(REGEX REPLACE "^${list}=(.*[^ ]) *$" "\\1" line "${line}")
     string(REPLACE " " ";" line "${line}")
@@ -122,6 +124,26 @@ if(_watch STREQUAL "on" OR (_watch STREQUAL "auto" AND PRECAST_PRESET STREQUAL "
   set(precast_has_watch 1)
 endif()
 
+# Block formats of files that weights stay in as they are multiplied.
+set(PRECAST_QUANT "all" CACHE STRING "Block formats to compile: all, none, or a list such as q8_0;q4_k")
+set(_formats "${PRECAST_QUANT}")
+if(NOT _formats MATCHES "^(all|none)$")
+  _precast_enumerated(_any and ${precast_all_block_formats})
+  if(NOT _formats)
+    message(FATAL_ERROR "PRECAST_QUANT is empty: it takes all, none, or a list of ${_any}.")
+  endif()
+  foreach(format IN LISTS _formats)
+    if(NOT format IN_LIST precast_all_block_formats)
+      message(FATAL_ERROR "PRECAST_QUANT holds \"${format}\": it takes all, none, or a list of ${_any}, "
+                          "as in -DPRECAST_QUANT=\"q8_0;q4_k\".")
+    endif()
+  endforeach()
+endif()
+list(JOIN _formats "," _formats)
+
 list(JOIN PRECAST_PRECISIONS "," _precisions)
 set(precast_path_definitions PRECAST_PRESET_NAME="${PRECAST_PRESET}" PRECAST_PRECISION_NAMES="${_precisions}"
                              PRECAST_HAS_WATCH=${precast_has_watch})
+if(NOT _formats STREQUAL "all")
+  list(APPEND precast_path_definitions PRECAST_QUANT_NAMES="${_formats}")
+endif()

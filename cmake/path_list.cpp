@@ -1,9 +1,10 @@
-// The names of precisions, presets and paths as text, for CMake: PrecastPaths.cmake compiles this and reads
-// the text out of the program, which need not run on this machine.
+// The names of precisions, presets, paths and block formats as text, for CMake: PrecastPaths.cmake compiles
+// this and reads the text out of the program, which need not run on this machine.
 #include <array>
 #include <cstddef>
 #include <string_view>
 
+#include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/policy/policy_path.hpp>
 #include <precast/policy/presets.hpp>
 
@@ -31,6 +32,11 @@ constexpr void write_lists(Put&& put) {
     put(preset.name);
     put(":");
     path(preset.choice.normalised());
+  }
+  put("\nprecast_all_block_formats=");
+  for (const precast::BlockFormat& format : precast::block_formats) {
+    put(format.info.name);
+    put(" ");
   }
   put("\n");
 }

@@ -1,9 +1,14 @@
 # What is compiled for the compiled-in paths, in C++ that knows which instances they need (stamp.hpp): op kernels, a
 # unit for each op family and storage precision, and models, a unit for each path.
 
-# A family is a source of this folder. Those of the second list are one unit for all precisions.
+# A family is a source of this folder. Those of the second and third list are one unit for all precisions.
 set(kernel_families matmul matmul_of_f32 conv plain_attention flash_attention norm pointwise)
 set(kernel_families_in_one_unit reduction sampler)
+# Those of the host alone: what decodes blocks, for each dtype that it multiplies.
+set(host_kernel_families block_decoders_f32)
+if(bf16 IN_LIST precast_precisions)
+  list(APPEND host_kernel_families block_decoders_bf16)
+endif()
 
 # precast_generate_kernels(EXTENSION) writes a unit of each family and precision, FAMILY_PRECISION.EXTENSION, into the
 # current binary directory. Sets kernel_sources.
@@ -16,7 +21,11 @@ function(precast_generate_kernels extension)
       list(APPEND sources "${unit}")
     endforeach()
   endforeach()
-  foreach(FAMILY IN LISTS kernel_families_in_one_unit)
+  set(in_one_unit ${kernel_families_in_one_unit})
+  if(extension STREQUAL "cpp")
+    list(APPEND in_one_unit ${host_kernel_families})
+  endif()
+  foreach(FAMILY IN LISTS in_one_unit)
     set(unit "${CMAKE_CURRENT_BINARY_DIR}/${FAMILY}.${extension}")
     file(CONFIGURE OUTPUT "${unit}" CONTENT "#include <${FAMILY}.cpp>\n")
     list(APPEND sources "${unit}")

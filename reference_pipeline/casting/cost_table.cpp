@@ -11,9 +11,9 @@ namespace precast::casting {
 
 namespace {
 
-std::string four_digits(double value) {
+std::string five_digits(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
+  std::snprintf(text, sizeof text, "%.5g", value);
   return text;
 }
 
@@ -37,14 +37,14 @@ CostTable table_of(const CostFile& file, Measure measure, WeightOf&& weight_of) 
   for (const std::string& type : types) {
     const auto bits = mean_bits(file, type);
     table.rows[0].push_back(type);
-    table.rows[1].push_back(bits ? four_digits(*bits) : "");
+    table.rows[1].push_back(bits ? five_digits(*bits) : "");
   }
   for (const LayerCost& layer : file.layers) {
     std::vector<std::string>& row = table.rows.emplace_back(1, layer.name);
     for (const std::string& type : types) {
       const auto found = layer.types.find(type);
       const auto value = found == layer.types.end() ? std::nullopt : value_of(found->second, measure);
-      row.push_back(value ? four_digits(*value / weight_of(layer)) : "");
+      row.push_back(value ? five_digits(*value / weight_of(layer)) : "");
     }
   }
   return table;

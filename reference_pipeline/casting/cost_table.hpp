@@ -15,7 +15,7 @@ struct CostTable {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// The numbers of a measure, to four digits; `bits` says the layers' mean where fallbacks make them differ.
+/// The numbers of a measure, to five digits; `bits` says the layers' mean where fallbacks make them differ.
 CostTable cost_table(const CostFile& file, Measure measure);
 
 /// The same for each parameter: numbers are divided by the layer's parameters over those of the smallest

@@ -3,6 +3,7 @@
 
 #include <casting/cast_source.hpp>
 #include <casting/measure.hpp>
+#include <casting/squared_error.hpp>
 #include <casting/type_names.hpp>
 
 namespace precast::casting {
@@ -10,22 +11,6 @@ namespace precast::casting {
 namespace {
 
 using families::Block, families::BlockParameter, families::BlockParameterRole, families::BlockState;
-
-/// Mean of (a - b)^2, one sum in float64.
-double mean_squared_error(const HostTensor<f32>& a, const HostTensor<f32>& b) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < a.elements(); ++i) {
-    const double difference = static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i]);
-    sum += difference * difference;
-  }
-  return sum / static_cast<double>(a.elements());
-}
-
-double mean_square(const HostTensor<f32>& a) {
-  double sum = 0;
-  for (const f32 value : a.values()) sum += static_cast<double>(value) * static_cast<double>(value);
-  return sum / static_cast<double>(a.elements());
-}
 
 /// What is cast at a time: parameters of one block, under the name that they share.
 struct Target {

@@ -10,13 +10,18 @@
 
 namespace precast::casting {
 
-std::optional<std::string> Plan::type_of(std::string_view tensor) const {
+std::optional<std::pair<std::string, std::string>> Plan::layer_of(std::string_view tensor) const {
   for (std::string_view prefix = tensor;;) {
-    if (const auto found = types.find(prefix); found != types.end()) return found->second;
+    if (const auto found = types.find(prefix); found != types.end()) return *found;
     const std::size_t dot = prefix.rfind('.');
     if (dot == std::string_view::npos) return std::nullopt;
     prefix = prefix.substr(0, dot);
   }
+}
+
+std::optional<std::string> Plan::type_of(std::string_view tensor) const {
+  const auto found = layer_of(tensor);
+  return found ? std::optional(found->second) : std::nullopt;
 }
 
 Plan parse_plan(std::string_view text, const std::filesystem::path& path) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <casting/layer_order.hpp>
 
@@ -22,9 +23,11 @@ struct Plan {
 
   friend bool operator==(const Plan&, const Plan&) = default;
 
-  /// The format of a tensor: of the longest planned name that is the tensor's own, or that it begins with
-  /// before a dot ("blocks.1" has "blocks.1.to_q.weight", and not "blocks.10.to_q.weight"). Nothing where no
-  /// layer has it.
+  /// The planned layer that a tensor belongs to, and its format: the longest planned name that is the
+  /// tensor's own, or that it begins with before a dot ("blocks.1" has "blocks.1.to_q.weight", and not
+  /// "blocks.10.to_q.weight"). Nothing where no layer has it.
+  std::optional<std::pair<std::string, std::string>> layer_of(std::string_view tensor) const;
+  /// That format alone.
   std::optional<std::string> type_of(std::string_view tensor) const;
 };
 

@@ -95,6 +95,7 @@ void build_app(CLI::App& app) {
   add_info_command(app);
   add_inspect_command(app);
   add_plan_command(app);
+  add_report_command(app);
   add_policy_command(app);
   add_formats_command(app);
   add_tokenize_command(app);

@@ -52,6 +52,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// Options that take several values, and are bound to no variable: CLI11 wants the name before each.
+bool is_list_option(std::string_view name) {
+  return name == "--prompt" || name == "--policies" || name == "--merge";
+}
+
 }  // namespace
 
 std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low,
@@ -184,14 +189,14 @@ std::vector<std::string> plain_arguments(const std::vector<std::string>& argumen
       first = false;
       continue;
     }
-    if (argument == "--prompt" || argument == "-p" || argument == "--policies") {
+    if (argument == "-p" || is_list_option(argument)) {
       list = argument == "-p" ? "--prompt" : argument;
       first = true;
       continue;
     }
     const auto equals = argument.find('=');
     const std::string name = argument.substr(0, equals);
-    list = equals != std::string::npos && (name == "--prompt" || name == "--policies") ? name : "";
+    list = equals != std::string::npos && is_list_option(name) ? name : "";
     const bool has_empty_value = long_option && equals + 1 == argument.size();
     if (list.empty() && !has_empty_value)
       plain.push_back(argument);

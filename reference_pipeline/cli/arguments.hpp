@@ -51,7 +51,8 @@ std::string nearest_name(std::string_view text, std::span<const std::string> nam
 std::string listed(std::span<const std::string> names, std::string_view last_word = "or");
 
 /// Rewrites arguments where CLI11 would misread them: after `formats`, numbers that begin with a minus; after
-/// `--prompt` (`-p`) and `--policies`, lists of texts that may be empty or begin with a bracket; and
+/// `--prompt` (`-p`), `--policies` and `--merge`, lists of texts that may be empty or begin with a bracket;
+/// and
 /// `--option=`, for which it would take the next argument.
 std::vector<std::string> plain_arguments(const std::vector<std::string>& arguments);
 

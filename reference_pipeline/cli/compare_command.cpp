@@ -56,9 +56,9 @@ void compare(const CompareOptions& options) {
   if (is_standard_output(options.report)) throw UsageError("--report is '-': name a file for it");
   check_output_files(files);
   options.run.set_threads();
-  const auto model = model_path(options.run.model);
+  const families::ModelFiles model = options.run.files();
   const families::ChosenDevice device = families::choose_device(options.run.device);
-  const std::string prompt = request.prompts.front(), name = model_name(model, !options.run.model);
+  const std::string prompt = request.prompts.front(), name = model_name(model.model, !options.run.model);
   families::Request used;
   std::vector<std::string> warnings;
   bool guidance_is_distilled = false;

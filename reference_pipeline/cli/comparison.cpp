@@ -40,7 +40,7 @@ std::vector<std::vector<std::string>> cells(std::span<const Compared> rows) {
   return table;
 }
 
-Compared run_policy(const std::filesystem::path& model, const families::Request& request,
+Compared run_policy(const families::ModelFiles& model, const families::Request& request,
                     const PolicyChoice& choice, const families::Backend& backend, bool layers) {
   Compared row;
   row.name = policy_text(choice);
@@ -87,7 +87,7 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
   return policies;
 }
 
-std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
+std::vector<Compared> compare_policies(const families::ModelFiles& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
                                        const families::Backend& backend, bool layers,
                                        const std::function<void(std::span<const Compared>)>& write) {

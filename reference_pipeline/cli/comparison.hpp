@@ -11,6 +11,7 @@
 #include <cli/layer_peaks.hpp>
 #include <cli/output.hpp>
 #include <families/backend.hpp>
+#include <families/model_files.hpp>
 #include <families/pipeline.hpp>
 #include <image/contact_sheet.hpp>
 #include <image/image.hpp>
@@ -41,7 +42,7 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 /// the op. With `layers` each runs once more, watched, for the largest values of its layers, in builds that
 /// can watch. `write` is given all rows that there are after each policy. Throws what pipelines and `write`
 /// throw, and Interrupted, which says how many policies are done.
-std::vector<Compared> compare_policies(const std::filesystem::path& model, const families::Request& request,
+std::vector<Compared> compare_policies(const families::ModelFiles& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
                                        const families::Backend& backend, bool layers,
                                        const std::function<void(std::span<const Compared>)>& write);

@@ -39,6 +39,7 @@ constexpr std::array<std::string_view, 2> granularities{"layer", "matrix"};
 
 struct CostOptions {
   std::optional<std::string> model;
+  ComponentFiles component_files;
   std::string device = "auto", policy = "balanced", samples, output = "cost.json";
   std::string types{usual_types};
   std::optional<std::string> layers;
@@ -103,8 +104,8 @@ void measure(const CostOptions& options) {
   settings.granularity = options.granularity;
   const PolicyChoice policy = parse_policy(options.policy);
   if (options.threads) host::set_threads(*options.threads);
-  const auto model = model_path(options.model);
-  const std::string name = model_name(model, !options.model);
+  const families::ModelFiles model = model_files(options.model, options.component_files);
+  const std::string name = model_name(model.model, !options.model);
   const casting::Samples samples = casting::read_samples(options.samples);
   casting::CostFile so_far = results_so_far(options, name, samples);
   const families::ChosenDevice device = families::choose_device(options.device);
@@ -156,6 +157,7 @@ void cost(const CostOptions& options) {
 
 void add_measuring_options(CLI::App& command, CostOptions& options) {
   add_model_option(command, options.model);
+  add_component_options(command, options.component_files);
   command.add_option("--samples", options.samples, "What `precast record` wrote: the inputs to measure on")
       ->type_name("FILE");
   command

@@ -99,7 +99,7 @@ std::string type_line(const casting::CostFile& file, const std::string& type, st
     drawing = true;
     if ((i + place) % every == 0) marks += svg_mark(place, axis.x(i), scale.y(*value));
   }
-  if (path.empty() && marks.empty()) return "";
+  if (path.empty()) return marks;
   return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + std::string(report_colour(place)) +
          "\" stroke-width=\"1.6\" stroke-linejoin=\"round\"/>" + marks;
 }
@@ -142,7 +142,7 @@ std::string types_legend(const casting::CostFile& file) {
   for (std::size_t place = 0; place < types.size(); ++place) {
     const auto bits = file.bits_of(types[place]);
     legend += "<span>" + report_key(place) + html_text(types[place]) +
-              (bits ? " <span class=\"soft\">" + svg_value(*bits) + "</span>" : "") + "</span>";
+              (bits ? " <span class=\"soft\">" + shortest(*bits) + "</span>" : "") + "</span>";
   }
   return legend + "</div>\n";
 }

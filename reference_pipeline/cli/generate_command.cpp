@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include <casting/planned_weights.hpp>
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/latents_file.hpp>
@@ -38,7 +39,7 @@ struct GenerateOptions {
   PolicyOptions policy;
   PreviewOptions preview;
   StartOptions start;
-  std::string latents, save_latents, trace;
+  std::string latents, save_latents, trace, plan;
   std::string output = "out.png";
   CLI::Option* quality_option = nullptr;
   int quality = image::usual_quality;
@@ -50,6 +51,12 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   CLI::Option* image = add_start_options(command, options.run, options.start);
   add_policy_options(command, options.policy);
   add_component_options(command, options.policy);
+  command
+      .add_option("--plan", options.plan,
+                  "A plan (precast plan): the matrices of each of its layers are cast to the layer's format "
+                  "and back as "
+                  "they\nare loaded, to see what it does to pictures")
+      ->type_name("FILE");
   const std::string group = "Files";
   command
       .add_option("--output,-o", options.output,
@@ -190,6 +197,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
       {"seed", result.used.seed},
       {"settings", settings},
       {"precision", policy_text(choices)},
+      {"plan", options.plan.empty() ? Json() : Json(options.plan)},
       {"policies", policies_json(family, choices)},
       {"seconds",
        {{"load", result.load_seconds},
@@ -263,14 +271,21 @@ void generate(const GenerateOptions& options) {
                                                 ": --prompt and --batch ask for " +
                                                 std::to_string(files.size()) + " pictures");
   }
-  const auto model = model_path(options.run.model);
-  const std::string name = model_name(model, !options.run.model);
+  const families::ModelFiles model = options.run.files();
+  const std::string name = model_name(model.model, !options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);
   const families::ComponentChoices choices =
       resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
-  const auto pipeline = families::open(model, choices, *device.backend);
+  std::optional<casting::PlannedWeights> planned_weights;
+  std::optional<families::ChangedWeights> planned;
+  if (!options.plan.empty()) {
+    planned_weights.emplace(casting::read_plan(options.plan), io::shown(options.plan));
+    planned.emplace(*device.backend, *planned_weights);
+  }
+  const families::Backend& backend = planned ? *planned : *device.backend;
+  const auto pipeline = families::open(model, choices, backend);
   pipeline->check(request);
   const families::Request full = pipeline->with_defaults(request);
   check_picture_size("--output", options.output, *full.width, *full.height);

@@ -153,12 +153,18 @@ Json inspection_json(const Inspection& inspection) {
       parts[component.component] = {{"weights", component.weights}, {"activations", component.activations}};
     memory[preset.preset] = {{"peak", preset.estimate.peak()}, {"components", parts}};
   }
-  return {{"path", inspection.path.string()}, {"kind", inspection.kind},  {"missing", inspection.missing},
-          {"components", components},         {"accounting", accounting}, {"memory", memory}};
+  return {{"path", inspection.path.string()},
+          {"kind", inspection.kind},
+          {"missing", inspection.missing},
+          {"components", components},
+          {"accounting", accounting},
+          {"memory", memory},
+          {"file", inspection.file ? in_json(*inspection.file) : Json()}};
 }
 
 void print_text(const Inspection& inspection, bool all_tensors) {
   std::string text = overview(inspection);
+  if (inspection.file) text += "\n" + in_text(*inspection.file);
   for (const InspectedComponent& component : inspection.components)
     if (component.accounting)
       text += "\n" + component.accounting->title + "\n" + aligned(component.accounting->rows, "lrl");
@@ -180,10 +186,10 @@ void add_inspect_command(CLI::App& app) {
       "inspect",
       "What is in a model folder or a file: components, dtypes, shapes, parameters, bytes, memory");
   command
-      ->add_option(
-          "path", options->path,
-          "A model folder, the name of a model in Hugging Face's cache, a component's folder, a .safetensors "
-          "file or a config.json")
+      ->add_option("path", options->path,
+                   "A model folder, the name of a model in Hugging Face's cache, a component's folder, a "
+                   "safetensors or "
+                   "GGUF file, or a config.json")
       ->type_name("PATH")
       ->required();
   command->add_flag("--tensors", options->tensors, "Every tensor, not one line for a layer in all blocks");
@@ -196,6 +202,7 @@ void add_inspect_command(CLI::App& app) {
       "Examples:\n"
       "  precast inspect ~/FLUX.1-dev\n"
       "  precast inspect ~/FLUX.1-dev/transformer/config.json\n"
+      "  precast inspect flux1-dev-Q4_K_S.gguf\n"
       "  precast inspect --tensors lora.safetensors");
   command->callback([options] {
     const Inspection inspection = inspect(families::find_model(options->path));

@@ -149,15 +149,14 @@ Inspection inspect_file(const fs::path& path) {
   InspectedComponent component;
   const std::string file_name = path.filename().string();
   component.name = io::printable(path.stem().string());
-  if (file_name.ends_with(".safetensors") || file_name.ends_with(".safetensors.index.json")) {
-    add_weights(component, io::ComponentSource(path));
-  } else if (file_name.ends_with(".json")) {
+  if (file_name.ends_with(".json") && !file_name.ends_with(".safetensors.index.json")) {
     inspection.kind = "component";
     add_config(component, path);
     component.files.push_back(io::printable(file_name));
   } else {
-    throw io::file_error(
-        path, "is neither a .safetensors file nor a .json config: give a model folder or such a file");
+    const io::ComponentSource source(path);
+    add_weights(component, source);
+    inspection.file = facts_of(source);
   }
   inspection.components.push_back(std::move(component));
   return inspection;
@@ -167,7 +166,7 @@ Inspection inspect_file(const fs::path& path) {
 
 Inspection inspect(const fs::path& path) {
   if (!io::is_there(path))
-    throw io::file_error(path, "is not there: give a model folder or a .safetensors file");
+    throw io::file_error(path, "is not there: give a model folder, or a safetensors or GGUF file");
   if (!is_folder(path)) {
     Inspection inspection = inspect_file(path);
     add_memory(inspection);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <cli/inspect_file.hpp>
 #include <cli/output.hpp>
 #include <families/family.hpp>
 
@@ -54,6 +55,7 @@ struct Inspection {
   std::vector<PresetMemory> memory;
   std::string memory_note;           ///< what the memory counts
   std::vector<std::string> missing;  ///< components that model_index.json names and that have no folder
+  std::optional<FileFacts> file{};   ///< of a file of weights
 };
 
 /// Reads configs and file headers. Throws InputError that names the file.

@@ -6,6 +6,7 @@
 #include <cli/model_path.hpp>
 #include <families/hub_cache.hpp>
 
+#include <precast/io/config.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -28,6 +29,39 @@ fs::path model_path(const std::optional<std::string>& given) {
     looked += (looked.empty() ? "" : " and ") + io::shown(place);
   }
   throw InputError("the embedded model is neither in " + looked + ": name a model folder with --model");
+}
+
+void add_component_options(CLI::App& command, ComponentFiles& files) {
+  const auto add = [&](const std::string& option, const std::string& component, const std::string& what) {
+    command
+        .add_option_function<std::string>(
+            option,
+            [&files, option, component](const std::string& text) {
+              if (text.empty())
+                throw UsageError(option + " is empty: name a file or a folder, or leave it out");
+              files[component] = text;
+            },
+            what)
+        ->type_name("PATH");
+  };
+  add("--transformer", "transformer",
+      "Take the transformer from a safetensors or GGUF file, in diffusers' or BFL's names, or from a folder; "
+      "default: --model's");
+  add("--text-encoder", "text_encoder",
+      "Take CLIP from a file such as clip_l.safetensors; default: --model's");
+  add("--text-encoder-2", "text_encoder_2",
+      "Take T5's encoder from a file such as t5xxl_fp16.safetensors or a GGUF file; default: --model's");
+  add("--vae", "vae", "Take the VAE from a file such as ae.safetensors; default: --model's");
+}
+
+families::ModelFiles model_files(const std::optional<std::string>& given, const ComponentFiles& files) {
+  families::ModelFiles model(model_path(given));
+  for (const auto& [component, path] : files) {
+    if (!io::is_there(path))
+      throw io::file_error(path, "is not there: correct the path of the " + component + "'s file");
+    model.components.emplace(component, path);
+  }
+  return model;
 }
 
 std::string model_name(const fs::path& path, bool embedded) {

@@ -6,15 +6,21 @@
 #include <optional>
 #include <string>
 
+#include <casting/measure_plan.hpp>
 #include <casting/planner.hpp>
+#include <casting/sample_file.hpp>
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/model_path.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/plan_table.hpp>
+#include <cli/policy_options.hpp>
+#include <cli/progress.hpp>
 #include <cli/run_options.hpp>
+#include <families/registry.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -23,16 +29,49 @@ namespace precast::cli {
 namespace {
 
 struct PlanOptions {
-  std::string cost, output;
+  std::string cost, output, samples, policy = "balanced", device = "auto";
+  std::optional<std::string> model;
   casting::PlanRequest request;
-  bool json = false;
+  bool verify = false, json = false;
 };
+
+/// Runs the planned model on the samples.
+casting::PlanMeasurement verified(const PlanOptions& options, const casting::Plan& plan) {
+  const auto model = model_path(options.model);
+  const casting::Samples samples = casting::read_samples(options.samples);
+  const families::ChosenDevice device = families::choose_device(options.device);
+  const auto pipeline =
+      families::open(model, families::ComponentChoices::all(parse_policy(options.policy)), *device.backend);
+  ProgressReporter reporter;
+  const auto blocks = pipeline->load_blocks([&](const families::Progress& at) {
+    throw_if_interrupted();
+    reporter.update(at.stage, at.done, at.total);
+  });
+  const casting::PlanMeasurement measured = casting::measure_plan(
+      *blocks, samples.recorded, plan, io::shown(options.cost), [&](std::int64_t done, std::int64_t total) {
+        throw_if_interrupted();
+        reporter.update("verify", done, total);
+      });
+  reporter.wipe();
+  return measured;
+}
+
+/// The number that the plan's prediction is held against.
+double measured_error(const PlanOptions& options, const casting::PlanMeasurement& measured) {
+  return options.request.measure == casting::Measure::cost ? measured.cost : measured.relative_cost;
+}
 
 void plan(PlanOptions options) {
   if (is_standard_output(options.output))
     throw UsageError("--output is '" + options.output + "': the plan is on standard output with --json");
   if (!options.request.budget && !options.request.bits && !options.request.error)
     throw UsageError("a plan keeps to a size or to an error: give --budget, --bits or --error");
+  const casting::Measure measure = options.request.measure;
+  if (options.verify && options.samples.empty())
+    throw UsageError("--verify needs --samples: a file that `precast record` wrote");
+  if (options.verify && measure != casting::Measure::cost && measure != casting::Measure::relative_cost)
+    throw UsageError(
+        "--verify measures cost and relative_cost: a loss is of one layer, not of a planned model");
   if (!options.output.empty()) check_output_files(std::array{std::filesystem::path(options.output)});
   const std::filesystem::path path = options.cost;
   const casting::CostFile file = casting::read_cost_file(path);
@@ -42,10 +81,20 @@ void plan(PlanOptions options) {
     notes() << "left out: " << io::printable(type, 40)
             << ", which this build does not have (name it in --types)\n";
   if (!options.output.empty()) casting::write_plan(options.output, result.plan);
-  if (options.json)
-    print(plan_json(result));
-  else
-    print(plan_summary(result) + "\n" + plan_table(result));
+  std::optional<casting::PlanMeasurement> measured;
+  if (options.verify) measured = verified(options, result.plan);
+  if (options.json) {
+    Json json = plan_json(result);
+    if (measured)
+      json["verified"] = {{"error", json_number(measured_error(options, *measured))},
+                          {"cost", json_number(measured->cost)},
+                          {"relative_cost", json_number(measured->relative_cost)},
+                          {"bits", measured->bits}};
+    print(json);
+  } else {
+    print(plan_summary(result) + "\n" + plan_table(result) +
+          (measured ? "\n" + verified_line(result, measured_error(options, *measured)) : ""));
+  }
   if (!options.output.empty() && !options.json) notes() << "wrote " << io::shown(options.output) << "\n";
 }
 
@@ -116,6 +165,19 @@ void add_plan_command(CLI::App& app) {
                    "The plan as JSON, for precast convert and generate --plan")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "The plan as JSON on stdout, with what it is held against");
+  command
+      ->add_flag("--verify", options->verify,
+                 "Runs the planned model on samples: its measured error beside the predicted one")
+      ->group("Verifying");
+  command->add_option("--samples", options->samples, "For --verify: what `precast record` wrote")
+      ->type_name("FILE")
+      ->group("Verifying");
+  add_model_option(*command, options->model);
+  command->add_option("--policy", options->policy, "For --verify: the policy that the model runs under")
+      ->type_name(policy_names())
+      ->capture_default_str()
+      ->group("Verifying");
+  add_device_option(*command, options->device);
   add_quiet_option(*command);
   command->footer(
       "The predicted error is the sum of the layers' numbers, as if they added up. The plan is the best "
@@ -127,6 +189,7 @@ void add_plan_command(CLI::App& app) {
       "Examples:\n"
       "  precast plan --cost cost.json --bits 5 --output plan.json\n"
       "  precast plan --cost cost.json --budget 6.5GiB --types q8_0,q6_k,q4_k,q3_k\n"
+      "  precast plan --cost cost.json --bits 5 --verify --samples samples.safetensors\n"
       "  precast plan --cost cost.json --error 0.002 --measure relative_cost --json");
   command->callback([options] { plan(*options); });
 }

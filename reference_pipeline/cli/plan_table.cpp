@@ -57,6 +57,12 @@ std::string plan_table(const casting::PlanResult& result) {
   return aligned(rows, "lrrrrl");
 }
 
+std::string verified_line(const casting::PlanResult& result, double measured) {
+  const double predicted = *result.plan.error;
+  return "verified: error " + digits("%.6g", measured) + " measured, " + digits("%.6g", predicted) +
+         " predicted" + (predicted > 0 ? " (" + digits("%.3f", measured / predicted) + " times)" : "") + "\n";
+}
+
 Json plan_json(const casting::PlanResult& result) {
   Json json = Json::parse(casting::plan_text(result.plan));
   json["parameters"] = result.parameters;

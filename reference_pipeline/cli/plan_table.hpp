@@ -15,6 +15,9 @@ std::string plan_summary(const casting::PlanResult& result);
 /// asked for.
 std::string plan_table(const casting::PlanResult& result);
 
+/// "verified: error 1301.2 measured, 1287.1 predicted (1.011 times)".
+std::string verified_line(const casting::PlanResult& result, double measured);
+
 /// The plan file's keys, then the parameters and the table's rows.
 Json plan_json(const casting::PlanResult& result);
 

@@ -71,8 +71,8 @@ void record(const RecordOptions& options) {
   check_output_files(files);
   options.run.set_threads();
   if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
-  const auto model = model_path(options.run.model);
-  const std::string name = model_name(model, !options.run.model);
+  const families::ModelFiles model = options.run.files();
+  const std::string name = model_name(model.model, !options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);

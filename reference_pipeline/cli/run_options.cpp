@@ -57,10 +57,12 @@ CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optio
 
 void add_model_option(CLI::App& command, std::optional<std::string>& model) {
   command
-      .add_option("--model,-m", model,
-                  "Model folder as diffusers saves it, or the name of one in Hugging Face's cache, such as "
-                  "black-forest-labs/FLUX.1-schnell; default: the embedded model")
-      ->type_name("DIR");
+      .add_option(
+          "--model,-m", model,
+          "Model folder as diffusers saves it, a transformer's or all-in-one file that lies in one, or "
+          "the name of a model in Hugging Face's cache, such as black-forest-labs/FLUX.1-schnell; "
+          "default: the embedded model")
+      ->type_name("PATH");
 }
 
 void add_device_option(CLI::App& command, std::string& device) {
@@ -86,6 +88,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                                      "What to keep away from, where --cfg-scale is above 1")
                          ->type_name("TEXT");
   add_model_option(command, options.model);
+  add_component_options(command, options.component_files);
   add_device_option(command, options.device);
   command
       .add_option_function<std::string>(
@@ -133,7 +136,7 @@ void add_quiet_option(CLI::App& command) {
       "--quiet,-q", [] { set_quiet(); }, "Nothing on stderr but warnings and errors");
 }
 
-AutoChoice chosen_by_auto(const std::filesystem::path& model, const families::Request& request,
+AutoChoice chosen_by_auto(const families::ModelFiles& model, const families::Request& request,
                           const families::ChosenDevice& device) {
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
     return families::open(model, families::ComponentChoices::all(choice), *device.backend)

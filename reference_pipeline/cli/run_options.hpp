@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cli/auto_preset.hpp>
+#include <cli/model_path.hpp>
 #include <cli/policy_options.hpp>
 #include <families/device.hpp>
 #include <families/pipeline.hpp>
@@ -18,6 +19,7 @@ struct RunOptions {
   CLI::Option* prompts = nullptr;
   CLI::Option* negative = nullptr;
   std::optional<std::string> model, prompts_file;
+  ComponentFiles component_files;
   std::string device = "auto";
   std::uint64_t seed = 0;
   bool random_seed = false;
@@ -26,6 +28,8 @@ struct RunOptions {
 
   /// The request that they ask for, of one picture a prompt. Reads the prompts' files.
   families::Request request() const;
+  /// The model that they name.
+  families::ModelFiles files() const { return model_files(model, component_files); }
   /// Tells on stderr what `auto` and `random` chose, and why. Comes after all checks, so that an error is the
   /// only line.
   void tell_device(const families::ChosenDevice& chosen) const;
@@ -49,7 +53,7 @@ CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optio
                          int high, const std::string& description);
 
 /// What `auto` chooses for a model and a request.
-AutoChoice chosen_by_auto(const std::filesystem::path& model, const families::Request& request,
+AutoChoice chosen_by_auto(const families::ModelFiles& model, const families::Request& request,
                           const families::ChosenDevice& device);
 
 }  // namespace precast::cli

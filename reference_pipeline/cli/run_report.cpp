@@ -42,7 +42,7 @@ std::string of_a_step(double seconds) {
 }  // namespace
 
 std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const families::Request& request) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = pipeline.notes();
   const families::Request used = pipeline.with_defaults(request);
   if (request.guidance && !used.guidance)
     warnings.push_back("--guidance " + shortest(*request.guidance) +

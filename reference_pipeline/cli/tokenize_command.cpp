@@ -50,8 +50,8 @@ void add_tokenize_command(CLI::App& app) {
       "  precast tokenize --model ~/FLUX.1-dev --text \"a red circle\" --json");
   command->callback([options] {
     const auto pipeline =
-        families::open(model_path(options->model), families::ComponentChoices::all(any_compiled_choice()),
-                       families::cpu_backend());
+        families::open(model_files(options->model, {}),
+                       families::ComponentChoices::all(any_compiled_choice()), families::cpu_backend());
     Json json = Json::object();
     std::string lines;
     for (const families::NamedTokens& tokens : pipeline->tokens(options->text->results().front())) {

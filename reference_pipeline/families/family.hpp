@@ -11,7 +11,9 @@
 #include <vector>
 
 #include <families/backend.hpp>
+#include <families/changed_weights.hpp>
 #include <families/choices.hpp>
+#include <families/model_files.hpp>
 #include <families/pipeline.hpp>
 #include <nlohmann/json.hpp>
 
@@ -53,9 +55,23 @@ class Family {
   virtual std::optional<ParameterAccounting> account(std::string_view, const std::filesystem::path&) const {
     return std::nullopt;
   }
+  /// The family's models with a change to the weights of their denoiser; null where the models are not its
+  /// own, or it cannot change them. `models` and `change` must outlive them.
+  virtual std::unique_ptr<FamilyModels> with_changed_weights(const FamilyModels&,
+                                                             const WeightsChange&) const {
+    return nullptr;
+  }
   /// Opens a model folder: reads configs and tokenizers, no weights. `backend` must outlive the pipeline.
   virtual std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,
                                          const Backend& backend) const = 0;
+  /// Whether it opens models whose parts are files.
+  virtual bool opens_files() const { return false; }
+  /// Opens a model from files, or from a folder some parts of which are given as files. Only where it
+  /// `opens_files`.
+  virtual std::unique_ptr<Pipeline> open_files(const ModelFiles& files, const ComponentChoices& choices,
+                                               const Backend& backend) const {
+    return open(files.model, choices, backend);
+  }
 
  protected:
   ~Family() = default;

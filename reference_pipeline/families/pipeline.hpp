@@ -47,6 +47,8 @@ class Pipeline {
   /// Prompts that an encoder does not read to their end.
   virtual std::vector<CutPrompt> cut_prompts(const Request&) const { return {}; }
 
+  /// What its files have that is not used, or that is worth knowing: a line each.
+  virtual std::vector<std::string> notes() const { return {}; }
   /// Makes the pictures as far as their final latents, and hands on what the denoiser's blocks start from.
   /// Throws RequestError where a family has no such blocks.
   virtual void record(const Request&, const Recording&, const ProgressCallback& = {}) const {

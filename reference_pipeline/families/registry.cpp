@@ -61,9 +61,22 @@ const Family& family_of(const std::filesystem::path& folder) {
   throw no_family(index);
 }
 
-std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,
+std::unique_ptr<Pipeline> open(const ModelFiles& files, const ComponentChoices& choices,
                                const Backend& backend) {
-  return family_of(folder).open(folder, choices, backend);
+  if (files.is_folder_alone()) return family_of(files.model).open(files.model, choices, backend);
+  // A folder of tokenizers will do where every component is given.
+  const bool indexed = io::is_there(files.model / "model_index.json");
+  if (indexed || !io::is_there(files.model)) {
+    const Family& family = family_of(files.model);
+    if (!family.opens_files())
+      throw io::file_error(files.model, "is a " + std::string(family.name()) +
+                                            " model, which is opened as a folder alone: leave out the files "
+                                            "that take the place of its parts");
+    return family.open_files(files, choices, backend);
+  }
+  for (const Family* family : known())
+    if (family->opens_files()) return family->open_files(files, choices, backend);
+  throw io::file_error(files.model, "no family here opens files: give --model a folder");
 }
 
 }  // namespace precast::families

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <families/family.hpp>
+#include <families/model_files.hpp>
 
 #include <precast/io/config.hpp>
 
@@ -35,8 +36,8 @@ InputError no_family(const io::Config& model_index);
 /// The family of a model folder, by the class that its model_index.json names. Throws InputError.
 const Family& family_of(const std::filesystem::path& folder);
 
-/// Opens a model folder of any family.
-std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,
+/// Opens a model of any family: a folder, or files.
+std::unique_ptr<Pipeline> open(const ModelFiles& files, const ComponentChoices& choices,
                                const Backend& backend);
 
 }  // namespace precast::families

@@ -93,12 +93,12 @@ void FluxPipeline::record(const Request& request, const families::Recording& rec
 std::unique_ptr<families::Blocks> FluxPipeline::load_blocks(const ProgressCallback& progress) const {
   auto session = parts_->backend.start();
   const auto told = std::make_shared<std::pair<std::int64_t, std::int64_t>>();  // bytes taken, of how many
-  auto source =
-      std::make_unique<io::ComponentSource>(parts_->model.component("transformer"), [=](std::size_t bytes) {
+  auto source = std::make_unique<ComponentWeights>(
+      parts_->model.component("transformer"), weights::Part::transformer, [=](std::size_t bytes) {
         told->first += static_cast<std::int64_t>(bytes);
         if (progress && told->first < told->second) progress({"load transformer", told->first, told->second});
       });
-  const auto total = static_cast<std::int64_t>(source->total_bytes());
+  const auto total = static_cast<std::int64_t>(source->bytes_to_take());
   told->second = total;
   auto blocks = std::make_unique<FluxBlocks>(parts_->model.transformer,
                                              models_of(parts_->backend, parts_->choices.transformer),

@@ -6,6 +6,7 @@
 
 #include <families/with_commas.hpp>
 #include <flux/accounting.hpp>
+#include <flux/changed_models.hpp>
 #include <flux/family.hpp>
 #include <flux/pipeline.hpp>
 #include <flux/transformer.hpp>
@@ -121,10 +122,20 @@ class FluxFamily final : public families::Family {
     if (class_name != "FluxTransformer2DModel") return std::nullopt;
     return described(flux::account(TransformerConfig::load(config)));
   }
+  std::unique_ptr<families::FamilyModels> with_changed_weights(
+      const families::FamilyModels& models, const families::WeightsChange& change) const override {
+    return flux::with_changed_weights(models, change);
+  }
   std::unique_ptr<families::Pipeline> open(const std::filesystem::path& folder,
                                            const families::ComponentChoices& choices,
                                            const families::Backend& backend) const override {
     return std::make_unique<FluxPipeline>(folder, choices, backend);
+  }
+  bool opens_files() const override { return true; }
+  std::unique_ptr<families::Pipeline> open_files(const families::ModelFiles& files,
+                                                 const families::ComponentChoices& choices,
+                                                 const families::Backend& backend) const override {
+    return std::make_unique<FluxPipeline>(files, choices, backend);
   }
 };
 

@@ -1,4 +1,4 @@
-// Opens a diffusers folder and checks that its parts are of one model.
+// Opens a diffusers folder, or files, and checks that the parts are of one model.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <families/registry.hpp>
+#include <flux/component_weights.hpp>
 #include <flux/family.hpp>
 #include <flux/model_folder.hpp>
 
@@ -14,6 +15,13 @@
 namespace precast::flux {
 
 namespace {
+
+/// The option of commands that takes a file of that part.
+std::string option_of(weights::Part part) {
+  std::string name(weights::folder_of(part));
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
 
 /// The class that diffusers would load a component with, whatever the component's own config says.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> component_classes{
@@ -79,12 +87,19 @@ ModelDefaults load_defaults(const std::filesystem::path& file) {
   return defaults;
 }
 
+/// That a number of the transformer's config is not what another component needs.
+InputError misfit(const ModelFolder& model, std::string_view key, const std::string& problem) {
+  const std::filesystem::path config = model.path / "transformer" / "config.json";
+  if (io::is_there(config)) return io::Config::load(config).error(key, problem);
+  return io::file_error(model.component("transformer"), std::string(key) + ": " + problem);
+}
+
 void check_fit(const ModelFolder& model) {
-  const io::Config json = io::Config::load(model.component("transformer") / "config.json");
   if (model.transformer.in_channels != 4 * model.vae.latent_channels)
-    throw json.error("in_channels", "must be 4 times the " + std::to_string(model.vae.latent_channels) +
-                                        " latent_channels of vae/config.json, not " +
-                                        std::to_string(model.transformer.in_channels));
+    throw misfit(model, "in_channels",
+                 "must be 4 times the " + std::to_string(model.vae.latent_channels) +
+                     " latent_channels of vae/config.json, not " +
+                     std::to_string(model.transformer.in_channels));
   if (const auto& preview = model.defaults.preview;
       preview && static_cast<std::int64_t>(preview->weights.size()) != model.vae.latent_channels)
     throw io::Config::load(model.path / "precast.json")
@@ -92,26 +107,116 @@ void check_fit(const ModelFolder& model) {
                               std::to_string(model.vae.latent_channels) +
                               " latent_channels of vae/config.json");
   if (model.transformer.joint_attention_dim != model.t5.d_model)
-    throw json.error("joint_attention_dim", "must equal d_model of text_encoder_2/config.json, " +
-                                                std::to_string(model.t5.d_model) + ", not " +
-                                                std::to_string(model.transformer.joint_attention_dim));
+    throw misfit(model, "joint_attention_dim",
+                 "must equal d_model of text_encoder_2/config.json, " + std::to_string(model.t5.d_model) +
+                     ", not " + std::to_string(model.transformer.joint_attention_dim));
   if (model.transformer.pooled_projection_dim != model.clip.hidden_size)
-    throw json.error("pooled_projection_dim", "must equal hidden_size of text_encoder/config.json, " +
-                                                  std::to_string(model.clip.hidden_size) + ", not " +
-                                                  std::to_string(model.transformer.pooled_projection_dim));
+    throw misfit(model, "pooled_projection_dim",
+                 "must equal hidden_size of text_encoder/config.json, " +
+                     std::to_string(model.clip.hidden_size) + ", not " +
+                     std::to_string(model.transformer.pooled_projection_dim));
+}
+
+bool has_tokenizers(const std::filesystem::path& folder) {
+  return io::is_there(folder / "tokenizer") && io::is_there(folder / "tokenizer_2");
+}
+
+/// What a model file brings, and the folder that it lies in where that has the rest.
+void add_file(ModelFolder& model, const std::filesystem::path& file) {
+  const io::ComponentSource source(file);
+  const auto parts = weights::parts_of(source);
+  if (!weights::find_part(parts, weights::Part::transformer)) {
+    if (parts.empty() || !weights::other_model(source, parts).empty())
+      ComponentWeights{file, weights::Part::transformer};  // which says what it is instead
+    throw io::file_error(file, "holds " + std::string(weights::in_words(parts.front().part)) +
+                                   " and no transformer: give it to --" + option_of(parts.front().part) +
+                                   ", and --model the rest of the model");
+  }
+  for (const weights::FoundPart& part : parts)
+    model.files.try_emplace(std::string(weights::folder_of(part.part)), file);
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  if (!io::is_there(folder / "model_index.json") && !has_tokenizers(folder))
+    throw io::file_error(
+        file,
+        "holds no tokenizers, and none lie beside it: give --model a folder with tokenizer/ and tokenizer_2/ "
+        "(a model's, as diffusers saves it), and this file to --transformer" +
+            std::string(parts.size() > 1 ? " and to the other options whose parts it holds" : ""));
+  model.path = folder;
+}
+
+/// The folder is a model's, or every component is given and it has what files do not hold.
+void check_folder(const ModelFolder& model) {
+  if (model.files.empty() || io::is_there(model.path / "model_index.json")) return check_index(model.path);
+  for (const weights::Part part : weights::all_parts)
+    if (!model.files.contains(weights::folder_of(part)) &&
+        !io::is_there(model.path / weights::folder_of(part)))
+      throw io::file_error(model.path, "is no model that diffusers saved, and " +
+                                           std::string(weights::in_words(part)) +
+                                           " is not given either: give it with --" + option_of(part));
+  if (!has_tokenizers(model.path))
+    throw io::file_error(model.path,
+                         "holds no tokenizer/ and tokenizer_2/: give --model a folder that has them, such as "
+                         "a model's that diffusers saved");
+}
+
+/// "FILE: reads neither 'a' nor ..."
+void note_unread(ModelFolder& model, const ComponentWeights& weights) {
+  const std::vector<std::string> names = weights.unread();
+  if (names.empty()) return;
+  constexpr std::size_t shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, names.size()); ++i)
+    text += (i ? ", " : "") + ("'" + io::printable(names[i]) + "'");
+  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+  model.notes.push_back(io::shown(weights.path()) + ": " + std::to_string(names.size()) +
+                        (names.size() == 1 ? " tensor is" : " tensors are") + " not read: " + text);
+}
+
+/// A component's config: its folder's; of a file the model folder's, which must agree with its tensors, or
+/// else what they tell.
+template <class Config, class FromTensors>
+Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tensors) {
+  const std::string name(weights::folder_of(part));
+  const std::filesystem::path usual = model.path / name / "config.json";
+  if (!model.files.contains(name)) return Config::load(usual);
+  const std::filesystem::path file = model.component(name);
+  const ComponentWeights weights(file, part);
+  note_unread(model, weights);
+  for (const std::filesystem::path& config_file : {file / "config.json", usual})
+    if (io::is_there(config_file)) {
+      Config config = Config::load(config_file);
+      check_agreement(weights, config, config_file);
+      return config;
+    }
+  return from_tensors(weights);
+}
+
+/// A folder's, else what Flux.1 dev and schnell have.
+sampling::FlowMatchSettings schedule_of(const ModelFolder& model) {
+  const std::filesystem::path file = model.path / "scheduler" / "scheduler_config.json";
+  if (model.files.empty() || io::is_there(file)) return sampling::FlowMatchSettings::load(file);
+  sampling::FlowMatchSettings settings;
+  settings.use_dynamic_shifting = model.transformer.guidance_embeds;
+  settings.shift = settings.use_dynamic_shifting ? 3.0 : 1.0;
+  return settings;
 }
 
 }  // namespace
 
-ModelFolder ModelFolder::open(const std::filesystem::path& path) {
-  check_index(path);
-  ModelFolder model{path,
-                    TransformerConfig::load(path / "transformer" / "config.json"),
-                    text::ClipConfig::load(path / "text_encoder" / "config.json"),
-                    text::T5Config::load(path / "text_encoder_2" / "config.json"),
-                    vae::AutoencoderConfig::load(path / "vae" / "config.json"),
-                    sampling::FlowMatchSettings::load(path / "scheduler" / "scheduler_config.json"),
-                    load_defaults(path / "precast.json")};
+ModelFolder ModelFolder::open(const families::ModelFiles& given) {
+  ModelFolder model;
+  model.path = given.model;
+  model.files = given.components;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(given.model, ignored)) add_file(model, given.model);
+  check_folder(model);
+  using weights::Part;
+  model.transformer = config_of<TransformerConfig>(model, Part::transformer, transformer_config);
+  model.clip = config_of<text::ClipConfig>(model, Part::clip, clip_config);
+  model.t5 = config_of<text::T5Config>(model, Part::t5, t5_config);
+  model.vae = config_of<vae::AutoencoderConfig>(model, Part::autoencoder, autoencoder_config);
+  model.scheduler = schedule_of(model);
+  model.defaults = load_defaults(model.path / "precast.json");
   check_fit(model);
   return model;
 }

@@ -1,9 +1,16 @@
-// ModelFolder: a Flux model in the layout that diffusers writes. Opening it reads configs, no weights.
+// ModelFolder: a Flux model in the layout that diffusers writes, or in files. Opening it reads configs and
+// heads of files, no weights.
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include <families/model_files.hpp>
 #include <flux/preview.hpp>
 #include <flux/transformer.hpp>
 #include <sampling/flow_match_euler.hpp>
@@ -30,15 +37,24 @@ struct ModelFolder {
   sampling::FlowMatchSettings scheduler;
   ModelDefaults defaults;
 
-  /// Reads and checks every config, and that the components fit together. Throws InputError that names the
-  /// file.
-  static ModelFolder open(const std::filesystem::path& path);
+  std::map<std::string, std::filesystem::path, std::less<>> files;  ///< components that lie elsewhere
+  std::vector<std::string> notes;                                   ///< what of the files is not read
+
+  /// Reads and checks every config, and that the components fit together. What is given as a file takes the
+  /// place of a folder's component; a file's tensors and the folder's config must agree. A model that is a
+  /// file brings what is in it, and has the rest from its own folder where that is a model's. What no config
+  /// says is as its tensors say, and as in Flux.1 dev and schnell. Throws InputError that names the file.
+  static ModelFolder open(const families::ModelFiles& files);
 
   /// How its latents look: as its precast.json says, else as Flux's do where there are as many channels as
   /// those have; nothing where neither is so.
   std::optional<PreviewMap> preview_map() const;
 
-  std::filesystem::path component(std::string_view name) const { return path / name; }
+  /// A component's folder or file.
+  std::filesystem::path component(std::string_view name) const {
+    const auto found = files.find(name);
+    return found == files.end() ? path / name : found->second;
+  }
 };
 
 }  // namespace precast::flux

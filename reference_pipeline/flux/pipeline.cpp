@@ -10,6 +10,7 @@
 #include <families/memory_estimate.hpp>
 #include <families/request_error.hpp>
 #include <families/shortest.hpp>
+#include <flux/component_weights.hpp>
 #include <flux/family.hpp>
 #include <flux/latents.hpp>
 #include <flux/model_folder.hpp>
@@ -21,7 +22,6 @@
 #include <text/lost_words.hpp>
 #include <text/t5_tokenizer.hpp>
 
-#include <precast/io/component_source.hpp>
 #include <precast/policy/paths.hpp>
 
 namespace precast::flux {
@@ -47,13 +47,13 @@ std::string nearest_sides(int side, int multiple) {
 
 }  // namespace
 
-FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices)
-    : FluxPipeline(folder, choices, families::cpu_backend()) {}
+FluxPipeline::FluxPipeline(const families::ModelFiles& files, const ComponentChoices& choices)
+    : FluxPipeline(files, choices, families::cpu_backend()) {}
 
-FluxPipeline::FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices,
+FluxPipeline::FluxPipeline(const families::ModelFiles& files, const ComponentChoices& choices,
                            const families::Backend& backend) {
   for (const families::Role role : families::all_roles) require_path(choices.of(role));
-  ModelFolder model = ModelFolder::open(folder);
+  ModelFolder model = ModelFolder::open(files);
   auto clip = text::ClipTokenizer::load(model.component("tokenizer"));
   auto t5 = text::T5Tokenizer::load(model.component("tokenizer_2"));
   parts_ = std::make_unique<Parts>(Parts{std::move(model), choices, backend, std::move(clip), std::move(t5)});
@@ -62,6 +62,7 @@ FluxPipeline::FluxPipeline(FluxPipeline&&) noexcept = default;
 FluxPipeline& FluxPipeline::operator=(FluxPipeline&&) noexcept = default;
 FluxPipeline::~FluxPipeline() = default;
 
+std::vector<std::string> FluxPipeline::notes() const { return parts_->model.notes; }
 const ComponentChoices& FluxPipeline::choices() const { return parts_->choices; }
 const families::Family& FluxPipeline::family() const { return flux::family(); }
 
@@ -189,8 +190,8 @@ void FluxPipeline::check(const Request& request) const {
   const Request full = with_defaults(request);
   parts_->check_latents(full, request.latents);
   for (const std::string& text : texts_of(full)) parts_->tokenized(text, full);
-  for (const families::ComponentInfo& component : family().components())
-    io::ComponentSource{parts_->model.component(component.name)};
+  for (const weights::Part part : weights::all_parts)
+    ComponentWeights{parts_->model.component(weights::folder_of(part)), part};
   families::require_memory(parts_->model.path, estimate(request), parts_->choices,
                            parts_->backend.free_memory());
   sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());

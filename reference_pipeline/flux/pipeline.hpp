@@ -9,6 +9,7 @@
 
 #include <families/backend.hpp>
 #include <families/choices.hpp>
+#include <families/model_files.hpp>
 #include <families/pipeline.hpp>
 
 namespace precast::flux {
@@ -22,13 +23,13 @@ using families::ProgressCallback;
 using families::Request;
 using families::Result;
 
-/// A Flux model in a diffusers folder. Opening reads configs and tokenizers, no weights.
+/// A Flux model in a diffusers folder, or in files. Opening reads configs and tokenizers, no weights.
 /// Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or OutOfMemory.
 class FluxPipeline final : public families::Pipeline {
  public:
   /// Components run on the CPU, or on `backend`, which must outlive the pipeline.
-  FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices);
-  FluxPipeline(const std::filesystem::path& folder, const ComponentChoices& choices,
+  FluxPipeline(const families::ModelFiles& files, const ComponentChoices& choices);
+  FluxPipeline(const families::ModelFiles& files, const ComponentChoices& choices,
                const families::Backend& backend);
   FluxPipeline(FluxPipeline&&) noexcept;
   FluxPipeline& operator=(FluxPipeline&&) noexcept;
@@ -41,6 +42,7 @@ class FluxPipeline final : public families::Pipeline {
   Request with_defaults(const Request& request) const override;
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
   std::vector<families::CutPrompt> cut_prompts(const Request& request) const override;
+  std::vector<std::string> notes() const override;
   void record(const Request& request, const families::Recording& recording,
               const ProgressCallback& progress = {}) const override;
   std::unique_ptr<families::Blocks> load_blocks(const ProgressCallback& progress = {}) const override;

@@ -13,6 +13,7 @@
 
 #include <families/backend.hpp>
 #include <families/memory_estimate.hpp>
+#include <flux/component_weights.hpp>
 #include <flux/latents.hpp>
 #include <flux/model_folder.hpp>
 #include <flux/models.hpp>
@@ -22,7 +23,6 @@
 #include <text/clip_tokenizer.hpp>
 #include <text/t5_tokenizer.hpp>
 
-#include <precast/io/component_source.hpp>
 #include <precast/memory/dry_run.hpp>
 
 namespace precast::flux {
@@ -121,19 +121,20 @@ struct FluxPipeline::Parts {
   auto with_weights(std::string_view component, std::string_view stage, const Reporter& progress,
                     Use&& use) const {
     if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
-    if (DryRun::active() && !io::ComponentSource::find_weights(model.component(component))) {
+    const std::filesystem::path path = model.component(component);
+    if (DryRun::active() && std::filesystem::is_directory(path) && !io::ComponentSource::find_weights(path)) {
       auto loaded = use(nn::AbsentParameters());  // what a model takes is told before there are weights
       if (progress.meter) progress.meter->loaded();
       return loaded;
     }
     std::int64_t taken = 0;
     std::int64_t total = 0;
-    const io::ComponentSource source(model.component(component), [&](std::size_t bytes) {
+    const ComponentWeights weights(path, weights::part_in(component), [&](std::size_t bytes) {
       taken += static_cast<std::int64_t>(bytes);
       if (progress) progress({stage, std::min(taken, total), total});
     });
-    total = static_cast<std::int64_t>(source.total_bytes());
-    auto loaded = use(source);
+    total = static_cast<std::int64_t>(weights.bytes_to_take());
+    auto loaded = use(weights.source());
     if (progress.meter) progress.meter->loaded();
     if (progress) progress({stage, total, total});
     return loaded;

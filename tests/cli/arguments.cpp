@@ -116,6 +116,8 @@ TEST_CASE("an option's empty value is its value, and not the next argument") {
 }
 
 TEST_CASE("several prompts become several options") {
+  CHECK(plain_arguments({"cost", "--merge", "a", "b", "--json"}) ==
+        Words{"cost", "--merge", "a", "--merge", "b", "--json"});
   CHECK(plain_arguments({"generate", "--prompt", "a", "b", "--steps", "4", "--prompt", "c"}) ==
         Words{"generate", "--prompt", "a", "--prompt", "b", "--steps", "4", "--prompt", "c"});
   CHECK(plain_arguments({"generate", "--prompt", "", "--json"}) ==

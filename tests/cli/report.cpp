@@ -10,6 +10,7 @@
 #include <cli/svg.hpp>
 #include <image/metrics.hpp>
 
+#include "browser.hpp"
 #include "program.hpp"
 
 namespace report_pages {
@@ -41,25 +42,7 @@ std::vector<Compared> two_rows() {
   return {reference, other};
 }
 
-std::size_t count_of(const std::string& text, const std::string& what) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
-  return count;
-}
-
-/// What a browser makes of a page after its scripts, or "" where there is no browser.
-std::string rendered(const std::filesystem::path& page, const std::string& options) {
-  const program::Scratch scratch;
-  const std::string out = (scratch.path() / "dom").string();
-  const std::string line = "HOME=" + program::quoted(scratch.path().string()) +
-                           " timeout 100 chromium --headless --no-sandbox --disable-gpu --user-data-dir=" +
-                           program::quoted((scratch.path() / "profile").string()) + " " + options + " " +
-                           program::quoted("file://" + page.string()) + " >" + program::quoted(out) +
-                           " 2>/dev/null";
-  if (std::system("command -v chromium >/dev/null 2>&1") != 0) return "";
-  REQUIRE(std::system(line.c_str()) == 0);
-  return program::content(out);
-}
+using program::count_of;
 
 }  // namespace
 
@@ -167,7 +150,7 @@ TEST_CASE("compare: a report of real runs, in a browser", "[watch]") {
   CHECK(count_of(text, "class=\"column\"") > 100);
   CHECK_THAT(text, Catch::Contains("transformer.transformer_blocks.0"));
 
-  const std::string dom = rendered(page, "--dump-dom");
+  const std::string dom = program::rendered(page, "--dump-dom");
   if (dom.empty()) {
     WARN("skipped: chromium is not installed (414 MB with what it needs: apt-get install chromium)");
     return;
@@ -186,8 +169,8 @@ TEST_CASE("compare: a report of real runs, in a browser", "[watch]") {
       "x.complete && x.naturalWidth === 64), document.querySelector('#dtypes').offsetHeight > 100, "
       "document.documentElement.scrollWidth <= innerWidth, "
       "getComputedStyle(document.querySelector('.over')).clipPath].join(' ');</script>");
-  const std::string moved_dom = rendered(scratch.file("moved.html", moved),
-                                         "--virtual-time-budget=4000 --window-size=1200,900 --dump-dom");
+  const std::string moved_dom = program::rendered(
+      scratch.file("moved.html", moved), "--virtual-time-budget=4000 --window-size=1200,900 --dump-dom");
   CHECK_THAT(moved_dom, Catch::Contains("data-seen=\"true true true true inset(0px 80% 0px 0px)\""));
   // Without scripts the pictures, tables and the plot are there all the same, and the slider is not.
   std::string plain = text;
@@ -197,7 +180,7 @@ TEST_CASE("compare: a report of real runs, in a browser", "[watch]") {
       "<script>document.body.dataset.seen = [document.querySelector('.over').offsetParent === null, "
       "document.querySelector('.slide').offsetParent === null, document.querySelectorAll('.picture > "
       "img').length, document.querySelector('#numbers').offsetHeight > 50].join(' ');</script>");
-  const std::string plain_dom = rendered(scratch.file("plain.html", plain), "--dump-dom");
+  const std::string plain_dom = program::rendered(scratch.file("plain.html", plain), "--dump-dom");
   CHECK_THAT(plain_dom, Catch::Contains("data-seen=\"true true 4 true\""));
 }
 

@@ -14,6 +14,7 @@
 #include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/transpose.hpp>
 #elif PRECAST_HOLDS_KERNELS
+#include <precast/host/block_decoding.hpp>
 #include <precast/host/matmul.hpp>
 #include <precast/host/transpose.hpp>
 #endif

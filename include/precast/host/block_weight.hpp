@@ -1,15 +1,18 @@
-// PackedWeight of blocks: as they are stored, row after row. A panel is decoded into the cache, by whoever
-// multiplies it, and rounded to operands there.
+// Weights in blocks: PackedWeight of a block dtype, row after row as they are stored; and how a panel of
+// these, or of blocks whose format is known at run time alone, is decoded into the cache by whoever
+// multiplies it.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include <precast/dtype/decode_run.hpp>
+#include <precast/host/block_decoder.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
+#include <precast/host/transpose.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/stored_matrix.hpp>
 
@@ -38,6 +41,8 @@ class PackedWeight<Storage> {
   std::int64_t panel_width() const { return std::min(widest_panel, rounded_up(features(), 16)); }
   std::int64_t panels() const { return ceil_divide(features(), widest_panel); }
   std::int64_t bytes() const { return blocks_.bytes(); }
+  /// None: the format is known.
+  static constexpr const BlockDecoder* decoder() { return nullptr; }
   HostStoredView<const Storage> view() const { return blocks_.view(); }
   /// One value, for those who look.
   f32 at(std::int64_t feature, std::int64_t column) const {
@@ -54,47 +59,96 @@ class PackedWeight<Storage> {
 
 namespace detail {
 
-/// Columns [first, first + count) of a panel as operands, `At` of them together: to[((column - first) / At *
-/// panel_width() + feature) * At + (column - first) % At]. Zeros stand where features or columns end early.
-template <std::int64_t At, class Operand, bool Saturates, OneDnnOperand Multiplied, BlockDtype Storage>
-void decode_panel(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t first,
-                  std::int64_t count, Multiplied* to) {
-  constexpr std::int64_t at_once = 64;
-  const std::int64_t width = weight.panel_width();
-  std::array<f32, at_once> values;
-  std::array<Multiplied, at_once> operands;
-  for (std::int64_t f = 0; f < width; ++f) {
-    const std::int64_t feature = panel * widest_panel + f;
-    const std::int64_t columns = feature < weight.features() ? weight.columns() : 0;
-    for (std::int64_t k = 0; k < count; k += at_once) {
+/// Columns [first, first + count) of a panel of `width` features as operands, `At` of them together:
+/// to[((column - first) / At * width + feature) * At + (column - first) % At]. `decode(feature, some, from,
+/// columns, values, stride)` writes columns [from, from + columns) of rows [feature, feature + some) of the
+/// panel as Decoded. Zeros stand where features, or columns of `columns`, end early.
+template <std::int64_t At, class Operand, bool Saturates, OneDnnOperand Decoded, OneDnnOperand Multiplied,
+          class Decode>
+void decode_panel(const Decode& decode, std::int64_t features, std::int64_t width, std::int64_t columns,
+                  std::int64_t first, std::int64_t count, Multiplied* to) {
+  // A block of the largest formats, and 16 KiB of f32, which the nearest cache holds.
+  constexpr std::int64_t at_once = 256, rows_at_once = 16;
+  alignas(64) Decoded decoded[rows_at_once * at_once];
+  alignas(64) Multiplied rounded[std::is_same_v<Decoded, Multiplied> ? 1 : rows_at_once * at_once];
+  for (std::int64_t k = 0; k < count; k += at_once)
+    for (std::int64_t feature = 0; feature < width; feature += rows_at_once) {
       const std::int64_t some = std::min(at_once, count - k);
-      const auto present = static_cast<std::size_t>(std::clamp<std::int64_t>(columns - first - k, 0, some));
-      if (present)
-        decode_run<Storage>(weight.view().row(feature), first + k, static_cast<std::int64_t>(present),
-                            values.data());
-      operand_row<Operand, Saturates>(std::span<const f32>(values.data(), present),
-                                      std::span<Multiplied>(operands.data(), present));
-      std::fill(operands.begin() + static_cast<std::ptrdiff_t>(present), operands.end(), Multiplied{});
-      for (std::int64_t i = 0; i < some; ++i)
-        to[((k + i) / At * width + f) * At + (k + i) % At] = operands[static_cast<std::size_t>(i)];
+      const std::int64_t rows = std::clamp<std::int64_t>(features - feature, 0, rows_at_once);
+      const std::int64_t present = rows ? std::clamp<std::int64_t>(columns - first - k, 0, some) : 0;
+      if (present > 0) decode(feature, rows, first + k, present, decoded, at_once);
+      const auto row_of = [&](auto* values, std::int64_t row) {
+        return std::span(values + row * at_once, static_cast<std::size_t>(present));
+      };
+      const Multiplied* operands;
+      if constexpr (std::is_same_v<Decoded, Multiplied>) {
+        operands = decoded;
+        if constexpr (!widens_exactly<Operand, Decoded>)
+          for (std::int64_t r = 0; r < rows; ++r) round_row<Operand, Saturates>(row_of(decoded, r));
+      } else {
+        operands = rounded;
+        for (std::int64_t r = 0; r < rows; ++r)
+          operand_row<Operand, Saturates>(std::span<const Decoded>(row_of(decoded, r)), row_of(rounded, r));
+      }
+      transpose_columns<At>(HostView<const Multiplied>(operands, Shape{rows, present}, at_once),
+                            std::int64_t{0}, some, std::min(rows_at_once, width - feature),
+                            to + k * width + feature * At, width);
     }
-  }
+}
+
+/// Of a weight whose format is known at run time: a function of its decoder, which rounds to bf16 where that
+/// is all that there is to do.
+template <std::int64_t At, class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype Storage>
+void decode_panel_of(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t first,
+                     std::int64_t count, Multiplied* to) {
+  constexpr bool narrow = std::is_same_v<Multiplied, bf16> && std::is_same_v<Operand, bf16> && !Saturates;
+  using Decoded = std::conditional_t<narrow, bf16, f32>;
+  const std::int64_t first_feature = panel * widest_panel,
+                     features = std::min(widest_panel, weight.features() - first_feature);
+  const BlockRows rows = weight.rows().from_row(first_feature);
+  DecodeRows<Decoded> function;
+  if constexpr (narrow)
+    function = weight.decoder()->to_bf16;
+  else
+    function = weight.decoder()->to_f32;
+  decode_panel<At, Operand, Saturates, Decoded>(
+      [&](std::int64_t feature, std::int64_t some, std::int64_t from, std::int64_t columns, Decoded* values,
+          std::int64_t stride) { function(rows.from_row(feature), some, from, columns, values, stride); },
+      features, weight.panel_width(), weight.columns(), first, count, to);
+}
+
+/// Of a weight whose format is its storage.
+template <std::int64_t At, class Operand, bool Saturates, OneDnnOperand Multiplied, BlockDtype Storage>
+void decode_panel_of(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t first,
+                     std::int64_t count, Multiplied* to) {
+  const std::int64_t first_feature = panel * widest_panel,
+                     features = std::min(widest_panel, weight.features() - first_feature);
+  decode_panel<At, Operand, Saturates, f32>(
+      [&](std::int64_t feature, std::int64_t some, std::int64_t from, std::int64_t columns, f32* values,
+          std::int64_t stride) {
+        for (std::int64_t f = 0; f < some; ++f)
+          decode_run<Storage>(weight.view().row(first_feature + feature + f), from, columns,
+                              values + f * stride);
+      },
+      features, weight.panel_width(), weight.columns(), first, count, to);
 }
 
 }  // namespace detail
 
-/// Columns of a panel as operands, one after another, as of a weight of scalars.
+/// Columns [first, first + count) of a panel as operands, one after another, as of a weight of scalars.
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, BlockDtype Storage>
 void operand_columns(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t first,
                      std::int64_t count, Multiplied* to) {
-  detail::decode_panel<1, Operand, Saturates>(weight, panel, first, count, to);
+  detail::decode_panel_of<1, Operand, Saturates>(weight, panel, first, count, to);
 }
 
-/// A panel as pairs of bf16 operands; zeros up to `padded_columns`.
-template <class Operand, bool Saturates, BlockDtype Storage>
-void operand_pairs(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t padded_columns,
-                   bf16* to) {
-  detail::decode_panel<2, Operand, Saturates>(weight, panel, 0, padded_columns, to);
+/// Columns [first, first + count) of a panel of blocks as operands, in the order in which products of
+/// Multiplied take them: one after another, or bf16 in pairs. `first` and `count` are even.
+template <class Operand, bool Saturates, OneDnnOperand Multiplied, Dtype Storage>
+void decoded_columns(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t first,
+                     std::int64_t count, Multiplied* to) {
+  constexpr std::int64_t at = std::is_same_v<Multiplied, bf16> ? 2 : 1;
+  detail::decode_panel_of<at, Operand, Saturates>(weight, panel, first, count, to);
 }
 
 }  // namespace precast::host

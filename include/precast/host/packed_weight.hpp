@@ -1,15 +1,18 @@
 // PackedWeight: a weight in the order in which products read it. Of scalars it is packed into panels; blocks
-// stay as they are stored (host/block_weight.hpp).
+// stay as they are stored, those of a format that is known at run time alone (host/block_decoder.hpp) and
+// those of a policy's storage (host/block_weight.hpp).
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/block_decoder.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
@@ -29,6 +32,10 @@ inline constexpr std::int64_t widest_panel = 64;
 template <class Types>
 inline constexpr bool holds_narrow_bias = false;
 
+/// Whether weights of a storage dtype may be in blocks of any format instead, as a file has them.
+template <Dtype Storage>
+inline constexpr bool holds_blocks_of_files = ScalarDtype<Storage>;
+
 /// How products with these dtypes take the columns of a weight on this CPU: one by one, or in pairs where
 /// bf16 is multiplied as bf16.
 template <class Types>
@@ -45,6 +52,10 @@ std::int64_t columns_at_once_for() {
 /// takes pairs. oneDNN calls that BA16a64b and BA16a64b2a, and multiplies any number of features from the
 /// start of a panel. A weight of fewer features is one panel, as wide as the next multiple of 16. Zeros stand
 /// where features or columns end early: at most 63 features and 31 columns.
+///
+/// Or the weight is in blocks of a format that its file has chosen, as it lies there: then it has a decoder
+/// and no panels, and products decode what they multiply, into the same order, so that they give the same
+/// bits as a weight of the decoded values, rounded to the operands of the policy.
 template <Dtype Storage>
 class PackedWeight {
  public:
@@ -69,6 +80,14 @@ class PackedWeight {
       packed.pack(first, weight.rows_between(first, std::min(widest_panel, packed.features_ - first)));
     return packed;
   }
+  /// A weight in blocks that `decoder` decodes: calls `fill(rows)`, which writes the bytes of all rows, each
+  /// of which begins with a block.
+  template <class Types, class Fill>
+  static PackedWeight in_blocks(const BlockDecoder& decoder, const Shape& shape, Fill&& fill) {
+    PackedWeight packed(decoder, shape[0], shape[1], columns_at_once_for<Types>());
+    fill(std::span<std::byte>(packed.buffer_.data(), static_cast<std::size_t>(packed.bytes())));
+    return packed;
+  }
   /// A matrix for one product with `Types`, in whatever way costs least: here a packed copy.
   template <class Types>
   static PackedWeight for_one_product(HostView<const Storage> weight) {
@@ -84,11 +103,24 @@ class PackedWeight {
   std::int64_t panel_width() const { return std::min(widest_panel, rounded_up(features_, 16)); }
   std::int64_t panels() const { return ceil_divide(features_, widest_panel); }
   std::int64_t panel_values() const { return padded_columns() * panel_width(); }
-  std::int64_t bytes() const { return bytes_for<Storage>(panels() * panel_values()); }
+  std::int64_t bytes() const {
+    return decoder_ ? features_ * decoder_->bytes_per_row(columns_)
+                    : bytes_for<Storage>(panels() * panel_values());
+  }
+  /// What decodes its rows, where it is in blocks.
+  const BlockDecoder* decoder() const { return decoder_ ? &*decoder_ : nullptr; }
+  /// Its rows, where it is in blocks.
+  BlockRows rows() const { return {buffer_.data(), decoder_->bytes_per_row(columns_)}; }
+  /// A panel, where it is not in blocks.
   const Storage* panel(std::int64_t index) const { return data() + index * panel_values(); }
 
-  /// One value, for those who look.
+  /// One value, for those who look; of blocks, rounded to Storage.
   Storage at(std::int64_t feature, std::int64_t column) const {
+    if (decoder_) {
+      f32 value;
+      decoder_->to_f32(rows().from_row(feature), 1, column, 1, &value, 1);
+      return convert_value<Storage>(value);
+    }
     const std::int64_t step = columns_at_once_;
     return panel(
         feature /
@@ -103,6 +135,13 @@ class PackedWeight {
         columns_(columns),
         columns_at_once_(columns_at_once),
         buffer_(static_cast<std::size_t>(bytes_for<Storage>(panels() * panel_values()))) {}
+  PackedWeight(const BlockDecoder& decoder, std::int64_t features, std::int64_t columns,
+               std::int64_t columns_at_once)
+      : features_(features),
+        columns_(columns),
+        columns_at_once_(columns_at_once),
+        decoder_(decoder),
+        buffer_(static_cast<std::size_t>(features * decoder.bytes_per_row(columns))) {}
 
   /// Fills the panel that starts with this feature, from its rows [features of the panel, columns].
   void pack(std::int64_t first_feature, HostView<const Storage> rows) {
@@ -121,6 +160,7 @@ class PackedWeight {
   Storage* data() const { return reinterpret_cast<Storage*>(buffer_.data()); }
 
   std::int64_t features_, columns_, columns_at_once_;
+  std::optional<BlockDecoder> decoder_;
   Buffer buffer_;
 };
 

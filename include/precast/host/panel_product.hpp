@@ -124,7 +124,7 @@ class PanelProduct {
         epilogue_(epilogue),
         rows_(rows),
         in_tiles_(multiplies_in_tiles<Types>()),
-        in_place_(may_be_in_place && weight.columns_at_once() == pairs),
+        in_place_(may_be_in_place && !weight.decoder() && weight.columns_at_once() == pairs),
         at_once_(in_onednn ? detail::panels_at_once(weight.columns(), in_place_) : 1),
         block_(most_in_block ? std::min(most_in_block, rows)
                              : detail::rows_per_block(rows, weight.columns(), panels(), in_place_)) {
@@ -225,7 +225,12 @@ class PanelProduct {
     auto* const operands = reinterpret_cast<Multiplied*>(thread_scratch<detail::PanelScratch>(
         static_cast<std::size_t>((end - first) * values) * sizeof(Multiplied)));
     for (std::int64_t panel = first; panel < end; ++panel)
-      if constexpr (pairs == 2)
+      if (BlockDtype<Storage> || weight_.decoder())
+        decoded_columns<Operand, Types::saturate>(weight_, panel, 0, columns,
+                                                  operands + (panel - first) * values);
+      else if constexpr (BlockDtype<Storage>)
+        continue;
+      else if constexpr (pairs == 2)
         operand_pairs<Operand, Types::saturate>(weight_, panel, columns, operands + (panel - first) * values);
       else
         operand_columns<Operand, Types::saturate>(weight_, panel, 0, columns,

@@ -62,8 +62,11 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
   // Columns whose weights, in f32, stay in the nearest cache. Their sums are added to those before: that errs
   // less than one long chain.
   constexpr std::int64_t chunk = 64;
+  // Columns of blocks that are decoded together: a block of the largest formats.
+  constexpr std::int64_t decoded_at_once = 4 * chunk;
   constexpr bool in_place = are_operands<Operand, Multiplied, Storage>;
-  alignas(64) Multiplied widened[in_place ? 1 : chunk * widest_panel];
+  const bool in_blocks = BlockDtype<Storage> || weight.decoder();
+  alignas(64) Multiplied widened[decoded_at_once * widest_panel];
   alignas(64) Multiplied rows[most_skinny_rows * chunk];
   const std::int64_t width = weight.panel_width();
   std::fill_n(sums, x.rows() * width, 0.0f);
@@ -73,11 +76,16 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
     std::fill_n(rows, x.rows() * chunk, Multiplied{});
     for (std::int64_t r = 0; r < x.rows(); ++r) std::copy_n(x.row(r).data() + first, count, rows + r * chunk);
     const Multiplied* columns = widened;
-    if constexpr (in_place)
+    const std::int64_t left = weight.padded_columns() - first;
+    if (in_blocks) {
+      if (first % decoded_at_once == 0)
+        decoded_columns<Operand, Saturates>(weight, panel, first, std::min(decoded_at_once, left), widened);
+      columns = widened + first % decoded_at_once * width;
+    } else if constexpr (in_place) {
       columns = weight.panel(panel) + first * width;
-    else
-      operand_columns<Operand, Saturates>(weight, panel, first,
-                                          std::min(chunk, weight.padded_columns() - first), widened);
+    } else if constexpr (ScalarDtype<Storage>) {
+      operand_columns<Operand, Saturates>(weight, panel, first, std::min(chunk, left), widened);
+    }
     const auto add = [&]<int Rows>(std::integral_constant<int, Rows>, std::int64_t row) {
       constexpr std::int64_t step = std::is_same_v<Multiplied, bf16> ? 2 : 1;
       const Multiplied* const from = rows + row * chunk;

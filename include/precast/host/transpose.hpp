@@ -68,32 +68,38 @@ class TurnedBlock {
 }  // namespace detail
 
 /// Writes columns [first, end) of `rows` one after another, `At` of them together: to[column /
-/// At][row][column % At] of a panel [columns / At][width][At]. Zeros stand for rows and columns that are not
-/// there. `first` is a multiple of 16 At, `end` of At, `width` of 16.
+/// At][row][column % At] of a panel [columns / At][stride][At], of which it writes `width` rows. Zeros stand
+/// for rows and columns that are not there. `first` is a multiple of 16 At, `end` of At, `width` of 16.
 template <std::int64_t At, ScalarDtype T>
 void transpose_columns(HostView<const T> rows, std::int64_t first, std::int64_t end, std::int64_t width,
-                       T* to) {
+                       T* to, std::int64_t stride) {
   using Row = typename detail::Sixteen<sizeof(T) * At>::type;
   constexpr std::int64_t side = 16;
   for (std::int64_t column = first; column < end; column += side * At)
     for (std::int64_t row = 0; row < width; row += side) {
-      T* const block = to + column * width + row * At;
+      T* const block = to + column * stride + row * At;
       if constexpr (!std::is_void_v<Row>) {
         if (row + side <= rows.rows() && column + side * At <= std::min(end, rows.columns())) {
           detail::TurnedBlock<Row> turned;
           for (int i = 0; i < side; ++i) turned.load_row(i, rows.row(row + i).data() + column);
           turned.turn();
-          for (int i = 0; i < side; ++i) turned.store_row(i, block + i * width * At);
+          for (int i = 0; i < side; ++i) turned.store_row(i, block + i * stride * At);
           continue;
         }
       }
       for (std::int64_t k = 0; k < std::min(side * At, end - column); ++k)
         for (std::int64_t i = 0; i < side; ++i) {
           const bool there = row + i < rows.rows() && column + k < rows.columns();
-          block[(k / At * width + i) * At + k % At] =
+          block[(k / At * stride + i) * At + k % At] =
               there ? rows.row(row + i)[static_cast<std::size_t>(column + k)] : T{};
         }
     }
+}
+/// The same where the panel has no more rows.
+template <std::int64_t At, ScalarDtype T>
+void transpose_columns(HostView<const T> rows, std::int64_t first, std::int64_t end, std::int64_t width,
+                       T* to) {
+  transpose_columns<At>(rows, first, end, width, to, width);
 }
 
 /// Two columns that lie in pairs [width][2], one after the other.

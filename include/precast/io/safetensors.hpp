@@ -31,7 +31,7 @@ struct FileDtype {
 namespace detail {
 
 /// What files hold and nothing here computes with.
-inline constexpr std::array<FileDtype, 10> foreign_file_dtypes = {{
+inline constexpr std::array<FileDtype, 11> foreign_file_dtypes = {{
     {"F64", {"f64", 1, 8}, true},
     {"I64", {"i64", 1, 8}},
     {"I32", {"i32", 1, 4}},
@@ -42,6 +42,7 @@ inline constexpr std::array<FileDtype, 10> foreign_file_dtypes = {{
     {"U16", {"u16", 1, 2}},
     {"U8", {"u8", 1, 1}},
     {"BOOL", {"bool", 1, 1}},
+    {"F8_E8M0", {"e8m0", 1, 1}},
 }};
 
 template <class... Ts>

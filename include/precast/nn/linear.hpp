@@ -1,9 +1,12 @@
 // Linear: a matmul with weights of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <precast/backend.hpp>
+#include <precast/host/block_decoder.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/linear.hpp>
 
@@ -11,7 +14,9 @@ namespace precast::nn {
 
 inline namespace PRECAST_BACKEND {
 
-/// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage.
+/// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage;
+/// unless its file has it in blocks, of which each row begins with one: on the host they stay as they are,
+/// and are decoded as they are multiplied.
 template <PolicyType P>
 class Linear {
  public:
@@ -43,6 +48,13 @@ class Linear {
     const Parameter parameter = weight.find({out_features, in_features});
     HostTensor<BiasStorage> bias;
     if (with_bias == Bias::present) bias = load_host_tensor<BiasStorage>(place / "bias", {out_features});
+    if constexpr (backend::holds_blocks_of_files<Storage>)
+      if (const host::BlockDecoder decoder =
+              host::block_decoder<typename LinearWeight<P>::Types>(parameter.dtype);
+          decoder.to_f32 && std::ssize(parameter.bytes) == out_features * decoder.bytes_per_row(in_features))
+        return LinearWeight<P>::in_blocks(
+            decoder, out_features, in_features,
+            [&](std::span<std::byte> rows) { read_bytes(weight, parameter, rows); }, bias.values());
     return LinearWeight<P>(out_features, in_features, rows_of_parameter<Storage>(weight, parameter),
                            bias.values());
   }

@@ -170,6 +170,16 @@ void read_rows(const Parameters& place, const Parameter& parameter, std::int64_t
   }
 }
 
+/// Copies a whole parameter as its file has it: `out` has its size.
+inline void read_bytes(const Parameters& place, const Parameter& parameter, std::span<std::byte> out) {
+  constexpr std::size_t at_once = std::size_t{4} << 20;  // between which a load can be cancelled
+  for (std::size_t first = 0; first < out.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, out.size() - first);
+    if (!DryRun::active()) std::memcpy(out.data() + first, parameter.bytes.data() + first, count);
+    place.source().taken(count);
+  }
+}
+
 /// A fill of weights (ops/linear.hpp) that reads a parameter's rows as T.
 template <Dtype T>
 auto rows_of_parameter(const Parameters& place, const Parameter& parameter) {

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <precast/backend.hpp>
 #include <precast/backend/context.hpp>
 #include <precast/backend/matmul.hpp>
+#include <precast/host/block_decoder.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/ops/weight_and_bias.hpp>
 #include <precast/policy/op_table.hpp>
@@ -40,10 +42,25 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   explicit LinearWeight(HostStoredView<const Storage> weight, std::span<const BiasStorage> bias = {})
       : LinearWeight(weight.rows(), weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
 
+  /// A weight in blocks of a format that a file has chosen, held as it lies there: calls `fill(bytes)`, which
+  /// writes the bytes of all rows, each of which begins with a block. Its values are rounded to the policy's
+  /// operands, once, as they are multiplied; the rest is as the policy says. On the host alone.
+  template <class Fill>
+    requires backend::holds_blocks_of_files<Storage>
+  static LinearWeight in_blocks(const host::BlockDecoder& decoder, std::int64_t out_features,
+                                std::int64_t in_features, Fill&& fill,
+                                std::span<const BiasStorage> bias = {}) {
+    return LinearWeight(
+        Base::Packed::template in_blocks<Types>(decoder, checked({out_features, in_features}), fill), bias);
+  }
+
   std::int64_t out_features() const { return this->weight().features(); }
   std::int64_t in_features() const { return this->weight().columns(); }
 
  private:
+  LinearWeight(typename Base::Packed weight, std::span<const BiasStorage> bias)
+      : Base(std::move(weight), bias) {}
+
   static const Shape& checked(const Shape& shape) {
     if (shape.elements() == 0) throw ShapeError("a linear weight of shape " + to_string(shape) + " is empty");
     return shape;

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/decode_run.hpp>
@@ -29,12 +31,16 @@ void with_named_blocks(std::string_view format, std::span<Byte> bytes, std::size
       throw ShapeError(std::string(format) + ": " + std::to_string(values) + " values in blocks of " +
                        std::to_string(in_block) + " do not take " + std::to_string(bytes.size()) +
                        " bytes, with " + std::to_string(sizeof(Format)) + " for each block");
-    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(Format) != 0)
-      throw ShapeError(std::string(format) +
-                       ": blocks begin at an odd address: give one that is a multiple of " +
-                       std::to_string(alignof(Format)));
     using Block = std::conditional_t<std::is_const_v<Byte>, const Format, Format>;
-    with_blocks(type, std::span<Block>(reinterpret_cast<Block*>(bytes.data()), values / in_block));
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(Format) == 0) {
+      with_blocks(type, std::span<Block>(reinterpret_cast<Block*>(bytes.data()), values / in_block));
+      return;
+    }
+    // Files may put blocks at odd addresses.
+    std::vector<Format> aligned(values / in_block);
+    std::memcpy(static_cast<void*>(aligned.data()), bytes.data(), bytes.size());
+    with_blocks(type, std::span<Block>(aligned));
+    if constexpr (!std::is_const_v<Byte>) std::memcpy(bytes.data(), aligned.data(), bytes.size());
   });
   if (!known) throw InputError("no block format is called " + std::string(format));
 }
@@ -42,10 +48,10 @@ void with_named_blocks(std::string_view format, std::span<Byte> bytes, std::size
 }  // namespace detail
 
 /// encode<Format>() (quant/encode.hpp) with the block format of that name ("q4_k"): `values`, a row or whole
-/// rows, into `bytes`, which hold the blocks as a file does.
+/// rows, into `bytes`, which hold the blocks as a file does, at any address.
 ///
 /// Throws InputError for a name that is no block format's, ShapeError where `bytes` are not those of the
-/// blocks or begin at an odd address, and what encode<Format>() throws.
+/// blocks, and what encode<Format>() throws.
 inline void encode(std::string_view format, std::span<const f32> values, std::span<std::byte> bytes,
                    const EncodeOptions& options = {}) {
   detail::with_named_blocks(format, bytes, values.size(),

@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare record cost info inspect plan policy formats tokenize completions help -h --help -V --version'
+    _precast_offer -W 'generate compare record cost info inspect plan report policy formats tokenize completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -22,7 +22,11 @@ _precast() {
       case "$before" in
         --prompt|-p) :; return ;;
         --negative|--negative-prompt|-n) :; return ;;
-        --model|-m) _precast_offer -d; return ;;
+        --model|-m) _precast_offer -f; return ;;
+        --transformer) _precast_offer -f; return ;;
+        --text-encoder) _precast_offer -f; return ;;
+        --text-encoder-2) _precast_offer -f; return ;;
+        --vae) _precast_offer -f; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --seed|-s) _precast_offer -W 'random'; return ;;
         --steps|--num-inference-steps) :; return ;;
@@ -46,6 +50,7 @@ _precast() {
         --text-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
         --clip-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
         --t5-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --plan) _precast_offer -f; return ;;
         --output|-o) _precast_offer -f; return ;;
         --quality) :; return ;;
         --latents) _precast_offer -f; return ;;
@@ -54,13 +59,17 @@ _precast() {
         --preview) :; return ;;
         --preview-output) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --plan --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
       fi ;;
     compare)
       case "$before" in
         --prompt|-p) :; return ;;
         --negative|--negative-prompt|-n) :; return ;;
-        --model|-m) _precast_offer -d; return ;;
+        --model|-m) _precast_offer -f; return ;;
+        --transformer) _precast_offer -f; return ;;
+        --text-encoder) _precast_offer -f; return ;;
+        --text-encoder-2) _precast_offer -f; return ;;
+        --vae) _precast_offer -f; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --seed|-s) _precast_offer -W 'random'; return ;;
         --steps|--num-inference-steps) :; return ;;
@@ -76,13 +85,17 @@ _precast() {
         --report) _precast_offer -f; return ;;
         --quality) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --report --quality --markdown --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --report --quality --markdown --json'
       fi ;;
     record)
       case "$before" in
         --prompt|-p) :; return ;;
         --negative|--negative-prompt|-n) :; return ;;
-        --model|-m) _precast_offer -d; return ;;
+        --model|-m) _precast_offer -f; return ;;
+        --transformer) _precast_offer -f; return ;;
+        --text-encoder) _precast_offer -f; return ;;
+        --text-encoder-2) _precast_offer -f; return ;;
+        --vae) _precast_offer -f; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --seed|-s) _precast_offer -W 'random'; return ;;
         --steps|--num-inference-steps) :; return ;;
@@ -109,11 +122,15 @@ _precast() {
         --every) :; return ;;
         --output|-o) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --json'
       fi ;;
     cost)
       case "$before" in
-        --model|-m) _precast_offer -d; return ;;
+        --model|-m) _precast_offer -f; return ;;
+        --transformer) _precast_offer -f; return ;;
+        --text-encoder) _precast_offer -f; return ;;
+        --text-encoder-2) _precast_offer -f; return ;;
+        --vae) _precast_offer -f; return ;;
         --samples) _precast_offer -f; return ;;
         --types) _precast_list ''; return ;;
         --layers) :; return ;;
@@ -126,7 +143,7 @@ _precast() {
         --output|-o) _precast_offer -f; return ;;
         --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --samples --types --layers --granularity --biases --shard --policy --device --threads --merge --output -o --measure --weighted --markdown --csv --json --quiet -q'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --transformer --text-encoder --text-encoder-2 --vae --samples --types --layers --granularity --biases --shard --policy --device --threads --merge --output -o --measure --weighted --markdown --csv --json --quiet -q'
       fi ;;
     info)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h --json --quiet -q'
@@ -146,8 +163,22 @@ _precast() {
         --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
         --time-limit) :; return ;;
         --output|-o) _precast_offer -f; return ;;
+        --samples) _precast_offer -f; return ;;
+        --model|-m) _precast_offer -f; return ;;
+        --policy) _precast_offer -W 'quality balanced fast memory f32 bf16 f16'; return ;;
+        --device) _precast_offer -W 'auto cpu cuda'; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --cost -c --budget --bits --error --types --measure --time-limit --output -o --json --quiet -q'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --cost -c --budget --bits --error --types --measure --time-limit --output -o --json --verify --samples --model -m --policy --device --quiet -q'
+      fi ;;
+    report)
+      case "$before" in
+        --cost|-c) _precast_offer -f; return ;;
+        --plan) _precast_offer -f; return ;;
+        --format) _precast_offer -W 'html markdown csv'; return ;;
+        --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
+        --output|-o) _precast_offer -f; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --cost -c --plan --format --measure --weighted --output -o --quiet -q'
       fi ;;
     policy)
       case "$before" in
@@ -172,7 +203,7 @@ _precast() {
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare record cost info inspect plan policy formats tokenize completions help'
+      else _precast_offer -W 'generate compare record cost info inspect plan report policy formats tokenize completions help'
       fi ;;
   esac
 }

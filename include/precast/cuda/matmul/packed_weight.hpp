@@ -20,6 +20,11 @@ namespace precast::gpu {
 /// Rows that one upload brings, as they are loaded.
 inline constexpr std::int64_t rows_per_upload = 64;
 
+/// Whether weights of a storage dtype may be in blocks of any format instead: blocks of files are decoded as
+/// they are loaded.
+template <Dtype Storage>
+inline constexpr bool holds_blocks_of_files = false;
+
 namespace detail {
 
 /// Calls `fill` for one group of a matrix's rows after another, in memory of the host, and `take(first_row,

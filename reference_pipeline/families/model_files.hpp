@@ -1,0 +1,31 @@
+// ModelFiles: where a model's parts are: a folder or a file, and files that take the place of parts of it.
+#pragma once
+
+#include <concepts>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace precast::families {
+
+/// A model as someone named it. A path alone is one.
+struct ModelFiles {
+  /// A folder that diffusers saved, or a file that holds a part of a model or all of them.
+  std::filesystem::path model;
+  /// A component's name ("vae") and the file or folder to take it from.
+  std::map<std::string, std::filesystem::path, std::less<>> components;
+
+  template <std::convertible_to<std::filesystem::path> Path>
+  ModelFiles(const Path& path) : model(path) {}  // NOLINT: a path is a model
+  ModelFiles(std::filesystem::path path, std::map<std::string, std::filesystem::path, std::less<>> given)
+      : model(std::move(path)), components(std::move(given)) {}
+
+  /// Whether it is a diffusers folder and nothing else.
+  bool is_folder_alone() const {
+    std::error_code ignored;
+    return components.empty() && !std::filesystem::is_regular_file(model, ignored);
+  }
+};
+
+}  // namespace precast::families

@@ -1,0 +1,162 @@
+// Opens a component's weights in any layout.
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include <flux/bfl_names.hpp>
+#include <flux/component_weights.hpp>
+#include <text/t5_gguf_names.hpp>
+#include <vae/original_names.hpp>
+
+namespace precast::flux {
+
+namespace {
+
+using weights::FoundPart, weights::Naming, weights::Part;
+
+/// Names (ours) that a text encoder's modules ask for, or that stand beside them and mean nothing here.
+constexpr std::array clip_names = {
+    io::NameLine{"", "embeddings.token_embedding.weight"},
+    io::NameLine{"", "embeddings.position_embedding.weight"},
+    io::NameLine{"", "embeddings.position_ids"},
+    io::NameLine{"", "encoder.layers.#.layer_norm1.*"},
+    io::NameLine{"", "encoder.layers.#.layer_norm2.*"},
+    io::NameLine{"", "encoder.layers.#.self_attn.q_proj.*"},
+    io::NameLine{"", "encoder.layers.#.self_attn.k_proj.*"},
+    io::NameLine{"", "encoder.layers.#.self_attn.v_proj.*"},
+    io::NameLine{"", "encoder.layers.#.self_attn.out_proj.*"},
+    io::NameLine{"", "encoder.layers.#.mlp.fc1.*"},
+    io::NameLine{"", "encoder.layers.#.mlp.fc2.*"},
+    io::NameLine{"", "final_layer_norm.*"},
+    io::NameLine{"", "text_projection.weight"},
+    io::NameLine{"", "logit_scale"},
+};
+
+std::span<const io::NameLine> table_of(Part part) {
+  switch (part) {
+    case Part::transformer:
+      return bfl_names;
+    case Part::clip:
+      return clip_names;
+    case Part::t5:
+      return text::t5_gguf_names;
+    default:
+      return vae::original_names;
+  }
+}
+
+/// The number that follows `stem` in a name, or -1.
+std::int64_t number_after(std::string_view name, std::string_view stem) {
+  if (!name.starts_with(stem)) return -1;
+  name.remove_prefix(stem.size());
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return failed == std::errc{} && end != name.data() + name.size() && *end == '.' ? number : -1;
+}
+
+/// How the names of CLIP's tensors begin: transformers before version 5 put them in "text_model.".
+std::string names_within(const weights::WeightTensors& tensors) {
+  const std::string stem = "text_model.";
+  return std::ranges::any_of(tensors.all(), [&](const auto& entry) { return entry.first.starts_with(stem); })
+             ? stem
+             : "";
+}
+
+std::int64_t levels_in(const weights::WeightTensors& tensors) {
+  std::int64_t levels = 0;
+  for (const auto& [name, weight] : tensors.all())
+    for (const std::string_view stem : {"decoder.up.", "encoder.down."})
+      levels = std::max(levels, number_after(name, stem) + 1);
+  return levels;
+}
+
+}  // namespace
+
+FoundPart ComponentWeights::found_in(const io::ComponentSource& file, Part part, bool folder) {
+  const auto parts = weights::parts_of(file);
+  const auto refused = [&](const std::string& problem) {
+    return io::file_error(file.description(), problem);
+  };
+  if (part == Part::transformer)
+    if (const std::string other = weights::other_model(file, parts); !other.empty())
+      throw refused("is " + other + ", which is not read: give a Flux.1 dev or schnell model");
+  if (const auto found = weights::find_part(parts, part)) return *found;
+  if (folder) return {part, Naming::ours, ""};  // what is missing is named as it is asked for
+  std::string holds;
+  for (const FoundPart& other : parts)
+    holds += (holds.empty() ? "" : " and ") + std::string(weights::in_words(other.part));
+  if (holds.empty()) holds = weights::other_model(file, parts);
+  throw refused("does not hold " + std::string(weights::in_words(part)) + " of a Flux model" +
+                (holds.empty() ? ", nor anything else that is known here" : " but " + holds) +
+                ": give another file");
+}
+
+ComponentWeights::ComponentWeights(const std::filesystem::path& path, Part part, io::TakenCallback on_taken)
+    : path_(path),
+      part_(part),
+      file_(path, std::move(on_taken)),
+      found_(found_in(file_, part, std::filesystem::is_directory(path))),
+      tensors_(file_, found_.prefix),
+      table_(found_.naming == Naming::ours ? std::span<const io::NameLine>() : table_of(part)),
+      levels_(part == Part::autoencoder ? levels_in(tensors_) : 0),
+      within_(part == Part::clip ? names_within(tensors_) : ""),
+      renamed_(tensors_, table_, levels_) {}
+
+std::vector<std::string> ComponentWeights::unread() const {
+  const std::span<const io::NameLine> table = table_of(part_);
+  const auto known = [&](const std::string& name) {
+    if (found_.naming != Naming::ours) {
+      if (!io::our_rows(table, name, levels_).empty()) return true;
+      constexpr std::string_view weight = "weight";  // of a norm's scale
+      return name.ends_with(weight) &&
+             !io::our_rows(table, name.substr(0, name.size() - weight.size()) + "scale").empty();
+    }
+    if (part_ == Part::t5 &&
+        (name == "encoder.embed_tokens.weight" || name.find(".DenseReluDense.wi.") != name.npos))
+      return true;
+    // Counted from either end, there are as many levels.
+    const std::size_t inside = name.starts_with(within_) ? within_.size() : 0;
+    return io::their_rows(table, std::string_view(name).substr(inside), 64).has_value();
+  };
+  std::vector<std::string> names;
+  for (const auto& [name, weight] : tensors_.all())
+    if (!known(name)) names.push_back(found_.prefix + name);
+  return names;
+}
+
+std::optional<Shape> ComponentWeights::shape(std::string_view name) const {
+  const auto place = io::their_rows(table_, name, levels_);
+  std::string stored = place ? place->name : within_ + std::string(name);
+  const weights::WeightTensor* weight = tensors_.lookup(stored);
+  if (!weight && stored.ends_with("scale"))
+    weight = tensors_.lookup(stored.substr(0, stored.size() - 5) + "weight");
+  return weight ? std::optional(weight->shape) : std::nullopt;
+}
+
+std::int64_t ComponentWeights::blocks(std::string_view stem) const {
+  std::set<std::int64_t> numbers;
+  for (const auto& [name, weight] : tensors_.all()) {
+    if (table_.empty()) {
+      numbers.insert(number_after(name, within_ + std::string(stem)));
+      continue;
+    }
+    for (const io::NamedRows& ours : io::our_rows(table_, name, levels_))
+      numbers.insert(number_after(ours.name, stem));
+  }
+  numbers.erase(-1);
+  const auto count = std::ssize(numbers);
+  if (count && *numbers.rbegin() != count - 1) {
+    std::int64_t lacking = 0;
+    while (numbers.contains(lacking)) ++lacking;
+    throw error("lacks " + std::string(stem) + std::to_string(lacking) + ", of " +
+                std::to_string(*numbers.rbegin() + 1) + " such blocks: the file is incomplete, get it anew");
+  }
+  return count;
+}
+
+InputError ComponentWeights::error(const std::string& problem) const {
+  return io::file_error(file_.description(), problem);
+}
+
+}  // namespace precast::flux

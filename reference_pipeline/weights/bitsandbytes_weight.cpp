@@ -1,0 +1,120 @@
+// Weights that bitsandbytes stores: 4-bit codes into a map with a scale for each block, and int8 by rows.
+#include <cstdint>
+#include <utility>
+
+#include <weights/weight_tensors.hpp>
+
+namespace precast::weights {
+
+namespace {
+
+/// What quant_state says of a weight.
+struct QuantState {
+  Shape shape;
+  std::int64_t block = 64, nested_block = 256;
+  f32 nested_offset = 0;
+};
+
+QuantState state_of(const Companions& companions, const std::string& name, const io::TensorEntry& entry) {
+  const nlohmann::json object = json_of(companions, entry);
+  QuantState state;
+  try {
+    state.shape = Shape(std::span<const std::int64_t>(object.at("shape").get<std::vector<std::int64_t>>()));
+    state.block = object.value("blocksize", state.block);
+    state.nested_block = object.value("nested_blocksize", state.nested_block);
+    state.nested_offset = object.value("nested_offset", 0.0f);
+    if (state.block < 1 || state.nested_block < 1) throw ShapeError("no block");
+  } catch (const std::exception&) {  // of JSON's, and of shapes that are none
+    throw companions.error(name, "its quant_state must have a shape and sizes of blocks: get the file anew");
+  }
+  return state;
+}
+
+/// Rows of int8 times a factor each, 1/127 of what stands there.
+WeightTensor int8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored,
+                         const io::TensorEntry& factors) {
+  companions.take(layer + ".weight_format");
+  const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1, columns = stored.shape.back();
+  if (stored.dtype.info.name != "i8" || stored.shape.rank() != 2 || factors.shape.elements() != rows ||
+      !factors.dtype.is_float)
+    throw companions.error(layer + ".weight",
+                           "must be an I8 matrix with an SCB for each row: get the file anew");
+  return {&stored, stored.shape, "int8 of bitsandbytes",
+          [&stored, &factors, rows, columns](std::span<f32> out) {
+            const std::vector<f32> by = values_of(factors);
+            for_rows(rows, columns, [&](std::int64_t first, std::int64_t count) {
+              for (std::int64_t i = first * columns; i < (first + count) * columns; ++i) {
+                const auto at = static_cast<std::size_t>(i);
+                out[at] = static_cast<f32>(static_cast<std::int8_t>(stored.bytes[at])) *
+                          by[static_cast<std::size_t>(i / columns)] / 127.0f;
+              }
+            });
+          },
+          std::ssize(stored.bytes) + std::ssize(factors.bytes)};
+}
+
+}  // namespace
+
+std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const std::string& layer) {
+  const std::string name = layer + ".weight";
+  const io::TensorEntry& stored = *companions.tensors.at(name);
+  if (const io::TensorEntry* factors = companions.take(layer + ".SCB"))
+    return int8_weight(companions, layer, stored, *factors);
+  std::string format = "nf4";
+  const io::TensorEntry* state_entry = companions.take(name + ".quant_state.bitsandbytes__nf4");
+  if (!state_entry) {
+    format = "fp4";
+    state_entry = companions.take(name + ".quant_state.bitsandbytes__fp4");
+  }
+  const io::TensorEntry* scales = companions.take(name + ".absmax");
+  const io::TensorEntry* codes = companions.take(name + ".quant_map");
+  const io::TensorEntry* nested_scales = companions.take(name + ".nested_absmax");
+  const io::TensorEntry* nested_codes = companions.take(name + ".nested_quant_map");
+  if (!state_entry && !scales && !codes) return std::nullopt;
+  const auto wrong = [&](const std::string& problem) {
+    return companions.error(name, "is in bitsandbytes' 4 bits, " + problem + ": get the file anew");
+  };
+  if (!state_entry) throw wrong("without its quant_state");
+  if (!scales || !codes) throw wrong(std::string("without its ") + (scales ? "quant_map" : "absmax"));
+  const QuantState state = state_of(companions, name, *state_entry);
+  const std::int64_t count = state.shape.elements(), blocks = ceil_divide(count, state.block);
+  const bool nested = scales->dtype.info.name == "u8";
+  if (stored.dtype.info.name != "u8" || std::ssize(stored.bytes) != ceil_divide(count, 2))
+    throw wrong("of " + std::to_string(stored.bytes.size()) + " bytes where " + to_string(state.shape) +
+                " takes " + std::to_string(ceil_divide(count, 2)));
+  if (codes->shape.elements() != 16 || !codes->dtype.is_float)
+    throw wrong("without 16 values in its quant_map");
+  if (scales->shape.elements() != blocks || (!nested && !scales->dtype.is_float))
+    throw wrong("its absmax has " + std::to_string(scales->shape.elements()) + " values for " +
+                std::to_string(blocks) + " blocks");
+  if (nested && (!nested_scales || !nested_codes || nested_codes->shape.elements() != 256 ||
+                 !nested_scales->dtype.is_float || !nested_codes->dtype.is_float ||
+                 nested_scales->shape.elements() != ceil_divide(blocks, state.nested_block)))
+    throw wrong("without the nested_absmax and nested_quant_map that its absmax of bytes needs");
+
+  const auto decode = [=, &stored](std::span<f32> out) {
+    const std::vector<f32> map = values_of(*codes);
+    std::vector<f32> factors(static_cast<std::size_t>(blocks));
+    if (nested) {
+      const std::vector<f32> map2 = values_of(*nested_codes), by = values_of(*nested_scales);
+      for (std::size_t b = 0; b < factors.size(); ++b)
+        factors[b] = map2[static_cast<std::size_t>(scales->bytes[b])] *
+                         by[b / static_cast<std::size_t>(state.nested_block)] +
+                     state.nested_offset;
+    } else {
+      read_values(*scales, 0, factors);
+    }
+    for_rows(blocks, state.block, [&](std::int64_t first, std::int64_t some) {
+      for (std::int64_t i = first * state.block; i < std::min(count, (first + some) * state.block); ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const auto pair = static_cast<unsigned>(stored.bytes[at / 2]);
+        out[at] =
+            map[i % 2 == 0 ? pair >> 4 : pair & 15] * factors[static_cast<std::size_t>(i / state.block)];
+      }
+    });
+  };
+  return WeightTensor{&stored, state.shape, format + " of bitsandbytes", decode,
+                      std::ssize(stored.bytes) + std::ssize(scales->bytes)};
+}
+
+}  // namespace precast::weights

@@ -1,0 +1,271 @@
+// Weights that ComfyUI stores with scales beside them: how they are announced, and what their values are.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include <weights/weight_tensors.hpp>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/tensor/rounded_up.hpp>
+
+namespace precast::weights {
+
+namespace {
+
+/// What a layer is announced as: by a tensor of its own, or in the file's header.
+struct Announced {
+  std::string format;
+  std::int64_t turned_by = 0;  ///< columns in a group that a rotation was applied to; 0: none
+};
+
+Announced announced_in(const nlohmann::json& object) {
+  Announced announced;
+  if (const auto format = object.find("format"); format != object.end() && format->is_string())
+    announced.format = format->get<std::string>();
+  if (const auto turned = object.find("convrot"); turned != object.end() && turned->is_boolean() && *turned)
+    announced.turned_by = object.value("convrot_groupsize", std::int64_t{256});
+  return announced;
+}
+
+/// What the headers say of a layer, under its name in the file or without the prefix.
+Announced in_header(const Companions& companions, const std::string& layer) {
+  for (const io::TensorFile& file : companions.file.files()) {
+    if (!file.safetensors()) continue;
+    const auto& metadata = file.safetensors()->metadata();
+    const auto found = metadata.find("_quantization_metadata");
+    if (found == metadata.end()) continue;
+    const nlohmann::json object = nlohmann::json::parse(found->second, nullptr, false);
+    if (!object.is_object() || !object.contains("layers") || !object["layers"].is_object())
+      throw io::file_error(file.path(),
+                           "header: _quantization_metadata must hold an object 'layers': get the file anew");
+    for (const std::string& name : {companions.prefix + layer, layer})
+      if (const auto at = object["layers"].find(name); at != object["layers"].end() && at->is_object())
+        return announced_in(*at);
+  }
+  return {};
+}
+
+bool is_fp8(const io::TensorEntry& entry) { return entry.dtype.info.name.starts_with("fp8"); }
+
+/// A scale under either of its names.
+const io::TensorEntry* take_scale(Companions& companions, const std::string& layer) {
+  const io::TensorEntry* old_name = companions.take(layer + ".scale_weight");
+  const io::TensorEntry* new_name = companions.take(layer + ".weight_scale");
+  if (old_name && new_name)
+    throw companions.error(layer + ".weight",
+                           "has both a scale_weight and a weight_scale: get the file anew");
+  return old_name ? old_name : new_name;
+}
+
+/// The factor of each row: one for all of them, or one each.
+std::function<f32(std::int64_t)> row_factors(const Companions& companions, const io::TensorEntry& scale,
+                                             const std::string& layer, std::int64_t rows) {
+  const std::int64_t count = scale.shape.elements();
+  if (!scale.dtype.is_float || (count != 1 && count != rows) || scale.dtype.info.values_per_block != 1)
+    throw companions.error(layer + ".weight",
+                           "its scale is " + std::string(scale.dtype.file_name) + " " +
+                               to_string(scale.shape) + " where one number, or one for each of " +
+                               std::to_string(rows) + " rows, is expected: get the file anew");
+  return [values = std::vector<f32>(), &scale, count](std::int64_t row) mutable {
+    if (values.empty()) values = values_of(scale);
+    return values[static_cast<std::size_t>(count == 1 ? 0 : row)];
+  };
+}
+
+/// Rows of a matrix from values and a factor for each row.
+Decode scaled_rows(const Companions& companions, const io::TensorEntry& stored, const io::TensorEntry& scale,
+                   const std::string& layer) {
+  const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1;
+  const std::int64_t columns = stored.shape.elements() / std::max<std::int64_t>(rows, 1);
+  auto factor = row_factors(companions, scale, layer, rows);
+  const bool bytes = stored.dtype.info.name == "i8";
+  return [&stored, rows, columns, factor, bytes](std::span<f32> out) mutable {
+    if (rows) factor(0);
+    for_rows(rows, columns, [&, by = factor](std::int64_t first, std::int64_t count) mutable {
+      const auto here =
+          out.subspan(static_cast<std::size_t>(first * columns), static_cast<std::size_t>(count * columns));
+      if (bytes)
+        std::ranges::transform(
+            stored.bytes.subspan(static_cast<std::size_t>(first * columns), here.size()), here.begin(),
+            [](std::byte value) { return static_cast<f32>(static_cast<std::int8_t>(value)); });
+      else
+        read_values(stored, first * columns, here);
+      for (std::int64_t row = 0; row < count; ++row)
+        for (f32& value :
+             here.subspan(static_cast<std::size_t>(row * columns), static_cast<std::size_t>(columns)))
+          value *= by(first + row);
+    });
+  };
+}
+
+/// Takes the rotation of groups of columns back: each group times a Kronecker power of one 4 by 4 matrix,
+/// which is its own inverse.
+void turn_back(std::span<f32> row, std::int64_t group) {
+  for (std::size_t begin = 0; begin < row.size(); begin += static_cast<std::size_t>(group)) {
+    const auto part = row.subspan(begin, static_cast<std::size_t>(group));
+    for (std::size_t step = 1; step < part.size(); step *= 4)
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        if (i / step % 4 != 0) continue;
+        f32 &a = part[i], &b = part[i + step], &c = part[i + 2 * step], &d = part[i + 3 * step];
+        const std::array<f32, 4> turned{(a + b + c - d) / 2, (a + b - c + d) / 2, (a - b + c + d) / 2,
+                                        (-a + b + c + d) / 2};
+        a = turned[0], b = turned[1], c = turned[2], d = turned[3];
+      }
+  }
+}
+
+/// Where the scale of row r and block c lies among those of a matrix: in tiles of 128 by 4, as tensor cores
+/// want them.
+std::size_t swizzled(std::int64_t r, std::int64_t c, std::int64_t blocks_padded) {
+  return static_cast<std::size_t>((r / 128 * (blocks_padded / 4) + c / 4) * 512 + r % 32 * 16 +
+                                  r % 128 / 32 * 4 + c % 4);
+}
+
+/// A matrix in blocks along its rows, each with a scale of a byte that lies swizzled.
+struct SwizzledBlocks {
+  const io::TensorEntry* stored;
+  const io::TensorEntry* scales;
+  std::int64_t rows, columns, in_block;
+
+  std::int64_t blocks() const { return ceil_divide(columns, in_block); }
+  void check(const Companions& companions, const std::string& layer) const {
+    const std::int64_t expected = rounded_up(rows, 128) * rounded_up(blocks(), 4);
+    if (std::ssize(scales->bytes) != expected)
+      throw companions.error(layer + ".weight", "its scales take " + std::to_string(scales->bytes.size()) +
+                                                    " bytes where " + std::to_string(expected) +
+                                                    " are expected: get the file anew");
+  }
+  std::byte scale(std::int64_t row, std::int64_t block) const {
+    return scales->bytes[swizzled(row, block, rounded_up(blocks(), 4))];
+  }
+};
+
+f32 from_e8m0(std::byte code) {
+  if (code == std::byte{255}) return std::nanf("");
+  return std::ldexp(1.0f, static_cast<int>(code) - 127);
+}
+f32 from_e4m3(std::byte code) { return convert<f32>(std::bit_cast<fp8_e4m3>(code)); }
+f32 from_e2m1(unsigned code) {
+  constexpr std::array<f32, 8> magnitudes{0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  return code & 8 ? -magnitudes[code & 7] : magnitudes[code & 7];
+}
+
+/// Logical columns are fewer than stored ones where a matrix was padded; ours are as stored, and padding is
+/// refused where a model asks for another shape.
+WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
+  const io::TensorEntry* scales = take_scale(companions, layer);
+  if (!scales)
+    throw companions.error(layer + ".weight",
+                           "is announced as mxfp8 and has no weight_scale: get the file anew");
+  if (stored.dtype.info != dtype_info<fp8_e4m3> || stored.shape.rank() != 2)
+    throw companions.error(layer + ".weight",
+                           "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
+  const SwizzledBlocks blocks{&stored, scales, stored.shape[0], stored.shape[1], 32};
+  blocks.check(companions, layer);
+  return {&stored, stored.shape, "mxfp8, swizzled",
+          [blocks](std::span<f32> out) {
+            for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
+              for (std::int64_t r = first; r < first + count; ++r) {
+                const auto row = out.subspan(static_cast<std::size_t>(r * blocks.columns),
+                                             static_cast<std::size_t>(blocks.columns));
+                read_values(*blocks.stored, r * blocks.columns, row);
+                for (std::size_t i = 0; i < row.size(); ++i)
+                  row[i] *= from_e8m0(blocks.scale(r, static_cast<std::int64_t>(i) / 32));
+              }
+            });
+          },
+          std::ssize(stored.bytes) + std::ssize(scales->bytes)};
+}
+
+WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
+  const io::TensorEntry* scales = take_scale(companions, layer);
+  const io::TensorEntry* whole = companions.take(layer + ".weight_scale_2");
+  const auto wrong = [&](const std::string& problem) {
+    return companions.error(layer + ".weight",
+                            "is announced as nvfp4 and " + problem + ": get the file anew");
+  };
+  if (!scales || !whole) throw wrong(std::string("has no ") + (scales ? "weight_scale_2" : "weight_scale"));
+  if (stored.dtype.info.name != "u8" || stored.shape.rank() != 2) throw wrong("is no U8 matrix");
+  if (whole->shape.elements() != 1 || !whole->dtype.is_float) throw wrong("its weight_scale_2 is no number");
+  const SwizzledBlocks blocks{&stored, scales, stored.shape[0], 2 * stored.shape[1], 16};
+  blocks.check(companions, layer);
+  return {&stored, Shape{blocks.rows, blocks.columns}, "nvfp4, swizzled",
+          [blocks, whole](std::span<f32> out) {
+            const f32 factor = values_of(*whole).front();
+            for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
+              for (std::int64_t r = first; r < first + count; ++r)
+                for (std::int64_t c = 0; c < blocks.columns; ++c) {
+                  const auto at = static_cast<std::size_t>(r * blocks.columns + c);
+                  const auto pair = static_cast<unsigned>(blocks.stored->bytes[at / 2]);
+                  const unsigned code = c % 2 == 0 ? pair >> 4 : pair & 15;
+                  out[at] = from_e2m1(code) * (from_e4m3(blocks.scale(r, c / 16)) * factor);
+                }
+            });
+          },
+          std::ssize(stored.bytes) + std::ssize(scales->bytes) + std::ssize(whole->bytes)};
+}
+
+}  // namespace
+
+std::optional<WeightTensor> comfy_weight(Companions& companions, const std::string& layer) {
+  const std::string name = layer + ".weight";
+  const io::TensorEntry& stored = *companions.tensors.at(name);
+  Announced announced = in_header(companions, layer);
+  if (const io::TensorEntry* own = companions.take(layer + ".comfy_quant"))
+    announced = announced_in(json_of(companions, *own));
+  companions.take(layer + ".scale_input");  // of activations, which are not quantised here
+  companions.take(layer + ".input_scale");
+
+  if (announced.format == "mxfp8") return mxfp8_weight(companions, layer, stored);
+  if (announced.format == "nvfp4") return nvfp4_weight(companions, layer, stored);
+  const bool to_fp8 = announced.format == "float8_e4m3fn" || announced.format == "float8_e5m2";
+  const bool to_int8 = announced.format == "int8_tensorwise";
+  if (!announced.format.empty() && !to_fp8 && !to_int8)
+    throw companions.error(name, "is announced as '" + io::printable(announced.format, 40) +
+                                     "', which is not read: get a GGUF, fp8 or 16-bit file of this model");
+  const bool is_int8 = stored.dtype.info.name == "i8";
+  if ((to_fp8 && !is_fp8(stored)) || (to_int8 && !is_int8))
+    throw companions.error(name, "is announced as " + announced.format + " and is " +
+                                     std::string(stored.dtype.file_name) + ": get the file anew");
+
+  const io::TensorEntry* scale = take_scale(companions, layer);
+  const bool marked = companions.tensors.contains("scaled_fp8") && is_fp8(stored);
+  if (!scale && (to_fp8 || to_int8 || marked || is_int8))
+    throw companions.error(name, std::string("has no scale, which ") +
+                                     (marked && !to_fp8 ? "the file's tensor scaled_fp8" : "its format") +
+                                     " announces: get the file anew");
+  if (!scale) return std::nullopt;
+  if (!stored.dtype.is_float && !is_int8)
+    throw companions.error(name, "has a scale and is " + std::string(stored.dtype.file_name) +
+                                     " of a format that nothing announces: get the file anew");
+  if (stored.dtype.info.values_per_block != 1)
+    throw companions.error(name, "has a scale beside blocks that have their own: get the file anew");
+  Decode decode = scaled_rows(companions, stored, *scale, layer);
+  std::string format = std::string(is_int8 ? "int8" : stored.dtype.info.name) +
+                       (scale->shape.elements() == 1 ? " with a scale" : " with a scale a row");
+  if (const std::int64_t group = announced.turned_by) {
+    const std::int64_t columns = stored.shape.back();
+    bool power_of_four = group > 0;
+    for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
+    if (!power_of_four || columns % group != 0)
+      throw companions.error(
+          name, "was rotated in groups of " + std::to_string(group) + " of its " + std::to_string(columns) +
+                    " columns, which is no power of 4 that divides them: get the file anew");
+    format += ", rotated";
+    decode = [decode, group, columns](std::span<f32> out) {
+      decode(out);
+      for_rows(std::ssize(out) / columns, columns, [&](std::int64_t first, std::int64_t count) {
+        for (std::int64_t r = first; r < first + count; ++r)
+          turn_back(out.subspan(static_cast<std::size_t>(r * columns), static_cast<std::size_t>(columns)),
+                    group);
+      });
+    };
+  }
+  return WeightTensor{&stored, stored.shape, std::move(format), std::move(decode),
+                      std::ssize(stored.bytes) + std::ssize(scale->bytes)};
+}
+
+}  // namespace precast::weights

@@ -1,0 +1,46 @@
+// What a file of weights holds, by the names of its tensors: which parts of a model, and who named them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <precast/io/component_source.hpp>
+
+namespace precast::weights {
+
+enum class Part : std::uint8_t { transformer, clip, t5, autoencoder };
+inline constexpr std::array<Part, 4> all_parts{Part::clip, Part::t5, Part::transformer, Part::autoencoder};
+/// Who named the tensors: diffusers and transformers as we do; or a model's authors; or ggml's tools.
+enum class Naming : std::uint8_t { ours, original, gguf };
+
+/// "the transformer", "the first text encoder (CLIP)".
+std::string_view in_words(Part part);
+/// The folder of that part in a diffusers model: "text_encoder".
+std::string_view folder_of(Part part);
+/// The part that lies in a folder of that name in a diffusers model.
+Part part_in(std::string_view folder);
+/// "diffusers", "original", "GGUF".
+std::string_view in_words(Naming naming);
+
+/// A part of a model in a file.
+struct FoundPart {
+  Part part;
+  Naming naming;
+  std::string prefix;  ///< before the names of its tensors
+};
+
+/// The parts of a Flux model that a file or folder holds, at most one of a kind. Throws InputError where a
+/// kind is there under two prefixes.
+std::vector<FoundPart> parts_of(const io::ComponentSource& file);
+/// The one of that kind, or nothing.
+std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part part);
+
+/// What a file is that holds no Flux model's weights, or one that plain Flux is not: "a FLUX.2 model". ""
+/// where nothing says so.
+std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts);
+
+}  // namespace precast::weights

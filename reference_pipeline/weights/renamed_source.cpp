@@ -1,0 +1,84 @@
+// Finds renamed parameters, and cuts rows out of stored matrices.
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <weights/renamed_source.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/message.hpp>
+#include <precast/memory/dry_run.hpp>
+
+namespace precast::weights {
+
+namespace {
+
+InputError broken(const nn::ParameterSource& source, const std::string& name, const std::string& problem) {
+  return InputError(source.description() + ": tensor '" + io::printable(name) + "': " + problem +
+                    ": get the file anew");
+}
+
+/// Rows [first, first + count) of `of` equal parts of a parameter.
+nn::Parameter part_of(const nn::ParameterSource& source, const io::NamedRows& place, nn::Parameter whole) {
+  const std::int64_t rows = whole.shape.rank() ? whole.shape[0] : 0;
+  if (rows == 0 || rows % place.of != 0)
+    throw broken(source, place.name,
+                 "its " + std::to_string(rows) + " rows are no " + std::to_string(place.of) + " equal parts");
+  const auto part = static_cast<std::size_t>(rows / place.of);
+  if (whole.bytes.size() % static_cast<std::size_t>(rows) != 0 ||
+      (whole.shape.rank() == 1 && whole.dtype.values_per_block != 1) ||
+      (whole.shape.back() % whole.dtype.values_per_block != 0 && whole.shape.rank() > 1))
+    throw broken(source, place.name,
+                 "its blocks of " + std::string(whole.dtype.name) + " do not end with its rows, so that " +
+                     std::to_string(place.of) + " matrices in it cannot be told apart");
+  const std::size_t row_bytes = whole.bytes.size() / static_cast<std::size_t>(rows);
+  std::vector<std::int64_t> sizes(whole.shape.sizes().begin(), whole.shape.sizes().end());
+  sizes[0] = rows / place.of * place.count;
+  whole.shape = Shape(std::span<const std::int64_t>(sizes));
+  whole.bytes = whole.bytes.subspan(static_cast<std::size_t>(place.first) * part * row_bytes,
+                                    static_cast<std::size_t>(place.count) * part * row_bytes);
+  return whole;
+}
+
+/// A copy whose halves of rows have changed places.
+nn::Parameter with_halves_swapped(const nn::ParameterSource& source, const std::string& name,
+                                  nn::Parameter whole) {
+  const auto half = whole.bytes.size() / 2;
+  if (whole.shape.rank() == 0 || whole.shape[0] % 2 != 0 || whole.bytes.size() % 2 != 0 ||
+      half % static_cast<std::size_t>(whole.dtype.bytes_per_block) != 0)
+    throw broken(source, name, "its rows are no two halves");
+  if (DryRun::active()) {
+    whole.owner = std::make_shared<DryHold>(static_cast<std::int64_t>(whole.bytes.size()));
+    return whole;
+  }
+  const auto swapped = std::make_shared<std::vector<std::byte>>(whole.bytes.begin(), whole.bytes.end());
+  std::ranges::rotate(*swapped, swapped->begin() + static_cast<std::ptrdiff_t>(half));
+  whole.bytes = *swapped;
+  whole.owner = swapped;
+  return whole;
+}
+
+}  // namespace
+
+io::NamedRows RenamedSource::place_of(std::string_view name) const {
+  auto place = io::their_rows(table_, name, levels_);
+  if (!place) return {std::string(name)};
+  // Some programs call the scales of norms weights.
+  constexpr std::string_view scale = "scale";
+  if (!source_.contains(place->name) && place->name.ends_with(scale)) {
+    const std::string other = place->name.substr(0, place->name.size() - scale.size()) + "weight";
+    if (source_.contains(other)) place->name = other;
+  }
+  return *place;
+}
+
+nn::Parameter RenamedSource::find(std::string_view name) const {
+  const io::NamedRows place = place_of(name);
+  nn::Parameter found = source_.find(place.name);
+  if (place.of > 1) found = part_of(source_, place, std::move(found));
+  if (place.halves_swapped) found = with_halves_swapped(source_, place.name, std::move(found));
+  return found;
+}
+
+}  // namespace precast::weights

@@ -1,0 +1,146 @@
+// Sorts a component's tensors into weights and what belongs to them.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <weights/weight_tensors.hpp>
+
+#include <precast/host/convert.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/io/json_text.hpp>
+#include <precast/memory/dry_run.hpp>
+
+namespace precast::weights {
+
+namespace {
+
+/// Layouts of other programs that are told by a tensor's ending, and what to do about them.
+struct Refused {
+  std::string_view ending, what;
+};
+constexpr Refused refused_layouts[] = {
+    {".qweight", "is a weight in nunchaku's (SVDQuant) or GPTQ's layout"},
+    {"._weight_qdata", "is a weight in torchao's layout"},
+    {".weight._data", "is a weight in quanto's layout"},
+};
+
+void refuse_layouts(const Companions& companions) {
+  for (const auto& [name, entry] : companions.tensors)
+    for (const Refused& refused : refused_layouts)
+      if (name.ends_with(refused.ending))
+        throw companions.error(name, std::string(refused.what) +
+                                         ", which is not read: get a GGUF, fp8 or 16-bit file of this model");
+}
+
+}  // namespace
+
+const io::TensorEntry* Companions::take(const std::string& name) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) return nullptr;
+  used.insert(name);
+  return found->second;
+}
+
+InputError Companions::error(std::string_view name, const std::string& problem) const {
+  return InputError(file.description() + ": tensor '" + io::printable(prefix + std::string(name)) +
+                    "': " + problem);
+}
+
+WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix)
+    : file_(file), prefix_(std::move(prefix)) {
+  Companions companions{file_, prefix_, {}, {}};
+  for (const io::TensorEntry* entry : file_.tensors())
+    if (entry->name.starts_with(prefix_))
+      companions.tensors.emplace(entry->name.substr(prefix_.size()), entry);
+  refuse_layouts(companions);
+
+  constexpr std::string_view ending = ".weight";
+  for (const auto& [name, entry] : companions.tensors) {
+    if (!name.ends_with(ending)) continue;
+    const std::string layer = name.substr(0, name.size() - ending.size());
+    auto weight = bitsandbytes_weight(companions, layer);
+    if (!weight) weight = comfy_weight(companions, layer);
+    if (weight) weights_.emplace(name, std::move(*weight));
+  }
+  companions.take("scaled_fp8");
+  for (const auto& [name, entry] : companions.tensors)
+    if (!companions.used.contains(name))
+      weights_.try_emplace(
+          name, WeightTensor{
+                    entry, entry->shape, std::string(entry->dtype.info.name), {}, std::ssize(entry->bytes)});
+}
+
+nn::Parameter WeightTensors::find(std::string_view name) const {
+  const WeightTensor* weight = lookup(name);
+  if (!weight || !weight->decode) {
+    nn::Parameter found = file_.find(prefix_ + std::string(name));
+    if (weight) found.shape = weight->shape;
+    return found;
+  }
+  const auto count = static_cast<std::size_t>(weight->shape.elements());
+  if (last_name_ != name || !last_) {
+    last_.reset();  // before the next is there too
+    if (DryRun::active()) {
+      last_ = std::make_shared<DryHold>(static_cast<std::int64_t>(count * sizeof(f32)));
+      last_bytes_ = {weight->stored->bytes.data(), count * sizeof(f32)};  // which nobody reads in a dry run
+    } else {
+      const auto values = std::make_shared<std::vector<f32>>(count);
+      weight->decode(*values);
+      last_bytes_ = std::as_bytes(std::span(*values));
+      last_ = values;
+    }
+    last_name_ = name;
+  }
+  return {dtype_info<f32>, weight->shape, last_bytes_, {}, last_};
+}
+
+std::size_t WeightTensors::bytes_to_take() const {
+  std::size_t total = 0;
+  for (const auto& [name, weight] : weights_)
+    total += weight.decode ? static_cast<std::size_t>(weight.shape.elements()) * sizeof(f32)
+                           : weight.stored->bytes.size();
+  return total;
+}
+
+void read_values(const io::TensorEntry& entry, std::int64_t first, std::span<f32> to) {
+  const bool known = any_dtype(ScalarDtypes{}, [&]<class T>() {
+    if (entry.dtype.info != dtype_info<T>) return false;
+    constexpr std::size_t chunk = 1024;
+    std::array<T, chunk> aligned;
+    const std::byte* bytes = entry.bytes.data() + static_cast<std::size_t>(first) * sizeof(T);
+    for (std::size_t i = 0; i < to.size(); i += chunk) {
+      const std::size_t some = std::min(chunk, to.size() - i);
+      std::memcpy(aligned.data(), bytes + i * sizeof(T), some * sizeof(T));
+      host::convert_row<f32>(std::span<const T>(aligned).first(some), to.subspan(i, some));
+    }
+    return true;
+  });
+  if (!known)
+    throw InputError("tensor '" + io::printable(entry.name) + "' has dtype " +
+                     std::string(entry.dtype.file_name) + " where numbers such as F32 are expected");
+}
+
+std::vector<f32> values_of(const io::TensorEntry& entry) {
+  std::vector<f32> values(static_cast<std::size_t>(entry.shape.elements()));
+  read_values(entry, 0, values);
+  return values;
+}
+
+void for_rows(std::int64_t rows, std::int64_t columns,
+              const std::function<void(std::int64_t, std::int64_t)>& body) {
+  const std::int64_t at_once = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(columns, 1));
+  host::parallel_for(ceil_divide(rows, at_once), [&](std::int64_t task) {
+    body(task * at_once, std::min(at_once, rows - task * at_once));
+  });
+}
+
+nlohmann::json json_of(const Companions& companions, const io::TensorEntry& entry) {
+  const std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
+  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  if (entry.dtype.info.name != "u8" || !object.is_object())
+    throw InputError(companions.file.description() + ": tensor '" + io::printable(entry.name) +
+                     "': must be U8 and a JSON object: get the file anew");
+  return object;
+}
+
+}  // namespace precast::weights

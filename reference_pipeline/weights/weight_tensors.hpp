@@ -1,0 +1,95 @@
+// WeightTensors: the weights of one component as they lie in a file, those that a program stored with scales
+// beside them made whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <precast/io/component_source.hpp>
+#include <precast/nn/parameter_source.hpp>
+
+namespace precast::weights {
+
+/// Writes all values of a weight as f32, each computed in f32.
+using Decode = std::function<void(std::span<f32>)>;
+
+/// A weight, and what it lies as.
+struct WeightTensor {
+  const io::TensorEntry* stored = nullptr;
+  Shape shape;             ///< of the weight, which packed values hide
+  std::string format;      ///< "bf16", "fp8_e4m3 with a scale", "nf4"
+  Decode decode;           ///< empty where the bytes are values or blocks of a dtype
+  std::int64_t bytes = 0;  ///< with its scales
+};
+
+/// The weights whose names begin with a prefix, by what follows it. Tensors that belong to a weight (scales,
+/// maps, descriptions) are no weights of their own. Opening reads heads and descriptions, no values.
+class WeightTensors final : public nn::ParameterSource {
+ public:
+  /// `file` must outlive it. Throws InputError, which names file and tensor, for a scale that is announced
+  /// and missing or of the wrong size, and for formats that are not read.
+  WeightTensors(const io::ComponentSource& file, std::string prefix);
+
+  const std::map<std::string, WeightTensor, std::less<>>& all() const { return weights_; }
+  /// The weight of that name, or nullptr.
+  const WeightTensor* lookup(std::string_view name) const {
+    const auto found = weights_.find(name);
+    return found == weights_.end() ? nullptr : &found->second;
+  }
+
+  bool contains(std::string_view name) const override { return lookup(name); }
+  /// A weight that has scales is decoded to f32; the last one stays decoded, for those who take it in parts.
+  nn::Parameter find(std::string_view name) const override;
+  std::string description() const override { return file_.description(); }
+  void taken(std::size_t bytes) const override { file_.taken(bytes); }
+  /// Bytes of all that `find` gives: what progress counts to.
+  std::size_t bytes_to_take() const;
+
+ private:
+  const io::ComponentSource& file_;
+  std::string prefix_;
+  std::map<std::string, WeightTensor, std::less<>> weights_;
+  mutable std::string last_name_;
+  mutable std::shared_ptr<const void> last_;
+  mutable std::span<const std::byte> last_bytes_;
+};
+
+/// A component's tensors by name without the prefix, and which of them were found to belong to others.
+struct Companions {
+  const io::ComponentSource& file;
+  std::string prefix;
+  std::map<std::string, const io::TensorEntry*, std::less<>> tensors;
+  std::set<std::string, std::less<>> used;
+
+  /// The tensor of that name, which is from now on no weight; nullptr where there is none.
+  const io::TensorEntry* take(const std::string& name);
+  /// "FILE: tensor 'x': problem".
+  InputError error(std::string_view name, const std::string& problem) const;
+};
+
+/// Weights that ComfyUI stores: fp8 with scales in both spellings, int8, mxfp8, nvfp4. Nothing where
+/// `name`.weight is stored without.
+std::optional<WeightTensor> comfy_weight(Companions& companions, const std::string& layer);
+/// Weights that bitsandbytes stores: nf4, fp4, int8 by rows.
+std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const std::string& layer);
+
+/// The values of a tensor of scalars as f32.
+std::vector<f32> values_of(const io::TensorEntry& entry);
+/// Values [first, first + to.size()) of it.
+void read_values(const io::TensorEntry& entry, std::int64_t first, std::span<f32> to);
+/// Calls body(first_row, rows) for groups of a matrix's rows, on all threads.
+void for_rows(std::int64_t rows, std::int64_t columns,
+              const std::function<void(std::int64_t, std::int64_t)>& body);
+/// A U8 tensor that is a JSON object.
+nlohmann::json json_of(const Companions& companions, const io::TensorEntry& entry);
+
+}  // namespace precast::weights

@@ -1,0 +1,121 @@
+// Planned models: the matrices of each layer in its format, and the error that a plan predicts against the
+// one that is measured, on the embedded model.
+#include <string>
+#include <vector>
+
+#include <casting/measure.hpp>
+#include <casting/measure_plan.hpp>
+#include <casting/plan_source.hpp>
+#include <casting/planner.hpp>
+#include <catch2/catch.hpp>
+#include <flux/pipeline.hpp>
+#include <support/golden_requests.hpp>
+
+namespace planned_models {
+namespace {
+
+using namespace precast;
+using namespace precast::casting;
+using families::BlockParameterRole, families::RecordedState;
+
+const flux::FluxPipeline& pipeline() {
+  static const flux::FluxPipeline opened(std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model",
+                                         flux::ComponentChoices::all(testing::f32_choices().front()));
+  return opened;
+}
+
+std::vector<RecordedState> samples() {
+  flux::Request request;
+  request.prompts = {"a small white star on a black background, at the top"};
+  std::vector<RecordedState> states;
+  pipeline().record(request, {4, [&](RecordedState state) { states.push_back(std::move(state)); }});
+  return states;
+}
+
+Plan plan_of(const families::Blocks& blocks, const std::string& type) {
+  Plan plan;
+  for (const families::Block& block : blocks.list()) plan.types[block.name] = type;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a plan's weights are the casts of its layers' matrices, and all else is as it was", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const families::Block &first = blocks->list()[0], &second = blocks->list()[1];
+  Plan plan;
+  plan.types = {{first.name, "q4_0"}, {second.name, "f32"}};
+  const PlanSource planned(blocks->source(), plan);
+  CHECK_THROWS_WITH(planned.check_all_found("p.json"),
+                    Catch::StartsWith("p.json: layer '" + first.name + "'") && Catch::Contains("this model"));
+  int changed = 0, kept = 0;
+  for (const families::Block* block : {&first, &second, &blocks->list()[2]})
+    for (const families::BlockParameter& parameter : block->parameters) {
+      INFO(parameter.name);
+      const nn::Parameter original = blocks->source().find(parameter.name),
+                          found = planned.find(parameter.name);
+      REQUIRE(found.shape == original.shape);
+      const bool is_cast = block == &first && parameter.role == BlockParameterRole::matrix;
+      if (is_cast) {
+        CastSource alone(blocks->source());
+        CHECK(alone.cast(parameter, "q4_0") == "q4_0");
+        const nn::Parameter expected = alone.find(parameter.name);
+        CHECK(found.dtype == dtype_info<f32>);
+        CHECK(std::ranges::equal(found.bytes, expected.bytes));
+        CHECK_FALSE(std::ranges::equal(found.bytes, original.bytes));
+        ++changed;
+      } else if (original.dtype == found.dtype) {
+        CHECK(std::ranges::equal(found.bytes, original.bytes));
+        ++kept;
+      }
+    }
+  CHECK(changed >= 10);
+  CHECK(kept > changed);
+  CHECK_NOTHROW(planned.check_all_found("p.json"));
+}
+
+TEST_CASE("a plan of one layer measures what that layer's cast costs, to the bit", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const std::vector<RecordedState> some = samples();
+  CostSettings settings;
+  settings.types = {"q4_0"};
+  settings.layers = {1, 4};
+  const CostFile costs = measure_cost(*blocks, some, settings, {}, {}, [](const CostFile&) {});
+  for (const LayerCost& layer : costs.layers) {
+    Plan plan;
+    plan.types[layer.name] = "q4_0";
+    const PlanMeasurement measured = measure_plan(*blocks, some, plan, "p.json", {});
+    CHECK(measured.cost == layer.types.at("q4_0").cost);
+    CHECK(measured.relative_cost == layer.types.at("q4_0").relative_cost);
+    CHECK(measured.bits == 4.5);
+    CHECK(measured.cost > 0);
+  }
+  CHECK(measure_plan(*blocks, some, plan_of(*blocks, "f32"), "p.json", {}).cost ==
+        0);  // and nothing is left behind
+  Plan elsewhere;
+  elsewhere.types["transformer_blocks.99"] = "q4_0";
+  CHECK_THROWS_WITH(measure_plan(*blocks, some, elsewhere, "p.json", {}),
+                    Catch::StartsWith("p.json: layer 'transformer_blocks.99'"));
+}
+
+TEST_CASE("on the embedded model a plan beats every uniform format of its size, as measured", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const std::vector<RecordedState> some = samples();
+  CostSettings settings;
+  settings.types = {"q8_0", "q5_1", "q4_0", "mxfp4"};
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(blocks->list().size()); ++i)
+    settings.layers.push_back(i);
+  const CostFile costs = measure_cost(*blocks, some, settings, {}, {}, [](const CostFile&) {});
+  for (const char* type : {"q5_1", "q4_0"}) {
+    const PlanMeasurement uniform = measure_plan(*blocks, some, plan_of(*blocks, type), "p.json", {});
+    PlanRequest request;
+    request.bits = uniform.bits;
+    const PlanResult best = make_plan(costs, "c.json", request);
+    const PlanMeasurement planned = measure_plan(*blocks, some, best.plan, "p.json", {});
+    INFO(type << ": " << uniform.cost << ", planned " << planned.cost << ", predicted " << *best.plan.error);
+    CHECK(planned.bits <= uniform.bits);
+    if (best.plan.types != plan_of(*blocks, type).types) CHECK(planned.cost < uniform.cost);
+  }
+}
+
+}  // namespace planned_models

@@ -1,0 +1,124 @@
+// Products of a policy of scalars with weights in blocks of a file's choosing: what the same product makes of
+// the decoded values, bit for bit.
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+#include <support/block_source.hpp>
+#include <support/products.hpp>
+
+#include <precast/ops/linear.hpp>
+#include <precast/ops/linear_gradient.hpp>
+#include <precast/policy/policy.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+using Policies =
+    std::tuple<Policy<Storage<f32>>, Policy<Storage<bf16>>, Policy<Storage<f16>>, Policy<Storage<fp8_e4m3>>,
+               Policy<Storage<f16>, Overflow<Saturate>>, Policy<Storage<f16>, Downcast<Matmul>>>;
+
+/// A matrix in blocks, and its values.
+struct Stored {
+  DtypeInfo format;
+  Shape shape;
+  HostTensor<f32> original;
+  std::vector<std::byte> bytes;
+  HostTensor<f32> values;
+
+  Stored(std::string_view name, std::int64_t features, std::int64_t columns, std::uint32_t seed)
+      : format(facts_of(name)),
+        shape{features, columns},
+        original(random_tensor<f32>(shape, seed)),
+        bytes(encoded(name, original.values())),
+        values(shape, decoded(name, bytes)) {}
+
+  template <PolicyType P>
+  LinearWeight<P> in_blocks(std::span<const typename LinearWeight<P>::BiasStorage> bias) const {
+    return LinearWeight<P>::in_blocks(
+        host::block_decoder<precisions<P, Matmul>>(format), shape[0], shape[1],
+        [&](std::span<std::byte> rows) {
+          REQUIRE(rows.size() == bytes.size());
+          std::memcpy(rows.data(), bytes.data(), bytes.size());
+        },
+        bias);
+  }
+};
+
+template <class T>
+HostTensor<T> rounded(const HostTensor<f32>& values) {
+  HostTensor<T> result(values.shape());
+  host::convert_row<T>(std::span<const f32>(values.values()), result.values());
+  return result;
+}
+
+template <PolicyType P>
+void check(const Stored& stored, std::initializer_list<std::int64_t> rows) {
+  using Types = precisions<P, Matmul>;
+  using Bias = typename LinearWeight<P>::BiasStorage;
+  const auto bias = random_tensor<Bias>({stored.shape[0]}, 7);
+  const auto weight = stored.in_blocks<P>(bias.values());
+  // The policy's operands, which its storage holds exactly here: what the blocks are rounded to.
+  const LinearWeight<P> dense(rounded<typename Types::storage>(stored.values).view(), bias.values());
+  const LinearWeight<P> before(rounded<typename Types::storage>(stored.original).view(), bias.values());
+  CHECK(weight.weight().bytes() == static_cast<std::int64_t>(stored.bytes.size()));
+  for (const std::int64_t count : rows) {
+    CAPTURE(stored.format.name, stored.shape[0], stored.shape[1], count);
+    const auto x = random_tensor<typename Types::result>({count, stored.shape[1]}, 3);
+    const auto result = linear<P>(x, weight);
+    CHECK(same_bits(result, linear<P>(x, dense)));
+    CHECK_FALSE(same_bits(result, linear<P>(x, before)));
+    CHECK(same_on_any_threads([&] { return linear<P>(x, weight); }));
+  }
+}
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("linear gives the same bits with blocks of a file and with their values",
+                        "[linear][blocks]", Policies) {
+  for (const std::string_view name : {"q8_0", "q4_k", "q4_0"})
+    check<TestType>(Stored(name, 150, 512, 1), {1, 3, 20});
+}
+
+TEMPLATE_TEST_CASE("every block format of a file is multiplied", "[linear][blocks]", Policy<Storage<f32>>,
+                   Policy<Storage<bf16>>) {
+  for (const BlockFormat& format : block_formats)
+    if (block_format_compiled(format.info.name)) {
+      check<TestType>(Stored(format.info.name, 65, 256, 2), {1, 4, 5});
+      // Rows that end within a chunk of columns.
+      if (format.info.values_per_block == 32) check<TestType>(Stored(format.info.name, 9, 96, 2), {2, 33});
+    }
+}
+
+TEMPLATE_TEST_CASE("blocks of a file give the same bits in large products", "[linear][blocks]",
+                   Policy<Storage<f32>>, Policy<Storage<bf16>>) {
+  // Panels alone and in pairs, rows in one block and in several.
+  check<TestType>(Stored("q8_0", 320, 3072, 5), {300, 777});
+  check<TestType>(Stored("q4_0", 130, 4608, 5), {300});
+}
+
+TEST_CASE("operands that are wider than the policy's storage take blocks as they are", "[linear][blocks]") {
+  using P = Policy<Storage<bf16>, Upcast<Matmul>>;
+  using Wide = Policy<Storage<f32>, Activation<bf16>>;
+  const Stored stored("q6_k", 70, 256, 1);
+  const LinearWeight<Wide> dense(stored.values.view());
+  for (const std::int64_t rows : {1, 40}) {
+    const auto x = random_tensor<bf16>({rows, 256}, 3);
+    CHECK(same_bits(linear<P>(x, stored.in_blocks<P>({})), linear<Wide>(x, dense)));
+  }
+}
+
+TEST_CASE("a weight in blocks of a file is turned over", "[linear][blocks]") {
+  using P = Policy<Storage<f32>>;
+  const Stored stored("q5_1", 70, 64, 1);
+  const auto y = random_tensor<f32>({5, 70}, 3);
+  CHECK(same_bits(linear_gradient<P>(y, TurnedWeight<P>(stored.in_blocks<P>({}))),
+                  linear_gradient<P>(y, TurnedWeight<P>(LinearWeight<P>(stored.values.view())))));
+}

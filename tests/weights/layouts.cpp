@@ -1,0 +1,345 @@
+// Files in other programs' layouts hold the parameters that the model's folder holds, bit for bit.
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <flux/bfl_names.hpp>
+#include <flux/component_weights.hpp>
+#include <io/input_errors.hpp>
+#include <support/temporary_folder.hpp>
+#include <text/t5_gguf_names.hpp>
+#include <vae/original_names.hpp>
+#include <weights/files.hpp>
+
+#include <precast/nn/parameters.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+using flux::ComponentWeights;
+using weights::Part;
+
+namespace {
+
+std::vector<f32> loaded(const nn::ParameterSource& source, const std::string& name, const Shape& shape) {
+  const HostTensor<f32> tensor = nn::load_host_tensor<f32>(nn::Parameters(source, name), shape);
+  return {tensor.values().begin(), tensor.values().end()};
+}
+
+bool same_bits(const std::vector<f32>& a, const std::vector<f32>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(f32)) == 0;
+}
+
+/// How many parameters of the embedded model's component are not what the file gives under our names.
+int different(const ComponentWeights& file, const std::string& component) {
+  int count = 0;
+  for (const auto& [name, tensor] : tensors_of(component))
+    count += !same_bits(loaded(file.source(), name, tensor.shape), values_in(tensor));
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("layouts: a transformer in BFL's names is the folder's, with any prefix") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  CHECK(bfl_transformer().size() == 100);
+  for (const std::string prefix : {"", "model.diffusion_model.", "model.model.", "net.", "model."}) {
+    INFO(prefix);
+    write_tensors(file, with_prefix(prefix, bfl_transformer()));
+    const ComponentWeights weights(file, Part::transformer);
+    CHECK(weights.naming() == weights::Naming::original);
+    CHECK(different(weights, "transformer") == 0);
+    CHECK(weights.unread().empty());
+    CHECK(weights.blocks("transformer_blocks.") == 2);
+    CHECK(weights.blocks("single_transformer_blocks.") == 4);
+  }
+}
+
+TEST_CASE("layouts: norms' scales may be called weights, and diffusers' names stay as they are") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  FileTensors renamed;
+  for (const auto& [name, tensor] : bfl_transformer())
+    renamed[name.ends_with(".scale") ? name.substr(0, name.size() - 5) + "weight" : name] = tensor;
+  write_tensors(file, renamed);
+  const ComponentWeights bfl(file, Part::transformer);
+  CHECK(different(bfl, "transformer") == 0);
+  CHECK(bfl.unread().empty());
+  write_tensors(file, with_prefix("transformer.", tensors_of("transformer")));
+  const ComponentWeights ours(file, Part::transformer);
+  CHECK(different(ours, "transformer") == 0);
+  CHECK(ours.unread().empty());
+}
+
+TEST_CASE("layouts: an all-in-one file has every component, and its keys are read") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "all.safetensors";
+  FileTensors all = with_prefix("model.diffusion_model.", bfl_transformer());
+  all.merge(with_prefix("text_encoders.clip_l.transformer.", tensors_of("text_encoder")));
+  all.merge(with_prefix("text_encoders.t5xxl.transformer.", tensors_of("text_encoder_2")));
+  all.merge(with_prefix("vae.", original_vae()));
+  write_tensors(file, all);
+  for (const Part part : weights::all_parts) {
+    const std::string component(weights::folder_of(part));
+    INFO(component);
+    const ComponentWeights weights(file, part);
+    CHECK(different(weights, component) == 0);
+    CHECK(weights.unread().empty());
+  }
+}
+
+TEST_CASE("layouts: single files of the VAE, CLIP and T5") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  write_tensors(file, original_vae());
+  CHECK(different(ComponentWeights(file, Part::autoencoder), "vae") == 0);
+  write_tensors(file, tensors_of("text_encoder"));
+  const ComponentWeights clip(file, Part::clip);
+  CHECK(different(clip, "text_encoder") == 0);
+  CHECK(clip.unread().empty());
+  CHECK(clip.blocks("encoder.layers.") == 2);
+  write_tensors(file,
+                with_prefix("text_model.", tensors_of("text_encoder")));  // as clip_l.safetensors has it
+  const ComponentWeights usual(file, Part::clip);
+  int wrong = 0;  // its modules ask for either
+  for (const auto& [name, tensor] : tensors_of("text_encoder"))
+    wrong += !same_bits(loaded(usual.source(), "text_model." + name, tensor.shape), values_in(tensor));
+  CHECK(wrong == 0);
+  CHECK(usual.unread().empty());
+  CHECK(usual.blocks("encoder.layers.") == 2);
+  FileTensors t5 = tensors_of("text_encoder_2");
+  t5["encoder.embed_tokens.weight"] = t5.at("shared.weight");
+  write_tensors(file, t5);
+  const ComponentWeights weights(file, Part::t5);
+  CHECK(different(weights, "text_encoder_2") == 0);
+  CHECK(weights.unread().empty());
+}
+
+TEST_CASE("layouts: T5 in GGUF's names") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "t5.gguf";
+  FileTensors gguf;
+  for (const auto& [name, tensor] : tensors_of("text_encoder_2")) {
+    std::string theirs = name;
+    if (theirs == "encoder.embed_tokens.weight") continue;
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"shared", "token_embd"},
+                                   {"encoder.final_layer_norm", "enc.output_norm"},
+                                   {"encoder.block.", "enc.blk."},
+                                   {"layer.0.SelfAttention.relative_attention_bias", "attn_rel_b"},
+                                   {"layer.0.SelfAttention.", "attn_"},
+                                   {"layer.0.layer_norm", "attn_norm"},
+                                   {"layer.1.layer_norm", "ffn_norm"},
+                                   {"layer.1.DenseReluDense.wi_0", "ffn_gate"},
+                                   {"layer.1.DenseReluDense.wi_1", "ffn_up"},
+                                   {"layer.1.DenseReluDense.wo", "ffn_down"}})
+      if (const auto at = theirs.find(from); at != theirs.npos) theirs.replace(at, from.size(), to);
+    gguf[theirs] = tensor;
+  }
+  write_gguf(file, gguf, "f32", "t5encoder");
+  const ComponentWeights weights(file, Part::t5);
+  CHECK(weights.naming() == weights::Naming::gguf);
+  CHECK(different(weights, "text_encoder_2") == 0);
+  CHECK(weights.unread().empty());
+}
+
+TEST_CASE("layouts: rows of blocks are cut out of BFL's fused matrices, in GGUF of city96 and of sd.cpp") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.gguf";
+  const auto expect = [&](const FileTensors& ours, const std::string& format,
+                          const ComponentWeights& weights) {
+    int count = 0, in_blocks = 0;
+    const DtypeInfo info = io::gguf_type(format)->info;
+    for (const auto& [name, tensor] : ours) {
+      std::vector<f32> expected = values_in(tensor);
+      const nn::Parameter parameter = weights.source().find(name);
+      if (tensor.shape.rank() == 2 && tensor.shape.back() % info.values_per_block == 0) {
+        CHECK(parameter.dtype == info);
+        ++in_blocks;
+        std::vector<std::byte> bytes(expected.size() / static_cast<std::size_t>(info.values_per_block) *
+                                     static_cast<std::size_t>(info.bytes_per_block));
+        quant::encode(format, expected, bytes);
+        quant::decode(format, bytes, expected);
+      }
+      count += !same_bits(loaded(weights.source(), name, tensor.shape), expected);
+    }
+    CHECK(in_blocks > 0);
+    return count;
+  };
+  for (const std::string format : {"q8_0", "q4_0", "q4_k"})
+    for (const std::string prefix : {"", "model.diffusion_model."}) {
+      INFO(format << " " << prefix);
+      write_gguf(file, with_prefix(prefix, bfl_transformer()), format, prefix.empty() ? "flux" : "");
+      CHECK(expect(tensors_of("transformer"), format, ComponentWeights(file, Part::transformer)) == 0);
+    }
+  write_gguf(file, tensors_of("transformer"), "q5_0", "flux");
+  CHECK(expect(tensors_of("transformer"), "q5_0", ComponentWeights(file, Part::transformer)) == 0);
+}
+
+TEST_CASE("layouts: tables of names are the same in both directions") {
+  const auto check = [](std::span<const io::NameLine> table, std::int64_t levels, const FileTensors& theirs) {
+    for (const auto& [name, tensor] : theirs) {
+      INFO(name);
+      const auto ours = io::our_rows(table, name, levels);
+      REQUIRE(!ours.empty());
+      int next = 0;
+      for (const io::NamedRows& rows : ours) {
+        CHECK(rows.first == next);
+        next += rows.count;
+        const auto back = io::their_rows(table, rows.name, levels);
+        REQUIRE(back.has_value());
+        CHECK(*back == io::NamedRows{name, rows.first, rows.count, rows.of, rows.halves_swapped});
+      }
+      CHECK(next == ours.front().of);
+    }
+  };
+  check(flux::bfl_names, 0, bfl_transformer());
+  check(vae::original_names, 3, original_vae());
+  CHECK(io::their_rows(flux::bfl_names, "transformer_blocks.x.norm1.linear.weight") == std::nullopt);
+  CHECK(io::their_rows(flux::bfl_names, "transformer_blocks.01.norm1.linear.weight") == std::nullopt);
+  CHECK(io::our_rows(flux::bfl_names, "img_in.lora").empty());
+  CHECK(io::their_rows(text::t5_gguf_names, "shared.weight")->name == "token_embd.weight");
+}
+
+TEST_CASE("layouts: keys that nothing reads are named") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  FileTensors more = bfl_transformer();
+  more["control_in.weight"] = more.at("img_in.weight");
+  more["double_blocks.0.img_attn.extra"] = more.at("img_in.bias");
+  write_tensors(file, more);
+  CHECK(ComponentWeights(file, Part::transformer).unread() ==
+        std::vector<std::string>{"control_in.weight", "double_blocks.0.img_attn.extra"});
+}
+
+TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  const FileTensors bfl = bfl_transformer();
+  const auto refused = [&](const FileTensors& tensors, Part part = Part::transformer) {
+    write_tensors(file, tensors);
+    return refusal(file, [&] { ComponentWeights(file, part); });
+  };
+  const auto with = [&](const std::string& name) {
+    FileTensors tensors = bfl;
+    tensors[name] = tensors.at("img_in.bias");
+    return refused(tensors);
+  };
+  CHECK(says(with("single_stream_modulation.lin.weight"), "is a FLUX.2 model, which is not read"));
+  CHECK(says(with("distilled_guidance_layer.in_proj.weight"), "is a Chroma model"));
+  CHECK(says(with("double_blocks.0.img_attn.qkv.lora_A.weight"), "is a LoRA"));
+  const auto channels = [&](std::int64_t columns) {
+    FileTensors tensors = bfl;
+    const std::int64_t rows = tensors.at("img_in.weight").shape[0];
+    tensors["img_in.weight"] =
+        file_tensor("F32", {rows, columns}, std::vector<f32>(static_cast<std::size_t>(rows * columns)));
+    return refused(tensors);
+  };
+  CHECK(says(channels(32), "Canny or Depth"));
+  CHECK(says(channels(96), "Fill"));
+  CHECK(says(channels(20), "takes 20 channels in and gives 16"));
+  const FileTensor any = bfl.at("img_in.bias");
+  CHECK(says(refused({{"model.diffusion_model.joint_blocks.0.x", any}}), "Stable Diffusion 3"));
+  CHECK(says(refused({{"model.diffusion_model.input_blocks.0.x", any}}), "Stable Diffusion 1, 2 or XL"));
+  CHECK(says(refused({{"lora_unet_double_blocks_0_img_attn_qkv.lora_down.weight", any}}), "a LoRA"));
+  CHECK(says(refused({{"some.thing", any}}), "nor anything else that is known here"));
+  CHECK(says(refused({}), "nor anything else"));
+  // Two files in each other's place.
+  CHECK(says(refused(tensors_of("text_encoder"), Part::t5),
+             "does not hold the second text encoder (T5) of a Flux model but the first text encoder (CLIP)"));
+  CHECK(says(refused(original_vae()), "does not hold the transformer of a Flux model but the VAE"));
+  // The same twice.
+  FileTensors twice = bfl;
+  twice.merge(with_prefix("model.diffusion_model.", bfl));
+  CHECK(says(refused(twice),
+             "holds the transformer twice, with no prefix and prefix 'model.diffusion_model.'"));
+  FileTensors both = bfl;
+  both.merge(tensors_of("transformer"));
+  CHECK(says(refused(both), "holds the transformer twice"));
+  // Layouts of other programs.
+  FileTensors other = bfl;
+  other["double_blocks.0.img_attn.qkv.qweight"] = any;
+  CHECK(says(refused(other), "nunchaku"));
+  other = bfl;
+  other["double_blocks.0.img_attn.qkv._weight_qdata"] = any;
+  CHECK(says(refused(other), "torchao"));
+  other = bfl;
+  other["double_blocks.0.img_attn.qkv.weight._data"] = any;
+  CHECK(says(refused(other), "quanto"));
+}
+
+TEST_CASE("layouts: missing tensors, blocks and rows are told in one line") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  const auto find = [&](FileTensors tensors, const std::string& name) {
+    write_tensors(file, tensors);
+    const ComponentWeights weights(file, Part::transformer);
+    return refusal(file, [&] { weights.source().find(name); });
+  };
+  FileTensors tensors = bfl_transformer();
+  tensors.erase("double_blocks.1.txt_attn.qkv.weight");
+  CHECK(says(find(tensors, "transformer_blocks.1.attn.add_k_proj.weight"),
+             "tensor 'double_blocks.1.txt_attn.qkv.weight': is missing"));
+  tensors = bfl_transformer();
+  tensors["single_blocks.0.linear1.weight"] = file_tensor("F32", {890, 4}, std::vector<f32>(890 * 4));
+  CHECK(says(find(tensors, "single_transformer_blocks.0.attn.to_q.weight"), "890 rows are no 7 equal parts"));
+  tensors = bfl_transformer();
+  tensors["final_layer.adaLN_modulation.1.bias"] = file_tensor("F32", {255}, std::vector<f32>(255));
+  CHECK(says(find(tensors, "norm_out.linear.bias"), "its rows are no two halves"));
+
+  tensors = bfl_transformer();
+  std::erase_if(tensors, [](const auto& entry) { return entry.first.starts_with("single_blocks.1."); });
+  write_tensors(file, tensors);
+  const ComponentWeights gap(file, Part::transformer);
+  CHECK(says(refusal(file, [&] { gap.blocks("single_transformer_blocks."); }),
+             "lacks single_transformer_blocks.1, of 4 such blocks"));
+  tensors = bfl_transformer();
+  std::erase_if(tensors, [](const auto& entry) { return entry.first.starts_with("single_blocks.3."); });
+  write_tensors(file, tensors);
+  const auto config = shapes_model() / "transformer/config.json";
+  CHECK(says(refusal(file,
+                     [&] {
+                       flux::check_agreement(ComponentWeights(file, Part::transformer),
+                                             flux::TransformerConfig::load(config), config);
+                     }),
+             "has a number of single blocks of 3 where"));
+}
+
+TEST_CASE("layouts: a config out of tensors is the one that the folder's config.json says") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  // As wide a head as Flux's: two of 128, and one block of each kind.
+  FileTensors tensors;
+  const auto matrix = [&](const std::string& name, std::int64_t rows, std::int64_t columns) {
+    tensors[name] = file_tensor("BF16", {rows, columns},
+                                std::vector<std::uint16_t>(static_cast<std::size_t>(rows * columns)));
+  };
+  matrix("img_in.weight", 256, 64);
+  matrix("txt_in.weight", 256, 40);
+  matrix("vector_in.in_layer.weight", 256, 24);
+  tensors["final_layer.linear.bias"] = file_tensor("F32", {64}, std::vector<f32>(64));
+  for (const std::string norm :
+       {"double_blocks.0.img_attn.norm.query_norm.scale", "single_blocks.0.norm.query_norm.scale"})
+    tensors[norm] = file_tensor("F32", {128}, std::vector<f32>(128));
+  write_tensors(file, tensors);
+  flux::TransformerConfig config = flux::transformer_config(ComponentWeights(file, Part::transformer));
+  CHECK(config.num_layers == 1);
+  CHECK(config.num_single_layers == 1);
+  CHECK(config.num_attention_heads == 2);
+  CHECK(config.attention_head_dim == 128);
+  CHECK(config.in_channels == 64);
+  CHECK(config.joint_attention_dim == 40);
+  CHECK(config.pooled_projection_dim == 24);
+  CHECK(!config.guidance_embeds);
+  matrix("guidance_in.in_layer.weight", 256, 256);
+  write_tensors(file, tensors);
+  CHECK(flux::transformer_config(ComponentWeights(file, Part::transformer)).guidance_embeds);
+
+  write_tensors(file, bfl_transformer());
+  CHECK(says(refusal(file, [&] { flux::transformer_config(ComponentWeights(file, Part::transformer)); }),
+             "heads of 32 values"));
+  const auto agree = shapes_model() / "transformer/config.json";
+  CHECK_NOTHROW(flux::check_agreement(ComponentWeights(file, Part::transformer),
+                                      flux::TransformerConfig::load(agree), agree));
+}

@@ -1,0 +1,150 @@
+// Models in files draw what the model's folder draws.
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <families/registry.hpp>
+#include <flux/pipeline.hpp>
+#include <io/input_errors.hpp>
+#include <support/arrays.hpp>
+#include <support/golden_requests.hpp>
+#include <support/temporary_folder.hpp>
+#include <weights/files.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+std::vector<f32> latents(const families::ModelFiles& files) {
+  const auto pipeline = families::open(files, families::ComponentChoices::all(compiled_choices().front()),
+                                       families::cpu_backend());
+  families::Request request;
+  request.prompts = {"a red ring"};
+  request.steps = 2;
+  request.width = request.height = 32;
+  const families::Result result = pipeline->generate(request);
+  return {result.latents.values().begin(), result.latents.values().end()};
+}
+
+std::string refused(const families::ModelFiles& files, const std::filesystem::path& file) {
+  return refusal(file, [&] {
+    families::open(files, families::ComponentChoices::all(compiled_choices().front()),
+                   families::cpu_backend());
+  });
+}
+
+}  // namespace
+
+TEST_CASE("files: a model in files has the same latents as its folder, bit for bit") {
+  const TemporaryFolder folder;
+  const auto transformer = folder.path() / "flux.safetensors", all = folder.path() / "all.safetensors",
+             vae = folder.path() / "ae.safetensors";
+  write_tensors(transformer, bfl_transformer());
+  write_tensors(vae, original_vae());
+  FileTensors everything = with_prefix("model.diffusion_model.", bfl_transformer());
+  everything.merge(with_prefix("text_encoders.clip_l.transformer.", tensors_of("text_encoder")));
+  everything.merge(with_prefix("text_encoders.t5xxl.transformer.", tensors_of("text_encoder_2")));
+  everything.merge(with_prefix("vae.", original_vae()));
+  write_tensors(all, everything);
+
+  const std::vector<f32> expected = latents(shapes_model());
+  CHECK(latents({shapes_model(), {{"transformer", transformer}}}) == expected);
+  CHECK(latents({shapes_model(), {{"transformer", transformer}, {"vae", vae}}}) == expected);
+  CHECK(latents({shapes_model(),
+                 {{"transformer", all}, {"text_encoder", all}, {"text_encoder_2", all}, {"vae", all}}}) ==
+        expected);
+  CHECK(latents({shapes_model(), {{"transformer", shapes_model() / "transformer"}}}) == expected);
+
+  // A file in a model's folder, as BFL's repositories have it, without the weights that it replaces.
+  const auto model = folder.path() / "model";
+  std::filesystem::copy(shapes_model(), model, std::filesystem::copy_options::recursive);
+  std::filesystem::remove(model / "transformer/diffusion_pytorch_model.safetensors");
+  std::filesystem::copy(transformer, model / "flux.safetensors");
+  CHECK(latents(model / "flux.safetensors") == expected);
+
+  // GGUF with f32 values is lossless too.
+  write_gguf(folder.path() / "flux.gguf", bfl_transformer(), "f32", "flux");
+  CHECK(latents({shapes_model(), {{"transformer", folder.path() / "flux.gguf"}}}) == expected);
+}
+
+TEST_CASE("files: a GGUF file draws what the values of its blocks draw") {
+  const TemporaryFolder folder;
+  write_gguf(folder.path() / "a.gguf", bfl_transformer(), "q8_0", "flux");
+  FileTensors decoded;
+  for (const auto& [name, tensor] : bfl_transformer()) {
+    std::vector<f32> values = values_in(tensor);
+    if (tensor.shape.rank() == 2 && tensor.shape.back() % 32 == 0) {
+      std::vector<std::byte> bytes(values.size() / 32 * 34);
+      quant::encode("q8_0", values, bytes);
+      quant::decode("q8_0", bytes, values);
+    }
+    decoded[name] = file_tensor("F32", tensor.shape, values);
+  }
+  write_tensors(folder.path() / "a.safetensors", decoded);
+  // Blocks stay packed, and their products may add in another order.
+  CHECK(relative_error(latents({shapes_model(), {{"transformer", folder.path() / "a.gguf"}}}),
+                       latents({shapes_model(), {{"transformer", folder.path() / "a.safetensors"}}})) <=
+        largest_error);
+}
+
+TEST_CASE("files: an fp8 file with scales draws what its values times the scales draw") {
+  const TemporaryFolder folder;
+  FileTensors scaled, decoded;
+  for (const auto& [name, tensor] : bfl_transformer()) {
+    if (tensor.shape.rank() != 2) {
+      scaled[name] = decoded[name] = tensor;
+      continue;
+    }
+    std::vector<f32> values = values_in(tensor);
+    std::vector<fp8_e4m3> narrow;
+    for (f32& value : values) {
+      narrow.push_back(convert<fp8_e4m3>(value * 100));
+      value = convert<f32>(narrow.back()) * 0.01f;
+    }
+    scaled[name] = file_tensor("F8_E4M3", tensor.shape, narrow);
+    scaled[name.substr(0, name.size() - 6) + "scale_weight"] =
+        file_tensor("F32", {1}, std::vector<f32>{0.01f});
+    decoded[name] = file_tensor("F32", tensor.shape, values);
+  }
+  scaled["scaled_fp8"] = file_tensor("F8_E4M3", {0}, std::vector<std::uint8_t>{});
+  write_tensors(folder.path() / "a.safetensors", scaled);
+  write_tensors(folder.path() / "b.safetensors", decoded);
+  CHECK(latents({shapes_model(), {{"transformer", folder.path() / "a.safetensors"}}}) ==
+        latents({shapes_model(), {{"transformer", folder.path() / "b.safetensors"}}}));
+}
+
+TEST_CASE("files: what is lacking, unread or of another model is said in one line") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  FileTensors tensors = bfl_transformer();
+  tensors["control.weight"] = tensors.at("img_in.bias");
+  write_tensors(file, tensors);
+  const auto pipeline =
+      families::open({shapes_model(), {{"transformer", file}}},
+                     families::ComponentChoices::all(compiled_choices().front()), families::cpu_backend());
+  REQUIRE(pipeline->notes().size() == 1);
+  CHECK(pipeline->notes()[0] == file.string() + ": 1 tensor is not read: 'control.weight'");
+
+  CHECK(says(refused(file, file), "holds no tokenizers, and none lie beside it: give --model a folder"));
+  CHECK(says(refused({shapes_model(), {{"vae", file}}}, file),
+             "does not hold the VAE of a Flux model but the transformer"));
+  const auto empty = folder.path() / "empty";
+  std::filesystem::create_directories(empty);
+  CHECK(says(refused({empty, {{"transformer", file}}}, empty),
+             "the first text encoder (CLIP) is not given either: give it with --text-encoder"));
+  std::erase_if(tensors, [](const auto& entry) { return entry.first.starts_with("double_blocks.1."); });
+  write_tensors(file, tensors);
+  CHECK(says(refused({shapes_model(), {{"transformer", file}}}, file),
+             "has a number of double blocks of 1 where"));
+  tensors = bfl_transformer();
+  std::erase_if(tensors, [](const auto& entry) { return entry.first.starts_with("guidance_in."); });
+  write_tensors(file, tensors);
+  CHECK(says(refused({shapes_model(), {{"transformer", file}}}, file), "has guidance (1: yes"));
+  write_tensors(file, original_vae());
+  CHECK(says(refused(file, file), "holds the VAE and no transformer: give it to --vae"));
+  write_tensors(file, {{"some.thing", tensors.begin()->second}});
+  CHECK(says(refused(file, file), "does not hold the transformer of a Flux model"));
+}

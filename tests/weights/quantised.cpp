@@ -1,0 +1,309 @@
+// Weights with scales beside them, as ComfyUI and bitsandbytes store them: decoded as they are loaded.
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <io/input_errors.hpp>
+#include <support/temporary_folder.hpp>
+#include <weights/files.hpp>
+#include <weights/weight_tensors.hpp>
+
+#include <precast/nn/parameters.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+/// A file of one layer "a.b" and what else there is.
+class OneLayer {
+ public:
+  explicit OneLayer(FileTensors tensors, const std::map<std::string, std::string>& metadata = {},
+                    const std::string& prefix = "") {
+    write_tensors(file(), with_prefix(prefix, tensors), metadata);
+  }
+  std::filesystem::path file() const { return folder_.path() / "a.safetensors"; }
+  std::vector<f32> values(const Shape& shape, const std::string& prefix = "") const {
+    const io::ComponentSource source(file());
+    const weights::WeightTensors tensors(source, prefix);
+    const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::Parameters(tensors, "a.b.weight"), shape);
+    return {loaded.values().begin(), loaded.values().end()};
+  }
+  std::string format() const {
+    const io::ComponentSource source(file());
+    return weights::WeightTensors(source, "").all().at("a.b.weight").format;
+  }
+  std::size_t count() const {
+    const io::ComponentSource source(file());
+    return weights::WeightTensors(source, "").all().size();
+  }
+  std::string refused() const {
+    const io::ComponentSource source(file());
+    return refusal(file(), [&] { weights::WeightTensors(source, ""); });
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+FileTensor number(f32 value) { return file_tensor("F32", {}, std::vector<f32>{value}); }
+
+/// All 256 codes of a byte format, as a matrix of 4 rows; NaN left out.
+std::vector<std::uint8_t> codes() {
+  std::vector<std::uint8_t> all(256);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = static_cast<std::uint8_t>((i & 0x7f) >= 0x7c ? i & 0x80 : i);
+  return all;
+}
+template <class T>
+f32 of_code(std::uint8_t code) {
+  return convert<f32>(std::bit_cast<T>(code));
+}
+
+template <class T>
+void check_scaled(const std::string& dtype, const std::string& format) {
+  const Shape shape{4, 64};
+  const FileTensor weight = file_tensor(dtype, shape, codes());
+  const FileTensor rows = file_tensor("F32", {4}, std::vector<f32>{1.5f, -0.25f, 3e-5f, 7});
+  std::vector<f32> plain, whole, by_row;
+  for (std::size_t i = 0; i < 256; ++i) {
+    plain.push_back(of_code<T>(codes()[i]));
+    whole.push_back(plain.back() * 0.37f);
+    by_row.push_back(plain.back() * values_in(rows)[i / 64]);
+  }
+  const FileTensor marker = file_tensor(dtype, {0}, std::vector<std::uint8_t>{});
+  const FileTensor announced = json_tensor("{\"format\": \"" + format + "\"}");
+  const std::map<std::string, std::string> header{
+      {"_quantization_metadata", "{\"layers\": {\"a.b\": {\"format\": \"" + format + "\"}}}"}};
+
+  CHECK(OneLayer({{"a.b.weight", weight}}).values(shape) == plain);
+  CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", number(0.37f)}, {"scaled_fp8", marker}})
+            .values(shape) == whole);
+  const OneLayer old({{"a.b.weight", weight},
+                      {"a.b.scale_weight", number(0.37f)},
+                      {"a.b.scale_input", number(1)},
+                      {"scaled_fp8", marker}});
+  CHECK(old.values(shape) == whole);
+  CHECK(old.count() == 1);
+  CHECK(old.format() == std::string(dtype_traits<T>::name) + " with a scale");
+  const OneLayer by_tensor(
+      {{"a.b.weight", weight}, {"a.b.weight_scale", number(0.37f)}, {"a.b.comfy_quant", announced}});
+  CHECK(by_tensor.values(shape) == whole);
+  CHECK(by_tensor.count() == 1);
+  CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}}, header).values(shape) == by_row);
+  CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", rows}, {"a.b.comfy_quant", announced}})
+            .values(shape) == by_row);
+  CHECK(
+      OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}}, header, "net.").values(shape, "net.") ==
+      by_row);
+
+  // An announced scale that is not there.
+  CHECK(says(OneLayer({{"a.b.weight", weight}, {"scaled_fp8", marker}}).refused(),
+             "tensor 'a.b.weight': has no scale, which the file's tensor scaled_fp8 announces"));
+  CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.comfy_quant", announced}}).refused(), "has no scale"));
+  CHECK(says(OneLayer({{"a.b.weight", weight}}, header).refused(), "has no scale"));
+  // Scales of the wrong size or dtype, twice, for other values than were announced.
+  const FileTensor three = file_tensor("F32", {3}, std::vector<f32>(3));
+  CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", three}}).refused(),
+             "its scale is F32 [3] where one number, or one for each of 4 rows"));
+  CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", json_tensor("{}  ")}}).refused(),
+             "its scale is U8"));
+  CHECK(says(
+      OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", rows}, {"a.b.weight_scale", rows}}).refused(),
+      "both a scale_weight and a weight_scale"));
+  CHECK(says(OneLayer({{"a.b.weight", rows}, {"a.b.weight_scale", rows}}, header).refused(),
+             "is announced as " + format + " and is F32"));
+}
+
+}  // namespace
+
+TEST_CASE("quantised: fp8 as it is, and with scales in both spellings and both transports") {
+  check_scaled<fp8_e4m3>("F8_E4M3", "float8_e4m3fn");
+  check_scaled<fp8_e5m2>("F8_E5M2", "float8_e5m2");
+}
+
+TEST_CASE("quantised: announcements that are no JSON, or of formats that are not read") {
+  const FileTensor weight = file_tensor("F8_E4M3", {4, 64}, codes());
+  const auto refused = [&](const FileTensor& announced) {
+    return OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", number(1)}, {"a.b.comfy_quant", announced}})
+        .refused();
+  };
+  CHECK(says(refused(json_tensor("{")), "tensor 'a.b.comfy_quant': must be U8 and a JSON object"));
+  CHECK(says(refused(json_tensor("[1]")), "must be U8 and a JSON object"));
+  CHECK(says(refused(number(1)), "must be U8 and a JSON object"));
+  for (const std::string format : {"convrot_w4a4", "awq_w4a16", "asym_w4a8_int8", "new"})
+    CHECK(says(refused(json_tensor("{\"format\": \"" + format + "\"}")),
+               "is announced as '" + format + "', which is not read"));
+  const OneLayer header({{"a.b.weight", weight}}, {{"_quantization_metadata", "{\"layers\": 3}"}});
+  CHECK(says(header.refused(), "_quantization_metadata must hold an object 'layers'"));
+}
+
+TEST_CASE("quantised: int8 with scales, and rotated") {
+  const Shape shape{3, 16};
+  std::vector<std::int8_t> stored(48);
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    stored[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 256) - 128);
+  const FileTensor weight = file_tensor("I8", shape, stored);
+  const FileTensor rows = file_tensor("F32", {3, 1}, std::vector<f32>{0.5f, 0.01f, 2});
+  std::vector<f32> expected;
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    expected.push_back(static_cast<f32>(stored[i]) * values_in(rows)[i / 16]);
+  const FileTensor announced = json_tensor(R"({"format": "int8_tensorwise"})");
+  CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}, {"a.b.comfy_quant", announced}})
+            .values(shape) == expected);
+
+  // W = stored times the Kronecker square of the symmetric matrix, group by group.
+  const int turn[4][4] = {{1, 1, 1, -1}, {1, 1, -1, 1}, {1, -1, 1, 1}, {-1, 1, 1, 1}};
+  std::vector<f32> turned(48);
+  for (std::size_t r = 0; r < 3; ++r)
+    for (std::size_t c = 0; c < 16; ++c) {
+      double sum = 0;
+      for (std::size_t k = 0; k < 16; ++k)
+        sum += static_cast<double>(expected[r * 16 + k]) * turn[k / 4][c / 4] * turn[k % 4][c % 4] / 4;
+      turned[r * 16 + c] = static_cast<f32>(sum);
+    }
+  const auto rotated = [&](const std::string& group) {
+    return FileTensors{
+        {"a.b.weight", weight},
+        {"a.b.weight_scale", rows},
+        {"a.b.comfy_quant",
+         json_tensor(R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": )" + group +
+                     "}")}};
+  };
+  const std::vector<f32> read = OneLayer(rotated("16")).values(shape);
+  f32 largest = 0;
+  for (const f32 value : expected) largest = std::max(largest, std::abs(value));
+  for (std::size_t i = 0; i < 48; ++i)  // sums of 16 terms in f32
+    CHECK(std::abs(read[i] - turned[i]) <= 16 * 0x1p-24f * 16 * largest);
+  CHECK(says(OneLayer(rotated("8")).refused(), "rotated in groups of 8"));
+  CHECK(says(OneLayer(rotated("64")).refused(), "rotated in groups of 64"));
+  CHECK(says(OneLayer(rotated("-4")).refused(), "rotated in groups of -4"));
+  CHECK(says(OneLayer({{"a.b.weight", weight}}).refused(), "has no scale"));
+}
+
+TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores") {
+  // 130 rows and 160 columns: scales padded to 256 by 8 (mxfp8) and 256 by 12 (nvfp4).
+  constexpr std::int64_t rows = 130, columns = 160;
+  const auto place = [](std::int64_t r, std::int64_t c, std::int64_t tiles) {
+    return static_cast<std::size_t>((r / 128 * tiles + c / 4) * 512 + (r % 32) * 16 + (r % 128 / 32) * 4 +
+                                    c % 4);
+  };
+  {
+    std::vector<std::uint8_t> weight(rows * columns), scales(256 * 8);
+    std::vector<f32> expected(weight.size());
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const auto at = static_cast<std::size_t>(r * columns + c);
+        weight[at] = codes()[(at * 7) % 256];
+        const auto power = static_cast<int>((r * 5 + c / 32 * 3) % 9) - 4;
+        scales[place(r, c / 32, 2)] = static_cast<std::uint8_t>(127 + power);
+        expected[at] = std::ldexp(of_code<fp8_e4m3>(weight[at]), power);
+      }
+    const FileTensor announced = json_tensor(R"({"format": "mxfp8"})");
+    FileTensors tensors{{"a.b.weight", file_tensor("F8_E4M3", {rows, columns}, weight)},
+                        {"a.b.weight_scale", file_tensor("U8", {256, 8}, scales)},
+                        {"a.b.comfy_quant", announced}};
+    CHECK(OneLayer(tensors).values({rows, columns}) == expected);
+    tensors["a.b.weight_scale"].dtype = "F8_E8M0";
+    CHECK(OneLayer(tensors).values({rows, columns}) == expected);
+    tensors["a.b.weight_scale"] = file_tensor("U8", {130, 5}, std::vector<std::uint8_t>(650));
+    CHECK(says(OneLayer(tensors).refused(), "its scales take 650 bytes where 2048 are expected"));
+    tensors.erase("a.b.weight_scale");
+    CHECK(says(OneLayer(tensors).refused(), "is announced as mxfp8 and has no weight_scale"));
+  }
+  std::vector<std::uint8_t> weight(rows * columns / 2), scales(256 * 12);
+  std::vector<f32> expected(rows * columns);
+  const f32 magnitudes[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const auto at = static_cast<std::size_t>(r * columns + c);
+      const auto code = static_cast<unsigned>((r * 31 + c * 7) % 16);
+      weight[at / 2] = static_cast<std::uint8_t>(weight[at / 2] | (c % 2 == 0 ? code << 4 : code));
+      const auto scale = static_cast<std::uint8_t>(0x30 + (r + c / 16) % 16);
+      scales[place(r, c / 16, 3)] = scale;
+      expected[at] = (code & 8 ? -1 : 1) * magnitudes[code & 7] * (of_code<fp8_e4m3>(scale) * 0.013f);
+    }
+  FileTensors tensors{{"a.b.weight", file_tensor("U8", {rows, columns / 2}, weight)},
+                      {"a.b.weight_scale", file_tensor("F8_E4M3", {256, 12}, scales)},
+                      {"a.b.weight_scale_2", number(0.013f)},
+                      {"a.b.comfy_quant", json_tensor(R"({"format": "nvfp4"})")}};
+  CHECK(OneLayer(tensors).values({rows, columns}) == expected);
+  CHECK(OneLayer(tensors).format() == "nvfp4, swizzled");
+  FileTensors broken = tensors;
+  broken.erase("a.b.weight_scale_2");
+  CHECK(says(OneLayer(broken).refused(), "is announced as nvfp4 and has no weight_scale_2"));
+  broken = tensors;
+  broken["a.b.weight_scale_2"] = file_tensor("F32", {2}, std::vector<f32>(2));
+  CHECK(says(OneLayer(broken).refused(), "weight_scale_2 is no number"));
+}
+
+TEST_CASE("quantised: bitsandbytes' 4 bits with scales as they are and in bytes, and int8 by rows") {
+  const Shape shape{10, 20};  // 200 values: three blocks of 64 and one that ends early
+  std::vector<f32> map(16);
+  for (std::size_t i = 0; i < map.size(); ++i) map[i] = static_cast<f32>(i) / 7.5f - 1;
+  std::vector<std::uint8_t> packed(100);
+  std::vector<f32> codes_of(200);
+  for (std::size_t i = 0; i < 200; ++i) {
+    const auto code = static_cast<unsigned>(i * 11 % 16);
+    packed[i / 2] = static_cast<std::uint8_t>(packed[i / 2] | (i % 2 == 0 ? code << 4 : code));
+    codes_of[i] = map[code];
+  }
+  const std::vector<f32> absmax{0.5f, 2, 0.001f, 3};
+  std::vector<f32> expected(200);
+  for (std::size_t i = 0; i < 200; ++i) expected[i] = codes_of[i] * absmax[i / 64];
+  FileTensors tensors{
+      {"a.b.weight", file_tensor("U8", {100, 1}, packed)},
+      {"a.b.weight.absmax", file_tensor("F32", {4}, absmax)},
+      {"a.b.weight.quant_map", file_tensor("F32", {16}, map)},
+      {"a.b.weight.quant_state.bitsandbytes__nf4",
+       json_tensor(R"({"quant_type": "nf4", "blocksize": 64, "dtype": "bfloat16", "shape": [10, 20]})")}};
+  const OneLayer plain(tensors);
+  CHECK(plain.values(shape) == expected);
+  CHECK(plain.count() == 1);
+  CHECK(plain.format() == "nf4 of bitsandbytes");
+
+  FileTensors nested = tensors;
+  std::vector<f32> map2(256);
+  for (std::size_t i = 0; i < map2.size(); ++i) map2[i] = static_cast<f32>(i) / 255 - 0.5f;
+  nested["a.b.weight.absmax"] = file_tensor("U8", {4}, std::vector<std::uint8_t>{0, 100, 200, 255});
+  nested["a.b.weight.nested_absmax"] = file_tensor("F32", {2}, std::vector<f32>{3, 5});
+  nested["a.b.weight.nested_quant_map"] = file_tensor("F32", {256}, map2);
+  nested["a.b.weight.quant_state.bitsandbytes__nf4"] = json_tensor(
+      R"({"quant_type": "nf4", "blocksize": 64, "shape": [10, 20], "nested_blocksize": 2, "nested_offset": 0.75})");
+  const std::size_t bytes[4] = {0, 100, 200, 255};
+  for (std::size_t i = 0; i < 200; ++i)
+    expected[i] = codes_of[i] * (map2[bytes[i / 64]] * (i / 64 < 2 ? 3.0f : 5.0f) + 0.75f);
+  CHECK(OneLayer(nested).values(shape) == expected);
+
+  const auto without = [](FileTensors all, const std::string& name) {
+    all.erase(name);
+    return OneLayer(all).refused();
+  };
+  CHECK(says(without(tensors, "a.b.weight.absmax"), "without its absmax"));
+  CHECK(says(without(tensors, "a.b.weight.quant_map"), "without its quant_map"));
+  CHECK(says(without(tensors, "a.b.weight.quant_state.bitsandbytes__nf4"), "without its quant_state"));
+  CHECK(says(without(nested, "a.b.weight.nested_absmax"), "without the nested_absmax"));
+  const auto with_state = [&](const std::string& state) {
+    FileTensors all = tensors;
+    all["a.b.weight.quant_state.bitsandbytes__nf4"] = json_tensor(state);
+    return OneLayer(all).refused();
+  };
+  CHECK(says(with_state("{}"), "its quant_state must have a shape"));
+  CHECK(says(with_state(R"({"shape": [10, 21]})"), "of 100 bytes where [10, 21] takes 105"));
+  CHECK(says(with_state(R"({"shape": [10, 20], "blocksize": 0})"), "its quant_state must have"));
+  CHECK(says(with_state(R"({"shape": [10, 20], "blocksize": 128})"), "its absmax has 4 values for 2 blocks"));
+  CHECK(says(with_state(R"({"shape": [9223372036854775807, 9]})"), "its quant_state must have"));
+
+  const std::vector<std::int8_t> stored{127, -64, 3, -127};
+  const OneLayer rows({{"a.b.weight", file_tensor("I8", {2, 2}, stored)},
+                       {"a.b.SCB", file_tensor("F32", {2}, std::vector<f32>{2, 0.5f})},
+                       {"a.b.weight_format", json_tensor("{}")}});
+  CHECK(rows.values({2, 2}) ==
+        std::vector<f32>{127 * 2.0f / 127, -64 * 2.0f / 127, 3 * 0.5f / 127, -127 * 0.5f / 127});
+  CHECK(rows.count() == 1);
+}
