@@ -94,6 +94,7 @@ void build_app(CLI::App& app) {
   add_cost_command(app);
   add_info_command(app);
   add_inspect_command(app);
+  add_convert_command(app);
   add_plan_command(app);
   add_report_command(app);
   add_policy_command(app);

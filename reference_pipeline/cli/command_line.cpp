@@ -100,7 +100,7 @@ class Walk {
     }
     if (value.empty() && found->get_type_name().starts_with("FILE"))
       wrong(name + " is empty: name a file, or leave it out");
-    if (is_list(*found) && !one_dash)
+    if (is_list(*found) && found->get_items_expected_max() > 1 && !one_dash)
       while (at_ + 1 < words_.size() && (words_[at_ + 1].empty() || words_[at_ + 1].front() != '-')) ++at_;
   }
 

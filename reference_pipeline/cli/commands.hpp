@@ -15,6 +15,7 @@ void add_record_command(CLI::App& app);
 void add_cost_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
+void add_convert_command(CLI::App& app);
 void add_policy_command(CLI::App& app);
 void add_formats_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);

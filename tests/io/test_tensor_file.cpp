@@ -107,6 +107,17 @@ TEST_CASE("tensor file: shapes that ComfyUI-GGUF stores beside a tensor are its 
   CHECK(refused([&](io::GgufWriter& w) { w.set(key, 2048); }));
 }
 
+TEST_CASE("tensor file: a header's length may look like the start of a checkpoint") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  for (const std::uint64_t length : {0x80u, 0x280u, 0x4b50u}) {  // "\x80", "PK"
+    const std::string begin = R"({"__metadata__":{"a":")", end = R"("}})";
+    const std::string text = begin + std::string(length - begin.size() - end.size(), 'x') + end;
+    write_text(file, std::string(reinterpret_cast<const char*>(&length), sizeof length) + text);
+    CHECK(io::TensorFile(file).safetensors());
+  }
+}
+
 TEST_CASE("tensor file: what is neither is told by its kind") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& name, const std::string& text) {

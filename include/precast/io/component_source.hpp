@@ -88,8 +88,8 @@ class ComponentSource final : public nn::ParameterSource {
   }
   const std::vector<TensorFile>& files() const { return files_; }
 
-  /// The file that holds a component's weights: `path` itself where it is a file, else the safetensors file
-  /// or the index of shards in that folder. Throws InputError where there is none.
+  /// The file that holds a component's weights: `path` itself where it is a file, else the safetensors file,
+  /// the index of shards or the GGUF file in that folder. Throws InputError where there is none.
   static std::filesystem::path weights_file(const std::filesystem::path& path) {
     std::error_code ignored;
     if (!is_there(path)) throw file_error(path, "is not there: check the path, or get the model anew");
@@ -117,10 +117,11 @@ class ComponentSource final : public nn::ParameterSource {
  private:
   static constexpr std::size_t release_every = std::size_t{64} << 20;
   static constexpr std::string_view single_end = ".safetensors", index_start = ".safetensors.index",
-                                    index_end = ".json";
+                                    index_end = ".json", gguf_end = ".gguf";
   static constexpr std::array<std::string_view, 2> stems{"diffusion_pytorch_model", "model"};
 
-  /// Where a folder has both forms, diffusers reads the shards and transformers the single file. `variant` is
+  /// GGUF, which `precast convert` writes into folders, comes last. Where a folder has both other forms,
+  /// diffusers reads the shards and transformers the single file. `variant` is
   /// "" or "NAME".
   static std::optional<std::filesystem::path> find_variant(const std::filesystem::path& folder,
                                                            const std::string& variant) {
@@ -129,8 +130,9 @@ class ComponentSource final : public nn::ParameterSource {
       const std::filesystem::path single = folder / (std::string(stem).append(infix).append(single_end));
       const std::filesystem::path index =
           folder / (std::string(stem).append(index_start).append(infix).append(index_end));
+      const std::filesystem::path gguf = folder / (std::string(stem).append(infix).append(gguf_end));
       const bool index_first = stem == stems.front();
-      for (const auto& file : {index_first ? index : single, index_first ? single : index})
+      for (const auto& file : {index_first ? index : single, index_first ? single : index, gguf})
         if (is_there(file)) return file;
     }
     return std::nullopt;

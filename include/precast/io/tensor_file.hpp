@@ -33,7 +33,10 @@ class TensorFile {
                             tensor.bytes});
       return;
     }
-    if (start.starts_with("PK") || start.starts_with('\x80'))
+    // A safetensors file may begin with these bytes too, as the length of its header, whose '{' comes then.
+    constexpr std::size_t header_at = 8;
+    const bool has_header = start.size() > header_at && start[header_at] == '{';
+    if (!has_header && (start.starts_with("PK") || start.starts_with('\x80')))
       throw file_error(
           path, "is a PyTorch checkpoint, which can run code as it is opened: convert it to safetensors");
     safetensors_.emplace(path);
@@ -63,7 +66,7 @@ class TensorFile {
  private:
   static std::string beginning(const std::filesystem::path& path) {
     const MappedFile file(path);
-    return std::string(file.text().substr(0, 4));
+    return std::string(file.text().substr(0, 9));
   }
 
   /// ComfyUI-GGUF stores some tensors in rows of 256, and their shape beside them: an array, or "a, b".

@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare record cost info inspect plan report policy formats tokenize completions help -h --help -V --version'
+    _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats tokenize completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -153,6 +153,18 @@ _precast() {
       if [[ $word == -* ]]; then _precast_offer -W '--help -h --tensors --json --quiet -q'
       else _precast_offer -f
       fi ;;
+    convert)
+      case "$before" in
+        --type) _precast_offer -W 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 q6_k q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k'; return ;;
+        --rule) :; return ;;
+        --plan) _precast_offer -f; return ;;
+        --biases) _precast_offer -W 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 q6_k q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k'; return ;;
+        --layout) _precast_offer -W 'diffusers bfl'; return ;;
+        --encoder) _precast_offer -W 'reference search'; return ;;
+      esac
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --type --rule --plan --biases --layout --encoder --json --quiet -q'
+      else _precast_offer -f
+      fi ;;
     plan)
       case "$before" in
         --cost|-c) _precast_offer -f; return ;;
@@ -203,7 +215,7 @@ _precast() {
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare record cost info inspect plan report policy formats tokenize completions help'
+      else _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats tokenize completions help'
       fi ;;
   esac
 }

@@ -161,6 +161,17 @@ complete -c precast -n '__precast_command inspect' -l tensors -d 'Every tensor, 
 complete -c precast -n '__precast_command inspect' -l json -d 'JSON on stdout, with every tensor'
 complete -c precast -n '__precast_command inspect' -l quiet -s q -d 'Nothing on stderr but warnings and errors'
 complete -c precast -n '__precast_command inspect' -F
+complete -c precast -n __fish_use_subcommand -a convert -d 'Weights in another type or kind of file: safetensors, GGUF, a component or a whole model'
+complete -c precast -n '__precast_command convert' -l help -s h -d 'This help'
+complete -c precast -n '__precast_command convert' -l type -x -a 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 q6_k q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k' -d 'The type of all matrices whose rows its blocks divide'
+complete -c precast -n '__precast_command convert' -l rule -x -d 'A type for tensors in whose name an expression is found (ECMAScript)'
+complete -c precast -n '__precast_command convert' -l plan -r -F -d 'A type for the matrices of each layer'
+complete -c precast -n '__precast_command convert' -l biases -x -a 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 q6_k q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k' -d 'The type of biases'
+complete -c precast -n '__precast_command convert' -l layout -x -a 'diffusers bfl' -d 'Whose names a transformer s tensors have'
+complete -c precast -n '__precast_command convert' -l encoder -x -a 'reference search' -d 'Who makes blocks'
+complete -c precast -n '__precast_command convert' -l json -d 'What was done, as JSON on stdout'
+complete -c precast -n '__precast_command convert' -l quiet -s q -d 'Nothing on stderr but warnings and errors'
+complete -c precast -n '__precast_command convert' -F
 complete -c precast -n __fish_use_subcommand -a plan -d 'The format of each layer that loses least at a size, from what casting costs'
 complete -c precast -n '__precast_command plan' -l help -s h -d 'This help'
 complete -c precast -n '__precast_command plan' -l cost -s c -r -F -d 'What casting each layer to each format costs: a file that precast cost wrote'
@@ -209,4 +220,4 @@ complete -c precast -n '__precast_command completions' -l help -s h -d 'This hel
 complete -c precast -n '__precast_command completions' -a 'bash zsh fish'
 complete -c precast -n __fish_use_subcommand -a help -d 'The help of a command, or of all'
 complete -c precast -n '__precast_command help' -l help -s h -d 'This help'
-complete -c precast -n '__precast_command help' -a 'generate compare record cost info inspect plan report policy formats tokenize completions help'
+complete -c precast -n '__precast_command help' -a 'generate compare record cost info inspect convert plan report policy formats tokenize completions help'

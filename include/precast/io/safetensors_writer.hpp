@@ -1,0 +1,93 @@
+// SafetensorsWriter: a .safetensors file as a stream: what it will hold first, then the tensors' bytes as
+// they come.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/safetensors.hpp>
+
+namespace precast::io {
+
+/// In this order: `set` texts, `declare` tensors, `write` their bytes without gaps, `commit`. The file
+/// appears whole or not at all. Members throw InputError that names the file; what a caller does in the wrong
+/// order or with a wrong number of bytes is an Error.
+class SafetensorsWriter {
+ public:
+  explicit SafetensorsWriter(const std::filesystem::path& target, OldFile old = OldFile::replaced)
+      : file_(target, old) {
+    static_assert(std::endian::native == std::endian::little,
+                  "safetensors files are little endian: swap bytes first");
+  }
+
+  /// A text beside the tensors, in __metadata__.
+  void set(const std::string& key, const std::string& value) {
+    expect_no_head();
+    header_["__metadata__"][key] = value;
+  }
+
+  /// Announces the next tensor, of a dtype that safetensors has.
+  void declare(std::string_view name, const DtypeInfo& dtype, const Shape& shape) {
+    expect_no_head();
+    const auto known = std::ranges::find(file_dtypes, dtype, &FileDtype::info);
+    if (known == file_dtypes.end())
+      throw tensor_error(file_.target(), name,
+                         "safetensors has no " + std::string(dtype.name) + ": write .gguf");
+    const std::string key(name);
+    if (key.empty() || key == "__metadata__" || header_.contains(key))
+      throw tensor_error(file_.target(), name, "was given twice: give it another name");
+    const std::int64_t end = declared_ + shape.elements() * dtype.bytes_per_block;
+    header_[key] = {
+        {"dtype", known->file_name}, {"shape", shape.sizes()}, {"data_offsets", {declared_, end}}};
+    declared_ = end;
+  }
+
+  /// The next bytes of the tensors, in the order of their declarations: any number of them at a time.
+  void write(std::span<const std::byte> bytes) {
+    write_head();
+    if (static_cast<std::int64_t>(bytes.size()) > declared_ - written_)
+      throw Error("SafetensorsWriter: " + std::to_string(bytes.size()) + " bytes more than the tensors take");
+    file_.write(bytes);
+    written_ += static_cast<std::int64_t>(bytes.size());
+  }
+
+  /// Makes the file appear, once every declared byte is written.
+  void commit() {
+    write({});
+    if (written_ != declared_)
+      throw Error("SafetensorsWriter: " + std::to_string(written_) + " of " + std::to_string(declared_) +
+                  " bytes were written");
+    file_.commit();
+  }
+
+ private:
+  void expect_no_head() const {
+    if (head_is_written_)
+      throw Error("SafetensorsWriter: all tensors are declared before the first is written");
+  }
+  void write_head() {
+    if (head_is_written_) return;
+    head_is_written_ = true;
+    std::string text = header_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the values are aligned in a memory map
+    const std::uint64_t length = text.size();
+    file_.write(std::as_bytes(std::span(&length, 1)));
+    file_.write(text);
+  }
+
+  AtomicFile file_;
+  nlohmann::json header_ = nlohmann::json::object();
+  std::int64_t declared_ = 0, written_ = 0;
+  bool head_is_written_ = false;
+};
+
+}  // namespace precast::io

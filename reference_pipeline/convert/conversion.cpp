@@ -1,0 +1,199 @@
+// Chooses types, then streams: decode, look, encode and write, some MiB at a time.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include <convert/conversion.hpp>
+#include <convert/output_file.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/watch/trace.hpp>
+
+namespace precast::conversion {
+
+namespace {
+
+/// Values of a task: whole blocks of every format, and as f32 they fit a core's own cache.
+constexpr std::int64_t task_values = 65536;
+/// Values that are encoded before they are written, and written between two looks at the progress.
+constexpr std::int64_t values_at_once = 64 * task_values;
+/// Bytes of the input after which the memory behind it is given back.
+constexpr std::int64_t release_every = std::int64_t{64} << 20;
+
+InputError value_error(const InputWeights& input, const InputTensor& tensor, std::int64_t index, f32 value,
+                       const std::string& problem) {
+  return io::tensor_error(input.path(), tensor.name,
+                          "value " + std::to_string(index) + ", at " +
+                              watch::detail::place(tensor.shape, index) + ", is " +
+                              watch::detail::digits(static_cast<double>(value)) + problem);
+}
+
+void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
+                       std::span<const f32> values) {
+  const auto is_finite = [](f32 value) { return std::fabs(value) <= std::numeric_limits<f32>::max(); };
+  bool all = true;  // without a branch for each value, so that vectors do it
+  for (const f32 value : values) all &= is_finite(value);
+  if (all) return;
+  const auto bad = std::ranges::find_if_not(values, is_finite);
+  throw value_error(input, tensor, first + (bad - values.begin()), *bad,
+                    ": weights must be finite: get the file anew, or find out where it went wrong");
+}
+
+void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
+                      std::span<const f32> values, const DtypeInfo& type) {
+  const auto largest = std::ranges::max_element(values, {}, [](f32 value) { return std::fabs(value); });
+  throw value_error(
+      input, tensor, first + (largest - values.begin()), *largest,
+      ", beyond what " + std::string(type.name) + " holds: choose bf16 or f32 for this tensor, with --rule");
+}
+
+/// Bytes of values [first, first + count) of a tensor.
+std::span<const std::byte> bytes_at(const InputTensor& tensor, std::int64_t first, std::int64_t count) {
+  return tensor.bytes.subspan(static_cast<std::size_t>(bytes_of(tensor.type, first)),
+                              static_cast<std::size_t>(bytes_of(tensor.type, count)));
+}
+
+/// Writes tensors to a file, and lets go of what was read on the way.
+class Stream {
+ public:
+  Stream(const InputWeights& input, OutputFile& file, const quant::EncodeOptions& encoder,
+         const WrittenCallback& written)
+      : input_(input), file_(file), encoder_(encoder), written_(written) {}
+
+  void write(const OutputTensor& tensor) {
+    const DtypeInfo& type = tensor.chosen.type;
+    for (const Piece& piece : tensor.pieces)
+      for (std::int64_t done = 0; done < piece.count; done += values_at_once) {
+        const std::int64_t first = piece.first + done, count = std::min(values_at_once, piece.count - done);
+        if (piece.from->type == type)
+          copy(*piece.from, first, count);
+        else
+          encode(*piece.from, type, first, count);
+        read_ += bytes_of(piece.from->type, count);
+        if (read_ >= release_every) {
+          input_.release_pages();
+          read_ = 0;
+        }
+        values_ += count;
+        if (written_) written_(values_);
+      }
+  }
+
+ private:
+  void copy(const InputTensor& tensor, std::int64_t first, std::int64_t count) {
+    if (tensor.is_float && !is_block(tensor.type))
+      for_tasks(count, [&](std::int64_t at, std::int64_t some) { decoded(tensor, first + at, some); });
+    file_.write(bytes_at(tensor, first, count));
+  }
+
+  void encode(const InputTensor& tensor, const DtypeInfo& type, std::int64_t first, std::int64_t count) {
+    encoded_.resize(static_cast<std::size_t>(bytes_of(type, count)));
+    for_tasks(count, [&](std::int64_t at, std::int64_t some) {
+      const std::span<const f32> values = decoded(tensor, first + at, some);
+      const std::span<std::byte> bytes = std::span(encoded_).subspan(
+          static_cast<std::size_t>(bytes_of(type, at)), static_cast<std::size_t>(bytes_of(type, some)));
+      if (!conversion::encode(type, values, bytes, encoder_))
+        refuse_too_large(input_, tensor, first + at, values, type);
+    });
+    file_.write(encoded_);
+  }
+
+  /// Values of a task, finite, in memory of this thread's.
+  std::span<const f32> decoded(const InputTensor& tensor, std::int64_t first, std::int64_t count) const {
+    static thread_local std::vector<f32> memory(task_values);
+    const std::span<f32> values = std::span(memory).first(static_cast<std::size_t>(count));
+    decode(tensor.type, bytes_at(tensor, first, count), values);
+    refuse_not_finite(input_, tensor, first, values);
+    return values;
+  }
+
+  template <class Task>
+  static void for_tasks(std::int64_t count, Task&& task) {
+    host::parallel_for((count + task_values - 1) / task_values, [&](std::int64_t index) {
+      const std::int64_t at = index * task_values;
+      task(at, std::min(task_values, count - at));
+    });
+  }
+
+  const InputWeights& input_;
+  OutputFile& file_;
+  const quant::EncodeOptions& encoder_;
+  const WrittenCallback& written_;
+  std::vector<std::byte> encoded_;
+  std::int64_t read_ = 0, values_ = 0;
+};
+
+void add(std::map<std::string, TypeShare>& types, const DtypeInfo& type, std::int64_t values) {
+  TypeShare& share = types[std::string(type.name)];
+  ++share.tensors;
+  share.values += values;
+  share.bytes += bytes_of(type, values);
+}
+
+}  // namespace
+
+Conversion::Conversion(const InputWeights& input, const std::filesystem::path& target, Container container,
+                       const Settings& settings, TypeChooser& chooser, const std::string& component,
+                       bool is_small_component)
+    : input_(input),
+      target_(target),
+      container_(container),
+      kind_(kind_of(input)),
+      tensors_(arranged(input, kind_, settings.layout ? settings.layout : usual_layout(container))) {
+  for (OutputTensor& tensor : tensors_) {
+    // What is put together from several types stays as precise as the best of them.
+    const InputTensor& first = *std::ranges::max_element(tensor.pieces, {}, [](const Piece& piece) {
+                                  return bits_per_value(piece.from->type);
+                                })->from;
+    if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
+    TensorFacts facts{{tensor.name}, tensor.shape, first.type, first.is_float, kind_, is_small_component};
+    for (const Piece& piece : tensor.pieces)
+      if (piece.from->name != facts.names.back()) facts.names.push_back(piece.from->name);
+    if (!component.empty()) facts.names.push_back(component + '.' + tensor.name);
+    tensor.chosen = chooser.choose(facts, container);
+  }
+}
+
+void Conversion::check_types() const {
+  for (const OutputTensor& tensor : tensors_)
+    if (!holds(container_, tensor.chosen.type))
+      throw io::tensor_error(input_.path(), tensor.name,
+                             "is to be " + std::string(tensor.chosen.type.name) + ", which " +
+                                 (container_ == Container::gguf ? "GGUF" : "safetensors") +
+                                 " does not have: choose another type, or the other kind of file");
+}
+
+std::int64_t Conversion::values() const {
+  std::int64_t values = 0;
+  for (const OutputTensor& tensor : tensors_) values += tensor.shape.elements();
+  return values;
+}
+
+std::int64_t Conversion::bytes() const {
+  std::int64_t bytes = 0;
+  for (const OutputTensor& tensor : tensors_) bytes += tensor.bytes();
+  return bytes;
+}
+
+std::map<std::string, TypeShare> Conversion::input_types() const {
+  std::map<std::string, TypeShare> types;
+  for (const InputTensor& tensor : input_.tensors()) add(types, tensor.type, tensor.shape.elements());
+  return types;
+}
+
+std::map<std::string, TypeShare> Conversion::output_types() const {
+  std::map<std::string, TypeShare> types;
+  for (const OutputTensor& tensor : tensors_) add(types, tensor.chosen.type, tensor.shape.elements());
+  return types;
+}
+
+void Conversion::write(const std::filesystem::path& target, const quant::EncodeOptions& encoder,
+                       const WrittenCallback& written) const {
+  OutputFile file(target, container_, input_, kind_, tensors_);
+  Stream stream(input_, file, encoder, written);
+  for (const OutputTensor& tensor : tensors_) stream.write(tensor);
+  file.commit();
+}
+
+}  // namespace precast::conversion

@@ -1,0 +1,73 @@
+// Conversion: one file of weights becomes another, a piece at a time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <convert/layout.hpp>
+#include <convert/output_tensor.hpp>
+#include <convert/type_choice.hpp>
+
+#include <precast/quant/encode_options.hpp>
+
+namespace precast::conversion {
+
+/// What a conversion is asked for.
+struct Settings {
+  TypeWishes wishes;
+  std::optional<Layout> layout;
+  quant::EncodeOptions encoder;
+};
+
+/// Is told the values that were written so far, after each piece. May throw to cancel.
+using WrittenCallback = std::function<void(std::int64_t values)>;
+
+/// Tensors of one type.
+struct TypeShare {
+  std::int64_t tensors = 0, values = 0, bytes = 0;
+};
+
+/// What becomes of one file of weights. `input` and `chooser` must outlive it.
+class Conversion {
+ public:
+  /// Chooses the type of every tensor; reads no values. `component` is the name of a model folder's part,
+  /// which rules may name in front of a tensor's, or "".
+  Conversion(const InputWeights& input, const std::filesystem::path& target, Container container,
+             const Settings& settings, TypeChooser& chooser, const std::string& component = "",
+             bool is_small_component = false);
+
+  /// Throws InputError that names the first tensor whose type this kind of file cannot hold.
+  void check_types() const;
+
+  const std::filesystem::path& target() const { return target_; }
+  const InputWeights& input() const { return input_; }
+  const std::vector<OutputTensor>& tensors() const { return tensors_; }
+  WeightsKind kind() const { return kind_; }
+  /// All values of all tensors: what progress counts to.
+  std::int64_t values() const;
+  std::int64_t bytes() const;
+  /// By the types' names, before and after.
+  std::map<std::string, TypeShare> input_types() const;
+  std::map<std::string, TypeShare> output_types() const;
+
+  /// Writes the file, at `target()` or elsewhere: whole or, where anything is thrown, not at all. Keeps no
+  /// more than some tens of MiB of values at a time. Throws InputError that names tensor and index for a
+  /// value that is infinite, NaN, or beyond what its type holds, and that names the file where it cannot be
+  /// written.
+  void write(const std::filesystem::path& target, const quant::EncodeOptions& encoder,
+             const WrittenCallback& written) const;
+
+ private:
+  const InputWeights& input_;
+  std::filesystem::path target_;
+  Container container_;
+  WeightsKind kind_;
+  std::vector<OutputTensor> tensors_;
+};
+
+}  // namespace precast::conversion

@@ -1,0 +1,90 @@
+// Opens either kind of file and gives both one list of tensors.
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include <convert/input_weights.hpp>
+#include <convert/value_type.hpp>
+
+namespace precast::conversion {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// How names end of what stands beside weights that are stored as integers, or as floats under scales.
+struct PackedMark {
+  std::string_view end, what;
+};
+constexpr std::array packed_marks{
+    PackedMark{"scaled_fp8", "scaled fp8"},
+    PackedMark{".scale_weight", "scaled fp8"},
+    PackedMark{".weight_scale", "scaled weights"},
+    PackedMark{".weight_scale_2", "nvfp4 weights"},
+    PackedMark{".comfy_quant", "ComfyUI's quantised weights"},
+    PackedMark{".absmax", "weights of bitsandbytes"},
+    PackedMark{".SCB", "int8 weights of bitsandbytes"},
+    PackedMark{"._weight_qdata", "weights of torchao"},
+    PackedMark{".weight._data", "weights of quanto"},
+    PackedMark{".qweight", "packed integer weights"},
+};
+
+}  // namespace
+
+bool names_gguf(const fs::path& path) { return path.extension() == ".gguf"; }
+bool names_safetensors(const fs::path& path) { return path.extension() == ".safetensors"; }
+
+InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
+  for (const io::TensorEntry* entry : source_.tensors()) add(*entry);
+  for (const io::TensorFile& file : source_.files())
+    if (const io::SafetensorsFile* const safetensors = file.safetensors())
+      metadata_.insert(safetensors->metadata().begin(), safetensors->metadata().end());
+  refuse_packed();
+}
+
+void InputWeights::add(const io::TensorEntry& entry) {
+  const DtypeInfo& type = entry.dtype.info;
+  const bool is_float = is_readable(type);
+  if (!is_float && type.values_per_block > 1)
+    throw io::tensor_error(path_, entry.name,
+                           "is of type " + std::string(type.name) +
+                               ", whose values are not read here: get a file of another type");
+  tensors_.push_back({entry.name, type, is_float, entry.shape, entry.bytes});
+}
+
+void InputWeights::refuse_packed() const {
+  for (const InputTensor& tensor : tensors_)
+    for (const PackedMark& mark : packed_marks)
+      if (tensor.name.ends_with(mark.end))
+        throw io::tensor_error(path_, tensor.name,
+                               "belongs to " + std::string(mark.what) +
+                                   ", which convert does not read: get the model in "
+                                   "bf16, f16 or GGUF");
+  if (metadata_.contains("_quantization_metadata"))
+    throw io::file_error(path_,
+                         "says in its __metadata__ that its weights are quantised, which convert does "
+                         "not read: get the model in bf16, f16 or GGUF");
+}
+
+const InputTensor* InputWeights::lookup(std::string_view name) const {
+  const auto found = std::ranges::lower_bound(tensors_, name, {}, &InputTensor::name);
+  return found != tensors_.end() && found->name == name ? &*found : nullptr;
+}
+
+std::span<const io::GgufValue> InputWeights::values() const {
+  const io::GgufFile* const gguf = source_.files().front().gguf();
+  return gguf ? std::span<const io::GgufValue>(gguf->values()) : std::span<const io::GgufValue>{};
+}
+
+bool InputWeights::reads(const fs::path& file) const {
+  return std::ranges::any_of(source_.files(), [&](const io::TensorFile& own) {
+    std::error_code ignored;
+    return fs::equivalent(own.path(), file, ignored);
+  });
+}
+
+void InputWeights::release_pages() const {
+  for (const io::TensorFile& file : source_.files()) file.release_pages();
+}
+
+}  // namespace precast::conversion

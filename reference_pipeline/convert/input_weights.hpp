@@ -1,0 +1,62 @@
+// InputWeights: the tensors to convert, from safetensors or GGUF, as they lie in the map.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <precast/io/component_source.hpp>
+#include <precast/tensor/shape.hpp>
+
+namespace precast::conversion {
+
+/// A tensor of the input; `bytes` lives as long as the weights it came from.
+struct InputTensor {
+  std::string name;
+  DtypeInfo type;
+  bool is_float = false;  ///< its values can be read; others are copied
+  Shape shape;
+  std::span<const std::byte> bytes;
+};
+
+/// A file of tensors, safetensors or GGUF by what it begins with, or the folder of a component. Opening
+/// checks all heads and reads no values. Move only.
+class InputWeights {
+ public:
+  /// Throws InputError where a file is not what it claims to be, and where weights are stored with scales
+  /// beside them that this reader would lose.
+  explicit InputWeights(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  /// All tensors, sorted by name.
+  const std::vector<InputTensor>& tensors() const { return tensors_; }
+  const InputTensor* lookup(std::string_view name) const;
+  /// The file's own, where it is GGUF.
+  std::span<const io::GgufValue> values() const;
+  /// The texts that a safetensors file has in __metadata__.
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// Whether that is a file that is read here, under this or another name.
+  bool reads(const std::filesystem::path& file) const;
+  /// Lets go of the memory behind bytes that were read; they stay valid.
+  void release_pages() const;
+
+ private:
+  void add(const io::TensorEntry& entry);
+  void refuse_packed() const;
+
+  std::filesystem::path path_;
+  io::ComponentSource source_;
+  std::vector<InputTensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// Whether a name ends as GGUF files' do.
+bool names_gguf(const std::filesystem::path& path);
+/// Whether a name ends as safetensors files' do.
+bool names_safetensors(const std::filesystem::path& path);
+
+}  // namespace precast::conversion

@@ -1,0 +1,148 @@
+// Divides tensors into rows, or puts rows of several together, as the tables of names say.
+#include <algorithm>
+#include <map>
+
+#include <convert/layout.hpp>
+#include <flux/bfl_names.hpp>
+#include <text/t5_gguf_names.hpp>
+
+namespace precast::conversion {
+
+namespace {
+
+using Table = std::span<const io::NameLine>;
+
+Table table_of(WeightsKind kind) {
+  if (kind == WeightsKind::flux) return flux::bfl_names;
+  if (kind == WeightsKind::t5) return text::t5_gguf_names;
+  return {};
+}
+
+std::int64_t rows_of(const Shape& shape) { return shape.rank() ? shape[0] : 1; }
+std::int64_t columns_of(const Shape& shape) { return rows_of(shape) ? shape.elements() / rows_of(shape) : 0; }
+
+Shape with_rows(const Shape& shape, std::int64_t rows) {
+  std::vector<std::int64_t> sizes(shape.sizes().begin(), shape.sizes().end());
+  if (!sizes.empty()) sizes.front() = rows;
+  return Shape(std::span<const std::int64_t>(sizes));
+}
+
+/// Lists of pieces, with errors that name the input.
+class Arrangement {
+ public:
+  Arrangement(const InputWeights& input, Table table) : input_(input), table_(table) {}
+
+  /// Our names from theirs: each tensor in one or several parts.
+  void divide() {
+    for (const InputTensor& tensor : input_.tensors()) {
+      const std::vector<io::NamedRows> parts = io::our_rows(table_, without_prefix(tensor.name));
+      if (parts.empty()) keep(tensor);
+      for (const io::NamedRows& part : parts) {
+        const std::int64_t unit = divided(tensor, rows_of(tensor.shape), part.of);
+        OutputTensor& made = tensors_.emplace_back(
+            OutputTensor{part.name, with_rows(tensor.shape, unit * part.count), {}, {}});
+        add_rows(made, tensor, unit * part.first, unit * part.count, part.halves_swapped);
+      }
+    }
+  }
+
+  /// Their names from ours: several tensors, one above the other, may become one.
+  void join() {
+    struct Part {
+      const InputTensor* tensor;
+      io::NamedRows rows;
+    };
+    std::map<std::string, std::vector<Part>> joined;
+    for (const InputTensor& tensor : input_.tensors()) {
+      if (const auto rows = io::their_rows(table_, tensor.name))
+        joined[rows->name].push_back({&tensor, *rows});
+      else if (!tensor.name.ends_with("embed_tokens.weight") || !input_.lookup("shared.weight"))
+        keep(tensor);  // and not T5's copy of its embeddings, which has no other name
+    }
+    for (auto& [name, parts] : joined) {
+      std::ranges::sort(parts, {}, [](const Part& part) { return part.rows.first; });
+      int reached = 0;
+      std::int64_t rows = 0;
+      const InputTensor& first = *parts.front().tensor;
+      const std::int64_t unit = divided(first, rows_of(first.shape), parts.front().rows.count);
+      for (const Part& part : parts) {
+        if (part.rows.first != reached || rows_of(part.tensor->shape) != unit * part.rows.count ||
+            columns_of(part.tensor->shape) != columns_of(first.shape))
+          throw io::tensor_error(input_.path(), part.tensor->name,
+                                 "does not lie beside the other parts of '" + name +
+                                     "': the file is incomplete, or of another model");
+        reached += part.rows.count;
+        rows += rows_of(part.tensor->shape);
+      }
+      if (reached != parts.front().rows.of)
+        throw io::tensor_error(input_.path(), name, "has parts that are missing: get the file anew");
+      OutputTensor& made = tensors_.emplace_back(OutputTensor{name, with_rows(first.shape, rows), {}, {}});
+      for (const Part& part : parts)
+        add_rows(made, *part.tensor, 0, rows_of(part.tensor->shape), part.rows.halves_swapped);
+    }
+  }
+
+  void keep(const InputTensor& tensor) {
+    tensors_.push_back({tensor.name, tensor.shape, {{&tensor, 0, tensor.shape.elements()}}, {}});
+  }
+
+  std::vector<OutputTensor> sorted() {
+    std::ranges::sort(tensors_, {}, &OutputTensor::name);
+    const auto twin = std::ranges::adjacent_find(tensors_, {}, &OutputTensor::name);
+    if (twin != tensors_.end())
+      throw io::tensor_error(input_.path(), twin->name, "is there under two names: get the file anew");
+    return std::move(tensors_);
+  }
+
+ private:
+  std::int64_t divided(const InputTensor& tensor, std::int64_t rows, std::int64_t parts) const {
+    if (rows % parts == 0) return rows / parts;
+    throw io::tensor_error(input_.path(), tensor.name,
+                           "has " + std::to_string(rows) + " rows, which " + std::to_string(parts) +
+                               " parts do not divide: it is of another model");
+  }
+
+  void add_rows(OutputTensor& made, const InputTensor& tensor, std::int64_t first, std::int64_t rows,
+                bool halves_swapped) const {
+    const std::int64_t columns = columns_of(tensor.shape);
+    const auto add = [&](std::int64_t from, std::int64_t count) {
+      if (from * columns % tensor.type.values_per_block != 0 ||
+          count * columns % tensor.type.values_per_block != 0)
+        throw io::tensor_error(input_.path(), tensor.name,
+                               "has blocks of " + std::string(tensor.type.name) +
+                                   " that lie in two parts: convert it with the layout that it has");
+      made.pieces.push_back({&tensor, from * columns, count * columns});
+    };
+    if (!halves_swapped) return add(first, rows);
+    const std::int64_t half = divided(tensor, rows, 2);
+    add(first + half, half);
+    add(first, half);
+  }
+
+  const InputWeights& input_;
+  Table table_;
+  std::vector<OutputTensor> tensors_;
+};
+
+}  // namespace
+
+std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,
+                                   std::optional<Layout> layout) {
+  const Table table = table_of(kind);
+  Arrangement arrangement(input, table);
+  const auto is_ours = [&](const InputTensor& tensor) {
+    return io::their_rows(table, tensor.name).has_value();
+  };
+  const auto is_theirs = [&](const InputTensor& tensor) {
+    return !io::our_rows(table, without_prefix(tensor.name)).empty();
+  };
+  if (layout == Layout::diffusers && std::ranges::any_of(input.tensors(), is_theirs))
+    arrangement.divide();
+  else if (layout == Layout::bfl && std::ranges::any_of(input.tensors(), is_ours))
+    arrangement.join();
+  else
+    for (const InputTensor& tensor : input.tensors()) arrangement.keep(tensor);
+  return arrangement.sorted();
+}
+
+}  // namespace precast::conversion

@@ -1,0 +1,241 @@
+// Finds the parts of the input, and lets a folder appear whole or not at all.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <set>
+#include <system_error>
+
+#include <convert/model_conversion.hpp>
+#include <families/registry.hpp>
+#include <families/request_error.hpp>
+
+#include <precast/io/temporary_name.hpp>
+
+namespace precast::conversion {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array<std::string_view, 11> weight_ends{".safetensors", ".gguf", ".bin",       ".msgpack",
+                                                       ".h5",          ".onnx", ".onnx_data", ".pt",
+                                                       ".pth",         ".ckpt", ".index.json"};
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+bool holds_weights(const fs::path& folder) { return io::ComponentSource::find_weights(folder).has_value(); }
+
+/// The folder of a model's denoiser, whatever its family calls it.
+fs::path denoiser_folder(const fs::path& model) {
+  for (const families::Family* family : families::all_families())
+    for (const families::ComponentInfo& part : family->components())
+      if (part.role == families::Role::denoiser && holds_weights(model / part.name)) return model / part.name;
+  throw io::file_error(model,
+                       "holds no weights: neither a component such as transformer/ does, nor the folder "
+                       "itself");
+}
+
+/// Every file below a folder that holds no weights, hidden ones left out.
+void list_other_files(const fs::path& root, const fs::path& below, std::vector<fs::path>& files) {
+  std::error_code failed;
+  std::vector<fs::path> folders;
+  for (fs::directory_iterator at(root / below, failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with('.')) continue;
+    std::error_code ignored;
+    if (at->is_directory(ignored))
+      folders.push_back(below / name);
+    else if (at->is_regular_file(ignored) && std::ranges::none_of(weight_ends, [&](std::string_view suffix) {
+               return name.ends_with(suffix);
+             }))
+      files.push_back(below / name);
+  }
+  if (failed) throw io::system_error(root / below, "cannot be read", failed.value(), "check its permissions");
+  for (const fs::path& folder : folders) list_other_files(root, folder, files);
+}
+
+/// "diffusion_pytorch_model" of all names that weights have in a folder.
+std::string stem_of(const fs::path& weights) {
+  const std::string name = weights.filename().string();
+  return name.substr(0, name.find('.'));
+}
+
+void refuse_same(const fs::path& in, const fs::path& out) {
+  std::error_code ignored;
+  const fs::path from = fs::weakly_canonical(in, ignored), to = fs::weakly_canonical(out, ignored);
+  if (from == to || fs::equivalent(in, out, ignored))
+    throw families::RequestError("IN and OUT are one and the same, " + io::shown(out) + ": name another OUT");
+  const auto [end, rest] = std::ranges::mismatch(from, to);
+  if (end == from.end() && is_folder(in) && !names_gguf(out) && !names_safetensors(out))
+    throw families::RequestError("OUT, " + io::shown(out) + ", lies inside IN: name a folder outside of it");
+}
+
+/// A folder under a temporary name, which is removed unless it is kept.
+class FolderInProgress {
+ public:
+  explicit FolderInProgress(const fs::path& target)
+      : target_(target.has_filename() ? target : target.parent_path()) {
+    std::error_code failed;
+    if (io::is_there(target_) && (!is_folder(target_) || !fs::is_empty(target_, failed) || failed))
+      throw io::file_error(target_,
+                           "is there already, and is no empty folder: name another OUT, or remove it");
+    path_ = (target_.has_parent_path() ? target_.parent_path() : ".") / io::temporary_name();
+    if (!fs::create_directory(path_, failed))
+      throw io::system_error(target_, "cannot be written", failed.value(),
+                             "create the folder that it is to lie in, or choose another place");
+  }
+  FolderInProgress(const FolderInProgress&) = delete;
+  FolderInProgress& operator=(const FolderInProgress&) = delete;
+  ~FolderInProgress() {
+    std::error_code ignored;
+    if (!kept_) fs::remove_all(path_, ignored);
+  }
+
+  const fs::path& path() const { return path_; }
+  void keep() {
+    std::error_code failed;
+    fs::rename(path_, target_, failed);
+    if (failed)
+      throw io::system_error(target_, "could not be written", failed.value(), "choose another place");
+    kept_ = true;
+  }
+
+ private:
+  fs::path target_, path_;
+  bool kept_ = false;
+};
+
+}  // namespace
+
+ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const Settings& settings)
+    : in_(in), out_(out), settings_(settings) {
+  if (!io::is_there(in)) throw io::file_error(in, "is not there: give a file of weights or a model folder");
+  refuse_same(in, out);
+  const bool from_folder = is_folder(in);
+  TypeChooser chooser(settings_.wishes);
+  to_folder_ = !names_gguf(out) && !names_safetensors(out);
+  if (to_folder_ && !from_folder)
+    throw families::RequestError(
+        "OUT, " + io::shown(out) +
+        ", ends neither in .safetensors nor in .gguf, and IN is a file: give OUT one of "
+        "these suffixes");
+  if (to_folder_) {
+    // A folder is diffusers' own form, and keeps its names in every kind of file.
+    if (!settings_.layout) settings_.layout = Layout::diffusers;
+    add_folder(chooser);
+  } else {
+    check_types(settings_.wishes, names_gguf(out) ? Container::gguf : Container::safetensors);
+    const bool whole_model = from_folder && !holds_weights(in);
+    add_part("", whole_model ? denoiser_folder(in) : in, out, chooser);
+    if (whole_model)
+      warnings_.push_back("only " + io::shown(parts_.front().input->path().filename()) + " goes into " +
+                          io::shown(out.filename()) + ": name a folder to convert all components");
+  }
+  add_warnings(chooser);
+}
+
+void ModelConversion::add_folder(TypeChooser& chooser) {
+  std::vector<std::string> components;
+  if (holds_weights(in_)) {
+    components.emplace_back();
+  } else {
+    std::error_code failed;
+    for (fs::directory_iterator at(in_, failed), end; !failed && at != end; at.increment(failed))
+      if (is_folder(at->path()) && !at->path().filename().string().starts_with('.') &&
+          holds_weights(at->path()))
+        components.push_back(at->path().filename().string());
+    std::ranges::sort(components);
+  }
+  if (components.empty()) denoiser_folder(in_);  // which says that there is none
+  for (const std::string& component : components) {
+    const fs::path weights = io::ComponentSource::weights_file(component.empty() ? in_ : in_ / component);
+    add_part(component, weights, (component.empty() ? fs::path() : fs::path(component)) / stem_of(weights),
+             chooser);
+  }
+  list_other_files(in_, "", copies_);
+}
+
+void ModelConversion::add_part(const std::string& component, const fs::path& weights, const fs::path& target,
+                               TypeChooser& chooser) {
+  auto input = std::make_unique<InputWeights>(weights);
+  if (!to_folder_ && input->reads(out_))
+    throw families::RequestError("OUT, " + io::shown(out_) +
+                                 ", is a file that IN is read from: name another OUT");
+  const WeightsKind kind = kind_of(*input);
+  const bool is_small = !component.empty() && (kind == WeightsKind::clip || kind == WeightsKind::autoencoder);
+  const auto planned = [&](Container container, const fs::path& file) {
+    return std::make_unique<Conversion>(*input, file, container, settings_, chooser, component, is_small);
+  };
+  std::unique_ptr<Conversion> conversion;
+  if (!to_folder_) {
+    conversion = planned(names_gguf(target) ? Container::gguf : Container::safetensors, target);
+  } else {
+    // Blocks need GGUF; what gets none stays where diffusers reads it.
+    conversion = planned(Container::gguf, target.string() + ".gguf");
+    const bool has_blocks = std::ranges::any_of(
+        conversion->tensors(), [](const OutputTensor& tensor) { return is_block(tensor.chosen.type); });
+    if (!has_blocks) conversion = planned(Container::safetensors, target.string() + ".safetensors");
+  }
+  conversion->check_types();
+  parts_.push_back({component, std::move(input), std::move(conversion)});
+}
+
+void ModelConversion::add_warnings(const TypeChooser& chooser) {
+  for (const std::string& rule : chooser.unmatched_rules())
+    warnings_.push_back("--rule '" + io::printable(rule) + "' matches no tensor");
+  if (const auto layers = chooser.unmatched_layers(); !layers.empty())
+    warnings_.push_back("--plan: " + std::to_string(layers.size()) + " of its layers, " +
+                        io::printable(layers.front()) + " among them, are not in this model");
+  std::int64_t again = 0;
+  std::string example;
+  for (const ModelPart& part : parts_)
+    for (const OutputTensor& tensor : part.conversion->tensors()) {
+      const DtypeInfo& from = tensor.pieces.front().from->type;
+      if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
+      ++again;
+      if (example.empty()) example = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
+    }
+  if (again)
+    warnings_.push_back(std::to_string(again) + " tensors that were quantised before are quantised again (" +
+                        example + "): both errors add up");
+}
+
+std::int64_t ModelConversion::values() const {
+  std::int64_t values = 0;
+  for (const ModelPart& part : parts_) values += part.conversion->values();
+  return values;
+}
+
+void ModelConversion::write_parts(const fs::path& folder, const WrittenCallback& written) const {
+  std::int64_t before = 0;
+  for (const ModelPart& part : parts_) {
+    const auto told = [&](std::int64_t values) {
+      if (written) written(before + values);
+    };
+    const fs::path file = folder.empty() ? part.conversion->target() : folder / part.conversion->target();
+    part.conversion->write(file, settings_.encoder, told);
+    before += part.conversion->values();
+  }
+}
+
+void ModelConversion::write(const WrittenCallback& written) const {
+  if (!to_folder_) return write_parts("", written);
+  FolderInProgress folder(out_);
+  for (const ModelPart& part : parts_)
+    if (!part.component.empty()) fs::create_directory(folder.path() / part.component);
+  for (const fs::path& file : copies_) {
+    std::error_code failed;
+    fs::create_directories((folder.path() / file).parent_path(), failed);
+    if (!failed) fs::copy_file(in_ / file, folder.path() / file, failed);
+    if (failed)
+      throw io::system_error(out_ / file, "could not be written", failed.value(),
+                             "free some space, or check the permissions of " + io::shown(in_ / file));
+  }
+  write_parts(folder.path(), written);
+  folder.keep();
+}
+
+}  // namespace precast::conversion

@@ -1,0 +1,68 @@
+// Tells entry and exit layers, norms, biases and embeddings by their names, in both namings of Flux.
+#include <algorithm>
+#include <array>
+
+#include <convert/tensor_role.hpp>
+
+namespace precast::conversion {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> prefixes{"model.diffusion_model.", "model.model.",
+                                                   "diffusion_model.", "net.", "model."};
+
+/// Flux's layers at its two ends, as its authors name them and as diffusers does.
+constexpr std::array<std::string_view, 11> flux_ends{
+    "img_in.",     "txt_in.",           "time_in.",         "vector_in.", "guidance_in.", "final_layer.",
+    "x_embedder.", "context_embedder.", "time_text_embed.", "proj_out.",  "norm_out."};
+
+constexpr std::array<std::string_view, 6> embeddings{
+    "shared.weight",          "embed_tokens.weight",       "token_embd.weight",
+    "token_embedding.weight", "position_embedding.weight", "relative_attention_bias.weight"};
+
+bool has(const InputWeights& weights, std::string_view begin, std::string_view end) {
+  return std::ranges::any_of(weights.tensors(), [&](const InputTensor& tensor) {
+    return without_prefix(tensor.name).starts_with(begin) && tensor.name.ends_with(end);
+  });
+}
+
+}  // namespace
+
+std::string_view without_prefix(std::string_view name) {
+  for (const std::string_view prefix : prefixes)
+    if (name.starts_with(prefix)) return name.substr(prefix.size());
+  return name;
+}
+
+WeightsKind kind_of(const InputWeights& weights) {
+  if (has(weights, "double_blocks.", ".img_attn.proj.weight") ||
+      has(weights, "transformer_blocks.", ".attn.add_q_proj.weight"))
+    return WeightsKind::flux;
+  if (has(weights, "encoder.block.", ".SelfAttention.q.weight") || has(weights, "enc.blk.", ".attn_q.weight"))
+    return WeightsKind::t5;
+  if (has(weights, "", ".self_attn.q_proj.weight") && has(weights, "", "position_embedding.weight"))
+    return WeightsKind::clip;
+  if (has(weights, "decoder.", "conv_in.weight")) return WeightsKind::autoencoder;
+  return WeightsKind::other;
+}
+
+bool is_bias(std::string_view name, const Shape& shape) {
+  return shape.rank() <= 1 && name.ends_with(".bias");
+}
+
+std::string_view precise_because(WeightsKind kind, std::string_view name, const Shape& shape) {
+  if (is_bias(name, shape)) return "bias";
+  const auto wide = std::ranges::count_if(shape.sizes(), [](std::int64_t size) { return size != 1; });
+  if (wide < 2) return "norm scale or other 1-D tensor";
+  if (shape.rank() > 2) return "convolution";
+  const std::string_view plain = without_prefix(name);
+  if (kind == WeightsKind::flux &&
+      std::ranges::any_of(flux_ends, [&](std::string_view end) { return plain.starts_with(end); }))
+    return "entry or exit layer";
+  if (std::ranges::any_of(embeddings, [&](std::string_view end) { return plain.ends_with(end); }) ||
+      plain.ends_with("attn_rel_b.weight"))
+    return "embedding";
+  return {};
+}
+
+}  // namespace precast::conversion

@@ -1,0 +1,26 @@
+// What a tensor is to its model: which ones stay precise unless somebody names them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <convert/input_weights.hpp>
+
+namespace precast::conversion {
+
+/// What weights are of, by their tensors and not by their file's name.
+enum class WeightsKind : std::uint8_t { flux, t5, clip, autoencoder, other };
+
+WeightsKind kind_of(const InputWeights& weights);
+
+/// A name without what checkpoints put in front of a transformer's: "model.diffusion_model." and its kin.
+std::string_view without_prefix(std::string_view name);
+
+/// Why a tensor stays as precise as it is, in words of a table ("entry or exit layer"); "" where it is a
+/// matrix like others. Two sizes of which one is 1 count as one.
+std::string_view precise_because(WeightsKind kind, std::string_view name, const Shape& shape);
+
+/// Whether a tensor is what a layer adds.
+bool is_bias(std::string_view name, const Shape& shape);
+
+}  // namespace precast::conversion

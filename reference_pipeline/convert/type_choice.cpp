@@ -1,0 +1,182 @@
+// Rules, plans and fallbacks become one type for each tensor.
+#include <algorithm>
+#include <array>
+
+#include <casting/type_names.hpp>
+#include <convert/type_choice.hpp>
+#include <families/request_error.hpp>
+
+#include <precast/io/gguf_types.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/safetensors.hpp>
+
+namespace precast::conversion {
+
+namespace {
+
+constexpr std::size_t longest_expression = 1000, longest_name = 1000;
+constexpr std::string_view keep = "keep";
+
+/// No tensor has this name: an expression that is found in it says nothing of names.
+constexpr const char* any_text = "~";
+
+/// What has blocks of 32 values, by rising size: each is better than those before it.
+constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q8_0"};
+
+/// From 16 bits on a type is asked for to have a file of it, and loses too little to make exceptions.
+bool is_precise(const DtypeInfo& type) { return bits_per_value(type) >= 16; }
+
+bool found_in(const TypeRule& rule, std::string_view name) {
+  try {
+    const std::string_view part = name.substr(0, longest_name);
+    return std::regex_search(part.begin(), part.end(), rule.expression);
+  } catch (const std::regex_error&) {
+    throw families::RequestError("--rule '" + io::printable(rule.text) +
+                                 "' takes too long to match: write a simpler expression");
+  }
+}
+
+bool is_under(std::string_view name, std::string_view layer) {
+  return name.starts_with(layer) && (name.size() == layer.size() || name[layer.size()] == '.');
+}
+
+/// The type of a tensor that stays as it is: the same where the file can hold it, else one that holds all of
+/// its values.
+DtypeInfo kept_type(const TensorFacts& facts, Container container) {
+  const DtypeInfo exact = *find_type("f32");
+  if (!facts.is_float) return facts.from;
+  // Other readers of GGUF expect f32 in what is no matrix.
+  if (container == Container::gguf && facts.shape.rank() <= 1 && !is_block(facts.from)) return exact;
+  const bool whole = facts.shape.back() % facts.from.values_per_block == 0;
+  if (whole && holds(container, facts.from) && facts.from.name != "f64") return facts.from;
+  if (bits_per_value(facts.from) == 8 && !is_block(facts.from)) return *find_type("f16");  // holds every fp8
+  return exact;
+}
+
+}  // namespace
+
+bool holds(Container container, const DtypeInfo& type) {
+  if (container == Container::safetensors)
+    return std::ranges::find(io::file_dtypes, type, &io::FileDtype::info) != io::file_dtypes.end();
+  const io::GgufType* known = io::gguf_type(type.name);
+  return known && known->info == type;
+}
+
+DtypeInfo parse_type(std::string_view option, const std::string& name) {
+  if (const auto type = find_type(name)) return *type;
+  throw families::RequestError(std::string(option) + ": there is no type '" + io::printable(name) +
+                               "': it is one of " + casting::type_list());
+}
+
+TypeRule parse_rule(const std::string& text) {
+  const auto refuse = [&](const std::string& problem) {
+    return families::RequestError("--rule '" + io::printable(text) + "' " + problem);
+  };
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos) throw refuse("has no '=': write REGEX=TYPE, such as 'img_mlp=q5_k'");
+  TypeRule rule{text, {}, std::nullopt, true};
+  const std::string expression = text.substr(0, equals), type = text.substr(equals + 1);
+  if (expression.empty()) throw refuse("has no expression before '=': write '.*' for all tensors");
+  if (type.empty()) throw refuse("has no type after '='");
+  if (expression.size() > longest_expression)
+    throw refuse("has an expression of more than " + std::to_string(longest_expression) + " characters");
+  if (type != keep) rule.type = parse_type("--rule '" + io::printable(text) + "'", type);
+  try {
+    rule.expression = std::regex(expression, std::regex::ECMAScript);
+  } catch (const std::regex_error& wrong) {
+    throw refuse(std::string("is no regular expression: ") + io::printable(wrong.what()));
+  }
+  rule.names_tensors = !found_in(rule, any_text);
+  return rule;
+}
+
+std::vector<DtypeInfo> TypeWishes::types() const {
+  std::vector<DtypeInfo> all;
+  if (type) all.push_back(*type);
+  if (biases) all.push_back(*biases);
+  for (const TypeRule& rule : rules)
+    if (rule.type) all.push_back(*rule.type);
+  if (plan)
+    for (const auto& [layer, planned] : plan->types) all.push_back(*find_type(planned));
+  return all;
+}
+
+void check_types(const TypeWishes& wishes, Container container) {
+  for (const DtypeInfo& type : wishes.types()) {
+    if (holds(container, type)) continue;
+    if (container == Container::gguf)
+      throw families::RequestError(
+          "GGUF has no " + std::string(type.name) +
+          (holds(Container::safetensors, type) ? ": write .safetensors, or choose q8_0" : ": choose q8_0"));
+    throw families::RequestError("safetensors has no " + std::string(type.name) + ": " +
+                                 (holds(Container::gguf, type)
+                                      ? "write .gguf, or choose f32, bf16, f16, fp8_e4m3 or fp8_e5m2"
+                                      : "no kind of file has it: choose fp8_e4m3 or q8_0"));
+  }
+}
+
+std::optional<DtypeInfo> dividing_type(const DtypeInfo& wanted, std::int64_t columns) {
+  for (const std::string_view name : stand_ins) {
+    const DtypeInfo type = *find_type(name);
+    if (bits_per_value(type) >= bits_per_value(wanted) && columns % type.values_per_block == 0) return type;
+  }
+  return std::nullopt;
+}
+
+TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
+  std::optional<Wish> wish;
+  for (std::size_t i = 0; i < wishes_.rules.size(); ++i) {
+    const TypeRule& rule = wishes_.rules[i];
+    if (std::ranges::none_of(facts.names, [&](const std::string& name) { return found_in(rule, name); }))
+      continue;
+    ++rule_matches_[i];
+    if (!wish) wish = Wish{rule.type, rule.names_tensors};
+  }
+  // Of a tensor that is put together from several, the most precise of their types is wanted.
+  std::optional<DtypeInfo> planned;
+  if (wishes_.plan && facts.shape.rank() >= 2)
+    for (const std::string& name : facts.names)
+      if (const auto type_name = wishes_.plan->type_of(name)) {
+        const DtypeInfo type = *find_type(*type_name);
+        if (!planned || bits_per_value(type) > bits_per_value(*planned)) planned = type;
+        for (const auto& [layer, ignored] : wishes_.plan->types)
+          if (is_under(name, layer)) matched_layers_.insert(layer);
+      }
+  if (wish) return *wish;
+  if (planned) return {planned, true};
+  if (wishes_.biases && is_bias(facts.names.front(), facts.shape)) return {wishes_.biases, true};
+  return {wishes_.type, false};
+}
+
+ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
+  const Wish wish = wish_for(facts);
+  const DtypeInfo kept = kept_type(facts, container);
+  if (!facts.is_float) return {kept, "not of floating point", {}};
+  if (!wish.type) return {kept, "no type asked for", {}};
+  std::string_view because = precise_because(facts.kind, facts.names.front(), facts.shape);
+  if (because.empty() && facts.part_of_small_component) because = "small component";
+  if (!wish.names_tensor && !because.empty()) {
+    if (!is_precise(*wish.type)) return {kept, because, {}};
+    if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
+  }
+  if (facts.shape.back() % wish.type->values_per_block == 0) return {*wish.type, {}, {}};
+  if (const auto other = dividing_type(*wish.type, facts.shape.back())) return {*other, {}, wish.type};
+  return {kept, "no block divides its rows", wish.type};
+}
+
+std::vector<std::string> TypeChooser::unmatched_rules() const {
+  std::vector<std::string> rules;
+  for (std::size_t i = 0; i < rule_matches_.size(); ++i)
+    if (rule_matches_[i] == 0) rules.push_back(wishes_.rules[i].text);
+  return rules;
+}
+
+std::vector<std::string> TypeChooser::unmatched_layers() const {
+  std::vector<std::string> layers;
+  if (wishes_.plan)
+    for (const auto& [layer, type] : wishes_.plan->types)
+      if (!matched_layers_.contains(layer)) layers.push_back(layer);
+  return layers;
+}
+
+}  // namespace precast::conversion

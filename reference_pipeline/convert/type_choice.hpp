@@ -1,0 +1,98 @@
+// Which type each tensor gets: what was asked for, what must stay precise, what divides its rows, and what
+// the output can hold.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <regex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <casting/plan_file.hpp>
+#include <convert/tensor_role.hpp>
+#include <convert/value_type.hpp>
+
+namespace precast::conversion {
+
+/// The kinds of file that are written.
+enum class Container : std::uint8_t { safetensors, gguf };
+
+/// Whether a file of that kind can hold a type.
+bool holds(Container container, const DtypeInfo& type);
+
+/// `REGEX=TYPE`: the type of tensors in whose name the expression is found; `keep` for TYPE leaves them as
+/// they are. One that is found in any text, such as `.*`, names no tensor: what must stay precise does.
+struct TypeRule {
+  std::string text;
+  std::regex expression;
+  std::optional<DtypeInfo> type;  ///< nothing for `keep`
+  bool names_tensors = true;
+};
+
+/// Reads a rule; the last '=' stands before the type. Throws families::RequestError.
+TypeRule parse_rule(const std::string& text);
+/// The type of that name. Throws families::RequestError that begins with `option` and lists all types.
+DtypeInfo parse_type(std::string_view option, const std::string& name);
+
+/// What was asked for. Of a tensor's rules the first counts; a rule goes before the plan, the plan before
+/// `type`.
+struct TypeWishes {
+  std::optional<DtypeInfo> type, biases;
+  std::vector<TypeRule> rules;
+  std::optional<casting::Plan> plan;
+
+  /// All types in it.
+  std::vector<DtypeInfo> types() const;
+};
+
+/// What is known of an output tensor before it has a type.
+struct TensorFacts {
+  std::vector<std::string> names;  ///< the output's own, and those of the tensors that it is made of
+  Shape shape;
+  DtypeInfo from;
+  bool is_float = false;
+  WeightsKind kind = WeightsKind::other;
+  bool part_of_small_component = false;  ///< of a model folder: its first text encoder and its VAE
+};
+
+struct ChosenType {
+  DtypeInfo type;
+  std::string_view kept_because;        ///< "" where the tensor has the type that was asked for
+  std::optional<DtypeInfo> instead_of;  ///< the type whose blocks do not divide its rows
+};
+
+/// Chooses types, and counts what rules and the plan matched.
+class TypeChooser {
+ public:
+  explicit TypeChooser(const TypeWishes& wishes) : wishes_(wishes), rule_matches_(wishes.rules.size()) {}
+
+  /// The type of a tensor in a file of that kind.
+  ChosenType choose(const TensorFacts& facts, Container container);
+
+  /// The rules and the plan's layers that no tensor matched so far.
+  std::vector<std::string> unmatched_rules() const;
+  std::vector<std::string> unmatched_layers() const;
+
+ private:
+  struct Wish {
+    std::optional<DtypeInfo> type;
+    bool names_tensor = false;
+  };
+  Wish wish_for(const TensorFacts& facts);
+
+  const TypeWishes& wishes_;
+  std::vector<std::int64_t> rule_matches_;
+  std::set<std::string> matched_layers_;
+};
+
+/// Throws families::RequestError where files of that kind cannot hold a type that is wished for.
+void check_types(const TypeWishes& wishes, Container container);
+
+/// Of the types that stand in for a block type where rows are no whole blocks of it, the smallest that is no
+/// smaller and divides them; nothing where none does.
+std::optional<DtypeInfo> dividing_type(const DtypeInfo& wanted, std::int64_t columns);
+
+}  // namespace precast::conversion

@@ -1,0 +1,289 @@
+// precast convert from the command line: models that draw the same, memory, interruptions, and what is
+// refused.
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include <catch2/catch.hpp>
+#include <convert/value_type.hpp>
+#include <sys/stat.h>
+
+#include <precast/io/safetensors_writer.hpp>
+#include <precast/io/write_gguf.hpp>
+
+#include "program.hpp"
+
+using program::run;
+using program::Scratch;
+namespace fs = std::filesystem;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitized = true;  // which takes memory of its own
+#else
+constexpr bool sanitized = false;
+#endif
+
+const std::string shapes = std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model";
+const std::string transformer = shapes + "/transformer/diffusion_pytorch_model.safetensors";
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+/// A file of one bf16 matrix of so many rows of 4096 zeros: it takes no room on the disk.
+void write_sparse(const fs::path& file, std::int64_t rows) {
+  const std::int64_t bytes = rows * 4096 * 2;
+  std::string header = R"({"a.weight":{"dtype":"BF16","shape":[)" + std::to_string(rows) +
+                       R"(,4096],"data_offsets":[0,)" + std::to_string(bytes) + "]}}";
+  const std::uint64_t length = header.size();
+  std::ofstream stream(file, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), sizeof length);
+  stream << header;
+  stream.close();
+  fs::resize_file(file, 8 + header.size() + static_cast<std::uintmax_t>(bytes));
+}
+
+}  // namespace
+
+TEST_CASE("convert: a model in f32 draws the same latents, bit for bit") {
+  const Scratch scratch;
+  const std::string out = scratch.path() / "model";
+  const auto converted = run({"convert", shapes, out, "--type", "f32", "--json"});
+  INFO(converted.err);
+  REQUIRE(converted.code == 0);
+  const auto json = converted.json();
+  CHECK(json["after"]["types"].size() == 1);
+  CHECK(json["after"]["bytes"] == 2 * json["before"]["bytes"].get<std::int64_t>());
+  CHECK(json["files"].size() == 4);
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"model"});
+  CHECK(names_in(out) == names_in(shapes));
+  std::vector<std::string> latents;
+  for (const std::string& model : {shapes, out}) {
+    const std::string file = scratch.path() / "latents.safetensors";
+    const auto made =
+        run({"generate", "--model", model, "--prompt", "a large red circle", "--steps", "2", "--precision",
+             "f32", "--save-latents", file, "--output", scratch.path() / "o.png"});
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    latents.push_back(program::content(file));
+    latents.push_back(program::content(scratch.path() / "o.png"));
+  }
+  CHECK(latents[0] == latents[2]);
+}
+
+TEST_CASE("convert: a model in blocks draws as its values in f32 do") {
+  const Scratch scratch;
+  const std::string blocks = scratch.path() / "blocks", values = scratch.path() / "values";
+  const auto converted = run({"convert", shapes, blocks, "--type", "q8_0", "--json"});
+  INFO(converted.err);
+  REQUIRE(converted.code == 0);
+  CHECK(fs::exists(blocks + "/transformer/diffusion_pytorch_model.gguf"));
+  CHECK(fs::exists(blocks + "/text_encoder_2/model.gguf"));
+  CHECK(fs::exists(blocks + "/text_encoder/model.safetensors"));
+  CHECK(fs::exists(blocks + "/vae/diffusion_pytorch_model.safetensors"));
+  REQUIRE(run({"convert", blocks, values, "--type", "f32"}).code == 0);
+  std::vector<std::string> latents;
+  for (const std::string& model : {shapes, blocks, values}) {
+    const std::string file = scratch.path() / "latents.safetensors";
+    const auto made =
+        run({"generate", "--model", model, "--prompt", "a large red circle", "--steps", "2", "--precision",
+             "f32", "--save-latents", file, "--output", scratch.path() / "o.png"});
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    latents.push_back(program::content(file));
+  }
+  CHECK(latents[1] == latents[2]);
+  CHECK(latents[0] != latents[1]);
+}
+
+TEST_CASE("convert: the report counts types, says what it did instead, and what stayed") {
+  const Scratch scratch;
+  const std::string out = scratch.path() / "out.gguf";
+  const auto text = run({"convert", transformer, out, "--type", "q4_k"});
+  INFO(text.err << text.out);
+  REQUIRE(text.code == 0);
+  CHECK_THAT(text.out, Catch::Contains("type") && Catch::Contains("bits per value"));
+  CHECK_THAT(text.out,
+             Catch::Contains("q4_k") && Catch::Contains("iq4_nl instead of q4_k, whose blocks do not "
+                                                        "divide rows of 640"));
+  CHECK_THAT(text.out, Catch::Contains("kept precise, entry or exit layer") && Catch::Contains("before ") &&
+                           Catch::Contains("after "));
+  const auto converted = run({"convert", transformer, out, "--type", "q4_k", "--json"});
+  REQUIRE(converted.code == 0);
+  const auto json = converted.json();
+  std::int64_t bytes = 0;
+  for (const auto& [type, share] : json["after"]["types"].items())
+    bytes += share["bytes"].get<std::int64_t>();
+  CHECK(json["after"]["bytes"] == bytes);
+  CHECK(fs::file_size(out) > static_cast<std::uintmax_t>(bytes));
+  CHECK(json["instead"].size() > 0);
+  CHECK(json["instead"][0]["instead_of"] == "q4_k");
+  // A rule without a match is a warning, and the file is written.
+  const auto warned = run({"convert", transformer, out, "--type", "q8_0", "--rule", "img_attn_nowhere=q4_0"});
+  CHECK(warned.code == 0);
+  CHECK_THAT(warned.err, Catch::Contains("--rule 'img_attn_nowhere=q4_0' matches no tensor"));
+  // From a whole model to a file goes the transformer.
+  const auto part = run({"convert", shapes, out, "--type", "q8_0"});
+  CHECK(part.code == 0);
+  CHECK_THAT(part.err, Catch::Contains("name a folder to convert all components"));
+}
+
+TEST_CASE("convert: rules can stand in front of the files, several of them") {
+  const Scratch scratch;
+  const std::string out = scratch.path() / "out.safetensors";
+  const auto converted = run({"convert", "--rule", "transformer_blocks\\.0=fp8_e4m3", "--rule",
+                              "proj_mlp=fp8_e5m2", transformer, out, "--json"});
+  INFO(converted.err);
+  REQUIRE(converted.code == 0);
+  const auto types = converted.json()["after"]["types"];
+  CHECK(types.contains("fp8_e4m3"));
+  CHECK(types.contains("fp8_e5m2"));
+  CHECK(types.contains("bf16"));
+}
+
+TEST_CASE("convert: memory stays under 512 MB whatever the size") {
+  if (sanitized) return;
+  const Scratch scratch;
+  const fs::path big = scratch.path() / "big.safetensors";
+  write_sparse(big, 160'000);  // 1.3 GB
+  const auto converted =
+      run({"convert", big, scratch.path() / "out.gguf", "--rule", "a=q4_0", "--quiet", "--json"});
+  INFO(converted.err);
+  REQUIRE(converted.code == 0);
+  const auto json = converted.json();
+  CHECK(json["before"]["bytes"] == 1'310'720'000);
+  CHECK(json["peak_resident_bytes"].get<std::int64_t>() < 512'000'000);
+}
+
+TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written") {
+  const Scratch scratch;
+  const fs::path big = scratch.path() / "big.safetensors", out = scratch.path() / "out" / "o.gguf";
+  fs::create_directory(out.parent_path());
+  write_sparse(big, 2'000'000);  // 16 GB: nobody waits for its end
+  const auto interrupted =
+      run({"convert", big, out, "--type", "q2_k"}, "timeout --preserve-status -s INT 0.5");
+  INFO(interrupted.err);
+  CHECK(interrupted.code == 130);
+  CHECK_THAT(interrupted.err, Catch::Contains("interrupted: nothing was written"));
+  CHECK(names_in(out.parent_path()).empty());
+  const auto full = run({"convert", transformer, out, "--type", "q8_0"}, "ulimit -f 100;");
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_THAT(full.err, Catch::Contains(out.string()) && Catch::Contains("could not be written"));
+  CHECK(names_in(out.parent_path()).empty());
+  const auto folder =
+      run({"convert", shapes, out.parent_path() / "model", "--type", "f32"}, "ulimit -f 100;");
+  CHECK(folder.code == 1);
+  CHECK(folder.one_line_error());
+  CHECK(names_in(out.parent_path()).empty());
+}
+
+TEST_CASE("convert: what cannot be done is one line with the exit code of its kind") {
+  const Scratch scratch;
+  const std::string here = scratch.path();
+  const std::string gguf = here + "/o.gguf", safetensors = here + "/o.safetensors";
+  const std::string whole = program::content(transformer);
+  const std::string truncated = scratch.file("truncated.safetensors", whole.substr(0, whole.size() / 2));
+  const std::string header = scratch.file("header.safetensors", whole.substr(0, 100));
+  const std::string empty = scratch.file("empty.gguf", "");
+  const std::string no_gguf = scratch.file("none.gguf", "this is no GGUF file at all, as anybody can see");
+  const std::string text = scratch.file("model.txt", "x"),
+                    bad_plan = scratch.file("plan.json", "{\"types\": 3}");
+  const std::string other_plan = scratch.file("plan2.json", R"({"types": {"a": "q9_k"}})");
+  const std::string readonly = scratch.file("readonly.gguf", "x");
+  REQUIRE(::chmod(readonly.c_str(), 0444) == 0);
+  const std::string scaled = here + "/scaled.safetensors", integers = here + "/integers.safetensors",
+                    unread = here + "/unread.gguf";
+  {
+    precast::io::SafetensorsWriter writer(scaled);
+    writer.declare("a.scale_weight", precast::dtype_info<precast::f32>, precast::Shape{1});
+    writer.write(std::vector<std::byte>(4));
+    writer.commit();
+    precast::io::SafetensorsWriter bytes(integers);
+    bytes.declare("mask", {"u8", 1, 1}, precast::Shape{4});
+    bytes.write(std::vector<std::byte>(4));
+    bytes.commit();
+    precast::io::GgufWriter other(unread);
+    other.declare("a.weight", {"iq2_xxs", 256, 66}, precast::Shape{1, 256});
+    other.write(std::vector<std::byte>(66));
+    other.commit();
+  }
+  const std::string full = here + "/full", nothing = here + "/nothing";
+  fs::create_directories(full + "/x");
+  fs::create_directories(nothing);
+  struct Case {
+    std::vector<std::string> arguments;
+    int code;
+    std::string words;
+  };
+  const std::vector<Case> cases{
+      {{}, 2, "in is required"},
+      {{transformer}, 2, "out is required"},
+      {{transformer, gguf, "more"}, 2, "argument too many"},
+      {{transformer, ""}, 2, "out is empty"},
+      {{"", gguf}, 2, "in is empty"},
+      {{transformer, gguf, "--type", "q4"}, 2, "--type: there is no type 'q4'"},
+      {{transformer, gguf, "--type", ""}, 2, "--type"},
+      {{transformer, gguf, "--type"}, 2, "--type needs a value"},
+      {{transformer, gguf, "--typ", "q4_0"}, 2, "did you mean --type"},
+      {{transformer, gguf, "--type", "q4_0", "--type", "q8_0"}, 2, "--type is given twice"},
+      {{transformer, gguf, "--biases", "nothing"}, 2, "--biases: there is no type"},
+      {{transformer, gguf, "--rule", "img"}, 2, "has no '='"},
+      {{transformer, gguf, "--rule", "=q8_0"}, 2, "no expression"},
+      {{transformer, gguf, "--rule", "img="}, 2, "no type after"},
+      {{transformer, gguf, "--rule", "(=q8_0"}, 2, "is no regular expression"},
+      {{transformer, gguf, "--rule", "img=q7_k"}, 2, "there is no type 'q7_k'"},
+      {{transformer, gguf, "--rule", "a=q8_0", "--rule", "a=q4_0"}, 2, "has the expression of another one"},
+      {{transformer, gguf, "--layout", "comfy"}, 2, "--layout"},
+      {{transformer, gguf, "--encoder", "best"}, 2, "--encoder"},
+      {{transformer, gguf, "--plan", here + "/no.json"}, 1, "no.json"},
+      {{transformer, gguf, "--plan", bad_plan}, 1, "plan.json"},
+      {{transformer, gguf, "--plan", other_plan}, 1, "q9_k"},
+      {{transformer, safetensors, "--type", "q4_k"}, 2, "safetensors has no q4_k: write .gguf"},
+      {{transformer, safetensors, "--rule", "img=q8_0"}, 2, "safetensors has no q8_0"},
+      {{transformer, gguf, "--type", "fp8_e4m3"}, 2, "GGUF has no fp8_e4m3"},
+      {{transformer, gguf, "--type", "mxfp8"}, 2, "GGUF has no mxfp8"},
+      {{transformer, transformer}, 2, "one and the same"},
+      {{shapes, shapes}, 2, "one and the same"},
+      {{shapes, shapes + "/transformer/../"}, 2, "one and the same"},
+      {{shapes, shapes + "/inside"}, 2, "lies inside IN"},
+      {{shapes, transformer, "--type", "f16"}, 2, "is a file that IN is read from"},
+      {{shapes + "/transformer", transformer}, 2, "is a file that IN is read from"},
+      {{transformer, here + "/o"}, 2, "ends neither in .safetensors nor in .gguf"},
+      {{transformer, here + "/o.bin"}, 2, "ends neither in"},
+      {{here + "/none.safetensors", gguf}, 1, "none.safetensors"},
+      {{text, gguf}, 1, "model.txt: only 1 bytes"},
+      {{nothing, gguf}, 1, "holds no weights"},
+      {{nothing, here + "/new"}, 1, "holds no weights"},
+      {{truncated, gguf}, 1, "truncated.safetensors"},
+      {{header, gguf}, 1, "header.safetensors"},
+      {{empty, safetensors}, 1, "empty.gguf"},
+      {{no_gguf, safetensors}, 1, "does not start with GGUF"},
+      {{scaled, gguf}, 1, "scaled fp8, which convert does not read"},
+      {{unread, safetensors}, 1, "of type iq2_xxs"},
+      {{integers, gguf}, 1, "tensor 'mask': is to be u8, which GGUF does not have"},
+      {{transformer, here + "/missing/o.gguf"}, 1, "create its folder"},
+      {{transformer, readonly}, 1, "read-only"},
+      {{shapes, full, "--type", "f32"}, 1, "is there already, and is no empty folder"},
+      {{shapes, here + "/missing/model", "--type", "f32"}, 1, "create the folder"},
+  };
+  CHECK(cases.size() >= 40);
+  const auto before = names_in(here);
+  for (const Case& each : cases) {
+    std::vector<std::string> arguments{"convert"};
+    arguments.insert(arguments.end(), each.arguments.begin(), each.arguments.end());
+    const auto refused = run(arguments);
+    std::string line;
+    for (const std::string& argument : arguments) line += argument + " ";
+    INFO(line << "\n" << refused.code << " " << refused.err << refused.out);
+    CHECK(refused.code == each.code);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains(each.words));
+    CHECK(names_in(here) == before);
+  }
+}

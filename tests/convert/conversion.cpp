@@ -1,0 +1,174 @@
+// What conversions write: the values that encoding and decoding give, the same bytes where the type is the
+// same.
+#include <cstring>
+#include <limits>
+
+#include <catch2/catch.hpp>
+
+#include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/host/parallel.hpp>
+
+#include "weights_files.hpp"
+
+namespace conversions {
+namespace {
+
+using namespace precast;
+using namespace precast::conversion;
+using namespace precast::testing;
+
+/// Sizes about where tasks and pieces end, and of several pieces.
+PlainTensors some_tensors() {
+  PlainTensors tensors;
+  unsigned seed = 40;
+  for (const Shape& shape :
+       {Shape{3, 256}, Shape{1, 65536}, Shape{257, 256}, Shape{2, 3, 512}, Shape{4100, 1024}})
+    tensors["t" + std::to_string(seed)] = normal_tensor(shape, seed), ++seed;
+  return tensors;
+}
+
+template <class Check>
+void check_all(const std::filesystem::path& file, const PlainTensors& tensors, Check&& check) {
+  const InputWeights weights(file);
+  REQUIRE(weights.tensors().size() == tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    INFO(name);
+    const InputTensor* const found = weights.lookup(name);
+    REQUIRE(found);
+    CHECK(found->shape == tensor.shape);
+    check(tensor, *found);
+  }
+}
+
+std::ptrdiff_t files_in(const std::filesystem::path& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+}
+
+Settings named(const std::string& type) { return to_type("", {"t=" + type}); }
+
+}  // namespace
+
+TEST_CASE("each type holds what its encoder makes of the values, in both kinds of file") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors";
+  const PlainTensors tensors = some_tensors();
+  write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+  for (const DtypeInfo& type : value_types())
+    for (const Container container : {Container::safetensors, Container::gguf}) {
+      if (!holds(container, type)) continue;
+      INFO(type.name);
+      const auto out = folder.path() / (container == Container::gguf ? "out.gguf" : "out.safetensors");
+      convert_file(source, out, named(std::string(type.name)));
+      check_all(out, tensors, [&](const PlainTensor& plain, const InputTensor& made) {
+        CHECK(made.type == type);
+        const std::vector<std::byte> bytes = encoded(std::string(type.name), plain.values);
+        CHECK(std::ranges::equal(made.bytes, bytes));
+      });
+      // And back: what was stored, exactly, as f32.
+      const auto back = folder.path() / "back.safetensors";
+      convert_file(out, back, named("f32"));
+      check_all(back, tensors, [&](const PlainTensor& plain, const InputTensor& made) {
+        CHECK(decoded(made) == stored_as(std::string(type.name), plain.values));
+      });
+    }
+}
+
+TEST_CASE("the same type is the same bytes, whatever they are") {
+  const TemporaryFolder folder;
+  for (const BlockFormat& format : block_formats) {
+    if (format.ggml_type == no_ggml_type) continue;
+    // Bytes that no encoder writes: codes of every kind, and scales that are no numbers.
+    PlainTensors tensors{{"t", {Shape{64, 256}, std::vector<f32>(64 * 256)}}};
+    const auto source = folder.path() / "source.gguf", out = folder.path() / "out.gguf";
+    std::string bytes(static_cast<std::size_t>(bytes_of(format.info, 64 * 256)), '\0');
+    std::mt19937 engine(7);
+    for (char& c : bytes) c = static_cast<char>(engine());
+    {
+      io::GgufWriter writer(source);
+      writer.set("general.name", "some");
+      writer.declare("t", format.info, Shape{64, 256});
+      writer.write(std::as_bytes(std::span(bytes)));
+      writer.commit();
+    }
+    convert_file(source, out, named(std::string(format.info.name)));
+    const InputWeights made(out);
+    CHECK(std::memcmp(made.lookup("t")->bytes.data(), bytes.data(), bytes.size()) == 0);
+    CHECK(io::GgufFile(out).value("general.name")->text() == "some");
+  }
+}
+
+TEST_CASE("the file is the same for any number of threads") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors";
+  write_tensors<io::SafetensorsWriter>(source, some_tensors(), "bf16");
+  const int before = host::threads();
+  std::string first;
+  for (const int threads : {1, 2, 3}) {
+    host::set_threads(threads);
+    convert_file(source, folder.path() / "out.gguf", named("q5_k"));
+    const std::string bytes = read_text(folder.path() / "out.gguf");
+    if (first.empty()) first = bytes;
+    CHECK(bytes == first);
+  }
+  host::set_threads(before);
+}
+
+TEST_CASE("values that are not finite or too large are named with tensor and index, and nothing is written") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf";
+  const auto refusal = [&](f32 value, const std::string& type, const std::filesystem::path& to) {
+    PlainTensors tensors{{"a.weight", normal_tensor({300, 256}, 1)}};
+    tensors["a.weight"].values[70000] = value;
+    write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+    const std::string said = refusal_of([&] { convert_file(source, to, to_type("", {"a=" + type})); });
+    CHECK(!std::filesystem::exists(to));
+    CHECK(files_in(folder.path()) == 1);
+    return said;
+  };
+  constexpr f32 inf = std::numeric_limits<f32>::infinity();
+  for (const char* type : {"q4_k", "q8_0", "f16", "bf16", "f32"}) {
+    CHECK_THAT(refusal(inf, type, out),
+               Catch::Contains("tensor 'a.weight': value 70000, at [273, 112], is inf"));
+    CHECK_THAT(refusal(-inf, type, out), Catch::Contains("is -inf: weights must be finite"));
+    CHECK_THAT(refusal(std::nanf(""), type, out), Catch::Contains("value 70000, at [273, 112], is nan"));
+  }
+  CHECK_THAT(refusal(65520, "f16", out), Catch::Contains("is 65520, beyond what f16 holds"));
+  CHECK(refusal(65504, "f16", folder.path() / "other" / "x.gguf").find("beyond") == std::string::npos);
+  CHECK_THAT(refusal(500, "fp8_e4m3", folder.path() / "out.safetensors"),
+             Catch::Contains("beyond what fp8_e4m3"));
+  CHECK_THAT(refusal(1e7f, "q8_0", out), Catch::Contains("is 1e+07, beyond what q8_0 holds"));
+}
+
+TEST_CASE("weights with scales beside them, and types without values, are refused by name") {
+  const TemporaryFolder folder;
+  for (const char* name : {"scaled_fp8", "a.scale_weight", "a.weight_scale", "a.comfy_quant",
+                           "a.weight.absmax", "a.SCB", "a.qweight"}) {
+    const auto source = folder.path() / "source.safetensors";
+    write_tensors<io::SafetensorsWriter>(source, {{name, normal_tensor({2}, 1)}}, "f32");
+    const std::string said =
+        refusal_of([&] { convert_file(source, folder.path() / "o.gguf", to_type("q8_0")); });
+    CHECK_THAT(said, Catch::Contains(std::string("tensor '") + name) && Catch::Contains("does not read"));
+  }
+}
+
+TEST_CASE("a conversion that is cancelled leaves nothing") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf";
+  write_tensors<io::SafetensorsWriter>(source, some_tensors(), "bf16");
+  write_text(out, "old");
+  const ModelConversion model(source, out, to_type("q8_0"));
+  std::int64_t told = 0;
+  CHECK_THROWS_AS(model.write([&](std::int64_t values) {
+    told = values;
+    if (values > 100'000) throw Error("cancelled");
+  }),
+                  Error);
+  CHECK(told > 100'000);
+  CHECK(told < model.values());
+  CHECK(read_text(out) == "old");
+  CHECK(files_in(folder.path()) == 2);
+  model.write([&](std::int64_t values) { told = values; });
+  CHECK(told == model.values());
+}
+
+}  // namespace conversions

@@ -1,0 +1,169 @@
+// Both layouts of a Flux transformer, there and back, and models in folders.
+#include <catch2/catch.hpp>
+
+#include "weights_files.hpp"
+
+namespace converted_layouts {
+namespace {
+
+using namespace precast;
+using namespace precast::conversion;
+using namespace precast::testing;
+
+Settings with_layout(Layout layout, const std::string& type = "") {
+  Settings settings = to_type(type);
+  settings.layout = layout;
+  return settings;
+}
+
+}  // namespace
+
+TEST_CASE("BFL's layout puts rows together, and comes back as it was") {
+  const TemporaryFolder folder;
+  const PlainTensors plain = small_flux();
+  const auto source = folder.path() / "source.safetensors", bfl = folder.path() / "bfl.safetensors",
+             back = folder.path() / "back.safetensors";
+  write_tensors<io::SafetensorsWriter>(source, plain, "f32");
+  convert_file(source, bfl, with_layout(Layout::bfl));
+  const InputWeights made(bfl);
+  const auto rows_of = [&](const std::string& ours, const std::string& theirs, std::size_t first_row) {
+    const PlainTensor& tensor = plain.at(ours);
+    const InputTensor* const found = made.lookup(theirs);
+    REQUIRE(found);
+    const std::vector<f32> values = decoded(*found);
+    const std::size_t columns = tensor.values.size() / static_cast<std::size_t>(tensor.shape[0]);
+    REQUIRE(values.size() >= first_row * columns + tensor.values.size());
+    INFO(ours << " in " << theirs);
+    CHECK(std::equal(tensor.values.begin(), tensor.values.end(),
+                     values.begin() + static_cast<std::ptrdiff_t>(first_row * columns)));
+  };
+  for (const char* end : {".weight", ".bias"}) {
+    const std::string e = end;
+    rows_of("transformer_blocks.0.attn.to_q" + e, "double_blocks.0.img_attn.qkv" + e, 0);
+    rows_of("transformer_blocks.0.attn.to_v" + e, "double_blocks.0.img_attn.qkv" + e, 128);
+    rows_of("transformer_blocks.0.attn.add_k_proj" + e, "double_blocks.0.txt_attn.qkv" + e, 64);
+    rows_of("single_transformer_blocks.0.proj_mlp" + e, "single_blocks.0.linear1" + e, 192);
+    rows_of("single_transformer_blocks.0.proj_out" + e, "single_blocks.0.linear2" + e, 0);
+    rows_of("x_embedder" + e, "img_in" + e, 0);
+    // The one whose halves change places.
+    const PlainTensor& ours = plain.at("norm_out.linear" + e);
+    std::vector<f32> swapped = ours.values;
+    std::ranges::rotate(swapped, swapped.begin() + static_cast<std::ptrdiff_t>(swapped.size() / 2));
+    CHECK(decoded(*made.lookup("final_layer.adaLN_modulation.1" + e)) == swapped);
+  }
+  CHECK(made.lookup("single_blocks.0.linear1.weight")->shape == Shape{7 * 64, 64});
+  convert_file(bfl, back, with_layout(Layout::diffusers));
+  const InputWeights again(back);
+  REQUIRE(again.tensors().size() == plain.size());
+  for (const auto& [name, tensor] : plain) {
+    INFO(name);
+    REQUIRE(again.lookup(name));
+    CHECK(again.lookup(name)->shape == tensor.shape);
+    CHECK(decoded(*again.lookup(name)) == tensor.values);
+  }
+}
+
+TEST_CASE("GGUF of a Flux transformer has the names and keys that other readers look for") {
+  const TemporaryFolder folder;
+  const PlainTensors plain = small_flux();
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf",
+             back = folder.path() / "back.safetensors";
+  write_tensors<io::SafetensorsWriter>(source, plain, "bf16");
+  convert_file(source, out, to_type("q8_0"));
+  const io::GgufFile file(out);
+  CHECK(file.value("general.architecture")->text() == "flux");
+  CHECK(file.value("general.file_type")->integer() == 7);
+  CHECK(file.value("general.quantization_version")->integer() == 2);
+  const auto type_of = [&](const char* name) { return std::string(file.at(name).type.info.name); };
+  CHECK(type_of("double_blocks.0.img_attn.qkv.weight") == "q8_0");
+  CHECK(type_of("single_blocks.0.linear2.weight") == "q8_0");
+  CHECK(type_of("img_in.weight") == "bf16");
+  CHECK(type_of("final_layer.linear.weight") == "bf16");
+  CHECK(type_of("double_blocks.0.img_attn.norm.query_norm.scale") == "f32");
+  CHECK(type_of("double_blocks.0.img_attn.qkv.bias") == "f32");
+  // Blocks are divided by rows without being decoded, and decode(encode(w)) is what comes back.
+  convert_file(out, back, with_layout(Layout::diffusers, "f32"));
+  const InputWeights again(back);
+  for (const auto& [name, tensor] : plain) {
+    INFO(name);
+    const bool matrix = tensor.shape.rank() == 2 && name.find("transformer_blocks") != std::string::npos;
+    const std::vector<f32> in_bf16 = stored_as("bf16", tensor.values);
+    CHECK(decoded(*again.lookup(name)) == (matrix ? stored_as("q8_0", in_bf16) : in_bf16));
+  }
+  // A plan in diffusers' names finds the matrices that BFL's are made of.
+  Settings planned = to_type("q4_0");
+  planned.wishes.plan = casting::parse_plan(R"({"types": {"transformer_blocks.0": "q5_1"}})", "plan.json");
+  const ModelConversion model(source, out, planned);
+  CHECK(model.warnings().empty());
+  model.write({});
+  CHECK(io::GgufFile(out).at("double_blocks.0.img_attn.qkv.weight").type.info.name == "q5_1");
+  CHECK(io::GgufFile(out).at("single_blocks.0.linear1.weight").type.info.name == "q4_0");
+}
+
+TEST_CASE("what cannot be put together or divided is refused by name") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf";
+  const auto refusal = [&](PlainTensors tensors) {
+    write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+    return refusal_of([&] { convert_file(source, out, to_type("q8_0")); });
+  };
+  PlainTensors lacks_one = small_flux();
+  lacks_one.erase("transformer_blocks.0.attn.to_v.weight");
+  CHECK_THAT(refusal(lacks_one), Catch::Contains("'double_blocks.0.img_attn.qkv.weight'") &&
+                                     Catch::Contains("has parts that are missing"));
+  PlainTensors lacks_the_second = small_flux();
+  lacks_the_second.erase("transformer_blocks.0.attn.to_k.weight");
+  CHECK_THAT(refusal(lacks_the_second), Catch::Contains("does not lie beside the other parts"));
+  PlainTensors other_width = small_flux();
+  other_width["transformer_blocks.0.attn.to_k.weight"] = normal_tensor({64, 32}, 3);
+  CHECK_THAT(refusal(other_width), Catch::Contains("'transformer_blocks.0.attn.to_k.weight'") &&
+                                       Catch::Contains("does not lie beside"));
+  PlainTensors undivided{{"double_blocks.0.img_attn.qkv.weight", normal_tensor({64, 32}, 1)},
+                         {"double_blocks.0.img_attn.proj.weight", normal_tensor({64, 32}, 1)}};
+  write_tensors<io::SafetensorsWriter>(source, undivided, "f32");
+  CHECK_THAT(refusal_of([&] {
+               convert_file(source, folder.path() / "o.safetensors", with_layout(Layout::diffusers));
+             }),
+             Catch::Contains("has 64 rows, which 3 parts do not divide"));
+}
+
+TEST_CASE("T5 in GGUF has ggml's names") {
+  const TemporaryFolder folder;
+  PlainTensors t5{
+      {"shared.weight", normal_tensor({40, 64}, 1)},
+      {"encoder.embed_tokens.weight", normal_tensor({40, 64}, 1)},
+      {"encoder.block.0.layer.0.SelfAttention.q.weight", normal_tensor({64, 64}, 2)},
+      {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", normal_tensor({32, 4}, 3)},
+      {"encoder.block.0.layer.1.DenseReluDense.wo.weight", normal_tensor({64, 64}, 4)},
+      {"encoder.final_layer_norm.weight", normal_tensor({64}, 5)}};
+  const auto source = folder.path() / "t5.safetensors", out = folder.path() / "t5.gguf";
+  write_tensors<io::SafetensorsWriter>(source, t5, "f16");
+  convert_file(source, out, to_type("q8_0"));
+  const io::GgufFile file(out);
+  CHECK(file.value("general.architecture")->text() == "t5encoder");
+  CHECK(file.tensors().size() == 5);
+  CHECK(file.at("enc.blk.0.attn_q.weight").type.info.name == "q8_0");
+  CHECK(file.at("enc.blk.0.ffn_down.weight").type.info.name == "q8_0");
+  CHECK(file.at("token_embd.weight").type.info.name == "f16");
+  CHECK(file.at("enc.blk.0.attn_rel_b.weight").type.info.name == "f16");
+  CHECK(file.at("enc.output_norm.weight").type.info.name == "f32");
+}
+
+TEST_CASE("shapes that older GGUF files hide come back") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "s.gguf", out = folder.path() / "o.safetensors";
+  const PlainTensor plain = normal_tensor({6, 128}, 1);
+  {
+    io::GgufWriter writer(source);
+    const std::vector<std::int32_t> shape{6, 128};
+    writer.set("comfy.gguf.orig_shape.img_in.weight", std::span<const std::int32_t>(shape));
+    writer.declare("img_in.weight", *find_type("q4_k"), Shape{3, 256});
+    writer.write(encoded("q4_k", plain.values));
+    writer.commit();
+  }
+  convert_file(source, out, to_type("f32"));
+  CHECK(InputWeights(out).lookup("img_in.weight")->shape == Shape{6, 128});
+  CHECK(decoded(*InputWeights(out).lookup("img_in.weight")) == stored_as("q4_k", plain.values));
+}
+
+}  // namespace converted_layouts

@@ -1,0 +1,167 @@
+// Which type each tensor gets: rules, what stays precise, what divides rows.
+#include <catch2/catch.hpp>
+#include <convert/type_choice.hpp>
+
+#include <precast/dtype/blocks/block_formats.hpp>
+
+#include "weights_files.hpp"
+
+namespace type_choices {
+namespace {
+
+using namespace precast;
+using namespace precast::conversion;
+using precast::testing::refusal_of;
+
+ChosenType chosen(const TypeWishes& wishes, const std::string& name, const Shape& shape,
+                  Container container = Container::gguf, const std::string& from = "bf16",
+                  WeightsKind kind = WeightsKind::flux) {
+  TypeChooser chooser(wishes);
+  return chooser.choose({{name}, shape, *find_type(from), true, kind}, container);
+}
+
+TypeWishes wishes(const std::string& type, const std::vector<std::string>& rules = {}) {
+  return testing::to_type(type, rules).wishes;
+}
+
+}  // namespace
+
+TEST_CASE("entry and exit layers, norms and biases stay precise in both namings") {
+  for (const char* name :
+       {"img_in.weight", "txt_in.weight", "time_in.in_layer.weight", "vector_in.out_layer.weight",
+        "guidance_in.in_layer.weight", "final_layer.linear.weight", "final_layer.adaLN_modulation.1.weight",
+        "x_embedder.weight", "context_embedder.weight", "time_text_embed.text_embedder.linear_1.weight",
+        "proj_out.weight", "norm_out.linear.weight", "model.diffusion_model.img_in.weight"}) {
+    INFO(name);
+    CHECK(chosen(wishes("q4_k"), name, {256, 256}).type.name == "bf16");
+    CHECK(chosen(wishes("q4_k"), name, {256, 256}).kept_because == "entry or exit layer");
+    CHECK(chosen(wishes("", {".*=q4_k"}), name, {256, 256}).type.name == "bf16");
+    CHECK(chosen(wishes("q4_k", {"in|out|embed|layer=q8_0"}), name, {256, 256}).type.name == "q8_0");
+  }
+  for (const char* name : {"single_transformer_blocks.3.proj_out.weight", "single_blocks.3.linear2.weight",
+                           "double_blocks.0.img_mlp.0.weight", "transformer_blocks.0.ff.net.0.proj.weight"}) {
+    INFO(name);
+    CHECK(chosen(wishes("q4_k"), name, {256, 256}).type.name == "q4_k");
+    CHECK(chosen(wishes("", {".*=q4_k"}), name, {256, 256}).type.name == "q4_k");
+  }
+  const char* scale = "double_blocks.0.img_attn.norm.query_norm.scale";
+  CHECK(chosen(wishes("q4_k"), scale, {256}).type.name == "f32");
+  CHECK(chosen(wishes("fp8_e4m3"), scale, {256}, Container::safetensors).type.name == "bf16");
+  CHECK(chosen(wishes("q4_k", {"query_norm=q8_0"}), scale, {256}).type.name == "q8_0");
+  CHECK(chosen(wishes("q4_k"), "a.bias", {256}).kept_because == "bias");
+  TypeWishes with_biases = wishes("q4_k");
+  with_biases.biases = find_type("f16");
+  CHECK(chosen(with_biases, "a.bias", {256}).type.name == "f16");
+  CHECK(chosen(with_biases, "a.weight", {256}).type.name == "f32");
+  CHECK(chosen(wishes("q4_k"), "x.weight", {256, 256, 1, 1}).kept_because == "convolution");
+}
+
+TEST_CASE("types of 16 bits and more are for all tensors") {
+  for (const char* type : {"f32", "bf16", "f16"}) {
+    CHECK(chosen(wishes(type), "img_in.weight", {64, 64}).type.name == type);
+    CHECK(chosen(wishes(type), "a.norm.weight", {64}, Container::safetensors).type.name == type);
+    CHECK(chosen(wishes(type), "a.bias", {64}).type.name == "f32");  // as other readers of GGUF expect
+  }
+}
+
+TEST_CASE("of rules the first that is found counts, and keep is a type") {
+  const char* name = "double_blocks.7.img_mlp.0.weight";
+  CHECK(chosen(wishes("q4_k", {"txt=q8_0", "img_mlp=q6_k", "mlp=q2_k"}), name, {256, 256}).type.name ==
+        "q6_k");
+  CHECK(chosen(wishes("q4_k", {"blocks\\.7\\.=keep"}), name, {256, 256}).type.name == "bf16");
+  CHECK(chosen(wishes("q4_k", {"a=b=q8_0"}), "a=b", {256, 256}).type.name == "q8_0");
+  const TypeWishes some = wishes("q4_k", {"img=q8_0", "nothing_of_this_name=q8_0"});
+  TypeChooser chooser(some);
+  chooser.choose({{name}, {256, 256}, *find_type("bf16"), true}, Container::gguf);
+  CHECK(chooser.unmatched_rules() == std::vector<std::string>{"nothing_of_this_name=q8_0"});
+}
+
+TEST_CASE("a plan's layer covers the matrices under it, after rules and before the type") {
+  TypeWishes planned = wishes("q4_k", {"to_v=q8_0"});
+  planned.plan =
+      casting::parse_plan(R"({"types": {"blocks.1": "q6_k", "blocks.1.a": "q2_k", "gone": "f16"}})", "p");
+  CHECK(chosen(planned, "blocks.1.b.weight", {256, 256}).type.name == "q6_k");
+  CHECK(chosen(planned, "blocks.1.a.weight", {256, 256}).type.name == "q2_k");
+  CHECK(chosen(planned, "blocks.1.a.bias", {256}).type.name == "f32");
+  CHECK(chosen(planned, "blocks.10.a.weight", {256, 256}).type.name == "q4_k");
+  CHECK(chosen(planned, "blocks.1.to_v.weight", {256, 256}).type.name == "q8_0");
+  TypeChooser chooser(planned);
+  chooser.choose({{"blocks.1.a.b.weight"}, {256, 256}, *find_type("bf16"), true}, Container::gguf);
+  CHECK(chooser.unmatched_layers() == std::vector<std::string>{"gone"});
+  // Of a matrix that is put together from several, the most precise of their types.
+  CHECK(chooser
+            .choose({{"qkv.weight", "blocks.1.a.weight", "blocks.1.q.weight"},
+                     {256, 256},
+                     *find_type("bf16"),
+                     true},
+                    Container::gguf)
+            .type.name == "q6_k");
+}
+
+TEST_CASE("rows that blocks do not divide get the smallest type that does and is no smaller") {
+  const auto instead = [](const std::string& wanted, std::int64_t columns) {
+    return std::string(chosen(wishes(wanted), "a.weight", {8, columns}).type.name);
+  };
+  CHECK(instead("q4_k", 640) == "iq4_nl");
+  CHECK(instead("q2_k", 640) == "iq4_nl");
+  CHECK(instead("q3_k", 128) == "iq4_nl");
+  CHECK(instead("nvfp4", 96) == "iq4_nl");
+  CHECK(instead("q5_k", 128) == "q5_0");
+  CHECK(instead("q6_k", 128) == "q8_0");
+  CHECK(instead("q4_k", 48) == "bf16");
+  CHECK(instead("q8_0", 16) == "bf16");
+  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).instead_of == find_type("q4_k"));
+  CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).instead_of);
+  for (const BlockFormat& format : block_formats)
+    for (const std::int64_t columns : {32, 64, 96, 128, 224, 256, 640}) {
+      if (columns % format.info.values_per_block == 0) continue;
+      const auto other = dividing_type(format.info, columns);
+      REQUIRE(other);
+      CHECK(columns % other->values_per_block == 0);
+      CHECK(bits_per_value(*other) >= bits_per_value(format.info));
+    }
+}
+
+TEST_CASE("what stays as it is is held exactly by the file") {
+  CHECK(chosen(wishes("q4_k"), "img_in.weight", {64, 64}, Container::gguf, "fp8_e4m3").type.name == "f16");
+  CHECK(chosen(wishes("fp8_e4m3"), "img_in.weight", {64, 64}, Container::safetensors, "q8_0").type.name ==
+        "f32");
+  CHECK(chosen(wishes("q4_k"), "img_in.weight", {64, 64}, Container::gguf, "q8_0").type.name == "q8_0");
+}
+
+TEST_CASE("rules that are none are refused in one line") {
+  for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
+           {"q4_k", "has no '='"},
+           {"", "has no '='"},
+           {"=q4_k", "no expression before"},
+           {"img=", "no type after"},
+           {"img=q4", "there is no type 'q4'"},
+           {"img=q8_1", "there is no type 'q8_1'"},
+           {"(=q4_k", "is no regular expression"},
+           {"[z-a]=q4_k", "is no regular expression"},
+           {"*=q4_k", "is no regular expression"},
+           {"a{2,1}=q4_k", "is no regular expression"},
+           {std::string(1001, '(') + "=q4_k", "more than 1000 characters"},
+           {"a\nb(=q4_k", "a?b("}}) {
+    const std::string said = refusal_of([&] { parse_rule(text); });
+    INFO(text.substr(0, 60) << " -> " << said);
+    CHECK_THAT(said, Catch::Contains(words));
+    CHECK(said.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("types that a kind of file does not have are refused before any work") {
+  const auto refusal = [&](const std::string& type, Container container) {
+    return refusal_of([&] { check_types(wishes(type), container); });
+  };
+  CHECK_THAT(refusal("q4_k", Container::safetensors),
+             Catch::Contains("safetensors has no q4_k: write .gguf"));
+  CHECK_THAT(refusal("fp8_e4m3", Container::gguf),
+             Catch::Contains("GGUF has no fp8_e4m3: write .safetensors"));
+  CHECK_THAT(refusal("mxfp8", Container::gguf), Catch::Contains("GGUF has no mxfp8"));
+  CHECK_THAT(refusal("mxfp8", Container::safetensors), Catch::Contains("no kind of file has it"));
+  CHECK(refusal("q4_k", Container::gguf).empty());
+  CHECK(refusal("fp8_e5m2", Container::safetensors).empty());
+}
+
+}  // namespace type_choices
