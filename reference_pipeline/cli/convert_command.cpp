@@ -116,8 +116,9 @@ void add_convert_command(CLI::App& app) {
           "first of several that is found counts, before --plan and --type. It also reaches what stays "
           "precise otherwise, unless it is found in any text, as '.*' is")
       ->type_name("REGEX=TYPE")
-      ->allow_extra_args(false)
-      ->take_all();
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
   command
       ->add_option(
           "--plan", options->plan,
