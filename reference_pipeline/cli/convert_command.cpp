@@ -117,7 +117,8 @@ void add_convert_command(CLI::App& app) {
           "precise otherwise, unless it is found in any text, as '.*' is")
       ->type_name("REGEX=TYPE")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   command
       ->add_option(
           "--plan", options->plan,

@@ -13,6 +13,7 @@
 #include <casting/merge_costs.hpp>
 #include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
+#include <flux/accounting.hpp>
 #include <flux/pipeline.hpp>
 #include <support/arrays.hpp>
 #include <support/golden_requests.hpp>
@@ -113,10 +114,14 @@ TEST_CASE("a cast layer's numbers are those of whole runs with its matrices deco
   REQUIRE(count == 6);
   const CostFile file = measured(*blocks, two_samples(), settings_of({"q4_0"}, {1, 3, 5}));
   REQUIRE(file.layers.size() == 3);
+  const flux::Accounting accounting =
+      flux::account(flux::TransformerConfig::load(shapes + "/transformer/config.json"));
   for (const std::int64_t layer : {1, 3, 5}) {
     const families::Block& block = blocks->list()[static_cast<std::size_t>(layer)];
     const LayerCost& numbers = file.layers[static_cast<std::size_t>(layer / 2)];
     CHECK(numbers.name == block.name);
+    CHECK(numbers.parameters ==
+          (layer < 2 ? accounting.double_block_weights : accounting.single_block_weights));
     double cost = 0, loss = 0, reference = 0, own = 0;
     for (const RecordedState& sample : two_samples()) {
       families::BlockState plain = sample.state.clone(), cast = sample.state.clone();
