@@ -24,9 +24,8 @@ constexpr std::int64_t release_every = std::int64_t{64} << 20;
 InputError value_error(const InputWeights& input, const InputTensor& tensor, std::int64_t index, f32 value,
                        const std::string& problem) {
   return io::tensor_error(input.path(), tensor.name,
-                          "value " + std::to_string(index) + ", at " +
-                              watch::detail::place(tensor.shape, index) + ", is " +
-                              watch::detail::digits(static_cast<double>(value)) + problem);
+                          "value " + std::to_string(index) + ", at " + watch::place(tensor.shape, index) +
+                              ", is " + watch::digits(static_cast<double>(value)) + problem);
 }
 
 void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std::int64_t first,

@@ -93,10 +93,12 @@ Decode scaled_rows(const Companions& companions, const io::TensorEntry& stored, 
             [](std::byte value) { return static_cast<f32>(static_cast<std::int8_t>(value)); });
       else
         read_values(stored, first * columns, here);
-      for (std::int64_t row = 0; row < count; ++row)
+      for (std::int64_t row = 0; row < count; ++row) {
+        const f32 scale_of_row = by(first + row);
         for (f32& value :
              here.subspan(static_cast<std::size_t>(row * columns), static_cast<std::size_t>(columns)))
-          value *= by(first + row);
+          value *= scale_of_row;
+      }
     });
   };
 }
