@@ -149,6 +149,23 @@ TEST_CASE("blocks of a file are decoded to every storage, rounded once") {
     });
 }
 
+TEST_CASE("blocks of a file are decoded alike at any address") {
+  for (const BlockFormat& format : block_formats)
+    visit_block_format(format.info.name, [&]<class Format>(std::type_identity<Format>) {
+      INFO(format.info.name);
+      constexpr std::int64_t rows = 90, columns = 512, first = 300, count = 40000;
+      const auto blocks = encoded_rows<Format>(rows, columns);
+      std::vector<std::byte> moved(static_cast<std::size_t>(blocks.view().bytes()) + 1);
+      std::memcpy(moved.data() + 1, blocks.view().data(), moved.size() - 1);
+      MemorySource source;
+      const nn::Parameter parameter{dtype_info<Format>, Shape{rows, columns}, std::span(moved).subspan(1)};
+      std::vector<f32> read(static_cast<std::size_t>(count)), expected(read.size());
+      nn::read_values<f32>(nn::ParameterPath(source), parameter, first, std::span(read));
+      decode_run<Format>(blocks.view().data(), first, count, expected.data());
+      CHECK(std::memcmp(read.data(), expected.data(), read.size() * sizeof(f32)) == 0);
+    });
+}
+
 TEST_CASE("rows of blocks that end early begin with a block each") {
   check_blocks<q8_0, f32>(50);
   check_blocks<mxfp8, bf16>(33);
