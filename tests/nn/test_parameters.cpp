@@ -175,6 +175,23 @@ TEST_CASE("rows of blocks that end early begin with a block each") {
   check_blocks<q4_k, f32>(300);
 }
 
+TEST_CASE("rows that share blocks are decoded, and not taken for rows of blocks") {
+  if (!block_format_compiled("q4_k")) return;
+  // As ComfyUI-GGUF stores a matrix of narrow rows.
+  const auto blocks = encoded_rows<q4_k>(2, 256);
+  MemorySource source;
+  const nn::Parameter parameter{dtype_info<q4_k>, Shape{8, 64},
+                                std::as_bytes(std::span(blocks.view().data(), 2))};
+  std::vector<f32> read(512), expected(512);
+  nn::read_values<f32>(nn::ParameterPath(source), parameter, 0, std::span(read));
+  decode_run<q4_k>(blocks.view().data(), 0, 512, expected.data());
+  CHECK(std::memcmp(read.data(), expected.data(), read.size() * sizeof(f32)) == 0);
+  HostStoredMatrix<q4_k> rows(Shape{8, 64});
+  CHECK_THAT(
+      message_of([&] { nn::read_rows<q4_k>(nn::ParameterPath(source, "w"), parameter, 0, rows.view()); }),
+      Catch::Contains("tensor 'w' of shape [8, 64] does not begin each row with a block of q4_k"));
+}
+
 TEST_CASE("all of a parameter in blocks counts as taken") {
   if (!block_format_compiled("q4_0")) return;
   const auto blocks = encoded_rows<q4_0>(40, 640);

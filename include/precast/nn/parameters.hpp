@@ -157,7 +157,8 @@ void read_values(const ParameterPath& place, const Parameter& parameter, std::in
 }
 
 /// Writes rows of a matrix, from `first_row` on, as T: scalars rounded to it once; blocks as the file has
-/// them. Throws InputError where a file holds something else than the blocks that are asked for.
+/// them. Throws InputError where a file holds something else than the blocks that are asked for, or rows that
+/// share blocks.
 template <Dtype T>
 void read_rows(const ParameterPath& place, const Parameter& parameter, std::int64_t first_row,
                HostStoredView<T> rows) {
@@ -168,6 +169,11 @@ void read_rows(const ParameterPath& place, const Parameter& parameter, std::int6
       throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
                        std::string(parameter.dtype.name) + ", and " + std::string(dtype_traits<T>::name) +
                        " is asked for: blocks are read as a file has them");
+    if (std::ssize(parameter.bytes) !=
+        parameter.shape.elements() / std::max<std::int64_t>(rows.columns(), 1) * bytes_for<T>(rows.columns()))
+      throw InputError(place.source().description() + ": tensor '" + place.path() + "' of shape " +
+                       to_string(parameter.shape) + " does not begin each row with a block of " +
+                       std::string(dtype_traits<T>::name) + ": store it as a scalar dtype");
     const std::int64_t bytes = rows.bytes(), first = first_row * bytes_for<T>(rows.columns());
     if (!DryRun::active())
       std::memcpy(rows.data(), parameter.bytes.data() + first, static_cast<std::size_t>(bytes));
