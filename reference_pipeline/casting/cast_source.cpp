@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <casting/cast_source.hpp>
@@ -46,24 +45,6 @@ bool round_to_scalar(std::string_view type, std::span<f32> values) {
 
 }  // namespace
 
-std::string fitting_type(std::string_view type, std::int64_t columns) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> instead{{{"q6_k", "q8_0"},
-                                                                                  {"q5_k", "q5_1"},
-                                                                                  {"q4_k", "q5_0"},
-                                                                                  {"q3_k", "iq4_nl"},
-                                                                                  {"q2_k", "iq4_nl"},
-                                                                                  {"iq4_xs", "iq4_nl"}}};
-  if (!bits_of_type(type))
-    throw InputError("'" + io::printable(type) + "' is no format of this build: it has " + type_list());
-  const auto fits = [&](std::string_view name) {
-    const BlockFormat* format = block_format(name);
-    return !format || columns % format->info.values_per_block == 0;
-  };
-  if (fits(type)) return std::string(type);
-  const auto next = std::ranges::find(instead, type, &std::pair<std::string_view, std::string_view>::first);
-  return next != instead.end() && fits(next->second) ? std::string(next->second) : "f16";
-}
-
 std::vector<f32>& CastSource::values_of(const families::BlockParameter& parameter,
                                         const nn::ParameterSource& source) {
   auto& [shape, values] = cast_[parameter.name];
@@ -79,10 +60,18 @@ std::vector<f32>& CastSource::values_of(const families::BlockParameter& paramete
   return values;
 }
 
-std::string CastSource::cast(const families::BlockParameter& parameter, std::string_view type) {
-  const std::string taken = fitting_type(type, parameter.shape.back());
+DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::string_view type) {
+  const auto wanted = find_type(type);
+  if (!wanted)
+    throw InputError("'" + io::printable(type) + "' is no format of this build: it has " + type_list());
+  const auto fitting = fitting_type(*wanted, parameter.shape.back());
+  if (!fitting) {
+    cast_.erase(parameter.name);
+    return parameter.dtype;
+  }
+  const std::string taken(fitting->name);
   std::vector<f32>& values = values_of(parameter, original_);
-  if (round_to_scalar(taken, values)) return taken;
+  if (round_to_scalar(taken, values)) return *fitting;
   const BlockFormat& format = *block_format(taken);
   // Allocated by operator new, which aligns them for every block.
   std::vector<std::byte> blocks(values.size() / static_cast<std::size_t>(format.info.values_per_block) *
@@ -94,12 +83,12 @@ std::string CastSource::cast(const families::BlockParameter& parameter, std::str
                      "': " + wrong.what());
   }
   quant::decode(taken, blocks, values);
-  return taken;
+  return *fitting;
 }
 
-std::string CastSource::patch(const families::BlockParameter& parameter, const nn::ParameterSource& other) {
+DtypeInfo CastSource::patch(const families::BlockParameter& parameter, const nn::ParameterSource& other) {
   values_of(parameter, other);
-  return std::string(other.find(parameter.name).dtype.name);
+  return other.find(parameter.name).dtype;
 }
 
 nn::Parameter CastSource::find(std::string_view name) const {

@@ -13,24 +13,19 @@
 
 namespace precast::casting {
 
-/// The format that rows of so many values take where `type` is wanted: itself where its blocks divide them,
-/// else the one that llama.cpp falls back to (q6_k: q8_0, q5_k: q5_1, q4_k: q5_0, q3_k, q2_k and iq4_xs:
-/// iq4_nl), and f16 where that does not divide them either. Throws InputError for a type that is none of
-/// cast_types().
-std::string fitting_type(std::string_view type, std::int64_t columns);
-
 /// The parameters of another source, but for those that were cast.
 class CastSource final : public nn::ParameterSource {
  public:
   /// `original` must outlive this.
   explicit CastSource(const nn::ParameterSource& original) : original_(original) {}
 
-  /// Replaces the values of a parameter by what they are after encoding to `type`, or to what fits its rows,
-  /// and decoding. Returns the type that was taken. Throws InputError that names the tensor for values that
-  /// are not finite where the type holds no such values.
-  std::string cast(const families::BlockParameter& parameter, std::string_view type);
+  /// Replaces the values of a parameter by what they are after encoding to `type`, or to what fitting_type
+  /// has for its rows, and decoding. Returns the type that was taken: the parameter's own where none fits,
+  /// and it stays as it is. Throws InputError for a type that is none of cast_types(), and one that names the
+  /// tensor for values that are not finite where the type holds no such values.
+  DtypeInfo cast(const families::BlockParameter& parameter, std::string_view type);
   /// Replaces the values of a parameter by those of another source. Returns the dtype that they have there.
-  std::string patch(const families::BlockParameter& parameter, const nn::ParameterSource& other);
+  DtypeInfo patch(const families::BlockParameter& parameter, const nn::ParameterSource& other);
 
   bool contains(std::string_view name) const override { return original_.contains(name); }
   nn::Parameter find(std::string_view name) const override;

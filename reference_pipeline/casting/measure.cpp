@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <casting/cast_source.hpp>
@@ -163,9 +164,9 @@ class Measurement {
     CastSource source(blocks_.source());
     double bits = 0;
     for (const BlockParameter& parameter : target.parameters) {
-      const std::string taken =
+      const DtypeInfo taken =
           patched ? source.patch(parameter, *settings_.patch) : source.cast(parameter, type);
-      bits += bits_of_type(taken).value_or(0) * static_cast<double>(parameter.shape.elements());
+      bits += bits_per_value(taken) * static_cast<double>(parameter.shape.elements());
     }
     if (patched && !settings_.biases)  // they come with the matrices, in whatever dtype the file has
       for (const BlockParameter& parameter : block(layer).parameters)
@@ -208,6 +209,17 @@ class Measurement {
 };
 
 }  // namespace
+
+std::string patched_type(const families::Blocks& blocks, const nn::ParameterSource& patch) {
+  std::map<std::string_view, std::int64_t> values;
+  for (const Block& block : blocks.list())
+    for (const BlockParameter& parameter : block.parameters)
+      if (parameter.role == BlockParameterRole::matrix)
+        values[patch.find(parameter.name).dtype.name] += parameter.shape.elements();
+  const auto most =
+      std::ranges::max_element(values, {}, &std::pair<const std::string_view, std::int64_t>::second);
+  return (most == values.end() ? std::string() : std::string(most->first)) + '*';
+}
 
 std::vector<std::int64_t> layers_of(std::span<const std::int64_t> layers, const Shard& shard) {
   std::vector<std::int64_t> own;

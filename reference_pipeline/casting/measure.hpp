@@ -34,6 +34,10 @@ struct CostSettings {
   std::vector<std::int64_t> layers;  ///< blocks to measure, in rising order
 };
 
+/// "q8_0*": the column of weights from elsewhere, by the format that most values of the blocks' matrices have
+/// there. Throws InputError that names a matrix that is not there.
+std::string patched_type(const families::Blocks& blocks, const nn::ParameterSource& patch);
+
 /// How far a measurement is, in blocks that were run. May throw to stop.
 using CostProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 /// Is given all numbers so far whenever a layer is done. May throw to stop.

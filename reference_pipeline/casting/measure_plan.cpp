@@ -23,9 +23,9 @@ void cast_block(families::Blocks& blocks, std::int64_t number, const Plan& plan,
        blocks.list()[static_cast<std::size_t>(number)].parameters) {
     const auto planned = plan.layer_of(parameter.name);
     if (!planned || parameter.role != families::BlockParameterRole::matrix) continue;
-    const std::string taken = source.cast(parameter, planned->second);
+    const DtypeInfo taken = source.cast(parameter, planned->second);
     const auto count = static_cast<double>(parameter.shape.elements());
-    bits += bits_of_type(taken).value_or(0) * count;
+    bits += bits_per_value(taken) * count;
     parameters += count;
     found.insert(planned->first);
     any = true;

@@ -1,10 +1,13 @@
 // The formats that a layer can be cast to, by the names that cost files, plans and command lines give them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <precast/dtype/dtype.hpp>
 
 namespace precast::casting {
 
@@ -12,11 +15,25 @@ namespace precast::casting {
 struct CastType {
   std::string name;  ///< "q4_k"
   double bits = 0;   ///< 4.5
+  DtypeInfo info;
 };
 
 /// Every format of this build that files can hold, by falling number of bits: scalars, then blocks where they
 /// are equal.
 const std::vector<CastType>& cast_types();
+
+/// Bits that a value takes: 4.5 for q4_k.
+constexpr double bits_per_value(const DtypeInfo& type) {
+  return 8.0 * type.bytes_per_block / type.values_per_block;
+}
+
+/// The format of that name, in either case ("q4_k", "Q4_K"), or nothing.
+std::optional<DtypeInfo> find_type(std::string_view name);
+
+/// What a matrix with rows of so many values takes where `wanted` is asked for: `wanted` where its blocks
+/// divide the rows; else, of iq4_nl, q5_0, q5_1 and q8_0 (blocks of 32), the smallest that is no smaller and
+/// divides them; and nothing where none does: then it stays as it is. cost, plan and convert all go by this.
+std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, std::int64_t columns);
 
 /// The bits of a format; nothing where this build has none of that name.
 std::optional<double> bits_of_type(std::string_view name);

@@ -52,12 +52,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// Options that take several values, and are bound to no variable: CLI11 wants the name before each.
+}  // namespace
+
 bool is_list_option(std::string_view name) {
   return name == "--prompt" || name == "--policies" || name == "--merge";
 }
-
-}  // namespace
 
 std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low,
                            std::int64_t high) {

@@ -50,6 +50,10 @@ std::string nearest_name(std::string_view text, std::span<const std::string> nam
 /// "quality, fast or memory".
 std::string listed(std::span<const std::string> names, std::string_view last_word = "or");
 
+/// Whether an option of that name takes several values side by side: `--prompt a b`. Such options are bound
+/// to no variable: CLI11 wants the name before each.
+bool is_list_option(std::string_view name);
+
 /// Rewrites arguments where CLI11 would misread them: after `formats`, numbers that begin with a minus; after
 /// `--prompt` (`-p`), `--policies` and `--merge`, lists of texts that may be empty or begin with a bracket;
 /// and

@@ -100,8 +100,9 @@ class Walk {
     }
     if (value.empty() && found->get_type_name().starts_with("FILE"))
       wrong(name + " is empty: name a file, or leave it out");
-    const bool one_each = found->get_type_name() == "REGEX=TYPE";  // a list that is not written side by side
-    if (is_list(*found) && !one_each && !one_dash)
+    const bool side_by_side =
+        !found->get_lnames().empty() && is_list_option("--" + found->get_lnames().front());
+    if (side_by_side && !one_dash)
       while (at_ + 1 < words_.size() && (words_[at_ + 1].empty() || words_[at_ + 1].front() != '-')) ++at_;
   }
 

@@ -42,7 +42,7 @@ struct CostOptions {
   ComponentFiles component_files;
   std::string device = "auto", policy = "balanced", samples, output = "cost.json";
   std::string types{usual_types};
-  std::optional<std::string> layers;
+  std::optional<std::string> layers, patch;
   casting::Shard shard;
   casting::Granularity granularity = casting::Granularity::layer;
   std::optional<int> threads;
@@ -51,19 +51,26 @@ struct CostOptions {
   bool biases = false, weighted = false, markdown = false, csv = false, json = false;
 };
 
-/// The cost file that is there under the name of the output, where it is of the same measurement.
-casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
-                                 const casting::Samples& samples) {
+/// Everything that the numbers depend on, but for the model, the layers and the types.
+std::string settings_text(const CostOptions& options, const casting::Samples& samples) {
   char fingerprint[32];
   std::snprintf(fingerprint, sizeof fingerprint, "%016llx",
                 static_cast<unsigned long long>(samples.fingerprint()));
-  casting::CostFile fresh{model,
-                          static_cast<std::int64_t>(samples.recorded.size()),
-                          "samples " + std::string(fingerprint) + ", " +
-                              policy_text(parse_policy(options.policy)) + ", by " +
-                              std::string(granularities[static_cast<std::size_t>(options.granularity)]) +
-                              ", biases " + (options.biases ? "cast" : "kept"),
-                          {}};
+  std::string text = "samples " + std::string(fingerprint) + ", " +
+                     policy_text(parse_policy(options.policy)) + ", by " +
+                     std::string(granularities[static_cast<std::size_t>(options.granularity)]) + ", biases " +
+                     (options.biases ? "cast" : "kept");
+  if (const auto file = options.component_files.find("transformer"); file != options.component_files.end())
+    text += ", transformer of " + model_name(file->second, false);
+  if (options.patch) text += ", patched from " + model_name(*options.patch, false);
+  return text;
+}
+
+/// The cost file that is there under the name of the output, where it is of the same measurement.
+casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
+                                 const casting::Samples& samples) {
+  casting::CostFile fresh{
+      model, static_cast<std::int64_t>(samples.recorded.size()), settings_text(options, samples), {}};
   if (!io::is_there(options.output)) return fresh;
   casting::CostFile old = casting::read_cost_file(options.output);
   if (old.model != fresh.model || old.samples != fresh.samples || old.settings != fresh.settings)
@@ -103,6 +110,11 @@ void measure(const CostOptions& options) {
   settings.biases = options.biases;
   settings.granularity = options.granularity;
   const PolicyChoice policy = parse_policy(options.policy);
+  if (options.patch && std::filesystem::path(*options.patch).extension() != ".gguf")
+    throw UsageError("--patch is '" + io::printable(*options.patch) +
+                     "': it must be a .gguf file of the same model, as precast convert writes it");
+  if (options.patch && !io::is_there(*options.patch))
+    throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
   if (options.threads) host::set_threads(*options.threads);
   const families::ModelFiles model = model_files(options.model, options.component_files);
   const std::string name = model_name(model.model, !options.model);
@@ -121,6 +133,13 @@ void measure(const CostOptions& options) {
   else
     for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
   settings.layers = casting::layers_of(settings.layers, options.shard);
+
+  std::unique_ptr<nn::ParameterSource> patch;
+  if (options.patch) {
+    patch = blocks->other_weights(*options.patch);
+    settings.patch = patch.get();
+    settings.patched_type = casting::patched_type(*blocks, *patch);
+  }
 
   const auto left_behind = [&] {
     return io::is_there(options.output)
@@ -165,6 +184,12 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
                   "Formats, with commas between: scalars such as fp8_e4m3, and those of docs/quantisation.md")
       ->type_name("TYPE,...")
       ->capture_default_str();
+  command
+      .add_option(
+          "--patch", options.patch,
+          "A .gguf file of the same model, each layer of which is measured too, biases as it has them; "
+          "its column is named TYPE*, after the type that most of it has")
+      ->type_name("FILE");
   command
       .add_option("--layers", options.layers,
                   "Blocks to measure, from 0, double ones first: 0-18,20; default: all")
@@ -243,14 +268,16 @@ void add_cost_command(CLI::App& app) {
       "outside of\n"
       "blocks stay. Each run starts at that layer. Rows that a format's blocks do not divide take the format "
       "that "
-      "llama.cpp\n"
-      "falls back to, and \"bits\" says what was taken. Interrupted or killed, the same command goes on with "
+      "convert\n"
+      "takes, and \"bits\" says what was taken. Interrupted or killed, the same command goes on with "
       "the next "
       "layer.\n"
       "\n"
       "Examples:\n"
       "  precast record --prompt \"a red circle\" \"a blue star\" --every 5\n"
       "  precast cost --samples samples.safetensors --types q8_0,q5_1,q4_0\n"
+      "  precast cost --samples samples.safetensors --types q4_k --patch flux1-dev-q4_k.gguf --output "
+      "patched.json\n"
       "  precast cost --model ~/FLUX.1-dev --samples dev.safetensors --shard 1/2 --output cost-1.json\n"
       "  precast cost --merge cost-1.json cost-2.json --output cost.json --weighted --markdown");
   command->callback([options] { cost(*options); });

@@ -24,9 +24,8 @@ constexpr std::int64_t release_every = std::int64_t{64} << 20;
 InputError value_error(const InputWeights& input, const InputTensor& tensor, std::int64_t index, f32 value,
                        const std::string& problem) {
   return io::tensor_error(input.path(), tensor.name,
-                          "value " + std::to_string(index) + ", at " +
-                              watch::detail::place(tensor.shape, index) + ", is " +
-                              watch::detail::digits(static_cast<double>(value)) + problem);
+                          "value " + std::to_string(index) + ", at " + watch::place(tensor.shape, index) +
+                              ", is " + watch::digits(static_cast<double>(value)) + problem);
 }
 
 void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
@@ -156,12 +155,20 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
 }
 
 void Conversion::check_types() const {
-  for (const OutputTensor& tensor : tensors_)
+  for (const OutputTensor& tensor : tensors_) {
     if (!holds(container_, tensor.chosen.type))
       throw io::tensor_error(input_.path(), tensor.name,
                              "is to be " + std::string(tensor.chosen.type.name) + ", which " +
                                  (container_ == Container::gguf ? "GGUF" : "safetensors") +
                                  " does not have: choose another type, or the other kind of file");
+    // Rows are whole blocks; the parts of a bias need not be.
+    for (const Piece& piece : tensor.pieces)
+      if (piece.count % tensor.chosen.type.values_per_block != 0)
+        throw io::tensor_error(input_.path(), piece.from->name,
+                               "is a part of '" + tensor.name + "' that is no whole blocks of " +
+                                   std::string(tensor.chosen.type.name) +
+                                   ": choose f32 or bf16 for it, with --rule");
+  }
 }
 
 std::int64_t Conversion::values() const {

@@ -8,6 +8,8 @@
 #include <convert/model_conversion.hpp>
 #include <families/registry.hpp>
 #include <families/request_error.hpp>
+#include <fcntl.h>
+#include <sys/file.h>
 
 #include <precast/io/temporary_name.hpp>
 
@@ -73,6 +75,23 @@ void refuse_same(const fs::path& in, const fs::path& out) {
     throw families::RequestError("OUT, " + io::shown(out) + ", lies inside IN: name a folder outside of it");
 }
 
+/// An open folder; not valid where there is none.
+io::FileDescriptor opened_folder(const fs::path& path) {
+  return io::FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+/// Removes the temporary folders whose writers are gone: those that nobody has claimed. Files are io's.
+void sweep_left_over_folders(const fs::path& parent) {
+  std::error_code failed;
+  std::vector<fs::path> left;
+  for (fs::directory_iterator at(parent, failed), end; !failed && at != end; at.increment(failed))
+    if (io::is_temporary_name(at->path().filename().native())) left.push_back(at->path());
+  for (const fs::path& path : left) {
+    const io::FileDescriptor folder = opened_folder(path);
+    if (folder.valid() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, failed);
+  }
+}
+
 /// A folder under a temporary name, which is removed unless it is kept.
 class FolderInProgress {
  public:
@@ -82,8 +101,12 @@ class FolderInProgress {
     if (io::is_there(target_) && (!is_folder(target_) || !fs::is_empty(target_, failed) || failed))
       throw io::file_error(target_,
                            "is there already, and is no empty folder: name another OUT, or remove it");
-    path_ = (target_.has_parent_path() ? target_.parent_path() : ".") / io::temporary_name();
-    if (!fs::create_directory(path_, failed))
+    const fs::path parent = target_.has_parent_path() ? target_.parent_path() : ".";
+    sweep_left_over_folders(parent);
+    path_ = parent / io::temporary_name();
+    const bool made = fs::create_directory(path_, failed);
+    if (made) claim_ = opened_folder(path_);
+    if (!made || !claim_.valid() || !io::claim(claim_.get()))
       throw io::system_error(target_, "cannot be written", failed.value(),
                              "create the folder that it is to lie in, or choose another place");
   }
@@ -105,6 +128,7 @@ class FolderInProgress {
 
  private:
   fs::path target_, path_;
+  io::FileDescriptor claim_;  ///< which says that somebody writes it
   bool kept_ = false;
 };
 
@@ -225,7 +249,10 @@ void ModelConversion::write(const WrittenCallback& written) const {
   if (!to_folder_) return write_parts("", written);
   FolderInProgress folder(out_);
   for (const ModelPart& part : parts_)
-    if (!part.component.empty()) fs::create_directory(folder.path() / part.component);
+    if (std::error_code failed;
+        !part.component.empty() && !fs::create_directory(folder.path() / part.component, failed) && failed)
+      throw io::system_error(out_ / part.component, "could not be written", failed.value(),
+                             "free some space, or choose another place");
   for (const fs::path& file : copies_) {
     std::error_code failed;
     fs::create_directories((folder.path() / file).parent_path(), failed);

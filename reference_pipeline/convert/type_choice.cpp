@@ -20,9 +20,6 @@ constexpr std::string_view keep = "keep";
 /// No tensor has this name: an expression that is found in it says nothing of names.
 constexpr const char* any_text = "~";
 
-/// What has blocks of 32 values, by rising size: each is better than those before it.
-constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q8_0"};
-
 /// From 16 bits on a type is asked for to have a file of it, and loses too little to make exceptions.
 bool is_precise(const DtypeInfo& type) { return bits_per_value(type) >= 16; }
 
@@ -115,14 +112,6 @@ void check_types(const TypeWishes& wishes, Container container) {
   }
 }
 
-std::optional<DtypeInfo> dividing_type(const DtypeInfo& wanted, std::int64_t columns) {
-  for (const std::string_view name : stand_ins) {
-    const DtypeInfo type = *find_type(name);
-    if (bits_per_value(type) >= bits_per_value(wanted) && columns % type.values_per_block == 0) return type;
-  }
-  return std::nullopt;
-}
-
 TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
   std::optional<Wish> wish;
   for (std::size_t i = 0; i < wishes_.rules.size(); ++i) {
@@ -159,8 +148,8 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
     if (!is_precise(*wish.type)) return {kept, because, {}};
     if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
   }
-  if (facts.shape.back() % wish.type->values_per_block == 0) return {*wish.type, {}, {}};
-  if (const auto other = dividing_type(*wish.type, facts.shape.back())) return {*other, {}, wish.type};
+  if (const auto type = casting::fitting_type(*wish.type, facts.shape.back()))
+    return {*type, {}, *type == *wish.type ? std::nullopt : wish.type};
   return {kept, "no block divides its rows", wish.type};
 }
 

@@ -91,8 +91,4 @@ class TypeChooser {
 /// Throws families::RequestError where files of that kind cannot hold a type that is wished for.
 void check_types(const TypeWishes& wishes, Container container);
 
-/// Of the types that stand in for a block type where rows are no whole blocks of it, the smallest that is no
-/// smaller and divides them; nothing where none does.
-std::optional<DtypeInfo> dividing_type(const DtypeInfo& wanted, std::int64_t columns);
-
 }  // namespace precast::conversion

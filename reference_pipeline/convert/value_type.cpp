@@ -33,34 +33,11 @@ void visit_scalar(std::string_view name, Visit&& visit) {
   });
 }
 
-std::vector<DtypeInfo> listed_types() {
-  std::vector<DtypeInfo> types;
-  any_dtype(ScalarDtypes{}, [&]<class T>() {
-    if constexpr (in_files<T>) types.push_back(dtype_info<T>);
-    return false;
-  });
-  for (const BlockFormat& format : block_formats) types.push_back(format.info);
-  return types;
-}
-
 }  // namespace
 
-std::span<const DtypeInfo> value_types() {
-  static const std::vector<DtypeInfo> types = listed_types();
-  return types;
-}
-
-std::optional<DtypeInfo> find_type(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  const auto types = value_types();
-  const auto found = std::ranges::find(types, lower, &DtypeInfo::name);
-  return found == types.end() ? std::nullopt : std::optional(*found);
-}
-
 bool is_readable(const DtypeInfo& type) {
-  return type.name == f64_name || std::ranges::find(value_types(), type) != value_types().end();
+  return type.name == f64_name || std::ranges::find(casting::cast_types(), type, &casting::CastType::info) !=
+                                      casting::cast_types().end();
 }
 
 void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f32> values) {

@@ -1,4 +1,4 @@
-// The types that values are converted between: every scalar of files and every block format, by name.
+// Values in the types that they are converted between: those of casting/type_names.hpp, and f64 to read.
 #pragma once
 
 #include <cstddef>
@@ -6,23 +6,15 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
+
+#include <casting/type_names.hpp>
 
 #include <precast/dtype/dtype.hpp>
 #include <precast/quant/encode_options.hpp>
 
 namespace precast::conversion {
 
-/// Every type that values can be written as: f32, bf16, f16 and both fp8, then the block formats.
-std::span<const DtypeInfo> value_types();
-
-/// The type of that name, in either case ("q4_k", "Q4_K"), or nothing.
-std::optional<DtypeInfo> find_type(std::string_view name);
-
-/// Bits that a value takes: 4.5 for q4_k.
-constexpr double bits_per_value(const DtypeInfo& type) {
-  return 8.0 * type.bytes_per_block / type.values_per_block;
-}
+using casting::bits_per_value, casting::find_type;
 
 /// Bytes of so many values, which are whole blocks.
 constexpr std::int64_t bytes_of(const DtypeInfo& type, std::int64_t values) {
@@ -31,7 +23,7 @@ constexpr std::int64_t bytes_of(const DtypeInfo& type, std::int64_t values) {
 
 constexpr bool is_block(const DtypeInfo& type) { return type.values_per_block > 1; }
 
-/// Whether values of a type can be read: those of value_types(), and f64.
+/// Whether values of a type can be read: those of casting::cast_types(), and f64.
 bool is_readable(const DtypeInfo& type);
 
 /// Decodes `values.size()` values, which are whole blocks, from where they begin; f64 is rounded to f32. The

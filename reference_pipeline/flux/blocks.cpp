@@ -70,6 +70,9 @@ class FluxBlocks final : public families::Blocks {
   void replace(std::int64_t block, const nn::ParameterSource& weights) override {
     transformer_->replace_block(block, weights);
   }
+  std::unique_ptr<nn::ParameterSource> other_weights(const std::filesystem::path& file) const override {
+    return std::make_unique<ComponentWeights>(file, weights::Part::transformer);
+  }
 
  private:
   std::unique_ptr<families::DeviceSession> session_;

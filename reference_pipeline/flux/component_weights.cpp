@@ -46,13 +46,17 @@ std::span<const io::NameLine> table_of(Part part) {
   }
 }
 
+/// No model has as many blocks.
+constexpr std::int64_t most_blocks = 1'000'000;
+
 /// The number that follows `stem` in a name, or -1.
 std::int64_t number_after(std::string_view name, std::string_view stem) {
   if (!name.starts_with(stem)) return -1;
   name.remove_prefix(stem.size());
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return failed == std::errc{} && end != name.data() + name.size() && *end == '.' ? number : -1;
+  const bool ends = failed == std::errc{} && end != name.data() + name.size() && *end == '.';
+  return ends && number >= 0 && number < most_blocks ? number : -1;
 }
 
 /// How the names of CLIP's tensors begin: transformers before version 5 put them in "text_model.".

@@ -8,6 +8,9 @@ namespace precast::weights {
 
 namespace {
 
+/// Far above what bitsandbytes has (4096), and far from where sizes overflow.
+constexpr std::int64_t most_in_block = std::int64_t{1} << 30;
+
 /// What quant_state says of a weight.
 struct QuantState {
   Shape shape;
@@ -23,7 +26,9 @@ QuantState state_of(const Companions& companions, const std::string& name, const
     state.block = object.value("blocksize", state.block);
     state.nested_block = object.value("nested_blocksize", state.nested_block);
     state.nested_offset = object.value("nested_offset", 0.0f);
-    if (state.block < 1 || state.nested_block < 1) throw ShapeError("no block");
+    if (state.block < 1 || state.block > most_in_block || state.nested_block < 1 ||
+        state.nested_block > most_in_block)
+      throw ShapeError("no block");
   } catch (const std::exception&) {  // of JSON's, and of shapes that are none
     throw companions.error(name, "its quant_state must have a shape and sizes of blocks: get the file anew");
   }

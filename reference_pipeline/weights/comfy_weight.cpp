@@ -25,26 +25,39 @@ Announced announced_in(const nlohmann::json& object) {
   Announced announced;
   if (const auto format = object.find("format"); format != object.end() && format->is_string())
     announced.format = format->get<std::string>();
-  if (const auto turned = object.find("convrot"); turned != object.end() && turned->is_boolean() && *turned)
-    announced.turned_by = object.value("convrot_groupsize", std::int64_t{256});
+  if (const auto turned = object.find("convrot"); turned != object.end() && turned->is_boolean() && *turned) {
+    const auto group = object.find("convrot_groupsize");
+    constexpr std::int64_t usual = 256, none = -1;  // which is refused
+    announced.turned_by = group == object.end()        ? usual
+                          : group->is_number_integer() ? group->get<std::int64_t>()
+                                                       : none;
+  }
   return announced;
 }
 
-/// What the headers say of a layer, under its name in the file or without the prefix.
-Announced in_header(const Companions& companions, const std::string& layer) {
-  for (const io::TensorFile& file : companions.file.files()) {
+/// The objects `layers` of the files' headers.
+std::vector<nlohmann::json> layers_in_headers(const io::ComponentSource& component) {
+  std::vector<nlohmann::json> all;
+  for (const io::TensorFile& file : component.files()) {
     if (!file.safetensors()) continue;
     const auto& metadata = file.safetensors()->metadata();
     const auto found = metadata.find("_quantization_metadata");
     if (found == metadata.end()) continue;
-    const nlohmann::json object = nlohmann::json::parse(found->second, nullptr, false);
+    nlohmann::json object = nlohmann::json::parse(found->second, nullptr, false);
     if (!object.is_object() || !object.contains("layers") || !object["layers"].is_object())
       throw io::file_error(file.path(),
                            "header: _quantization_metadata must hold an object 'layers': get the file anew");
-    for (const std::string& name : {companions.prefix + layer, layer})
-      if (const auto at = object["layers"].find(name); at != object["layers"].end() && at->is_object())
-        return announced_in(*at);
+    all.push_back(std::move(object["layers"]));
   }
+  return all;
+}
+
+/// What the headers say of a layer, under its name in the file or without the prefix.
+Announced in_header(Companions& companions, const std::string& layer) {
+  if (!companions.announced) companions.announced = layers_in_headers(companions.file);
+  for (const nlohmann::json& layers : *companions.announced)
+    for (const std::string& name : {companions.prefix + layer, layer})
+      if (const auto at = layers.find(name); at != layers.end() && at->is_object()) return announced_in(*at);
   return {};
 }
 
@@ -93,10 +106,12 @@ Decode scaled_rows(const Companions& companions, const io::TensorEntry& stored, 
             [](std::byte value) { return static_cast<f32>(static_cast<std::int8_t>(value)); });
       else
         read_values(stored, first * columns, here);
-      for (std::int64_t row = 0; row < count; ++row)
+      for (std::int64_t row = 0; row < count; ++row) {
+        const f32 scale_of_row = by(first + row);
         for (f32& value :
              here.subspan(static_cast<std::size_t>(row * columns), static_cast<std::size_t>(columns)))
-          value *= by(first + row);
+          value *= scale_of_row;
+      }
     });
   };
 }
@@ -250,7 +265,7 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
     const std::int64_t columns = stored.shape.back();
     bool power_of_four = group > 0;
     for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
-    if (!power_of_four || columns % group != 0)
+    if (!power_of_four || columns == 0 || columns % group != 0)
       throw companions.error(
           name, "was rotated in groups of " + std::to_string(group) + " of its " + std::to_string(columns) +
                     " columns, which is no power of 4 that divides them: get the file anew");

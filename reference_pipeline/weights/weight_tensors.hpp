@@ -69,6 +69,8 @@ struct Companions {
   std::string prefix;
   std::map<std::string, const io::TensorEntry*, std::less<>> tensors;
   std::set<std::string, std::less<>> used;
+  /// What the headers of the files announce of layers, by their names; read when it is first asked for.
+  std::optional<std::vector<nlohmann::json>> announced{};
 
   /// The tensor of that name, which is from now on no weight; nullptr where there is none.
   const io::TensorEntry* take(const std::string& name);

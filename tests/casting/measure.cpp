@@ -132,7 +132,7 @@ TEST_CASE("a cast layer's numbers are those of whole runs with its matrices deco
       std::int64_t parameters = 0;
       for (const families::BlockParameter& parameter : block.parameters)
         if (parameter.shape.rank() == 2) {
-          CHECK(source.cast(parameter, "q4_0") == "q4_0");
+          CHECK(source.cast(parameter, "q4_0").name == "q4_0");
           parameters += parameter.shape.elements();
         }
       CHECK(numbers.parameters == parameters);
@@ -309,17 +309,21 @@ TEST_CASE("cost falls with bits in nearly every layer of the embedded model, on 
   CHECK(factors[factors.size() / 2] < 2);
 }
 
-TEST_CASE("a format that rows do not divide gives way to the one that llama.cpp takes", "[casting]") {
-  CHECK(fitting_type("q4_k", 256) == "q4_k");
-  CHECK(fitting_type("q6_k", 128) == "q8_0");
-  CHECK(fitting_type("q5_k", 128) == "q5_1");
-  CHECK(fitting_type("q4_k", 640) == "q5_0");
-  for (const char* small : {"q3_k", "q2_k", "iq4_xs"}) CHECK(fitting_type(small, 96) == "iq4_nl");
-  CHECK(fitting_type("q4_k", 100) == "f16");
-  CHECK(fitting_type("q8_0", 16) == "f16");
-  CHECK(fitting_type("nvfp4", 64) == "nvfp4");
-  CHECK(fitting_type("fp8_e4m3", 7) == "fp8_e4m3");
-  CHECK_THROWS_WITH(fitting_type("q9_9", 256), Catch::Contains("q9_9") && Catch::Contains("q4_k"));
+TEST_CASE("a format that rows do not divide gives way to the smallest that does and is no smaller",
+          "[casting]") {
+  const auto taken_for = [](const char* wanted, std::int64_t columns) {
+    const auto type = fitting_type(*find_type(wanted), columns);
+    return type ? std::string(type->name) : "as it is";
+  };
+  CHECK(taken_for("q4_k", 256) == "q4_k");
+  CHECK(taken_for("q6_k", 128) == "q8_0");
+  CHECK(taken_for("q5_k", 128) == "q5_0");
+  CHECK(taken_for("q4_k", 640) == "iq4_nl");
+  for (const char* small : {"q3_k", "q2_k", "iq4_xs", "nvfp4"}) CHECK(taken_for(small, 96) == "iq4_nl");
+  CHECK(taken_for("q4_k", 100) == "as it is");
+  CHECK(taken_for("q8_0", 16) == "as it is");
+  CHECK(taken_for("nvfp4", 64) == "nvfp4");
+  CHECK(taken_for("fp8_e4m3", 7) == "fp8_e4m3");
 
   const HostTensor<f32> values = random_tensor<f32>({3, 64}, 7);
   MemorySource source;
@@ -327,8 +331,8 @@ TEST_CASE("a format that rows do not divide gives way to the one that llama.cpp 
   for (const CastType& type : cast_types()) {
     INFO(type.name);
     CastSource cast(source);
-    const std::string taken =
-        cast.cast({"a", {3, 64}, dtype_info<f32>, families::BlockParameterRole::matrix}, type.name);
+    const auto taken =
+        cast.cast({"a", {3, 64}, dtype_info<f32>, families::BlockParameterRole::matrix}, type.name).name;
     const nn::Parameter found = cast.find("a");
     REQUIRE(found.dtype == dtype_info<f32>);
     REQUIRE(found.bytes.size() == 3 * 64 * sizeof(f32));
@@ -346,6 +350,13 @@ TEST_CASE("a format that rows do not divide gives way to the one that llama.cpp 
     }
     CHECK(got == expected);
   }
+  source.add<f32>("c", {4, 16}, values.values().first(64));
+  CastSource odd(source);
+  const families::BlockParameter c{"c", {4, 16}, dtype_info<f32>, families::BlockParameterRole::matrix};
+  CHECK(odd.cast(c, "q8_0") == dtype_info<f32>);  // what no block divides stays as it is
+  CHECK(std::ranges::equal(odd.find("c").bytes, source.find("c").bytes));
+  CHECK_THROWS_WITH(odd.cast(c, "q9_9"), Catch::Contains("q9_9") && Catch::Contains("q4_k"));
+
   const std::vector<f32> infinite(64, INFINITY);
   source.add<f32>("b", {1, 64}, infinite);
   CastSource cast(source);

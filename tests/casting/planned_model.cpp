@@ -58,7 +58,7 @@ TEST_CASE("a plan's weights are the casts of its layers' matrices, and all else 
       const bool is_cast = block == &first && parameter.role == BlockParameterRole::matrix;
       if (is_cast) {
         CastSource alone(blocks->source());
-        CHECK(alone.cast(parameter, "q4_0") == "q4_0");
+        CHECK(alone.cast(parameter, "q4_0").name == "q4_0");
         const nn::Parameter expected = alone.find(parameter.name);
         CHECK(found.dtype == dtype_info<f32>);
         CHECK(std::ranges::equal(found.bytes, expected.bytes));

@@ -6,6 +6,7 @@
 
 #include "program.hpp"
 
+namespace fs = std::filesystem;
 using program::run;
 using program::Scratch;
 
@@ -110,6 +111,53 @@ TEST_CASE("a cost run that is killed goes on with the next layer", "[casting]") 
   INFO(after.err);
   REQUIRE(after.code == 0);
   CHECK(program::content(killed) == program::content(whole));
+}
+
+TEST_CASE("a layer of a file that convert wrote costs what its cast costs", "[casting]") {
+  const Scratch scratch;
+  const auto at = [&](const char* name) { return (scratch.path() / name).string(); };
+  const std::string shapes = std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model";
+  const auto well = [](const std::vector<std::string>& arguments) {
+    const auto result = run(arguments);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return result;
+  };
+  well({"convert", shapes, at("q8.gguf"), "--type", "q8_0"});
+  well({"record", "--prompt", "a red circle", "--width", "32", "--height", "32", "--steps", "2",
+        "--precision", "f32", "--output", at("samples.safetensors")});
+  std::vector<std::string> cost{"cost",    "--samples", at("samples.safetensors"),
+                                "--types", "q8_0",      "--layers",
+                                "0,2",     "--policy",  "f32",
+                                "--json",  "--output",  at("cost.json")};
+  const std::size_t output = cost.size() - 1;
+  cost.insert(cost.end(), {"--patch", at("q8.gguf")});
+  const auto json = well(cost).json();
+  REQUIRE(json["layers"].size() == 2);
+  for (const auto& layer : json["layers"]) {
+    CHECK(layer["types"]["q8_0"]["cost"] > 0);
+    CHECK(layer["types"]["q8_0*"] == layer["types"]["q8_0"]);
+  }
+
+  // Another file, and another transformer, are other measurements.
+  fs::rename(at("q8.gguf"), at("other.gguf"));
+  const auto refused = [&](int code, const std::string& said) {
+    const auto result = run(cost);
+    INFO(result.err);
+    CHECK(result.code == code);
+    CHECK(result.one_line_error());
+    CHECK_THAT(result.err, Catch::Contains(said));
+  };
+  refused(1, "q8.gguf");
+  cost.back() = at("other.gguf");
+  refused(1, "patched from other.gguf");
+  cost[cost.size() - 2] = "--transformer";
+  refused(1, "transformer of other.gguf");
+  cost[cost.size() - 2] = "--patch";
+  cost[output] = at("none.json");
+  cost.back() = shapes + "/transformer/diffusion_pytorch_model.safetensors";
+  refused(2, "must be a .gguf file");
+  CHECK_FALSE(fs::exists(at("none.json")));
 }
 
 TEST_CASE("what record and cost cannot do is one line", "[casting]") {

@@ -26,6 +26,7 @@ constexpr bool sanitized = false;
 #endif
 
 const std::string shapes = std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model";
+const std::string small = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
 const std::string transformer = shapes + "/transformer/diffusion_pytorch_model.safetensors";
 
 std::set<std::string> names_in(const fs::path& folder) {
@@ -183,6 +184,19 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
   CHECK(names_in(out.parent_path()).empty());
 }
 
+TEST_CASE("convert: what a killed conversion left of a folder is swept away, and nothing else") {
+  const Scratch scratch;
+  const fs::path here = scratch.path(), left = here / ".precast-999999-0.tmp",
+                 other = here / ".precast-x.tmp";
+  fs::create_directories(left / "transformer");
+  fs::create_directories(other);
+  std::ofstream(left / "transformer" / "half") << "half";
+  const auto converted = run({"convert", small, (here / "new").string(), "--type", "bf16"});
+  INFO(converted.err);
+  REQUIRE(converted.code == 0);
+  CHECK(names_in(here) == std::set<std::string>{".precast-x.tmp", "new"});
+}
+
 TEST_CASE("convert: what cannot be done is one line with the exit code of its kind") {
   const Scratch scratch;
   const std::string here = scratch.path();
@@ -267,6 +281,10 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{scaled, gguf}, 1, "scaled fp8, which convert does not read"},
       {{unread, safetensors}, 1, "of type iq2_xxs"},
       {{integers, gguf}, 1, "tensor 'mask': is to be u8, which GGUF does not have"},
+      {{small + "/transformer/diffusion_pytorch_model.safetensors", gguf, "--rule",
+        "norm_out.linear.bias=q8_0"},
+       1,
+       "is no whole blocks of q8_0"},
       {{transformer, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{transformer, readonly}, 1, "read-only"},
       {{shapes, full, "--type", "f32"}, 1, "is there already, and is no empty folder"},

@@ -53,7 +53,7 @@ TEST_CASE("each type holds what its encoder makes of the values, in both kinds o
   const auto source = folder.path() / "source.safetensors";
   const PlainTensors tensors = some_tensors();
   write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
-  for (const DtypeInfo& type : value_types())
+  for (const DtypeInfo& type : casting::cast_types() | std::views::transform(&casting::CastType::info))
     for (const Container container : {Container::safetensors, Container::gguf}) {
       if (!holds(container, type)) continue;
       INFO(type.name);

@@ -295,6 +295,11 @@ TEST_CASE("layouts: missing tensors, blocks and rows are told in one line") {
   CHECK(says(refusal(file, [&] { gap.blocks("single_transformer_blocks."); }),
              "lacks single_transformer_blocks.1, of 4 such blocks"));
   tensors = bfl_transformer();
+  for (const std::string number : {"9223372036854775807", "-7"})
+    tensors["single_blocks." + number + ".linear1.weight"] = tensors["single_blocks.0.linear1.weight"];
+  write_tensors(file, tensors);
+  CHECK(ComponentWeights(file, Part::transformer).blocks("single_transformer_blocks.") == 4);
+  tensors = bfl_transformer();
   std::erase_if(tensors, [](const auto& entry) { return entry.first.starts_with("single_blocks.3."); });
   write_tensors(file, tensors);
   const auto config = shapes_model() / "transformer/config.json";

@@ -39,9 +39,7 @@ class Trace final : public Observer {
   std::optional<NonFinite> first_non_finite_;
 };
 
-namespace detail {
-
-/// Six digits are enough to see how far above a range a value is.
+/// A number for messages: six digits are enough to see how far above a range a value is.
 inline std::string digits(double value) {
   if (std::isnan(value)) return "nan";
   char text[32];
@@ -60,17 +58,14 @@ inline std::string place(const Shape& shape, std::int64_t index) {
   return "[" + text + "]";
 }
 
-}  // namespace detail
-
 /// One line: which op, the value that it would have had in f32, and which option cures it, as `spelled`.
 template <class Spelling = decltype(&in_policy)>
 std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
   const OpRecord& record = found.record;
-  std::string text = "first non-finite value: " + detail::digits(found.value) + " at " +
-                     detail::place(record.shape, found.index) + " of " +
+  std::string text = "first non-finite value: " + digits(found.value) + " at " +
+                     place(record.shape, found.index) + " of " +
                      (record.path.empty() ? "" : record.path + " ") + "(" + std::string(record.function) +
-                     ", " + std::string(record.op) + "); f32 has " + detail::digits(found.value_in_f32) +
-                     " there: ";
+                     ", " + std::string(record.op) + "); f32 has " + digits(found.value_in_f32) + " there: ";
   const std::string result(record.result);
   const std::string cure = spelled(cure_for(found));
   switch (cause_of(found)) {
@@ -79,8 +74,7 @@ std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
              "its input or its weights already hold such a value, or one that overflows f32 too, and no " +
              "precision option cures that: check the model's files";
     case Cause::result:
-      text +=
-          "above the largest " + result + ", " + detail::digits(found.result_max) + ": " + cure + " cures it";
+      text += "above the largest " + result + ", " + digits(found.result_max) + ": " + cure + " cures it";
       return record.result == "f16" ? text + ", and so does " + spelled(Cure::saturate) : text;
     case Cause::inside:
       break;
@@ -88,8 +82,8 @@ std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
   const std::string inside(record.inside.empty() ? record.accumulate : record.inside);
   text += result + " can hold that, but the op overflows on the way";
   if (found.largest_inside > 0) {
-    text += ", where values reach " + detail::digits(found.largest_inside);
-    if (inside == result) text += " and " + inside + " ends at " + detail::digits(found.result_max);
+    text += ", where values reach " + digits(found.largest_inside);
+    if (inside == result) text += " and " + inside + " ends at " + digits(found.result_max);
   }
   text += ": " + cure + " cures it";
   return record.op == "Attention" && record.inside != "f32" ? text + ", and so does " + spelled(Cure::flash)

@@ -133,6 +133,7 @@ _precast() {
         --vae) _precast_offer -f; return ;;
         --samples) _precast_offer -f; return ;;
         --types) _precast_list ''; return ;;
+        --patch) _precast_offer -f; return ;;
         --layers) :; return ;;
         --granularity) _precast_offer -W 'layer matrix'; return ;;
         --shard) :; return ;;
@@ -143,7 +144,7 @@ _precast() {
         --output|-o) _precast_offer -f; return ;;
         --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --transformer --text-encoder --text-encoder-2 --vae --samples --types --layers --granularity --biases --shard --policy --device --threads --merge --output -o --measure --weighted --markdown --csv --json --quiet -q'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --transformer --text-encoder --text-encoder-2 --vae --samples --types --patch --layers --granularity --biases --shard --policy --device --threads --merge --output -o --measure --weighted --markdown --csv --json --quiet -q'
       fi ;;
     info)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h --json --quiet -q'

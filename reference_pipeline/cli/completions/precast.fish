@@ -135,6 +135,7 @@ complete -c precast -n '__precast_command cost' -l text-encoder-2 -r -F -d 'Take
 complete -c precast -n '__precast_command cost' -l vae -r -F -d 'Take the VAE from a file such as ae.safetensors'
 complete -c precast -n '__precast_command cost' -l samples -r -F -d 'What  precast record  wrote: the inputs to measure on'
 complete -c precast -n '__precast_command cost' -l types -x -a '(__precast_list )' -d 'Formats, with commas between: scalars such as fp8_e4m3, and those of docs/quantisation.md'
+complete -c precast -n '__precast_command cost' -l patch -r -F -d 'A .gguf file of the same model, each layer of which is measured too, biases as it has them'
 complete -c precast -n '__precast_command cost' -l layers -x -d 'Blocks to measure, from 0, double ones first: 0-18,20'
 complete -c precast -n '__precast_command cost' -l granularity -x -a 'layer matrix' -d 'What is cast at a time: a whole block (default), or one of its matrices'
 complete -c precast -n '__precast_command cost' -l biases -d 'Casts biases too'
