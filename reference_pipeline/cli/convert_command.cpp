@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <casting/plan_file.hpp>
 #include <casting/type_names.hpp>
@@ -64,15 +65,20 @@ void convert_model(const ConvertOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::filesystem::path out(options.out);
   const conversion::ModelConversion model(families::find_model(options.in), out, settings_of(options));
-  tell_warnings(model.warnings());
+  bool told = false;  // an OUT that cannot be written is the only line: warnings come when it can
+  const auto warn_once = [&] {
+    if (!std::exchange(told, true)) tell_warnings(model.warnings());
+  };
   io::sweep_left_over_files(out.parent_path());
   {
     ProgressReporter progress;
     const std::int64_t values = model.values();
     model.write([&](std::int64_t done) {
       throw_if_interrupted();
+      warn_once();
       progress.update("converting", done, values);
     });
+    warn_once();
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (options.json)

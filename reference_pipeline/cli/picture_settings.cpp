@@ -180,6 +180,10 @@ void add_batch(Arguments& to, const PictureSettings& settings) {
           " is the one");
 }
 
+bool is_file_of_weights(const std::string& model) {
+  return model.ends_with(".gguf") || model.ends_with(".safetensors");
+}
+
 void add_model(Arguments& to, const PictureSettings& settings) {
   const std::string model = settings.value("Model");
   if (model.empty() || (settings.source == SettingsSource::precast && model == "shapes")) return;
@@ -189,7 +193,8 @@ void add_model(Arguments& to, const PictureSettings& settings) {
   to.add("--model", model);
   const std::string folder = model.starts_with("./") ? model.substr(2) : model;
   if (folder.find('/') == std::string::npos)
-    to.note("its model was in a folder called '" + io::printable(folder) + "': say where that is");
+    to.note(std::string("its model was ") + (is_file_of_weights(folder) ? "a file" : "in a folder") +
+            " called '" + io::printable(folder) + "': say where that is");
 }
 
 /// The files that stood in for parts of the model, and the plan that it was cast by.

@@ -167,11 +167,20 @@ void ModelConversion::add_folder(TypeChooser& chooser) {
     components.emplace_back();
   } else {
     std::error_code failed;
-    for (fs::directory_iterator at(in_, failed), end; !failed && at != end; at.increment(failed))
-      if (is_folder(at->path()) && !at->path().filename().string().starts_with('.') &&
-          holds_weights(at->path()))
-        components.push_back(at->path().filename().string());
+    std::vector<std::string> empty;
+    for (fs::directory_iterator at(in_, failed), end; !failed && at != end; at.increment(failed)) {
+      const std::string name = at->path().filename().string();
+      if (!is_folder(at->path()) || name.starts_with('.')) continue;
+      if (holds_weights(at->path()))
+        components.push_back(name);
+      else if (io::is_there(at->path() / "config.json"))  // tokenizers and schedules have other names for it
+        empty.push_back(name);
+    }
     std::ranges::sort(components);
+    std::ranges::sort(empty);
+    for (const std::string& name : empty)
+      warnings_.push_back(io::printable(name) + "/ has a config.json and no weights that are read: " +
+                          io::shown(out_) + " will have none of it");
   }
   if (components.empty()) denoiser_folder(in_);  // which says that there is none
   for (const std::string& component : components) {

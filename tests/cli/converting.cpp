@@ -153,6 +153,19 @@ TEST_CASE("convert: rules can stand in front of the files, several of them") {
   CHECK(types.contains("bf16"));
 }
 
+TEST_CASE("convert: a component without weights is told") {
+  const Scratch scratch;
+  const fs::path in = scratch.path() / "in";
+  fs::copy(shapes, in, fs::copy_options::recursive);
+  fs::remove(in / "vae" / "diffusion_pytorch_model.safetensors");
+  const auto converted = run({"convert", in, scratch.path() / "out", "--type", "f16"});
+  INFO(converted.err);
+  CHECK(converted.code == 0);
+  CHECK_THAT(converted.err, Catch::Contains("warning: vae/ has a config.json and no weights"));
+  CHECK(converted.err.find("tokenizer") == std::string::npos);
+  CHECK(converted.err.find("scheduler") == std::string::npos);
+}
+
 TEST_CASE("convert: memory stays under 512 MB whatever the size") {
   if (sanitized) return;
   const Scratch scratch;
@@ -293,6 +306,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
        1,
        "is no whole blocks of q8_0"},
       {{transformer, here + "/missing/o.gguf"}, 1, "create its folder"},
+      {{shapes, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{transformer, readonly}, 1, "read-only"},
       {{shapes, full, "--type", "f32"}, 1, "is there already, and is no empty folder"},
       {{shapes, here + "/missing/model", "--type", "f32"}, 1, "create the folder"},
