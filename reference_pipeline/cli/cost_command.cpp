@@ -122,6 +122,8 @@ void measure(const CostOptions& options) {
   casting::CostFile so_far = results_so_far(options, name, samples);
   const families::ChosenDevice device = families::choose_device(options.device);
   const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
+  const std::unique_ptr<nn::ParameterSource> patch =
+      options.patch ? pipeline->other_weights(*options.patch) : nullptr;
   ProgressReporter reporter;
   const auto blocks = pipeline->load_blocks([&](const families::Progress& at) {
     throw_if_interrupted();
@@ -134,9 +136,7 @@ void measure(const CostOptions& options) {
     for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
   settings.layers = casting::layers_of(settings.layers, options.shard);
 
-  std::unique_ptr<nn::ParameterSource> patch;
-  if (options.patch) {
-    patch = blocks->other_weights(*options.patch);
+  if (patch) {
     settings.patch = patch.get();
     settings.patched_type = casting::patched_type(*blocks, *patch);
   }
