@@ -11,6 +11,7 @@
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/comparison.hpp>
+#include <cli/given_files.hpp>
 #include <cli/model_path.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
@@ -57,6 +58,7 @@ void compare(const CompareOptions& options) {
   check_output_files(files);
   options.run.set_threads();
   const families::ModelFiles model = options.run.files();
+  check_inputs_stay(files, model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   const std::string prompt = request.prompts.front(), name = model_name(model.model, !options.run.model);
   families::Request used;
@@ -80,6 +82,7 @@ void compare(const CompareOptions& options) {
     if (to_stdout && rows.size() < policies.size()) return;  // what is written there cannot be replaced
     PictureFacts facts{prompt, name, rows.front().name};
     facts.guidance_is_distilled = guidance_is_distilled;
+    facts.given = given_files(model);
     for (const Compared& row : rows) facts.policies += (&row == &rows.front() ? "" : " | ") + row.name;
     if (image::format_of_name(options.output) != image::Format::png) facts.quality = options.quality;
     const std::array texts{image::Text{"parameters", parameters_text(used, facts)}};

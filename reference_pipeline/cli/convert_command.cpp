@@ -154,7 +154,8 @@ void add_convert_command(CLI::App& app) {
       "\n"
       "Examples:\n"
       "  precast convert ~/FLUX.1-dev flux1-dev-q4_k.gguf --type q4_k\n"
-      "  precast convert ~/FLUX.1-dev flux1-dev.gguf --type q4_k --rule 'attn.*v=q6_k' --rule '_mlp.2=q5_k'\n"
+      "  precast convert ~/FLUX.1-dev flux1-dev.gguf --type q4_k --rule 'attn.*v.weight=q6_k' "
+      "--rule '_mlp.2.weight=q5_k'\n"
       "  precast convert flux1-dev-q8_0.gguf flux1-dev-bf16.safetensors --type bf16\n"
       "  precast convert ~/FLUX.1-dev ~/FLUX.1-dev-fp8 --type fp8_e4m3");
   command->callback([options] { convert_model(*options); });

@@ -16,6 +16,7 @@
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/cost_options.hpp>
+#include <cli/given_files.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/model_path.hpp>
 #include <cli/notes.hpp>
@@ -47,6 +48,7 @@ struct CostOptions {
   casting::Granularity granularity = casting::Granularity::layer;
   std::optional<int> threads;
   CLI::Option* merge = nullptr;
+  CLI::Option* output_option = nullptr;
   casting::Measure measure = casting::Measure::cost;
   bool biases = false, weighted = false, markdown = false, csv = false, json = false;
 };
@@ -92,11 +94,29 @@ void show(const CostOptions& options, const casting::CostFile& file) {
   print(aligned(table.rows, "lr"));
 }
 
+/// Whether the merged numbers are written: those of a single file are only shown, unless --output says
+/// where to.
+bool merge_is_written(const CostOptions& options) {
+  return options.output_option->count() > 0 || options.merge->count() > 1;
+}
+
+/// Hours of measuring are not replaced under a name that nobody gave.
+void check_usual_output(const CostOptions& options) {
+  if (options.output_option->count() > 0 || !io::is_there(options.output)) return;
+  std::error_code ignored;
+  for (const std::string& name : options.merge->results())
+    if (std::filesystem::equivalent(name, options.output, ignored)) return;
+  throw UsageError(options.output +
+                   " is there already, and is none of the files to merge: say where to with --output");
+}
+
 void merge(const CostOptions& options) {
   std::vector<casting::NamedCosts> files;
   for (const std::string& name : options.merge->results())
     files.push_back({name, casting::read_cost_file(name)});
   const casting::CostFile merged = casting::merge_costs(files);
+  if (!merge_is_written(options)) return show(options, merged);
+  check_usual_output(options);
   casting::write_cost_file(options.output, merged);
   show(options, merged);
   notes() << "wrote " << io::shown(options.output) << "\n";
@@ -117,7 +137,7 @@ void measure(const CostOptions& options) {
     throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
   if (options.threads) host::set_threads(*options.threads);
   const families::ModelFiles model = model_files(options.model, options.component_files);
-  const std::string name = model_name(model.model, !options.model);
+  const std::string name = cast_model_name(model, !options.model);
   const casting::Samples samples = casting::read_samples(options.samples);
   casting::CostFile so_far = results_so_far(options, name, samples);
   const families::ChosenDevice device = families::choose_device(options.device);
@@ -134,7 +154,12 @@ void measure(const CostOptions& options) {
     settings.layers = parse_layers(*options.layers, count);
   else
     for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
+  const std::size_t asked_for = settings.layers.size();
   settings.layers = casting::layers_of(settings.layers, options.shard);
+  if (settings.layers.empty())
+    throw UsageError("--shard leaves none of " + std::to_string(asked_for) +
+                     (asked_for == 1 ? " layer" : " layers") +
+                     " to measure: give no more shards than layers");
 
   if (patch) {
     settings.patch = patch.get();
@@ -169,8 +194,9 @@ void measure(const CostOptions& options) {
 void cost(const CostOptions& options) {
   if (is_standard_output(options.output)) throw UsageError("--output is '-': name a file for the numbers");
   const std::array files{std::filesystem::path(options.output)};
-  check_output_files(files);
-  if (options.merge->count() > 0) return merge(options);
+  const bool merging = options.merge->count() > 0;
+  if (!merging || merge_is_written(options)) check_output_files(files);
+  if (merging) return merge(options);
   measure(options);
 }
 
@@ -232,15 +258,17 @@ void add_cost_command(CLI::App& app) {
       command
           ->add_option("--merge",
                        "Puts cost files of one measurement together, in place of measuring; of one "
-                       "file, shows its table")
+                       "file, shows its table and writes nothing without --output")
           ->type_name("FILE...")
           ->take_all();
-  command
-      ->add_option("--output,-o", options->output,
-                   "Cost file (JSON) to write, anew after each layer; where it is there, what it has is not "
-                   "measured again")
-      ->type_name("FILE")
-      ->capture_default_str();
+  options->output_option =
+      command
+          ->add_option(
+              "--output,-o", options->output,
+              "Cost file (JSON) to write, anew after each layer; where it is there, what it has is not "
+              "measured again")
+          ->type_name("FILE")
+          ->capture_default_str();
   command
       ->add_option_function<std::string>(
           "--measure",

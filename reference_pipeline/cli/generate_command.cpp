@@ -10,6 +10,7 @@
 #include <casting/planned_weights.hpp>
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/given_files.hpp>
 #include <cli/latents_file.hpp>
 #include <cli/model_path.hpp>
 #include <cli/notes.hpp>
@@ -133,13 +134,20 @@ std::vector<std::string> generate_warnings(const GenerateOptions& options) {
   return warnings;
 }
 
-/// Every file that will be written: none twice, and none that cannot be.
-void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures) {
+/// Every file that will be written.
+std::vector<std::filesystem::path> outputs_of(const GenerateOptions& options,
+                                              const std::vector<std::filesystem::path>& pictures) {
   std::vector<std::filesystem::path> files = pictures;
   for (const std::string& name : {options.save_latents, options.trace})
     if (!name.empty()) files.emplace_back(name);
+  if (const auto preview = options.preview.file(options.output)) files.push_back(*preview);
+  return files;
+}
+
+/// None of them twice, and none that cannot be.
+void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures) {
+  const std::vector<std::filesystem::path> files = outputs_of(options, pictures);
   const auto preview = options.preview.file(options.output);
-  if (preview) files.push_back(*preview);
   for (const auto& file : files)
     if (options.no_overwrite && !is_standard_output(file) && io::is_there(file))
       throw InputError(io::shown(file) + " is there already, and --no-overwrite keeps it: give another name");
@@ -165,6 +173,8 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
                  const families::ComponentChoices& choices, const families::ChosenDevice& device,
                  const std::string& model, const std::vector<std::filesystem::path>& files,
                  const std::vector<std::string>& warnings) {
+  Json components = Json::object();
+  for (const auto& [component, path] : options.run.component_files) components[component] = path;
   const families::Result& result = run.result;
   const auto optional = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json pictures = Json::array();
@@ -194,6 +204,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
   return {
       {"pictures", pictures},
       {"model", model},
+      {"components", components},
       {"device", device.name},
       {"seed", result.used.seed},
       {"settings", settings},
@@ -223,7 +234,8 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
 /// Writes the last picture that there is.
 void write_picture(const GenerateOptions& options, const families::Result& so_far,
                    const families::Family& family, const families::ComponentChoices& choices,
-                   const std::string& model, const std::vector<std::filesystem::path>& files) {
+                   const std::string& model, const std::vector<std::pair<std::string, std::string>>& given,
+                   const std::vector<std::filesystem::path>& files) {
   const std::size_t i = so_far.images.size() - 1;
   const PictureFacts facts{so_far.prompts[i],
                            model,
@@ -234,7 +246,9 @@ void write_picture(const GenerateOptions& options, const families::Result& so_fa
                            !options.latents.empty(),
                            so_far.sampler,
                            family.guidance_is_distilled(),
-                           image::format_of_name(files[i]) == image::Format::png ? 0 : options.quality};
+                           image::format_of_name(files[i]) == image::Format::png ? 0 : options.quality,
+                           "",
+                           given};
   const std::array texts{image::Text{"parameters", parameters_text(so_far.used, facts)}};
   write_output(files[i],
                image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts, options.quality),
@@ -273,6 +287,11 @@ void generate(const GenerateOptions& options) {
                                                 std::to_string(files.size()) + " pictures");
   }
   const families::ModelFiles model = options.run.files();
+  const std::vector<std::filesystem::path> outputs = outputs_of(options, files);
+  check_inputs_stay(outputs, model);
+  check_inputs_stay(outputs, std::array{std::filesystem::path(options.plan)});
+  auto given = given_files(model);
+  if (!options.plan.empty()) given.emplace_back("Plan", given_name(options.plan));
   const std::string name = model_name(model.model, !options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
@@ -303,7 +322,7 @@ void generate(const GenerateOptions& options) {
       *pipeline, request,
       options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace, old_files(options)),
       [&](const families::Result& so_far) {
-        write_picture(options, so_far, pipeline->family(), choices, name, files);
+        write_picture(options, so_far, pipeline->family(), choices, name, given, files);
       });
   if (!options.save_latents.empty())
     write_latents(options.save_latents, run.result.latents, old_files(options));

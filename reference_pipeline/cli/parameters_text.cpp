@@ -20,6 +20,7 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
   if (used.width && used.height)
     add("Size", std::to_string(*used.width) + "x" + std::to_string(*used.height));
   add("Model", facts.model);
+  for (const auto& [label, file] : facts.given) add(label.c_str(), file);
   if (facts.from_image) {
     add("Denoising strength", shortest(used.strength));
     if (used.fit != image::Fit::stretch) add("Fit", std::string(to_string(used.fit)));

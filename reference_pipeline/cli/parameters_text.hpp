@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <families/request.hpp>
 
@@ -20,6 +22,8 @@ struct PictureFacts {
   bool guidance_is_distilled = false;  ///< families::Family's
   int quality = 0;                     ///< of JPEG and WebP; 0 says nothing
   std::string policies = {};  ///< "quality | fast" of compare's contact sheet, instead of a precision
+  /// Files that took the place of the model's: {"VAE", "ae.safetensors"}, {"Plan", "plan.json"}.
+  std::vector<std::pair<std::string, std::string>> given = {};
 };
 
 /// "PROMPT\nSteps: 20, Sampler: Euler, CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 1, Size: 64x64, Model:

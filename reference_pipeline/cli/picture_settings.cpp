@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include <cli/arguments.hpp>
+#include <cli/given_files.hpp>
 #include <cli/picture_settings.hpp>
 #include <cli/policy_options.hpp>
 #include <image/fit.hpp>
@@ -191,6 +192,19 @@ void add_model(Arguments& to, const PictureSettings& settings) {
     to.note("its model was in a folder called '" + io::printable(folder) + "': say where that is");
 }
 
+/// The files that stood in for parts of the model, and the plan that it was cast by.
+void add_given_files(Arguments& to, const PictureSettings& settings) {
+  if (settings.source != SettingsSource::precast) return;
+  const auto add = [&](std::string_view label, const std::string& option) {
+    const std::string file = settings.value(label);
+    if (file.empty()) return;
+    to.add(option, file);
+    to.note("its " + option.substr(2) + " was read from '" + io::printable(file) + "': say where that is");
+  };
+  for (const GivenPart& part : given_parts) add(part.label, std::string(part.option));
+  add("Plan", "--plan");
+}
+
 void add_prompt(Arguments& to, const std::string& prompt) {
   if (prompt != "-") return to.add("--prompt", prompt);
   to.add("--prompts-file", "PROMPT.txt");
@@ -305,6 +319,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
   RemadeCommand command{{"precast", policies.empty() ? "generate" : "compare"}, settings.notes};
   Arguments to(command);
   add_model(to, settings);
+  add_given_files(to, settings);
   add_prompt(to, settings.prompt);
   to.add_seed(settings.value("Seed"));
   to.add_integer("--steps", settings.value("Steps"), 1, 10000);

@@ -11,6 +11,7 @@
 #include <casting/sample_file.hpp>
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/given_files.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/model_path.hpp>
 #include <cli/notes.hpp>
@@ -72,7 +73,11 @@ void plan(PlanOptions options) {
   if (options.verify && measure != casting::Measure::cost && measure != casting::Measure::relative_cost)
     throw UsageError(
         "--verify measures cost and relative_cost: a loss is of one layer, not of a planned model");
-  if (!options.output.empty()) check_output_files(std::array{std::filesystem::path(options.output)});
+  if (!options.output.empty()) {
+    const std::array outputs{std::filesystem::path(options.output)};
+    check_output_files(outputs);
+    check_inputs_stay(outputs, std::array<std::filesystem::path, 2>{options.cost, options.samples});
+  }
   const std::filesystem::path path = options.cost;
   const casting::CostFile file = casting::read_cost_file(path);
   options.request.limits.poll = [] { throw_if_interrupted(); };
@@ -165,18 +170,21 @@ void add_plan_command(CLI::App& app) {
                    "The plan as JSON, for precast convert and generate --plan")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "The plan as JSON on stdout, with what it is held against");
-  command
-      ->add_flag("--verify", options->verify,
-                 "Runs the planned model on samples: its measured error beside the predicted one")
-      ->group("Verifying");
+  CLI::Option* verify =
+      command
+          ->add_flag("--verify", options->verify,
+                     "Runs the planned model on samples: its measured error beside the predicted one")
+          ->group("Verifying");
   command->add_option("--samples", options->samples, "For --verify: what `precast record` wrote")
       ->type_name("FILE")
-      ->group("Verifying");
+      ->group("Verifying")
+      ->needs(verify);
   add_model_option(*command, options->model);
   command->add_option("--policy", options->policy, "For --verify: the policy that the model runs under")
       ->type_name(policy_names())
       ->capture_default_str()
-      ->group("Verifying");
+      ->group("Verifying")
+      ->needs(verify);
   add_device_option(*command, options->device);
   add_quiet_option(*command);
   command->footer(

@@ -7,6 +7,7 @@
 #include <casting/sample_file.hpp>
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/given_files.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/model_path.hpp>
 #include <cli/notes.hpp>
@@ -72,7 +73,8 @@ void record(const RecordOptions& options) {
   options.run.set_threads();
   if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
   const families::ModelFiles model = options.run.files();
-  const std::string name = model_name(model.model, !options.run.model);
+  check_inputs_stay(files, model);
+  const std::string name = cast_model_name(model, !options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);

@@ -9,6 +9,7 @@
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/cost_report.hpp>
+#include <cli/given_files.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
@@ -45,7 +46,11 @@ void write_report(const ReportOptions& options) {
     throw UsageError(
         "--weighted is of --format csv: the others have the weighted tables beside the plain ones");
   const bool to_file = !options.output.empty() && !is_standard_output(options.output);
-  if (to_file) check_output_files(std::array{std::filesystem::path(options.output)});
+  if (to_file) {
+    const std::array outputs{std::filesystem::path(options.output)};
+    check_output_files(outputs);
+    check_inputs_stay(outputs, std::array<std::filesystem::path, 2>{options.cost, options.plan});
+  }
   CostReport report;
   report.cost_path = options.cost;
   report.file = casting::read_cost_file(report.cost_path);

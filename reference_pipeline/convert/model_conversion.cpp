@@ -213,15 +213,21 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
   if (const auto layers = chooser.unmatched_layers(); !layers.empty())
     warnings_.push_back("--plan: " + std::to_string(layers.size()) + " of its layers, " +
                         io::printable(layers.front()) + " among them, are not in this model");
-  std::int64_t again = 0;
-  std::string example;
+  std::int64_t vectors = 0, again = 0;
+  std::string vector, example;
   for (const ModelPart& part : parts_)
     for (const OutputTensor& tensor : part.conversion->tensors()) {
+      if (tensor.shape.rank() <= 1 && is_block(tensor.chosen.type) && ++vectors == 1) vector = tensor.name;
       const DtypeInfo& from = tensor.pieces.front().from->type;
       if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
       ++again;
       if (example.empty()) example = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }
+  if (vectors)
+    warnings_.push_back(std::to_string(vectors) + (vectors == 1 ? " tensor" : " tensors") +
+                        " of one dimension, such as '" + io::printable(vector) +
+                        "', in blocks, which other programs do not expect: a --rule for matrices alone ends "
+                        "in 'weight'");
   if (again)
     warnings_.push_back(std::to_string(again) + " tensors that were quantised before are quantised again (" +
                         example + "): both errors add up");

@@ -70,7 +70,8 @@ TypeRule parse_rule(const std::string& text) {
     return families::RequestError("--rule '" + io::printable(text) + "' " + problem);
   };
   const std::size_t equals = text.rfind('=');
-  if (equals == std::string::npos) throw refuse("has no '=': write REGEX=TYPE, such as 'img_mlp=q5_k'");
+  if (equals == std::string::npos)
+    throw refuse("has no '=': write REGEX=TYPE, such as 'img_mlp.*weight=q5_k'");
   TypeRule rule{text, {}, std::nullopt, true};
   const std::string expression = text.substr(0, equals), type = text.substr(equals + 1);
   if (expression.empty()) throw refuse("has no expression before '=': write '.*' for all tensors");

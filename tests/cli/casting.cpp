@@ -178,6 +178,7 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   refused(cost(samples, output, {"--shard", "0/2"}), 2, "--shard");
   refused(cost(samples, output, {"--shard", "3/2"}), 2, "--shard");
   refused(cost(samples, output, {"--shard", "2"}), 2, "I/N");
+  refused(cost(samples, output, {"--shard", "4/4"}), 2, "--shard leaves none of 3 layers");
   refused(cost(samples, output, {"--granularity", "block"}), 2, "layer");
   refused(cost(samples, output, {"--measure", "costs"}), 2, "cost");
   refused(cost(samples, "-", {}), 2, "--output");
@@ -189,4 +190,60 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   refused({"record", "--model", model, "--prompt", "a", "--every", "0"}, 2, "--every");
   refused({"record", "--model", model, "--prompt", "a", "--output", "-"}, 2, "--output");
   CHECK_FALSE(std::filesystem::exists(output));
+}
+
+TEST_CASE("cost does not go on with the numbers of another transformer", "[casting]") {
+  const Scratch scratch;
+  const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string(),
+                    other = (scratch.path() / "other.safetensors").string();
+  REQUIRE(run(cost(samples, output, {"--types", "fp8_e4m3"})).code == 0);
+  REQUIRE(run({"convert", model + "/transformer", other, "--type", "bf16"}).code == 0);
+  const std::string before = program::content(output);
+  const auto mixed = run(cost(samples, output, {"--types", "bf16", "--transformer", other}));
+  INFO(mixed.err);
+  CHECK(mixed.code == 1);
+  CHECK(mixed.one_line_error());
+  CHECK_THAT(mixed.err, Catch::Contains("another measurement") &&
+                            Catch::Contains("dev_f32, transformer from other.safetensors"));
+  CHECK(program::content(output) == before);
+
+  // Samples would take the place of the weights.
+  const std::string weights = program::content(other);
+  const auto over = run({"record", "--model", model, "--prompt", "a", "--transformer", other, "--output",
+                         (scratch.path() / "." / "other.safetensors").string()});
+  INFO(over.err);
+  CHECK(over.code == 2);
+  CHECK(over.one_line_error());
+  CHECK_THAT(over.err, Catch::Contains("is read by this command"));
+  CHECK(program::content(other) == weights);
+}
+
+TEST_CASE("cost --merge replaces no file under a name that nobody gave", "[casting]") {
+  const Scratch scratch;
+  const std::string here = "cd " + program::quoted(scratch.path().string()) + " &&";
+  const auto costs = [](const std::string& layer) {
+    return R"({"layers": [{"name": ")" + layer + R"(", "types": {"q8_0": {"bits": 8.5, "cost": 1}}}]})";
+  };
+  const std::string old = scratch.file("cost.json", costs("old"));
+  const std::string kept = program::content(old);
+  scratch.file("a.json", costs("a"));
+  scratch.file("b.json", costs("b"));
+  const auto shown = run({"cost", "--merge", "a.json"}, here);
+  INFO(shown.err);
+  CHECK(shown.code == 0);
+  CHECK_THAT(shown.out, Catch::Contains("q8_0"));
+  CHECK(shown.err.empty());
+  CHECK(program::content(old) == kept);
+
+  const auto refused = run({"cost", "--merge", "a.json", "b.json"}, here);
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err, Catch::Contains("cost.json is there already"));
+  CHECK(program::content(old) == kept);
+
+  REQUIRE(run({"cost", "--merge", "a.json", "cost.json"}, here).code == 0);
+  CHECK(program::content(old) != kept);
+  REQUIRE(run({"cost", "--output", "c.json", "--merge", "a.json"}, here).code == 0);
+  CHECK(std::filesystem::exists(scratch.path() / "c.json"));
 }

@@ -127,6 +127,13 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   const auto warned = run({"convert", transformer, out, "--type", "q8_0", "--rule", "img_attn_nowhere=q4_0"});
   CHECK(warned.code == 0);
   CHECK_THAT(warned.err, Catch::Contains("--rule 'img_attn_nowhere=q4_0' matches no tensor"));
+  // A rule that means matrices may reach their biases.
+  const auto reached = run({"convert", transformer, out, "--rule", "ff.net.2=q8_0"});
+  CHECK(reached.code == 0);
+  CHECK_THAT(reached.err, Catch::Contains("of one dimension, such as") && Catch::Contains("mlp.2.bias'"));
+  const auto matrices = run({"convert", transformer, out, "--rule", "ff.net.2.weight=q8_0"});
+  CHECK(matrices.code == 0);
+  CHECK(matrices.err.find("of one dimension") == std::string::npos);
   // From a whole model to a file goes the transformer.
   const auto part = run({"convert", shapes, out, "--type", "q8_0"});
   CHECK(part.code == 0);

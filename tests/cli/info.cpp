@@ -319,6 +319,37 @@ TEST_CASE("info: generate, info, and the printed command makes the same pixels")
   }
 }
 
+TEST_CASE("info: files that stood in for parts of the model, and a plan") {
+  const program::Scratch scratch;
+  const std::string here = "cd " + program::quoted(scratch.path().string()) + " &&";
+  const std::string transformer = (scratch.path() / "t, q8_0.gguf").string();
+  REQUIRE(program::run({"convert", model_path(std::nullopt).string(), transformer, "--type", "q8_0"}).code ==
+          0);
+  scratch.file("plan.json", R"({"types": {"transformer_blocks.0": "q4_0"}})");
+  REQUIRE(program::run({"generate", "--prompt", "a star", "--steps", "1", "--transformer", transformer,
+                        "--plan", "plan.json", "--output", "a.png"},
+                       here)
+              .code == 0);
+  const auto told = program::run({"info", "a.png", "--json"}, here);
+  INFO(told.err);
+  REQUIRE(told.code == 0);
+  const Json json = told.json();
+  CHECK(json["settings"]["Transformer"] == "t, q8_0.gguf");
+  CHECK(json["settings"]["Plan"] == "plan.json");
+  CHECK_THAT(json["notes"].dump(), Catch::Contains("its transformer was read from 't, q8_0.gguf'") &&
+                                       Catch::Contains("its plan was read from 'plan.json'"));
+  const auto words = json["command"].get<Words>();
+  Words again(words.begin() + 1, words.end());
+  again.insert(again.end(), {"--output", "b.png"});
+  REQUIRE(program::run(again, here).code == 0);
+  CHECK(image::read_image(scratch.path() / "a.png").image ==
+        image::read_image(scratch.path() / "b.png").image);
+  REQUIRE(program::run({"generate", "--prompt", "a star", "--steps", "1", "--output", "c.png"}, here).code ==
+          0);
+  CHECK(image::read_image(scratch.path() / "a.png").image !=
+        image::read_image(scratch.path() / "c.png").image);
+}
+
 TEST_CASE("info: one picture of several, as JSON, and pictures that say nothing") {
   const program::Scratch scratch;
   const std::string here = scratch.path().string();

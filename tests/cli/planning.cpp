@@ -123,4 +123,32 @@ TEST_CASE("plan: what it refuses is one line, and nothing is written") {
   CHECK_FALSE(std::filesystem::exists(output));
 }
 
+TEST_CASE("plan and report do not write over the cost file that they read") {
+  const program::Scratch scratch;
+  const std::string file = scratch.file("costs.csv", program::content(costs));
+  const std::string before = program::content(file), link = (scratch.path() / "link.csv").string();
+  std::filesystem::create_symlink(file, link);
+  for (const Words& words : {Words{"plan", "--cost", file, "--bits", "5", "--output", file},
+                             Words{"plan", "--cost", file, "--bits", "5", "--output", link},
+                             Words{"report", "--cost", file, "--output", link}}) {
+    const auto refused = program::run(words);
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains("is read by this command"));
+    CHECK(program::content(file) == before);
+  }
+}
+
+TEST_CASE("plan: samples and policy are of --verify") {
+  for (const Words& words : {Words{"--samples", "s.safetensors"}, Words{"--policy", "fast"}}) {
+    Words all{"plan", "--cost", costs, "--bits", "5"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto refused = program::run(all);
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, Catch::Contains("--verify"));
+  }
+}
+
 }  // namespace planning

@@ -17,6 +17,7 @@
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/nn/widened.hpp>
+#include <precast/policy/quant_formats.hpp>
 #include <precast/quant/encode.hpp>
 
 using namespace precast;
@@ -96,6 +97,7 @@ HostStoredMatrix<Format> encoded_rows(std::int64_t rows, std::int64_t columns) {
 /// Any run of a parameter in blocks is each value's decoding, rounded once.
 template <class Format, class To>
 void check_blocks(std::int64_t columns) {
+  if constexpr (!block_format_compiled(dtype_traits<Format>::name)) return;
   INFO(dtype_traits<Format>::name << " to " << dtype_traits<To>::name << ", rows of " << columns);
   constexpr std::int64_t rows = 70;
   const auto blocks = encoded_rows<Format>(rows, columns);
@@ -149,13 +151,49 @@ TEST_CASE("blocks of a file are decoded to every storage, rounded once") {
     });
 }
 
+TEST_CASE("blocks of a file are decoded alike at any address") {
+  for (const BlockFormat& format : block_formats)
+    visit_block_format(format.info.name, [&]<class Format>(std::type_identity<Format>) {
+      if constexpr (!block_format_compiled(dtype_traits<Format>::name)) return;
+      INFO(format.info.name);
+      constexpr std::int64_t rows = 90, columns = 512, first = 300, count = 40000;
+      const auto blocks = encoded_rows<Format>(rows, columns);
+      std::vector<std::byte> moved(static_cast<std::size_t>(blocks.view().bytes()) + 1);
+      std::memcpy(moved.data() + 1, blocks.view().data(), moved.size() - 1);
+      MemorySource source;
+      const nn::Parameter parameter{dtype_info<Format>, Shape{rows, columns}, std::span(moved).subspan(1)};
+      std::vector<f32> read(static_cast<std::size_t>(count)), expected(read.size());
+      nn::read_values<f32>(nn::ParameterPath(source), parameter, first, std::span(read));
+      decode_run<Format>(blocks.view().data(), first, count, expected.data());
+      CHECK(std::memcmp(read.data(), expected.data(), read.size() * sizeof(f32)) == 0);
+    });
+}
+
 TEST_CASE("rows of blocks that end early begin with a block each") {
   check_blocks<q8_0, f32>(50);
   check_blocks<mxfp8, bf16>(33);
   check_blocks<q4_k, f32>(300);
 }
 
+TEST_CASE("rows that share blocks are decoded, and not taken for rows of blocks") {
+  if (!block_format_compiled("q4_k")) return;
+  // As ComfyUI-GGUF stores a matrix of narrow rows.
+  const auto blocks = encoded_rows<q4_k>(2, 256);
+  MemorySource source;
+  const nn::Parameter parameter{dtype_info<q4_k>, Shape{8, 64},
+                                std::as_bytes(std::span(blocks.view().data(), 2))};
+  std::vector<f32> read(512), expected(512);
+  nn::read_values<f32>(nn::ParameterPath(source), parameter, 0, std::span(read));
+  decode_run<q4_k>(blocks.view().data(), 0, 512, expected.data());
+  CHECK(std::memcmp(read.data(), expected.data(), read.size() * sizeof(f32)) == 0);
+  HostStoredMatrix<q4_k> rows(Shape{8, 64});
+  CHECK_THAT(
+      message_of([&] { nn::read_rows<q4_k>(nn::ParameterPath(source, "w"), parameter, 0, rows.view()); }),
+      Catch::Contains("tensor 'w' of shape [8, 64] does not begin each row with a block of q4_k"));
+}
+
 TEST_CASE("all of a parameter in blocks counts as taken") {
+  if (!block_format_compiled("q4_0")) return;
   const auto blocks = encoded_rows<q4_0>(40, 640);
   MemorySource source;
   source.add<q4_0>("w", {40, 640}, blocks.view());

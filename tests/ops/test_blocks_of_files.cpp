@@ -115,6 +115,22 @@ TEST_CASE("operands that are wider than the policy's storage take blocks as they
   }
 }
 
+TEST_CASE("a decoder that does not decode to the operands is refused", "[linear][blocks]") {
+  const auto load = []<PolicyType P>(std::type_identity<P>, const host::BlockDecoder& decoder) {
+    return LinearWeight<P>::in_blocks(
+        decoder, 4, 32, [](std::span<std::byte> rows) { std::memset(rows.data(), 0, rows.size()); });
+  };
+  using Narrow = std::type_identity<Policy<Storage<bf16>>>;
+  using Wide = std::type_identity<Policy<Storage<f32>>>;
+  const auto of_narrow = host::block_decoder<precisions<Narrow::type, Matmul>>(dtype_info<q8_0>);
+  const auto of_wide = host::block_decoder<precisions<Wide::type, Matmul>>(dtype_info<q8_0>);
+  CHECK_NOTHROW(load(Narrow{}, of_narrow));
+  CHECK_NOTHROW(load(Wide{}, of_wide));
+  CHECK_THROWS_AS(load(Narrow{}, of_wide), InputError);
+  const auto of_none = host::block_decoder<precisions<Wide::type, Matmul>>({"blocks32", 32, 20});
+  CHECK_THROWS_WITH(load(Wide{}, of_none), Catch::Contains("blocks32"));
+}
+
 TEST_CASE("a weight in blocks of a file is turned over", "[linear][blocks]") {
   using P = Policy<Storage<f32>>;
   const Stored stored("q5_1", 70, 64, 1);

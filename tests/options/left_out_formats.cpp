@@ -3,14 +3,19 @@
 #undef PRECAST_QUANT_NAMES
 #define PRECAST_QUANT_NAMES "q4_k,mxfp8"
 
+#include <cstddef>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <precast/error.hpp>
 #include <precast/host/block_decoding.hpp>
+#include <precast/nn/parameters.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
+#include <precast/quant/by_name.hpp>
 
 using namespace precast;
 
@@ -23,6 +28,21 @@ int failed(std::string_view what) {
   return 1;
 }
 
+/// Whether what reads weights in a format names the option that it takes.
+template <class Read>
+bool refused(std::string_view format, Read&& read) {
+  try {
+    read();
+    failed(std::string(format) + " was left out, and is there");
+    return false;
+  } catch (const PathNotCompiled& error) {
+    const std::string message = error.what();
+    if (message.find("-DPRECAST_QUANT=" + std::string(format)) != message.npos) return true;
+    failed("the error does not name the option: " + message);
+    return false;
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -32,14 +52,15 @@ int main() {
   if (!host::block_decoder<Types>(dtype_info<q4_k>).to_bf16) return failed("q4_k is not there");
   for (const BlockFormat& format : block_formats) {
     if (block_format_compiled(format.info.name)) continue;
-    try {
-      host::block_decoder<Types>(format.info);
-      return failed(std::string(format.info.name) + " was left out, and is there");
-    } catch (const PathNotCompiled& error) {
-      const std::string message = error.what();
-      if (message.find("-DPRECAST_QUANT=" + std::string(format.info.name)) == message.npos)
-        return failed("the error does not name the option: " + message);
-    }
+    const std::vector<std::byte> block(static_cast<std::size_t>(format.info.bytes_per_block));
+    std::vector<f32> values(static_cast<std::size_t>(format.info.values_per_block));
+    const nn::AbsentParameters source;
+    const nn::Parameter parameter{format.info, Shape{format.info.values_per_block}, block};
+    if (!refused(format.info.name, [&] { host::block_decoder<Types>(format.info); }) ||
+        !refused(format.info.name, [&] { quant::decode(format.info.name, block, values); }) ||
+        !refused(format.info.name,
+                 [&] { nn::read_values<f32>(nn::ParameterPath(source), parameter, 0, std::span(values)); }))
+      return 1;
   }
   return 0;
 }

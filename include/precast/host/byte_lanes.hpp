@@ -75,11 +75,13 @@ template <class Bytes>
 [[gnu::always_inline]] inline void widen(Bytes bytes, Ints16& integers) {
   constexpr bool is_signed = std::is_same_v<Bytes, SignedBytes16>;
 #if defined(__AVX512F__)
-  const auto from = reinterpret_cast<__m128i>(bytes);
+  __m128i from;
+  std::memcpy(&from, &bytes, sizeof from);  // nvcc knows no cast
   integers = reinterpret_cast<Ints16>(is_signed ? _mm512_maskz_cvtepi8_epi32(0xffff, from)
                                                 : _mm512_maskz_cvtepu8_epi32(0xffff, from));
 #elif defined(__AVX2__)
-  const auto from = reinterpret_cast<__m128i>(bytes);
+  __m128i from;
+  std::memcpy(&from, &bytes, sizeof from);
   for (int half = 0; half < 2; ++half) {
     const __m128i eight = half ? _mm_srli_si128(from, 8) : from;
     const __m256i wide = is_signed ? _mm256_cvtepi8_epi32(eight) : _mm256_cvtepu8_epi32(eight);

@@ -3,60 +3,78 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string_view>
-#include <type_traits>
 
+#include <precast/backend.hpp>
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/dtype.hpp>
+#include <precast/host/block_decoder.hpp>
+
+// Who sees declarations of kernels alone links the unit of kernels/ that decodes to f32.
+#if PRECAST_HOLDS_KERNELS
+#include <precast/host/block_decoding.hpp>
+#endif
 
 namespace precast::host {
 
-/// Writes values [first, first + count) of a block as f32. The block's bytes need not be aligned.
-using BlockReader = void (*)(const std::byte* block, int first, int count, f32* values);
+namespace detail {
 
-/// How blocks of the dtype of that name (`BlockFormats`) are read; nullptr where there is none.
-inline BlockReader block_reader(std::string_view name) {
-  BlockReader reader = nullptr;
-  visit_block_format(name, [&]<class Format>(std::type_identity<Format>) {
-    reader = [](const std::byte* bytes, int first, int count, f32* values) {
-      Format block;
-      std::memcpy(&block, bytes, sizeof block);
-      dtype_traits<Format>::decode(block, first, count, values);
-    };
-  });
-  return reader;
+/// The alignment that the blocks of every format are satisfied with.
+template <class... Entries>
+constexpr std::size_t alignment_of(BlockFormatList<Entries...>) {
+  return std::max({alignof(typename Entries::format)...});
 }
 
-/// Blocks as a file has them, of rows of `columns` values. Where the bytes are no more than the values need,
-/// blocks follow each other whatever the rows are; else each row begins with a block.
+}  // namespace detail
+
+/// Blocks as a file has them, at any address, of rows of `columns` values. Where the bytes are no more than
+/// the values need, blocks follow each other whatever the rows are; else each row begins with a block.
 struct StoredBlocks {
   DtypeInfo dtype;
-  BlockReader read = nullptr;  ///< block_reader(dtype.name)
+  DecodeRows<f32> to_f32 = nullptr;  ///< rows_decoder<f32>(dtype.name)
   std::span<const std::byte> bytes;
   std::int64_t columns = 0;
   bool whole_rows = true;  ///< whether each row begins with a block
 
   /// Values [first, first + values.size()), row after row.
   void decode(std::int64_t first, std::span<f32> values) const {
-    const std::int64_t in_block = dtype.values_per_block;
     const std::int64_t row_values = whole_rows ? columns : 0;
-    const std::int64_t row_blocks = whole_rows ? ceil_divide(columns, in_block) : 0;
-    std::size_t done = 0;
-    while (done < values.size()) {
-      const std::int64_t row = row_values ? first / row_values : 0;
-      const std::int64_t column = first - row * row_values;
-      const std::int64_t from = column % in_block;
-      std::int64_t some = std::min(in_block - from, static_cast<std::int64_t>(values.size() - done));
-      if (row_values) some = std::min(some, row_values - column);
-      const std::int64_t block = row * row_blocks + column / in_block;
-      read(bytes.data() + block * dtype.bytes_per_block, static_cast<int>(from), static_cast<int>(some),
-           values.data() + done);
+    const std::int64_t row_bytes =
+        whole_rows ? ceil_divide(columns, dtype.values_per_block) * dtype.bytes_per_block : 0;
+    const std::int64_t end = first + std::ssize(values);
+    for (f32* to = values.data(); first < end;) {
+      const std::int64_t row = row_values ? first / row_values : 0, column = first - row * row_values,
+                         some = std::min(end - first, row_values ? row_values - column : end - first);
+      decode_run(bytes.data() + row * row_bytes, column, some, to);
       first += some;
-      done += static_cast<std::size_t>(some);
+      to += some;
+    }
+  }
+
+ private:
+  /// Values [first, first + count) of the blocks from `blocks` on.
+  void decode_run(const std::byte* blocks, std::int64_t first, std::int64_t count, f32* to) const {
+    blocks += first / dtype.values_per_block * dtype.bytes_per_block;
+    first %= dtype.values_per_block;
+    constexpr std::size_t alignment = detail::alignment_of(BlockFormats{});
+    if (reinterpret_cast<std::uintptr_t>(blocks) % alignment == 0)
+      return to_f32({blocks, 0}, 1, first, count, to, 0);
+    alignas(alignment) std::array<std::byte, 8192> aligned;
+    const std::int64_t at_once = std::ssize(aligned) / dtype.bytes_per_block;
+    while (count > 0) {
+      const std::int64_t some = std::min(count, at_once * dtype.values_per_block - first);
+      std::memcpy(aligned.data(), blocks,
+                  static_cast<std::size_t>(ceil_divide(first + some, dtype.values_per_block) *
+                                           dtype.bytes_per_block));
+      to_f32({aligned.data(), 0}, 1, first, some, to, 0);
+      blocks += at_once * dtype.bytes_per_block;
+      first = 0;
+      count -= some;
+      to += some;
     }
   }
 };

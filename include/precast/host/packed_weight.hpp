@@ -9,9 +9,11 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
 #include <precast/host/block_decoder.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/onednn.hpp>
@@ -81,9 +83,14 @@ class PackedWeight {
     return packed;
   }
   /// A weight in blocks that `decoder` decodes: calls `fill(rows)`, which writes the bytes of all rows, each
-  /// of which begins with a block.
+  /// of which begins with a block. Throws InputError for a decoder without the functions of these operands.
   template <class Types, class Fill>
   static PackedWeight in_blocks(const BlockDecoder& decoder, const Shape& shape, Fill&& fill) {
+    constexpr bool narrow = std::is_same_v<typename Types::operand, bf16>;
+    if (!decoder.to_f32 || (narrow && !decoder.to_bf16))
+      throw InputError("a weight in " + std::string(decoder.format.name) +
+                       ": its decoder does not decode to these operands: take it from host::block_decoder, "
+                       "for the policy's own row of the op table");
     PackedWeight packed(decoder, shape[0], shape[1], columns_at_once_for<Types>());
     fill(std::span<std::byte>(packed.buffer_.data(), static_cast<std::size_t>(packed.bytes())));
     return packed;

@@ -40,7 +40,8 @@ inline std::optional<std::string> translated(std::string_view name, std::string_
       std::int64_t number = 0;
       const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
       const auto digits = static_cast<std::size_t>(end - name.data());
-      if (failed != std::errc{} || number < 0 || (digits > 1 && name.front() == '0')) return std::nullopt;
+      if (failed != std::errc{} || name.front() == '-' || (digits > 1 && name.front() == '0'))
+        return std::nullopt;
       if (expected == '~' && number >= levels) return std::nullopt;
       numbers.push_back(expected == '~' ? levels - 1 - number : number);
       name.remove_prefix(digits);

@@ -90,12 +90,12 @@ void visit_file_dtype(const ParameterPath& place, const DtypeInfo& dtype, Visito
                      std::string(dtype.name) + ", which holds no weights; " + names + " and blocks do");
 }
 
-/// The blocks of a parameter whose dtype is a block dtype of the library; `read` is nullptr for others.
+/// The blocks of a parameter whose dtype is a block dtype of the library; `to_f32` is nullptr for others.
 inline host::StoredBlocks blocks_of(const Parameter& parameter) {
   const DtypeInfo& dtype = parameter.dtype;
   const std::int64_t columns = parameter.shape.back();
   const std::int64_t packed = ceil_divide(parameter.shape.elements(), dtype.values_per_block);
-  return {dtype, host::block_reader(dtype.name), parameter.bytes, columns,
+  return {dtype, host::rows_decoder<f32>(dtype.name), parameter.bytes, columns,
           std::ssize(parameter.bytes) != packed * dtype.bytes_per_block};
 }
 
@@ -125,13 +125,14 @@ void decode_values(const host::StoredBlocks& blocks, std::int64_t first, std::sp
 }  // namespace detail
 
 /// Writes values [first, first + out.size()) of a parameter, rounded to T once; those of blocks are decoded
-/// to f32 before. File bytes need not be aligned.
+/// to f32 before. File bytes need not be aligned. Throws InputError for a dtype that holds no weights, and
+/// PathNotCompiled for blocks that PRECAST_QUANT leaves out.
 template <ScalarDtype T>
 void read_values(const ParameterPath& place, const Parameter& parameter, std::int64_t first,
                  std::span<T> out) {
   const auto taken = out.size() * parameter.bytes.size() /
                      static_cast<std::size_t>(std::max<std::int64_t>(parameter.shape.elements(), 1));
-  if (const host::StoredBlocks blocks = detail::blocks_of(parameter); blocks.read) {
+  if (const host::StoredBlocks blocks = detail::blocks_of(parameter); blocks.to_f32) {
     if (!DryRun::active()) detail::decode_values(blocks, first, out);
     place.source().taken(taken);
     return;
@@ -156,7 +157,8 @@ void read_values(const ParameterPath& place, const Parameter& parameter, std::in
 }
 
 /// Writes rows of a matrix, from `first_row` on, as T: scalars rounded to it once; blocks as the file has
-/// them. Throws InputError where a file holds something else than the blocks that are asked for.
+/// them. Throws InputError where a file holds something else than the blocks that are asked for, or rows that
+/// share blocks.
 template <Dtype T>
 void read_rows(const ParameterPath& place, const Parameter& parameter, std::int64_t first_row,
                HostStoredView<T> rows) {
@@ -167,6 +169,11 @@ void read_rows(const ParameterPath& place, const Parameter& parameter, std::int6
       throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
                        std::string(parameter.dtype.name) + ", and " + std::string(dtype_traits<T>::name) +
                        " is asked for: blocks are read as a file has them");
+    if (std::ssize(parameter.bytes) !=
+        parameter.shape.elements() / std::max<std::int64_t>(rows.columns(), 1) * bytes_for<T>(rows.columns()))
+      throw InputError(place.source().description() + ": tensor '" + place.path() + "' of shape " +
+                       to_string(parameter.shape) + " does not begin each row with a block of " +
+                       std::string(dtype_traits<T>::name) + ": store it as a scalar dtype");
     const std::int64_t bytes = rows.bytes(), first = first_row * bytes_for<T>(rows.columns());
     if (!DryRun::active())
       std::memcpy(rows.data(), parameter.bytes.data() + first, static_cast<std::size_t>(bytes));

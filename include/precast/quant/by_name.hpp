@@ -1,6 +1,7 @@
 // Block formats that are known at run time alone: encode and decode by a format's name.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,8 +12,8 @@
 #include <vector>
 
 #include <precast/dtype/blocks/block_formats.hpp>
-#include <precast/dtype/decode_run.hpp>
 #include <precast/error.hpp>
+#include <precast/host/decode_blocks.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/quant/encode.hpp>
 
@@ -20,29 +21,19 @@ namespace precast::quant {
 
 namespace detail {
 
-/// Calls with_blocks(std::type_identity<Format>{}, blocks) for `bytes` seen as blocks of the format of that
-/// name; `Byte` is std::byte or const std::byte.
-template <class Byte, class WithBlocks>
-void with_named_blocks(std::string_view format, std::span<Byte> bytes, std::size_t values,
-                       WithBlocks&& with_blocks) {
-  const bool known = visit_block_format(format, [&]<class Format>(std::type_identity<Format> type) {
-    constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;
-    if (values % in_block != 0 || values / in_block * sizeof(Format) != bytes.size())
-      throw ShapeError(std::string(format) + ": " + std::to_string(values) + " values in blocks of " +
-                       std::to_string(in_block) + " do not take " + std::to_string(bytes.size()) +
-                       " bytes, with " + std::to_string(sizeof(Format)) + " for each block");
-    using Block = std::conditional_t<std::is_const_v<Byte>, const Format, Format>;
-    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(Format) == 0) {
-      with_blocks(type, std::span<Block>(reinterpret_cast<Block*>(bytes.data()), values / in_block));
-      return;
-    }
-    // Files may put blocks at odd addresses.
-    std::vector<Format> aligned(values / in_block);
-    std::memcpy(static_cast<void*>(aligned.data()), bytes.data(), bytes.size());
-    with_blocks(type, std::span<Block>(aligned));
-    if constexpr (!std::is_const_v<Byte>) std::memcpy(bytes.data(), aligned.data(), bytes.size());
-  });
-  if (!known) throw InputError("no block format is called " + std::string(format));
+/// The facts of the block format of that name, of which `values` values are in `bytes` bytes. Throws
+/// InputError where there is none of that name, and ShapeError where they are not.
+inline DtypeInfo named_blocks(std::string_view format, std::size_t values, std::size_t bytes) {
+  const auto found =
+      std::ranges::find(block_formats, format, [](const BlockFormat& f) { return f.info.name; });
+  if (found == block_formats.end()) throw InputError("no block format is called " + std::string(format));
+  const auto in_block = static_cast<std::size_t>(found->info.values_per_block),
+             block_bytes = static_cast<std::size_t>(found->info.bytes_per_block);
+  if (values % in_block != 0 || values / in_block * block_bytes != bytes)
+    throw ShapeError(std::string(format) + ": " + std::to_string(values) + " values in blocks of " +
+                     std::to_string(in_block) + " do not take " + std::to_string(bytes) + " bytes, with " +
+                     std::to_string(block_bytes) + " for each block");
+  return found->info;
 }
 
 }  // namespace detail
@@ -54,25 +45,30 @@ void with_named_blocks(std::string_view format, std::span<Byte> bytes, std::size
 /// blocks, and what encode<Format>() throws.
 inline void encode(std::string_view format, std::span<const f32> values, std::span<std::byte> bytes,
                    const EncodeOptions& options = {}) {
-  detail::with_named_blocks(format, bytes, values.size(),
-                            [&]<class Format>(std::type_identity<Format>, std::span<Format> blocks) {
-                              encode<Format>(values, blocks, options);
-                            });
+  detail::named_blocks(format, values.size(), bytes.size());
+  visit_block_format(format, [&]<class Format>(std::type_identity<Format>) {
+    const std::size_t count = bytes.size() / sizeof(Format);
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(Format) == 0)
+      return encode<Format>(values, std::span(reinterpret_cast<Format*>(bytes.data()), count), options);
+    // Files may put blocks at odd addresses.
+    std::vector<Format> aligned(count);
+    encode<Format>(values, std::span(aligned), options);
+    std::memcpy(bytes.data(), static_cast<const void*>(aligned.data()), bytes.size());
+  });
 }
 
-/// The values of the blocks in `bytes`, of the block format of that name, on all threads of parallel_for.
-/// Throws as encode() does.
+/// The values of the blocks in `bytes`, at any address, of the block format of that name, on all threads of
+/// parallel_for. Throws InputError and ShapeError as encode() does, and PathNotCompiled where PRECAST_QUANT
+/// leaves the format out.
 inline void decode(std::string_view format, std::span<const std::byte> bytes, std::span<f32> values) {
-  detail::with_named_blocks(format, bytes, values.size(),
-                            [&]<class Format>(std::type_identity<Format>, std::span<const Format> blocks) {
-                              constexpr std::int64_t at_once = 8192;  // a multiple of every format's block
-                              const auto count = static_cast<std::int64_t>(values.size());
-                              host::parallel_for(ceil_divide(count, at_once), [&](std::int64_t task) {
-                                const std::int64_t first = task * at_once;
-                                decode_run<Format>(blocks.data(), first, min_of(at_once, count - first),
-                                                   values.data() + first);
-                              });
-                            });
+  const DtypeInfo dtype = detail::named_blocks(format, values.size(), bytes.size());
+  const host::StoredBlocks blocks{dtype, host::rows_decoder<f32>(format), bytes, std::ssize(values), false};
+  constexpr std::size_t at_once = 8192;  // a multiple of every format's block
+  host::parallel_for(static_cast<std::int64_t>(ceil_divide(values.size(), at_once)), [&](std::int64_t task) {
+    const std::size_t first = static_cast<std::size_t>(task) * at_once;
+    blocks.decode(static_cast<std::int64_t>(first),
+                  values.subspan(first, std::min(at_once, values.size() - first)));
+  });
 }
 
 }  // namespace precast::quant
