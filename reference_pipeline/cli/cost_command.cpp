@@ -142,6 +142,8 @@ void measure(const CostOptions& options) {
   casting::CostFile so_far = results_so_far(options, name, samples);
   const families::ChosenDevice device = families::choose_device(options.device);
   const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
+  const std::unique_ptr<nn::ParameterSource> patch =
+      options.patch ? pipeline->other_weights(*options.patch) : nullptr;
   ProgressReporter reporter;
   const auto blocks = pipeline->load_blocks([&](const families::Progress& at) {
     throw_if_interrupted();
@@ -159,9 +161,7 @@ void measure(const CostOptions& options) {
                      (asked_for == 1 ? " layer" : " layers") +
                      " to measure: give no more shards than layers");
 
-  std::unique_ptr<nn::ParameterSource> patch;
-  if (options.patch) {
-    patch = blocks->other_weights(*options.patch);
+  if (patch) {
     settings.patch = patch.get();
     settings.patched_type = casting::patched_type(*blocks, *patch);
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -68,9 +67,6 @@ class Blocks {
   virtual void run(BlockState& state, std::int64_t first, std::int64_t last) const = 0;
   /// Loads one block anew, from other weights of the same names.
   virtual void replace(std::int64_t block, const nn::ParameterSource& weights) = 0;
-  /// Weights of such a denoiser in another file, under the names that these have; none is loaded. Throws
-  /// InputError where the file holds something else.
-  virtual std::unique_ptr<nn::ParameterSource> other_weights(const std::filesystem::path& file) const = 0;
 };
 
 }  // namespace precast::families

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,6 +58,12 @@ class Pipeline {
   /// Loads the denoiser, whose blocks can then be run and changed one by one; it must not outlive the
   /// pipeline. Throws RequestError where a family has no such blocks.
   virtual std::unique_ptr<Blocks> load_blocks(const ProgressCallback& = {}) const { throw without_blocks(); }
+
+  /// Weights of such a denoiser in another file, under the names that its blocks have; none is loaded. Throws
+  /// InputError where the file holds something else, RequestError where a family has no such blocks.
+  virtual std::unique_ptr<nn::ParameterSource> other_weights(const std::filesystem::path&) const {
+    throw without_blocks();
+  }
 
   virtual const ComponentChoices& choices() const = 0;
   virtual const Family& family() const = 0;

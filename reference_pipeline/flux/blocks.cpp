@@ -70,9 +70,6 @@ class FluxBlocks final : public families::Blocks {
   void replace(std::int64_t block, const nn::ParameterSource& weights) override {
     transformer_->replace_block(block, weights);
   }
-  std::unique_ptr<nn::ParameterSource> other_weights(const std::filesystem::path& file) const override {
-    return std::make_unique<ComponentWeights>(file, weights::Part::transformer);
-  }
 
  private:
   std::unique_ptr<families::DeviceSession> session_;
@@ -91,6 +88,10 @@ void FluxPipeline::record(const Request& request, const families::Recording& rec
                                  ": they must be at least 1");
   const auto session = parts_->backend.start();
   parts_->record(with_defaults(request), request, recording, {progress});
+}
+
+std::unique_ptr<nn::ParameterSource> FluxPipeline::other_weights(const std::filesystem::path& file) const {
+  return std::make_unique<ComponentWeights>(file, weights::Part::transformer);
 }
 
 std::unique_ptr<families::Blocks> FluxPipeline::load_blocks(const ProgressCallback& progress) const {

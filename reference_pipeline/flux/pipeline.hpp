@@ -46,6 +46,7 @@ class FluxPipeline final : public families::Pipeline {
   void record(const Request& request, const families::Recording& recording,
               const ProgressCallback& progress = {}) const override;
   std::unique_ptr<families::Blocks> load_blocks(const ProgressCallback& progress = {}) const override;
+  std::unique_ptr<nn::ParameterSource> other_weights(const std::filesystem::path& file) const override;
   const ComponentChoices& choices() const override;
   const families::Family& family() const override;
 
