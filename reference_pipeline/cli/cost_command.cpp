@@ -62,9 +62,7 @@ std::string settings_text(const CostOptions& options, const casting::Samples& sa
                      policy_text(parse_policy(options.policy)) + ", by " +
                      std::string(granularities[static_cast<std::size_t>(options.granularity)]) + ", biases " +
                      (options.biases ? "cast" : "kept");
-  if (const auto file = options.component_files.find("transformer"); file != options.component_files.end())
-    text += ", transformer of " + model_name(file->second, false);
-  if (options.patch) text += ", patched from " + model_name(*options.patch, false);
+  if (options.patch) text += ", patched from " + given_name(*options.patch);
   return text;
 }
 

@@ -152,7 +152,7 @@ TEST_CASE("a layer of a file that convert wrote costs what its cast costs", "[ca
   cost.back() = at("other.gguf");
   refused(1, "patched from other.gguf");
   cost[cost.size() - 2] = "--transformer";
-  refused(1, "transformer of other.gguf");
+  refused(1, "transformer from other.gguf");
   cost[cost.size() - 2] = "--patch";
   cost[output] = at("none.json");
   cost.back() = shapes + "/transformer/diffusion_pytorch_model.safetensors";
