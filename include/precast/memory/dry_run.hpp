@@ -16,12 +16,12 @@ namespace precast {
 /// memory/memory.hpp and of a device would count them, and give addresses that nobody can read; copies, loads
 /// and the tasks of parallel_for do nothing. What remains of a model's code is what decides how much memory
 /// it takes. Code that reads or writes values outside of an op asks `active()` and leaves that out.
-class DryRun final : public MemoryCounter {
+class DryRun final : public MemoryCounter {  // NOLINT(cppcoreguidelines-virtual-class-destructor): final
  public:
   /// Counts the memory of one of the two; what lies in the other is not taken either.
   explicit DryRun(Counts counts = Counts::host_memory)
       : counts_(counts), before_(std::exchange(current(), this)) {}
-  ~DryRun() override { current() = before_; }
+  ~DryRun() { current() = before_; }
 
   /// The calling thread's, or null.
   static DryRun* active() { return static_cast<DryRun*>(current()); }

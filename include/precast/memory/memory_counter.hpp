@@ -31,7 +31,7 @@ class MemoryCounter {
   static constexpr std::uintptr_t first_address = std::uintptr_t{1} << 62;
 
   MemoryCounter() = default;
-  virtual ~MemoryCounter() = default;
+  ~MemoryCounter() = default;
   static MemoryCounter*& current() {
     static thread_local MemoryCounter* counter = nullptr;
     return counter;
