@@ -65,17 +65,19 @@ TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once",
 }
 
 TEST_CASE("an activation fused into a product has the bits of the op that stands alone", "[linear]") {
-  using P = Policy<Storage<f32>>;
-  const auto weight = random_tensor<f32>({100, 45}, 1, 0.5);
-  const LinearWeight<P> packed(weight);
-  if (!emulated && !backend::Memory::on_host) return;  // a library's epilogue computes its own
-  for (const std::int64_t rows : {2, 70})              // a skinny product, and one of tiles
-    for (const ActivationFunction activation : every_activation) {
-      CAPTURE(rows, to_string(activation));
-      const auto x = random_tensor<f32>({rows, 45}, 2);
-      CHECK(same_bits(linear<P>(sent(x), packed, activation),
-                      activate<P>(linear<P>(sent(x), packed), activation)));
-    }
+  // A library's epilogue computes its own.
+  if constexpr (emulated || backend::Memory::on_host) {
+    using P = Policy<Storage<f32>>;
+    const auto weight = random_tensor<f32>({100, 45}, 1, 0.5);
+    const LinearWeight<P> packed(weight);
+    for (const std::int64_t rows : {2, 70})  // a skinny product, and one of tiles
+      for (const ActivationFunction activation : every_activation) {
+        CAPTURE(rows, to_string(activation));
+        const auto x = random_tensor<f32>({rows, 45}, 2);
+        CHECK(same_bits(linear<P>(sent(x), packed, activation),
+                        activate<P>(linear<P>(sent(x), packed), activation)));
+      }
+  }
 }
 
 TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products are of the same weight", "[linear]", ProductPolicies) {

@@ -9,9 +9,7 @@
 #include <new>
 #include <string>
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
+#include <sys/mman.h>
 
 #include <precast/backend.hpp>
 #include <precast/dtype/host_device.hpp>
@@ -47,23 +45,16 @@ class MemoryPool {
   void* allocate(std::size_t bytes, MemoryPurpose purpose) {
     if (DryRun* const dry = DryRun::active()) return dry->allocate(bytes, DryRun::Counts::host_memory);
     void* block = nullptr;
-    bool gave_back = false;
     {
       const std::lock_guard lock(mutex_);
-      const auto give_back = [&](std::size_t other) {
-        release(take_free(other));
-        gave_back = true;
-      };
+      const auto give_back = [&](std::size_t other) { release(take_free(other), other); };
       if (cache_.take(bytes, use_.in_use, give_back)) block = take_free(bytes);
       use_.cached = cache_.held();
     }
-#if defined(__GLIBC__)
-    if (gave_back) ::malloc_trim(0);  // it keeps freed blocks of up to 32 MiB, and 64 MiB behind the last
-#endif
-    if (!block) block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+    if (!block) block = from_system(bytes);
     if (!block) {
       release_cached();
-      block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+      block = from_system(bytes);
     }
     if (!block)
       throw OutOfMemory("could not get " + in_bytes(static_cast<std::int64_t>(bytes)) + " of memory");
@@ -78,16 +69,13 @@ class MemoryPool {
     if (DryRun::made(block)) return DryRun::deallocate(bytes, DryRun::Counts::host_memory);
     const std::lock_guard lock(mutex_);
     held(purpose) -= static_cast<std::int64_t>(bytes);
-    if (keeps_blocks && cache_.keep(bytes))
-      free_.emplace(bytes, block);
-    else
-      release(block);
+    if (!kept(block, bytes)) release(block, bytes);
     use_.cached = cache_.held();
   }
 
   void release_cached() noexcept {
     const std::lock_guard lock(mutex_);
-    for (const auto& [bytes, block] : free_) release(block);
+    for (const auto& [bytes, block] : free_) release(block, bytes);
     free_.clear();
     cache_.clear();
     use_.cached = 0;
@@ -120,7 +108,33 @@ class MemoryPool {
     free_.erase(found);
     return block;
   }
-  static void release(void* block) noexcept { ::operator delete (block, std::align_val_t{alignment}); }
+  /// Whether a block that is free was put aside.
+  bool kept(void* block, std::size_t bytes) noexcept {
+    if (!keeps_blocks || bytes < BlockCache::smallest) return false;
+    try {
+      const auto place = free_.emplace(bytes, block);
+      if (cache_.keep(bytes)) return true;
+      free_.erase(place);
+    } catch (const std::bad_alloc&) {  // one block less is kept
+    }
+    return false;
+  }
+
+  // Large blocks are maps of their own: what is given back is gone, where an allocator keeps holes of up to
+  // 32 MiB for what may come.
+  static bool is_map(std::size_t bytes) { return keeps_blocks && bytes >= BlockCache::smallest; }
+  /// Null where there is no memory.
+  static void* from_system(std::size_t bytes) noexcept {
+    if (!is_map(bytes)) return ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+    void* const map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return map == MAP_FAILED ? nullptr : map;
+  }
+  static void release(void* block, std::size_t bytes) noexcept {
+    if (is_map(bytes))
+      ::munmap(block, bytes);
+    else
+      ::operator delete (block, std::align_val_t{alignment});
+  }
 
   std::int64_t& held(MemoryPurpose purpose) {
     return purpose == MemoryPurpose::tensor ? use_.in_use : use_.scratch;
