@@ -50,7 +50,7 @@ list(JOIN names "|" names)
 
 set(backends host)
 if(CUDA)
-  list(APPEND backends cuda)
+  list(APPEND backends gpu)
 endif()
 foreach(backend IN LISTS backends)
   lines_of(symbols sh -c "\"${NM}\" -C \"${PROGRAM}\" | grep -E 'precast::${backend}::(${names})<'")
