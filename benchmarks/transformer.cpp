@@ -29,7 +29,7 @@ void run_transformer(benchmark::State& state) {
   for (const auto& [name, shape] : shapes) work.parameters += static_cast<double>(shape.elements());
   measure_model<P>(
       state, work, [&] { return flux::make_transformer<P>(config, source); },
-      [&](const std::unique_ptr<flux::Transformer>& transformer) {
+      [&](const std::unique_ptr<flux::BlockwiseTransformer>& transformer) {
         benchmark::DoNotOptimize(transformer->velocity(input).data());
       });
 }
