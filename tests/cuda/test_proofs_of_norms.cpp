@@ -2,12 +2,11 @@
 // their faults, their results are wrong. The verdicts stand in docs/kernel_proofs.md.
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <simt/proof.hpp>
+#include <cuda/check_proof.hpp>
 #include <support/arrays.hpp>
 #include <support/norm_reference.hpp>
 #include <support/on_device.hpp>
@@ -191,21 +190,15 @@ bool narrow_maps_agree() {
   return same_bits(device, host);
 }
 
-void check(const std::string& name, const std::function<bool()>& test) {
-  const simt::Proof proof = simt::prove(test, {10, 10});
-  CHECK(proof.alarms == std::vector<std::string>{});
-  CHECK(proof.missed() == std::vector<std::string>{});
-  if (!simt::watched_for_races())
-    CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernel_proofs.md") == "");
-}
-
 }  // namespace
 
-TEST_CASE("proof of layer_norm", "[norm]") { check("layer norm", layer_norms_agree); }
-TEST_CASE("proof of rms_norm", "[norm]") { check("RMS norm, alone and with rotary", rms_norms_agree); }
-TEST_CASE("proof of softmax", "[softmax]") { check("softmax", softmaxes_agree); }
-TEST_CASE("proof of group_norm", "[norm]") { check("group norm", group_norms_agree); }
-TEST_CASE("proof of narrow norms", "[norm]") { check("narrow norms", narrow_norms_agree); }
-TEST_CASE("proof of narrow softmax", "[softmax]") { check("narrow softmax", narrow_softmaxes_agree); }
-TEST_CASE("proof of narrow maps", "[pointwise]") { check("narrow functions of values", narrow_maps_agree); }
-TEST_CASE("proof of maps", "[pointwise]") { check("pointwise, rotary and upsampling", maps_agree); }
+TEST_CASE("proof of layer_norm", "[norm]") { check_proof("layer norm", layer_norms_agree); }
+TEST_CASE("proof of rms_norm", "[norm]") { check_proof("RMS norm, alone and with rotary", rms_norms_agree); }
+TEST_CASE("proof of softmax", "[softmax]") { check_proof("softmax", softmaxes_agree); }
+TEST_CASE("proof of group_norm", "[norm]") { check_proof("group norm", group_norms_agree); }
+TEST_CASE("proof of narrow norms", "[norm]") { check_proof("narrow norms", narrow_norms_agree); }
+TEST_CASE("proof of narrow softmax", "[softmax]") { check_proof("narrow softmax", narrow_softmaxes_agree); }
+TEST_CASE("proof of narrow maps", "[pointwise]") {
+  check_proof("narrow functions of values", narrow_maps_agree);
+}
+TEST_CASE("proof of maps", "[pointwise]") { check_proof("pointwise, rotary and upsampling", maps_agree); }

@@ -3,12 +3,11 @@
 // docs/kernel_proofs.md.
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <simt/proof.hpp>
+#include <cuda/check_proof.hpp>
 #include <support/arrays.hpp>
 #include <support/norm_reference.hpp>
 #include <support/on_device.hpp>
@@ -120,19 +119,13 @@ bool narrow_reductions_agree() {
          narrow_rows_agree<OpDtypes<f32, AsGiven, f16, f16, f32>>();
 }
 
-void check(const std::string& name, const std::function<bool()>& test) {
-  const simt::Proof proof = simt::prove(test, {10, 10});
-  CHECK(proof.alarms == std::vector<std::string>{});
-  CHECK(proof.missed() == std::vector<std::string>{});
-  if (!simt::watched_for_races())
-    CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernel_proofs.md") == "");
-}
-
 }  // namespace
 
-TEST_CASE("proof of sums and means", "[reduction]") { check("sums and means", sums_agree); }
-TEST_CASE("proof of mean_squared_error", "[loss]") { check("mean squared error", squared_errors_agree); }
-TEST_CASE("proof of cross_entropy", "[loss]") { check("cross entropy", cross_entropies_agree); }
+TEST_CASE("proof of sums and means", "[reduction]") { check_proof("sums and means", sums_agree); }
+TEST_CASE("proof of mean_squared_error", "[loss]") {
+  check_proof("mean squared error", squared_errors_agree);
+}
+TEST_CASE("proof of cross_entropy", "[loss]") { check_proof("cross entropy", cross_entropies_agree); }
 TEST_CASE("proof of narrow reductions and losses", "[reduction][loss]") {
-  check("narrow reductions and losses", narrow_reductions_agree);
+  check_proof("narrow reductions and losses", narrow_reductions_agree);
 }
