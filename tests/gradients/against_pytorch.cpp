@@ -58,7 +58,8 @@ class GradientCase {
     }
     if (op == "cross_entropy") {
       auto logits = like("x");
-      cross_entropy_gradient_into<P>(input("x"), options_["targets"].template get<std::vector<std::int64_t>>(),
+      cross_entropy_gradient_into<P>(input("x"),
+                                     options_["targets"].template get<std::vector<std::int64_t>>(),
                                      {.ignore_index = options_["ignore_index"]}, 1.0f, logits);
       return {{"x", wide(logits)}};
     }

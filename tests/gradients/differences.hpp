@@ -25,7 +25,8 @@ inline Doubles differences(Doubles x, const Doubles& dy, const std::function<Dou
   };
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double h = 1e-3 * std::max(1.0, std::abs(x[i]) * 1e-1);
-    gradient[i] = (8 * (at(i, x[i] + h) - at(i, x[i] - h)) - (at(i, x[i] + 2 * h) - at(i, x[i] - 2 * h))) / (12 * h);
+    gradient[i] =
+        (8 * (at(i, x[i] + h) - at(i, x[i] - h)) - (at(i, x[i] + 2 * h) - at(i, x[i] - 2 * h))) / (12 * h);
   }
   return gradient;
 }

@@ -50,7 +50,8 @@ struct Products {
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < columns; ++j) {
         double sum = 0, magnitude = 0;
-        for (std::int64_t k = 0; k < depth; ++k) sum += a(i, k) * b(k, j), magnitude += std::abs(a(i, k) * b(k, j));
+        for (std::int64_t k = 0; k < depth; ++k)
+          sum += a(i, k) * b(k, j), magnitude += std::abs(a(i, k) * b(k, j));
         values.push_back(sum);
         bounds.push_back(magnitude * unit<f32> * static_cast<double>(depth));
       }
@@ -75,7 +76,9 @@ TEMPLATE_LIST_TEST_CASE("linear of a borrowed weight, and its three gradients", 
                b = random_tensor<W>({c.out}, 4);
     const auto fx = operands<Forward>(x), fw = operands<Forward>(w), gx = operands<Backward>(x),
                gw = operands<Backward>(w), gdy = operands<Backward>(dy);
-    const auto at = [](const std::vector<double>& v, std::int64_t i) { return v[static_cast<std::size_t>(i)]; };
+    const auto at = [](const std::vector<double>& v, std::int64_t i) {
+      return v[static_cast<std::size_t>(i)];
+    };
     const auto forward = [&] {
       Tensor<A> y(Shape{c.rows, c.out});
       linear_into<TestType>(sent(x), sent(w), sent(b), y);
@@ -147,8 +150,8 @@ TEST_CASE("gradients of slices of columns, and of no rows", "[linear]") {
     return part;
   };
   Tensor<f32> of_slices(Shape{7, 13}), of_copies(Shape{7, 13});
-  linear_weight_gradient_into<F32>(there_dy.view().columns_between(3, 7), there_x.view().columns_between(5, 13),
-                                   GradientOptions{}, of_slices);
+  linear_weight_gradient_into<F32>(there_dy.view().columns_between(3, 7),
+                                   there_x.view().columns_between(5, 13), GradientOptions{}, of_slices);
   linear_weight_gradient_into<F32>(sent(copy(dy, 3, 7)), sent(copy(x, 5, 13)), GradientOptions{}, of_copies);
   CHECK(same_bits(of_slices, of_copies));
   Tensor<f32> none = sent(filled<f32>({7, 13}, 3));
