@@ -107,7 +107,8 @@ class GoldenUNet {
 /// All of them. `golden` must outlive them.
 inline std::vector<GoldenUNet> golden_unets(const Golden& golden) {
   std::vector<GoldenUNet> all;
-  for (const auto& [name, facts] : golden.fact("cases").items()) all.emplace_back(golden, name);
+  const nlohmann::json cases = golden.fact("cases");
+  for (const auto& [name, facts] : cases.items()) all.emplace_back(golden, name);
   return all;
 }
 
