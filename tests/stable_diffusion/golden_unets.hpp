@@ -9,15 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <families/backend.hpp>
-#include <stable_diffusion/models.hpp>
 #include <stable_diffusion/unet.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
 #include <support/generated_weights.hpp>
 #include <support/golden.hpp>
 
 #include <precast/io/config.hpp>
-#include <precast/policy/choice.hpp>
 
 namespace precast::testing {
 
@@ -41,11 +38,6 @@ class GoldenUNet {
     for (const auto& [tensor, shape] : stable_diffusion::unet_tensors(config_)) shapes.emplace(tensor, shape);
     return std::make_unique<GeneratedSource>(name_, std::move(shapes));
   }
-  std::unique_ptr<stable_diffusion::UNet> model(const families::Backend& backend,
-                                                const PolicyChoice& choice) const {
-    return stable_diffusion::models_of(backend, choice).unet(config_, *source());
-  }
-
   /// What the model predicts of an input, [n * h * w, channels].
   HostTensor<f32> predict(const stable_diffusion::UNet& unet, int draw) const {
     const HostTensor<f32> pixels = golden_.channels_last(key(draw, "latents"));
