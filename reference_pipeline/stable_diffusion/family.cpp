@@ -17,14 +17,11 @@ constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder
                                 ComponentInfo{"text_encoder_2", Role::text_encoder},
                                 ComponentInfo{"unet", Role::denoiser}, ComponentInfo{"vae", Role::vae}};
 /// Pipelines that differ in what they are asked for; what a model can do, its components say.
-constexpr std::array<std::string_view, 8> pipeline_classes{"StableDiffusionPipeline",
-                                                           "StableDiffusionImg2ImgPipeline",
-                                                           "StableDiffusionInpaintPipeline",
-                                                           "StableDiffusionXLPipeline",
-                                                           "StableDiffusionXLImg2ImgPipeline",
-                                                           "StableDiffusionXLInpaintPipeline",
-                                                           "LatentConsistencyModelPipeline",
-                                                           "LatentConsistencyModelImg2ImgPipeline"};
+constexpr std::array<std::string_view, 8> pipeline_classes{
+    "StableDiffusionPipeline",          "StableDiffusionImg2ImgPipeline",
+    "StableDiffusionInpaintPipeline",   "StableDiffusionXLPipeline",
+    "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline",
+    "LatentConsistencyModelPipeline",   "LatentConsistencyModelImg2ImgPipeline"};
 /// Pipelines whose weights were made for something else. By how their names start, the longer first.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> relatives{
     {{"StableDiffusion3", "a Stable Diffusion 3 model, which is another architecture"},

@@ -23,8 +23,8 @@ void channels_first(HostView<const f32> model, f32* drawn, const LatentSize& siz
       *drawn++ = model.data()[pixel * size.channels + channel];
 }
 
-HostTensor<f32> sampled(const vae::Moments& moments, HostView<const f32> noise, const LatentSize& size, f32 scale,
-                        f32 shift) {
+HostTensor<f32> sampled(const vae::Moments& moments, HostView<const f32> noise, const LatentSize& size,
+                        f32 scale, f32 shift) {
   HostTensor<f32> sample = channels_last(noise.data(), size);
   for (std::int64_t i = 0; i < sample.elements() && !DryRun::active(); ++i) {
     const f32 log_variance = std::clamp(moments.log_variance.data()[i], -30.0f, 20.0f);

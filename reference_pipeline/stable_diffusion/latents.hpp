@@ -28,8 +28,8 @@ void channels_first(HostView<const f32> model, f32* drawn, const LatentSize& siz
 
 /// A sample of an encoder's distribution with noise [1, channels, h, w], as the UNet has latents: (value -
 /// shift) scale. [1, h, w, channels].
-HostTensor<f32> sampled(const vae::Moments& moments, HostView<const f32> noise, const LatentSize& size, f32 scale,
-                        f32 shift);
+HostTensor<f32> sampled(const vae::Moments& moments, HostView<const f32> noise, const LatentSize& size,
+                        f32 scale, f32 shift);
 
 /// Whether each pixel of a picture of the mask is to be painted anew: where its brightness is one half and
 /// more.

@@ -29,7 +29,7 @@ struct Prompt {
 struct Model {
   /// One of its text encoders.
   struct Encoder {
-    std::string_view name;  ///< "text_encoder_2"
+    std::string_view name;   ///< "text_encoder_2"
     std::string_view words;  ///< "CLIP", "OpenCLIP"
     const text::ClipConfig& config;
     const text::ClipTokenizer& tokenizer;

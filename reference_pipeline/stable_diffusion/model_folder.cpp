@@ -38,9 +38,10 @@ void check_class(const io::Config& index, std::string_view component, std::strin
   if (!is_listed(index, component)) return;
   const nlohmann::json& entry = index.json().at(std::string(component));
   if (entry[1] != known)
-    throw index.error(component, "has class " + io::json_in_words(entry[1]) +
-                                     ", which is not known here: a Stable Diffusion model needs one of class " +
-                                     std::string(known));
+    throw index.error(component,
+                      "has class " + io::json_in_words(entry[1]) +
+                          ", which is not known here: a Stable Diffusion model needs one of class " +
+                          std::string(known));
 }
 
 void require(const io::Config& index, std::string_view component, std::string_view why) {
@@ -78,11 +79,11 @@ void check_fit(const ModelFolder& model) {
                                          std::to_string(latents) + ", not " +
                                          std::to_string(model.unet.out_channels));
   if (model.unet.in_channels != latents && model.unet.in_channels != 2 * latents + 1)
-    throw unet.error("in_channels",
-                     "must be the " + std::to_string(latents) + " latent_channels of vae/config.json, or " +
-                         std::to_string(2 * latents + 1) +
-                         " with a mask and a masked picture beside them, not " +
-                         std::to_string(model.unet.in_channels));
+    throw unet.error("in_channels", "must be the " + std::to_string(latents) +
+                                        " latent_channels of vae/config.json, or " +
+                                        std::to_string(2 * latents + 1) +
+                                        " with a mask and a masked picture beside them, not " +
+                                        std::to_string(model.unet.in_channels));
   std::int64_t width = 0;
   std::string encoders;
   for (const auto& [name, config] :
@@ -93,23 +94,24 @@ void check_fit(const ModelFolder& model) {
     }
   for (const UNetLevel& level : model.unet.levels)
     if (level.context_width != width)
-      throw unet.error("cross_attention_dim", "must equal the hidden_size of " + encoders +
-                                                  (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
-                                                  std::to_string(width) + ", not " +
-                                                  std::to_string(level.context_width));
+      throw unet.error("cross_attention_dim",
+                       "must equal the hidden_size of " + encoders +
+                           (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
+                           std::to_string(width) + ", not " + std::to_string(level.context_width));
   if (!model.is_xl()) return;
   const std::int64_t wanted =
       model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;
   if (model.unet.text_time_width != wanted)
-    throw unet.error("projection_class_embeddings_input_dim",
-                     "must be " + std::to_string(wanted) + ", the projection_dim of text_encoder_2/config.json, " +
-                         std::to_string(model.text_encoder_2->projection_dim) + ", and " +
-                         std::to_string(model.time_ids()) + " times addition_time_embed_dim, not " +
-                         std::to_string(model.unet.text_time_width) +
-                         (model.unet.text_time_width ==
-                                  wanted + (model.requires_aesthetics_score ? 1 : -1) * model.unet.time_id_channels
-                              ? ": requires_aesthetics_score of model_index.json is the other way round"
-                              : ""));
+    throw unet.error(
+        "projection_class_embeddings_input_dim",
+        "must be " + std::to_string(wanted) + ", the projection_dim of text_encoder_2/config.json, " +
+            std::to_string(model.text_encoder_2->projection_dim) + ", and " +
+            std::to_string(model.time_ids()) + " times addition_time_embed_dim, not " +
+            std::to_string(model.unet.text_time_width) +
+            (model.unet.text_time_width ==
+                     wanted + (model.requires_aesthetics_score ? 1 : -1) * model.unet.time_id_channels
+                 ? ": requires_aesthetics_score of model_index.json is the other way round"
+                 : ""));
 }
 
 }  // namespace
@@ -124,6 +126,7 @@ ModelFolder ModelFolder::open(const std::filesystem::path& path) {
   ModelFolder model;
   model.path = path;
   model.notes = notes_of(index);
+  model.is_lcm = index.string("_class_name").starts_with("LatentConsistencyModel");
   model.force_zeros_for_empty_prompt = index.boolean_or("force_zeros_for_empty_prompt", true);
   model.requires_aesthetics_score = index.boolean_or("requires_aesthetics_score", false);
   model.unet = UNetConfig::load(model.component("unet") / "config.json");
@@ -144,7 +147,7 @@ ModelFolder ModelFolder::open(const std::filesystem::path& path) {
   if (!model.is_xl() && is_listed(index, "text_encoder_2"))
     model.notes.push_back(io::shown(index.path()) + ": its text_encoder_2 is not used by its unet");
   model.vae = vae::AutoencoderConfig::load(model.component("vae") / "config.json");
-  model.scheduler = sampling::SchedulerSettings::load(model.component("scheduler") / "scheduler_config.json");
+  model.scheduler = sampling::SchedulerConfig::load(model.component("scheduler") / "scheduler_config.json");
   model.defaults = families::ModelDefaults::load(path / "precast.json");
   check_fit(model);
   return model;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <families/model_defaults.hpp>
-#include <sampling/scheduler_settings.hpp>
+#include <sampling/scheduler_config.hpp>
 #include <stable_diffusion/unet.hpp>
 #include <text/clip_text_model.hpp>
 #include <vae/autoencoder.hpp>
@@ -23,9 +23,10 @@ struct ModelFolder {
   std::optional<text::ClipConfig> text_encoder;    ///< absent from refiners
   std::optional<text::ClipConfig> text_encoder_2;  ///< of XL models, with a projection
   vae::AutoencoderConfig vae;
-  sampling::SchedulerSettings scheduler;
+  sampling::SchedulerConfig scheduler;
   bool force_zeros_for_empty_prompt = true;  ///< without a negative prompt, XL is guided away from zeros
   bool requires_aesthetics_score = false;    ///< a score takes the place of the last two time ids
+  bool is_lcm = false;                       ///< saved as a pipeline of latent consistency models
   families::ModelDefaults defaults;
   std::vector<std::string> notes;  ///< what of the folder is not used
 
