@@ -4,8 +4,10 @@
 #include <string>
 #include <utility>
 
+#include <families/with_commas.hpp>
 #include <stable_diffusion/family.hpp>
 #include <stable_diffusion/pipeline.hpp>
+#include <stable_diffusion/unet_tensors.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -83,6 +85,15 @@ class StableDiffusionFamily final : public families::Family {
   std::span<const ComponentInfo> components() const override { return stable_diffusion::components; }
   std::span<const std::string_view> other_folders() const override { return stable_diffusion::other_folders; }
   std::span<const std::string_view> config_keys() const override { return stable_diffusion::config_keys; }
+  std::optional<families::ParameterAccounting> account(std::string_view class_name,
+                                                       const std::filesystem::path& config) const override {
+    if (class_name != "UNet2DConditionModel") return std::nullopt;
+    const std::int64_t parameters = unet_parameters(UNetConfig::load(config));
+    return families::ParameterAccounting{parameters,
+                                         "unet, by its config",
+                                         {{"  parameters", families::with_commas(parameters)}},
+                                         {{"parameters", parameters}}};
+  }
   std::unique_ptr<families::Pipeline> open(const std::filesystem::path& folder,
                                            const families::ComponentChoices& choices,
                                            const families::Backend& backend) const override {

@@ -46,8 +46,8 @@ std::vector<Model::Encoder> Model::encoders() const {
   return list;
 }
 
-std::vector<std::int32_t> Model::tokens(const Encoder& encoder, const std::string& text) const {
-  auto ids = text::padded(encoder.tokenizer.encode(text, encoder.length()), encoder.length(),
+std::vector<std::int32_t> Model::tokens(const Encoder& encoder, const std::string& prompt) const {
+  auto ids = text::padded(encoder.tokenizer.encode(prompt, encoder.length()), encoder.length(),
                           encoder.tokenizer.pad_id());
   text::check_vocabulary(folder.component(encoder.name), ids, encoder.config.vocab_size);
   return ids;
@@ -58,7 +58,7 @@ std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>
                                    const families::Reporter& progress, families::Result& result) const {
   const auto count = static_cast<std::int64_t>(texts.size());
   const std::vector<Encoder> all = encoders();
-  const std::int64_t rows = all.front().length(), columns = folder.unet.context_width();
+  const std::int64_t rows = all.front().length(), columns = folder.unet.context_width;
   const bool pools = folder.is_xl();
   std::vector<Prompt> prompts(texts.size());
   for (Prompt& prompt : prompts) {

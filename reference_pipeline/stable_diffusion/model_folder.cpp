@@ -92,12 +92,11 @@ void check_fit(const ModelFolder& model) {
       width += (*config)->hidden_size;
       encoders += (encoders.empty() ? "" : " and ") + std::string(name) + "/config.json";
     }
-  for (const UNetLevel& level : model.unet.levels)
-    if (level.context_width != width)
-      throw unet.error("cross_attention_dim",
-                       "must equal the hidden_size of " + encoders +
-                           (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
-                           std::to_string(width) + ", not " + std::to_string(level.context_width));
+  if (model.unet.context_width != width)
+    throw unet.error("cross_attention_dim",
+                     "must equal the hidden_size of " + encoders +
+                         (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
+                         std::to_string(width) + ", not " + std::to_string(model.unet.context_width));
   if (!model.is_xl()) return;
   const std::int64_t wanted =
       model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;
@@ -116,6 +115,10 @@ void check_fit(const ModelFolder& model) {
 
 }  // namespace
 
+ModelFolder::ModelFolder(std::filesystem::path folder)
+    : path(std::move(folder)),
+      scheduler(sampling::SchedulerConfig::load(path / "scheduler" / "scheduler_config.json")) {}
+
 ModelFolder ModelFolder::open(const std::filesystem::path& path) {
   const io::Config index = families::model_index(path);
   if (!family().recognises(index.string("_class_name"))) throw families::no_family(index);
@@ -123,8 +126,7 @@ ModelFolder ModelFolder::open(const std::filesystem::path& path) {
   for (const std::string_view component : {"unet", "vae", "scheduler"})
     require(index, component, "a Stable Diffusion model has one");
 
-  ModelFolder model;
-  model.path = path;
+  ModelFolder model(path);
   model.notes = notes_of(index);
   model.is_lcm = index.string("_class_name").starts_with("LatentConsistencyModel");
   model.force_zeros_for_empty_prompt = index.boolean_or("force_zeros_for_empty_prompt", true);
@@ -147,7 +149,6 @@ ModelFolder ModelFolder::open(const std::filesystem::path& path) {
   if (!model.is_xl() && is_listed(index, "text_encoder_2"))
     model.notes.push_back(io::shown(index.path()) + ": its text_encoder_2 is not used by its unet");
   model.vae = vae::AutoencoderConfig::load(model.component("vae") / "config.json");
-  model.scheduler = sampling::SchedulerConfig::load(model.component("scheduler") / "scheduler_config.json");
   model.defaults = families::ModelDefaults::load(path / "precast.json");
   check_fit(model);
   return model;

@@ -44,6 +44,9 @@ struct ModelFolder {
   std::int64_t time_ids() const { return requires_aesthetics_score ? 5 : 6; }
 
   std::filesystem::path component(std::string_view name) const { return path / name; }
+
+ private:
+  explicit ModelFolder(std::filesystem::path folder);
 };
 
 }  // namespace precast::stable_diffusion

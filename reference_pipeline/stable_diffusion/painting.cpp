@@ -67,7 +67,8 @@ std::string sampler_title(std::string_view name) {
 
 PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of) const {
   PolicyChoice choice = choices.vae;
-  if (of.folder.vae.force_upcast && choice.precision == Precision::f16) choice.precision = Precision::f32;
+  if (of.folder.is_xl() && of.folder.vae.force_upcast && choice.precision == precision_of<f16>)
+    choice.precision = precision_of<f32>;
   return choice.normalised();
 }
 
