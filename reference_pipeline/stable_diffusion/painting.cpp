@@ -13,14 +13,12 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// Aesthetic scores that refiners are told, of what is wanted and of what is not.
-constexpr f32 wanted_score = 6.0f, unwanted_score = 2.5f;
-
 /// The size of the picture, no crop, and the size once more; or, for refiners, a score.
 std::vector<f32> time_ids(const Model& model, const Request& full, bool negative) {
   const auto height = static_cast<f32>(*full.height), width = static_cast<f32>(*full.width);
   if (model.folder.requires_aesthetics_score)
-    return {height, width, 0, 0, negative ? unwanted_score : wanted_score};
+    return {height, width, 0, 0,
+            static_cast<f32>(negative ? *full.negative_aesthetic_score : *full.aesthetic_score)};
   return {height, width, 0, 0, height, width};
 }
 

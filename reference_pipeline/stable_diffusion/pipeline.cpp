@@ -139,11 +139,18 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   families::check_sides(full, factor, "a latent of " + std::to_string(factor) + " pixels");
   check_part("eta", request.eta);
   check_part("guidance rescale", request.guidance_rescale);
+  for (const auto& score : {request.aesthetic_score, request.negative_aesthetic_score})
+    if (score && !(*score >= 0 && *score <= 100))
+      throw out_of_range("aesthetic score", families::shortest(*score), "from 0 to 100");
   if (kind == sampling::SamplerKind::ddim) full.eta = request.eta;
   if (Parts::guided(model, full)) {
     full.guidance_rescale = request.guidance_rescale;
     full.negative = request.negative;
     if (!full.negative && !model.zeros_for_no_negative()) full.negative = "";
+  }
+  if (folder.requires_aesthetics_score || full.refiner) {
+    full.aesthetic_score = request.aesthetic_score.value_or(6.0);
+    full.negative_aesthetic_score = request.negative_aesthetic_score.value_or(2.5);
   }
   if (full.refiner) {
     full.refiner_start = request.refiner_start.value_or(0.8);
