@@ -174,6 +174,7 @@ std::string sampler_of(const PictureSettings& settings) {
        {"DPM++ 2M Karras", "dpmpp_2m_karras"},
        {"dpm++2m", "dpmpp_2m"},
        {"LCM", "lcm"}}};
+  if (!settings.value("Distilled CFG Scale").empty()) return {};  // of a Flux model
   const std::string sampler = settings.value("Sampler");
   const auto found = std::ranges::find(names, std::string_view(sampler),
                                        &std::pair<std::string_view, std::string_view>::first);
@@ -410,7 +411,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
     if (const std::string sampler = settings.value("Sampler");
         !sampler.empty() && !is_euler(sampler) && sampler_of(settings).empty())
       to.note("its sampler is " + io::printable(sampler) +
-              ", and is not here: the model's own takes its place");
+              ", which is not here for such a model: the model's own takes its place");
     to.note("another program made it: the same settings make another picture of the same kind");
   }
   return command;

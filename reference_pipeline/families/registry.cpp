@@ -18,7 +18,8 @@ std::vector<const Family*>& known() {
 
 std::string names() {
   std::string text;
-  for (const Family* family : known()) text += (text.empty() ? "" : " and ") + std::string(family->name());
+  for (const Family* family : known())
+    text += (text.empty() ? "" : family == known().back() ? " and " : ", ") + std::string(family->name());
   return text;
 }
 
