@@ -1,6 +1,7 @@
 // Model: an opened folder with its tokenizers: what texts become for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -11,11 +12,13 @@
 
 #include <families/choices.hpp>
 #include <families/stages.hpp>
+#include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/model_folder.hpp>
 #include <stable_diffusion/models.hpp>
 #include <text/clip_tokenizer.hpp>
 
 #include <precast/io/component_source.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::stable_diffusion {
@@ -63,11 +66,11 @@ struct Model {
       return loaded;
     }
     std::int64_t taken = 0, total = 0;
-    const io::ComponentSource weights(path, [&](std::size_t bytes) {
+    const ComponentWeights weights(path, component, [&](std::size_t bytes) {
       taken += static_cast<std::int64_t>(bytes);
       if (progress) progress({stage, std::min(taken, total), total});
     });
-    for (const io::TensorEntry* entry : weights.tensors()) total += std::ssize(entry->bytes);
+    total = static_cast<std::int64_t>(weights.bytes_to_take());
     auto loaded = use(weights);
     if (progress.meter) progress.meter->loaded();
     if (progress) progress({stage, total, total});

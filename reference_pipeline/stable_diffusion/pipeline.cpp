@@ -206,10 +206,10 @@ void StableDiffusionPipeline::check(const Request& request) const {
     if (!model) continue;
     for (const Model::Encoder& encoder : model->encoders()) {
       for (const std::string& text : families::texts_of(full)) model->tokens(encoder, text);
-      io::ComponentSource{model->folder.component(encoder.name)};
+      ComponentWeights{model->folder.component(encoder.name), encoder.name};
     }
     for (const std::string_view component : {"unet", "vae"})
-      io::ComponentSource{model->folder.component(component)};
+      ComponentWeights{model->folder.component(component), component};
     Parts::sampler_of(*model, full, request, model != &parts_->model);
   }
   families::require_memory(parts_->model.folder.path,
