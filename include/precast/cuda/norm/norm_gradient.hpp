@@ -24,11 +24,11 @@ namespace detail {
 /// What a run of values is normalised with: (x - mean - rest) inverse.
 struct Normaliser {
   f32 mean, rest, inverse;
-  template <class Types>
+  template <class Types, bool Centred>
   PRECAST_DEVICE f32 of(f32 x) const {
     if constexpr (is_narrow<Types>) {
       using Steps = NarrowNorm<Types>;
-      return Steps::normalised(Steps::deviation(x, mean), inverse);
+      return Steps::normalised(Centred ? Steps::deviation(x, mean) : x, inverse);
     } else {
       return ((x - mean) - rest) * inverse;
     }
@@ -94,7 +94,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void norm_gradient_
   const auto kept = [](f32 value) { return planted<"inside ignored">(rounded_to<Inside>(value), value); };
   const Normaliser by =
       normaliser_of<Types, Centred>(a.width, a.eps, [&](std::int64_t i) { return to_f32(x[i]); });
-  const auto normalised = [&](std::int64_t i) { return by.template of<Types>(to_f32(x[i])); };
+  const auto normalised = [&](std::int64_t i) { return by.template of<Types, Centred>(to_f32(x[i])); };
   const auto g = [&](std::int64_t i) {
     return a.has_weight ? kept(to_f32(dy[i]) * planted<"weight ignored">(to_f32(a.weight[i]), 1.0f))
                         : to_f32(dy[i]);
@@ -118,7 +118,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void norm_gradient_
 }
 
 /// What row r adds to the gradient of a weight, and behind them to that of a bias.
-template <class Types, class DY, class X>
+template <class Types, bool Centred, class DY, class X>
 struct ParameterTerm {
   GlobalPointer<const DY> dy;
   GlobalPointer<const X> x;
@@ -133,8 +133,8 @@ struct ParameterTerm {
     if (of_bias) return gradient;
     const Normaliser by{kept[3 * run], kept[3 * run + 1], kept[3 * run + 2]};
     return rounded_to<typename Types::inside>(
-        gradient *
-        planted<"gradient not normalised">(by.template of<Types>(to_f32(x[row * x_stride + at])), 1.0f));
+        gradient * planted<"gradient not normalised">(
+                       by.template of<Types, Centred>(to_f32(x[row * x_stride + at])), 1.0f));
   }
 };
 
@@ -155,12 +155,13 @@ void norm_gradient(const char* name, DeviceView<const DY> dy, DeviceView<const X
              pointer_to(dy), pointer_to(x), pointer_to(weight), pointer_to(dx), pointer_to(kept.view()),
              dy.row_stride(), x.row_stride(), dx.row_stride(), runs_of_row, width, eps,
              weight.data() != nullptr});
-  sum_columns<Types>(
-      "sums_of_norm_gradients",
-      ParameterTerm<Types, DY, X>{pointer_to(dy), pointer_to(x), pointer_to(std::as_const(kept).view()),
-                                  dy.row_stride(), x.row_stride(), runs_of_row, width},
-      runs, dweight.elements() + dbias.elements(),
-      TotalsOutput<G>{pointer_to(dweight), pointer_to(dbias), dweight.elements(), accumulate}, stream);
+  sum_columns<Types>("sums_of_norm_gradients",
+                     ParameterTerm<Types, Centred, DY, X>{
+                         pointer_to(dy), pointer_to(x), pointer_to(std::as_const(kept).view()),
+                         dy.row_stride(), x.row_stride(), runs_of_row, width},
+                     runs, dweight.elements() + dbias.elements(),
+                     TotalsOutput<G>{pointer_to(dweight), pointer_to(dbias), dweight.elements(), accumulate},
+                     stream);
 }
 
 }  // namespace detail
