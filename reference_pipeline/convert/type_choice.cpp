@@ -157,7 +157,9 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
     if (!is_precise(*wish.type)) return {kept, because, {}};
     if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
   }
-  if (const auto type = casting::fitting_type(*wish.type, facts.shape.back()))
+  // What takes the place of a type that was added may be one that its kind of file does not have.
+  if (const auto type = casting::fitting_type(*wish.type, facts.shape.back());
+      type && (*type == *wish.type || holds(container, *type) || !holds(container, *wish.type)))
     return {*type, {}, *type == *wish.type ? std::nullopt : wish.type};
   return {kept, "no block divides its rows", wish.type};
 }
