@@ -26,7 +26,9 @@ struct UNetLevel {
   bool attention_up = true;             ///< CrossAttnUpBlock2D, else UpBlock2D
   std::int64_t heads = 8;               ///< what the config calls attention_head_dim
   std::int64_t transformer_layers = 1;  ///< in each of its transformers
-  std::int64_t context_width = 1280;    ///< cross_attention_dim
+
+  /// What all heads of a transformer hold together: its channels, where heads divide them.
+  std::int64_t inner() const { return channels / heads * heads; }
 };
 
 /// unet/config.json of a diffusers folder.
@@ -41,6 +43,8 @@ struct UNetConfig {
   std::int64_t in_channels = 4;  ///< 9 where a mask and a masked picture are given as well
   std::int64_t out_channels = 4;
   std::vector<UNetLevel> levels;
+  std::int64_t context_width = 1280;  ///< cross_attention_dim: of the prompt's tokens
+  std::int64_t time_width = 1280;     ///< of the embedded time: 4 times the first level's channels
   Middle middle = Middle::attention;
   bool linear_projection = false;  ///< around transformers, else convolutions of 1 x 1
   std::int64_t norm_groups = 32;
@@ -53,9 +57,6 @@ struct UNetConfig {
   std::int64_t text_time_width = 0;   ///< projection_class_embeddings_input_dim: pooled and all time ids
   bool upcast_attention = false;      ///< what its maker advises; a policy decides
   std::optional<std::int64_t> sample_size;  ///< latents along a side that it was trained on
-
-  std::int64_t time_width() const { return 4 * levels.front().channels; }
-  std::int64_t context_width() const { return levels.front().context_width; }
 
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static UNetConfig load(const std::filesystem::path& file);
