@@ -1,5 +1,5 @@
-// The CUDA kernel of a product whose weights are in nf4, run on the CPU by Precast's emulator: linear() here is what it
-// would be under nvcc, and the kernel decodes blocks of a dtype that Precast does not know.
+// The CUDA kernel of a product whose weights are in nf4, run on the CPU by Precast's emulator: linear() here
+// is what it would be under nvcc, and the kernel decodes blocks of a dtype that Precast does not know.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -45,7 +45,8 @@ double worst_error(std::int64_t rows, std::int64_t columns, std::int64_t feature
       dtype_traits<nf4>::decode(to, 0, 64, decoded);
       // Operands are bf16: the kernel rounds what it decodes.
       for (std::int64_t i = 0; i < 64; ++i)
-        values[static_cast<std::size_t>(feature * columns + first + i)] = to_double(convert<bf16>(decoded[i]));
+        values[static_cast<std::size_t>(feature * columns + first + i)] =
+            to_double(convert<bf16>(decoded[i]));
     }
   const HostTensor<bf16> result = product(x, stored.view());
   double worst = 0;
@@ -53,7 +54,8 @@ double worst_error(std::int64_t rows, std::int64_t columns, std::int64_t feature
     for (std::int64_t feature = 0; feature < features; ++feature) {
       double sum = 0, magnitudes = 0;
       for (std::int64_t i = 0; i < columns; ++i) {
-        const double term = to_double(x.data()[row * columns + i]) * values[static_cast<std::size_t>(feature * columns + i)];
+        const double term =
+            to_double(x.data()[row * columns + i]) * values[static_cast<std::size_t>(feature * columns + i)];
         sum += term;
         magnitudes += std::abs(term);
       }
@@ -70,6 +72,8 @@ double worst_error(std::int64_t rows, std::int64_t columns, std::int64_t feature
 int main() {
   double worst = 0;
   for (const std::int64_t rows : {1, 33}) worst = std::max(worst, worst_error(rows, 128, 40));
-  std::printf("products with weights in nf4, by the device's kernels: largest error %.2f of what rounding allows\n", worst);
+  std::printf(
+      "products with weights in nf4, by the device's kernels: largest error %.2f of what rounding allows\n",
+      worst);
   return worst <= 1 ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-// A block dtype without one member of the concept, which LEFT_OUT chooses: the compiler answers with one sentence.
+// A block dtype without one member of the concept, which LEFT_OUT chooses: the compiler answers with one
+// sentence.
 #include <formats/registration.hpp>
 
 namespace mine {
