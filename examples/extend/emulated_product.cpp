@@ -21,7 +21,7 @@ using WeightsInNf4 = Policy<Storage<nf4>, Compute<bf16>>;
 
 /// x times the transposed weight, by the device's kernel.
 HostTensor<bf16> product(const HostTensor<bf16>& x, HostStoredView<const nf4> weight) {
-  const Tensor<bf16> there(x.view());
+  const Tensor<bf16> there(x.shape(), x.values());
   return to_host(linear<WeightsInNf4>(there, LinearWeight<WeightsInNf4>(weight)));
 }
 // [emulated]
