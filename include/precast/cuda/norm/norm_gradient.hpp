@@ -88,7 +88,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void norm_gradient_
   using Inside = typename Types::inside;
   const std::int64_t run = block_index().x;
   const auto [row, part] = divide_index(run, a.runs_of_row);
-  const std::int64_t offset = planted<"first run of the row">(part, std::int64_t{0}) * a.width;
+  // A layer norm's run is its row.
+  std::int64_t offset = 0;
+  if constexpr (!Centred) offset = planted<"first run of the row">(part, std::int64_t{0}) * a.width;
   const GlobalPointer<const X> x = a.x + row * a.x_stride + offset;
   const GlobalPointer<const DY> dy = a.dy + row * a.dy_stride + offset;
   const auto kept = [](f32 value) { return planted<"inside ignored">(rounded_to<Inside>(value), value); };
