@@ -141,7 +141,7 @@ TEST_CASE("a component of a Stable Diffusion folder without weights, config or t
   for (const char* file :
        {"unet/config.json", "vae/config.json", "text_encoder/config.json", "scheduler/scheduler_config.json",
         "unet/diffusion_pytorch_model.safetensors", "vae/diffusion_pytorch_model.safetensors",
-        "text_encoder/model.safetensors", "tokenizer/tokenizer.json"}) {
+        "text_encoder/model.safetensors", "tokenizer/vocab.json"}) {
     INFO(file);
     const DamagedFolder folder(stable_diffusion_model("sd15"));
     std::filesystem::remove(folder.path() / file);
