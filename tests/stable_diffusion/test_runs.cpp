@@ -63,6 +63,10 @@ TEST_CASE("previews of Stable Diffusion come when they are asked for, and change
     CHECK(steps.back() == plain.steps);
     CHECK(steps.front() == 2);
     CHECK(last.rgb == plain.images.front().rgb);  // without noise left, the picture itself
+    request.preview->vae = false;                 // by sums of channels
+    CHECK(std::ranges::equal(plain.latents.values(), pipeline.generate(request).latents.values()));
+    CHECK(last.width == *request.width);
+    CHECK(last.rgb != plain.images.front().rgb);
   }
 }
 
