@@ -24,7 +24,7 @@ struct DpmppLevels {
   std::vector<double> timesteps;
 };
 
-DpmppLevels levels_of(const SamplerSettings& settings, const SamplerRun& run) {
+DpmppLevels dpmpp_levels(const SamplerSettings& settings, const SamplerRun& run) {
   const std::vector<f32> kept = kept_parts(settings), all = noise_levels(kept);
   std::int64_t last = settings.num_train_timesteps;
   if (settings.clips_lambda)
@@ -115,7 +115,7 @@ void add_step(const SamplerSettings& settings, const std::vector<f32>& sigmas, s
 }  // namespace
 
 SamplerPlan plan_dpmpp(const SamplerSettings& settings, const SamplerRun& run) {
-  const auto [sigmas, timesteps] = levels_of(settings, run);
+  const auto [sigmas, timesteps] = dpmpp_levels(settings, run);
   const CallRange range = calls_of_run(settings, run, timesteps);
   const std::size_t count = timesteps.size();
   const bool few = settings.lower_order_final && count < 15;

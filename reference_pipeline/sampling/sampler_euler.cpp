@@ -9,7 +9,7 @@
 namespace precast::sampling {
 namespace {
 
-constexpr int clean = Sampler::own, derivative = Sampler::own;
+constexpr int denoised = Sampler::own, derivative = Sampler::own;
 
 /// The noise levels of all steps, with the one that the last leads to, and their timesteps.
 struct EulerLevels {
@@ -17,7 +17,7 @@ struct EulerLevels {
   std::vector<double> timesteps;
 };
 
-EulerLevels levels_of(const SamplerSettings& settings, const SamplerRun& run) {
+EulerLevels euler_levels(const SamplerSettings& settings, const SamplerRun& run) {
   const std::vector<f32> all = noise_levels(kept_parts(settings));
   EulerLevels levels;
   levels.timesteps = spaced_timesteps(settings, run.steps, settings.num_train_timesteps);
@@ -33,9 +33,9 @@ EulerLevels levels_of(const SamplerSettings& settings, const SamplerRun& run) {
   return levels;
 }
 
-/// Into `clean`, as it is with sigmas: latents are the picture and sigma times its noise.
+/// Into `denoised`, as it is with sigmas: latents are the picture and sigma times its noise.
 SamplerOperation clean_of_sigma(PredictionType type, f32 sigma) {
-  SamplerOperation operation{clean, {Sampler::latents, Sampler::prediction}, {}};
+  SamplerOperation operation{denoised, {Sampler::latents, Sampler::prediction}, {}};
   auto& how = operation.how;
   if (type == PredictionType::sample) {
     operation.in = {Sampler::prediction};
@@ -52,7 +52,7 @@ SamplerOperation clean_of_sigma(PredictionType type, f32 sigma) {
 }  // namespace
 
 SamplerPlan plan_euler(const SamplerSettings& settings, const SamplerRun& run) {
-  const auto [sigmas, timesteps] = levels_of(settings, run);
+  const auto [sigmas, timesteps] = euler_levels(settings, run);
   const f32 most = *std::ranges::max_element(sigmas);
   const CallRange range = calls_of_run(settings, run, timesteps);
   SamplerPlan plan;
@@ -66,7 +66,7 @@ SamplerPlan plan_euler(const SamplerSettings& settings, const SamplerRun& run) {
     call.input_divisor = std::sqrt(sigma * sigma + 1.0f);
     call.noise_mix = {1, sigma};
     call.operations.push_back(clean_of_sigma(settings.prediction_type, sigma));
-    call.operations.push_back(weighted(derivative, Sampler::latents, 1, clean, -1));
+    call.operations.push_back(weighted(derivative, Sampler::latents, 1, denoised, -1));
     call.operations.back().how.divisor = sigma;
     if (settings.kind == SamplerKind::euler) {
       call.operations.push_back(weighted(Sampler::latents, Sampler::latents, 1, derivative, next - sigma));
