@@ -100,6 +100,7 @@ void build_app(CLI::App& app) {
   add_policy_command(app);
   add_formats_command(app);
   add_tokenize_command(app);
+  add_train_command(app);
   add_completions_command(app);
   add_help_command(app);
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
