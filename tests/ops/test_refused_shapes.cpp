@@ -132,6 +132,10 @@ TEST_CASE("pointwise ops name the shapes that do not fit", "[pointwise]") {
                     Catch::Contains("[6, 21] and [6, 40]"));
   CHECK_THROWS_AS(upsample_nearest<F32>(x, 0), ShapeError);
   CHECK_THROWS_AS(upsample_nearest<F32>(row, 2), ShapeError);
+  for (const Shape& shape : {Shape{1, 4, 6, 3}, Shape{1, 6, 9, 3}, Shape{1, 6, 8, 2}, Shape{6, 8, 3}}) {
+    Tensor<f32> out(shape);
+    CHECK_THROWS_AS(upsample_nearest_into<F32>(Tensor<f32>(Shape{1, 3, 4, 3}), 2, out.view()), ShapeError);
+  }
 }
 
 TEST_CASE("embedding names the id that the table does not have", "[pointwise]") {
@@ -177,4 +181,6 @@ TEST_CASE("position embeddings refuse sizes that do not fit", "[position]") {
   CHECK_THROWS_WITH(rotary<F32>(x, 2, table), Catch::Contains("[2, 5, 36] and [5, 12]"));
   CHECK_THROWS_AS(rotary<F32>(x, 0, table), ShapeError);
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 1), ShapeError);
+  CHECK_THROWS_AS(timestep_embedding<F32>(x, 4, {.cosines_first = true, .frequency_shift = 2}), ShapeError);
+  CHECK_THROWS_AS(timestep_embedding<F32>(x, 4, {.cosines_first = true, .frequency_shift = -1}), ShapeError);
 }
