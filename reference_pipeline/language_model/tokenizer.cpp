@@ -54,9 +54,9 @@ Tokenizer Tokenizer::of_characters(std::string_view text, const std::string& nam
 Tokenizer Tokenizer::from_json(std::string_view text, const std::filesystem::path& file) {
   const nlohmann::json json = io::parse_json(text, file);
   Tokenizer tokenizer;
-  if (json.is_object() && json.value("kind", "") == "bytes") return tokenizer;
+  if (json.is_object() && json.contains("kind") && json["kind"] == "bytes") return tokenizer;
   const auto characters = json.find("characters");
-  if (!json.is_object() || characters == json.end() || !characters->is_string())
+  if (characters == json.end() || !characters->is_string())
     throw io::file_error(file, "is not a tokenizer that precast train wrote: train anew, or remove it");
   return of_characters(characters->get<std::string>(), io::shown(file));
 }
