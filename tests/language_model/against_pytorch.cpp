@@ -98,7 +98,7 @@ TEST_CASE("AMP in f16 leaves out PyTorch's first steps, and recovers", "[trainin
   CHECK(std::abs(ours - theirs) <= 3);
 }
 
-TEST_CASE("AMP in bf16 is no further from f32 than twice PyTorch's", "[training]") {
+TEST_CASE("AMP in bf16 is about as far from f32 as PyTorch's", "[training]") {
   const Golden golden("training");
   const std::string model = GENERATE("tiny_gpt2", "tiny_llama");
   CAPTURE(model);
@@ -111,8 +111,9 @@ TEST_CASE("AMP in bf16 is no further from f32 than twice PyTorch's", "[training]
     their_distance += std::pow(theirs[i] - exact[i], 2);
   }
   INFO(std::sqrt(our_distance) << " and " << std::sqrt(their_distance));
-  // Autocast keeps the residual stream in f32, and Activation<bf16> does not.
-  CHECK(std::sqrt(our_distance) <= 4 * std::sqrt(their_distance));
+  // One run's distance moves by a quarter with the luck of roundings, and so does the other's.
+  CHECK(std::sqrt(our_distance) <= 1.5 * std::sqrt(their_distance));
+  CHECK(our_distance > 0);
 }
 
 }  // namespace precast::language_model
