@@ -67,9 +67,9 @@ TEST_CASE("a training run that is killed goes on with the bits of one that was n
   for (const std::string& word :
        train(killed, {"--policy", "amp-f16", "--checkpoint-every", "7", "--steps", "1000000"}))
     line += " " + program::quoted(word);
-  const std::string script = "(" + line + ") >/dev/null 2>&1 & child=$!; for i in $(seq 600); do [ -e " +
+  const std::string script = "(exec " + line + ") >/dev/null 2>&1 & child=$!; for i in $(seq 600); do [ -e " +
                              program::quoted((killed / "checkpoint.safetensors").string()) +
-                             " ] && break; sleep 0.1; done; kill -9 $child; pkill -9 -P $child; wait";
+                             " ] && break; sleep 0.1; done; kill -9 $child; wait";
   REQUIRE(std::system(script.c_str()) != -1);
   const precast::io::SafetensorsFile left(killed / "checkpoint.safetensors");
   const std::string steps = std::to_string(std::stoi(left.metadata().at("step")) + 5);
