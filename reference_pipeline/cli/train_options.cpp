@@ -39,6 +39,9 @@ void add_name(CLI::App& command, const std::string& name, std::vector<std::strin
       ->type_name(listed);
 }
 
+/// The names of language_model/training_policies.cpp; a build may lack some.
+const std::string policy_words = "f32|naive-f16|amp-f16|amp-bf16|bf16|fp8";
+
 constexpr std::int64_t most_steps = 100'000'000;
 constexpr double smallest = std::numeric_limits<float>::denorm_min(), largest = 3.4e38;
 
@@ -59,11 +62,11 @@ void add_data(CLI::App& command, TrainOptions& options) {
       .add_option("--model,-m", options.model,
                   "Folder of transformers' LlamaForCausalLM or GPT2LMHeadModel to go on from (config.json, "
                   "model.safetensors); default: a new model")
-      ->type_name("PATH");
+      ->type_name("DIR");
   command
       .add_option("--output,-o", options.output,
                   "Folder for the model, as transformers reads it, and the checkpoint; default trained")
-      ->type_name("PATH");
+      ->type_name("DIR");
   command.add_option("--log", options.log, "File for a line of JSON a step: loss, gradient norm, scale, ...")
       ->type_name("FILE");
 }
@@ -74,14 +77,14 @@ void add_run(CLI::App& command, TrainOptions& options) {
       .add_option("--policy", training.policy,
                   "f32, naive-f16, amp-f16, amp-bf16, bf16 or fp8: what is stored, multiplied and summed in "
                   "which format; default f32")
-      ->type_name("POLICY");
+      ->type_name(policy_words);
   CLI::Option* compare =
       command
           .add_option(
               "--compare", options.compare,
               "Trains once under each of these policies, from the same values on the same batches, and "
               "makes one table; nothing else is written but --report")
-          ->type_name("POLICY,...");
+          ->type_name(policy_words + ",...");
   command.add_option("--report", options.report, "With --compare: an HTML page of loss, scale and gradients")
       ->type_name("FILE")
       ->needs(compare);

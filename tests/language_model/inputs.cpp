@@ -1,5 +1,7 @@
 // Texts, tokenizers, batches and configs: what they say, and what is refused.
+#include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -119,17 +121,18 @@ TEST_CASE("a model learns the text that ships, under every policy but naive f16"
                                      .inner = 48,
                                      .tied = true};
     const auto batches = random_windows(tokenizer.encode(shipped_text(), "shipped"), 8, 16, 1, "shipped");
-    Trainer trainer(config, {.policy = policy.name, .steps = 120, .adamw = {.lr = 1e-2}},
+    Trainer trainer(config, {.policy = policy.name, .steps = 200, .adamw = {.lr = 1e-2}},
                     initial_values(parameters_of(config), 1));
-    const double first = trainer.step(*batches).loss;
-    double last = first;
-    while (!trainer.done()) last = trainer.step(*batches).loss;
+    std::vector<double> losses;
+    const std::size_t enough = policy.name == "naive-f16" ? 3 : 200;
+    while (losses.size() < enough) losses.push_back(trainer.step(*batches).loss);
     if (policy.name == "naive-f16") {
-      CHECK_FALSE(std::isfinite(last));
+      CHECK_FALSE(std::isfinite(losses.back()));
       continue;
     }
+    const double first = losses.front(), last = std::accumulate(losses.end() - 20, losses.end(), 0.0) / 20;
     CHECK(first == Approx(std::log(static_cast<double>(tokenizer.size()))).epsilon(0.05));
-    CHECK(last < 0.75 * first);
+    CHECK(last < 0.72 * first);  // frequencies of characters alone are 0.75 of it
     const auto text = sample_tokens(trainer.model(), batches->step(0), 5, 16, 0.8, 3);
     CHECK(text.size() == 5);
     CHECK(text == sample_tokens(trainer.model(), batches->step(0), 5, 16, 0.8, 3));
