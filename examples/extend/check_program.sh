@@ -27,14 +27,15 @@ expect inspected.txt nf4
 expect inspected.txt e3m4
 
 # [generate]
-"$program" generate --model "$model" --preset small --prompt "a large red circle on a blue background" --steps 2 \
-  --output small.png --json >small.json
+"$program" generate --model "$model" --preset small --device cpu --steps 2 \
+  --prompt "a large red circle on a blue background" --output small.png --json >small.json
 # [generate]
 expect small.json 'Policy<Storage<e3m4>, Compute<bf16>, Flash>'
-"$program" generate --model nf4 --preset small --prompt "a large red circle on a blue background" --steps 2 --output nf4.png
+"$program" generate --model nf4 --preset small --device cpu --steps 2 --prompt "a large red circle on a blue background" \
+  --output nf4.png
 test -s small.png && test -s nf4.png
 cmp -s small.png nf4.png && { echo "weights in nf4 draw the same picture"; exit 1; }
-if "$program" generate --model "$model" --preset small --upcast-matmul --prompt circle --output no.png 2>refused.txt; then
+if "$program" generate --model "$model" --preset small --device cpu --upcast-matmul --prompt circle --output no.png 2>refused.txt; then
   echo "a policy that was not compiled ran"
   exit 1
 fi
