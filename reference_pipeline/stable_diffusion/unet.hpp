@@ -65,12 +65,12 @@ struct UNetConfig {
 
 /// What a picture is conditioned on. Views are f32, in the host's memory.
 struct Conditioning {
-  HostView<const f32> context;                ///< of the prompt, [tokens, context_width]
-  std::optional<HostView<const f32>> pooled;  ///< where the config says text_time: [1, width]
-  std::vector<f32> time_ids;                  ///< with `pooled`: sizes and crops, or sizes and a score
+  HostView<const f32> context{};                ///< of the prompt, [tokens, context_width]
+  std::optional<HostView<const f32>> pooled{};  ///< where the config says text_time: [1, width]
+  std::vector<f32> time_ids{};                  ///< with `pooled`: sizes and crops, or sizes and a score
   /// Where the config has guidance_channels: guidance scale less 1, which is embedded as thousandths.
   /// Without it nothing is added to the time.
-  std::optional<f32> guidance;
+  std::optional<f32> guidance{};
 };
 
 /// A loaded UNet.

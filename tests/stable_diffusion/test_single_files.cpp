@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cli/inspect_file.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/weight_file.hpp>
 #include <support/stable_diffusion.hpp>
@@ -201,4 +202,28 @@ TEST_CASE("a VAE's attention is found under the names of older releases") {
       CHECK(std::ranges::equal(weights.find(place + newer + ".bias").bytes,
                                stored.find(place + older + ".bias").bytes));
     }
+}
+
+TEST_CASE("inspect names a single file's model, its parts and whose names they have") {
+  const cli::FileFacts facts = cli::facts_of(io::ComponentSource(single_file("sdxl")));
+  CHECK(facts.model == "Stable Diffusion XL");
+  CHECK(facts.problem.empty());
+  REQUIRE(facts.parts.size() == 4);
+  std::map<std::string, std::pair<std::string, std::string>> parts;
+  for (const cli::PartFacts& part : facts.parts) parts[part.part] = {part.names, part.prefix};
+  CHECK(parts["unet"] == std::pair<std::string, std::string>("original", "model.diffusion_model."));
+  CHECK(parts["vae"] == std::pair<std::string, std::string>("original", "first_stage_model."));
+  CHECK(parts["text_encoder"] ==
+        std::pair<std::string, std::string>("diffusers", "conditioner.embedders.0.transformer."));
+  CHECK(parts["text_encoder_2"] ==
+        std::pair<std::string, std::string>("OpenCLIP", "conditioner.embedders.1.model."));
+  const ComponentWeights folder(stable_diffusion_model("sdxl") / "unet", "unet");
+  CHECK(facts.parts[0].formats.at("f16").bytes == static_cast<std::int64_t>(folder.bytes_to_take()));
+  CHECK(says(cli::in_text(facts), "safetensors: Stable Diffusion XL\nunet: original names"));
+
+  const TemporaryFolder other;
+  const cli::FileFacts pix2pix = cli::facts_of(io::ComponentSource(unet_file(other, "", 8)));
+  CHECK(says(pix2pix.problem, "is InstructPix2Pix"));
+  CHECK(cli::facts_of(io::ComponentSource(unet_file(other, "", 9))).model ==
+        "Stable Diffusion 1.x, inpainting");
 }

@@ -23,12 +23,12 @@ void upsample_nearest_into(const X& x, std::int64_t factor,
   if (from.rank() != 4 || factor < 1)
     throw ShapeError("upsample_nearest: " + to_string(from) + " by " + std::to_string(factor) +
                      " is not [B, H, W, C] by 1 or more");
-  const Shape &to = out.shape(), whole{from[0], from[1] * factor, from[2] * factor, from[3]};
+  const Shape &size = out.shape(), whole{from[0], from[1] * factor, from[2] * factor, from[3]};
   const auto cut = [&](std::size_t side) {
-    return to[side] <= whole[side] && to[side] > whole[side] - factor;
+    return size[side] <= whole[side] && size[side] > whole[side] - factor;
   };
-  if (to.rank() != 4 || to[0] != from[0] || to[3] != from[3] || !cut(1) || !cut(2))
-    detail::shapes_do_not_fit("upsample_nearest", whole, to, "are the result and where it should go");
+  if (size.rank() != 4 || size[0] != from[0] || size[3] != from[3] || !cut(1) || !cut(2))
+    detail::shapes_do_not_fit("upsample_nearest", whole, size, "are the result and where it should go");
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>("upsample_nearest", out, [&](auto types, auto to) {
     backend::upsample_nearest<decltype(types)>(as_view(x), factor, to);
   });
