@@ -29,6 +29,8 @@ struct Functions {
       map<Types, elementwise::Add, In, Rows>,
       map<Types, elementwise::GatedAdd, In, In, Rows>,
       &backend::upsample_nearest<Types, typename Row::result>,
+      &backend::copy_values<Types, typename Row::result>,
+      &backend::copy_values<Types, f32>,
       &backend::embedding<Types, typename Row::storage>};
 };
 

@@ -41,7 +41,9 @@ struct GenerateOptions {
   PolicyOptions policy;
   PreviewOptions preview;
   StartOptions start;
-  std::string latents, save_latents, trace, plan;
+  std::string latents, save_latents, trace, plan, mask;
+  std::optional<std::string> refiner;
+  std::optional<double> refiner_start;
   std::string output = "out.png";
   CLI::Option* quality_option = nullptr;
   int quality = image::usual_quality;
@@ -51,6 +53,30 @@ struct GenerateOptions {
 void add_options(CLI::App& command, GenerateOptions& options) {
   add_run_options(command, options.run);
   CLI::Option* image = add_start_options(command, options.run, options.start);
+  command
+      .add_option(
+          "--mask", options.mask,
+          "Inpainting: a picture that is white where --image is painted anew, black where it stays; of\n"
+          "models that were trained for it, and of all others too")
+      ->type_name("FILE")
+      ->needs(image)
+      ->group("Stable Diffusion");
+  CLI::Option* refiner =
+      command
+          .add_option(
+              "--refiner", options.refiner,
+              "A folder (or a name in Hugging Face's cache) with XL's refiner, which takes the last steps")
+          ->type_name("PATH")
+          ->excludes(image)
+          ->group("Stable Diffusion");
+  command
+      .add_option_function<std::string>(
+          "--refiner-start",
+          [&](const std::string& text) { options.refiner_start = parse_real("--refiner-start", text, 0, 1); },
+          "Where in the noise the refiner takes over, between 0 and 1; default 0.8")
+      ->type_name("X")
+      ->needs(refiner)
+      ->group("Stable Diffusion");
   add_policy_options(command, options.policy);
   add_component_options(command, options.policy);
   command
@@ -72,12 +98,13 @@ void add_options(CLI::App& command, GenerateOptions& options) {
   command
       .add_option("--latents", options.latents,
                   "The noise to start from: safetensors with one tensor 'latents', packed\n"
-                  "[pictures, tokens, channels]")
+                  "[pictures, tokens, channels]; of Stable Diffusion [pictures, channels, height, width]")
       ->type_name("FILE")
       ->group(group)
       ->excludes(image);
   command
-      .add_option("--save-latents", options.save_latents, "Writes the final latents, packed in the same way")
+      .add_option("--save-latents", options.save_latents,
+                  "Writes the final latents, laid out in the same way")
       ->type_name("FILE")
       ->group(group);
   command
@@ -103,6 +130,11 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       "768 "
       "--height 512\n"
       "  precast generate --prompt \"a green square\" --image out.png --strength 0.8 --output again.png\n"
+      "  precast generate --model ~/sd-1.5 --prompt \"a cat\" --negative \"blurry\" --guidance 7 --sampler "
+      "dpmpp_2m_karras --steps 20\n"
+      "  precast generate --model ~/sd-1.5 --prompt \"a hat\" --image cat.png --mask head.png --strength "
+      "0.9\n"
+      "  precast generate --model ~/sdxl --refiner ~/sdxl-refiner --refiner-start 0.8 --prompt \"a cat\"\n"
       "  precast generate --prompt \"a cross\" --precision f16 --trace trace.json   # where does f16 "
       "overflow?\n"
       "\n"
@@ -193,7 +225,13 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
                 {"seed_step", optional(result.used.seed_step)},
                 {"t5_padding", optional(result.used.padding)},
                 {"negative", optional(result.used.negative)},
-                {"cfg_scale", result.used.cfg_scale}};
+                {"cfg_scale", result.used.cfg_scale},
+                {"sampler", optional(result.used.sampler)},
+                {"eta", optional(result.used.eta)},
+                {"guidance_rescale", optional(result.used.guidance_rescale)},
+                {"mask", options.mask.empty() ? Json() : Json(options.mask)},
+                {"refiner", options.refiner ? Json(*options.refiner) : Json()},
+                {"refiner_start", optional(result.used.refiner_start)}};
   if (!options.start.image.empty()) {
     settings["image"] = options.start.image;
     settings["strength"] = result.used.strength;
@@ -278,6 +316,9 @@ void generate(const GenerateOptions& options) {
   check_outputs(options, files);
   options.run.set_threads();
   if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
+  if (!options.mask.empty()) request.mask = image::read_image(options.mask).image;
+  if (options.refiner) request.refiner = model_path(options.refiner);
+  request.refiner_start = options.refiner_start;
   if (!options.latents.empty()) {
     request.latents = read_latents(options.latents);
     if (request.latents->shape()[0] != static_cast<std::int64_t>(files.size()))
@@ -289,9 +330,12 @@ void generate(const GenerateOptions& options) {
   const families::ModelFiles model = options.run.files();
   const std::vector<std::filesystem::path> outputs = outputs_of(options, files);
   check_inputs_stay(outputs, model);
-  check_inputs_stay(outputs, std::array{std::filesystem::path(options.plan)});
+  check_inputs_stay(outputs,
+                    std::array{std::filesystem::path(options.plan), std::filesystem::path(options.mask)});
   auto given = given_files(model);
   if (!options.plan.empty()) given.emplace_back("Plan", given_name(options.plan));
+  if (!options.mask.empty()) given.emplace_back("Mask", given_name(options.mask));
+  if (options.refiner) given.emplace_back("Refiner", model_name(*request.refiner, false));
   const std::string name = model_name(model.model, !options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
@@ -306,6 +350,7 @@ void generate(const GenerateOptions& options) {
   }
   const families::Backend& backend = planned ? *planned : *device.backend;
   const auto pipeline = families::open(model, choices, backend);
+  require_used(*pipeline, request);
   pipeline->check(request);
   const families::Request full = pipeline->with_defaults(request);
   check_picture_size("--output", options.output, *full.width, *full.height);

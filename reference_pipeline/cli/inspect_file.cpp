@@ -1,5 +1,6 @@
 // Looks at a file's parts through what loading sees.
 #include <cli/inspect_file.hpp>
+#include <stable_diffusion/weight_file.hpp>
 #include <weights/layouts.hpp>
 #include <weights/weight_tensors.hpp>
 
@@ -19,12 +20,10 @@ std::string kind_of(const io::TensorFile& file) {
   return kind;
 }
 
-PartFacts facts_of_part(const io::ComponentSource& file, const weights::FoundPart& found) {
-  PartFacts facts{std::string(weights::folder_of(found.part)),
-                  std::string(weights::in_words(found.naming)),
-                  found.prefix,
-                  {}};
-  const weights::WeightTensors tensors(file, found.prefix);
+PartFacts facts_of_part(const io::ComponentSource& file, std::string_view part, std::string_view naming,
+                        const std::string& prefix) {
+  PartFacts facts{std::string(part), std::string(naming), prefix, {}};
+  const weights::WeightTensors tensors(file, prefix);
   for (const auto& [name, weight] : tensors.all()) {
     // Without a prefix, other parts' tensors are seen too.
     FormatShare& share = facts.formats[weight.format];
@@ -35,15 +34,30 @@ PartFacts facts_of_part(const io::ComponentSource& file, const weights::FoundPar
   return facts;
 }
 
+void add_stable_diffusion(FileFacts& facts, const io::ComponentSource& file,
+                          const stable_diffusion::WeightFile& found) {
+  facts.model = in_words(found);
+  if (const std::string why = refusal(found); !why.empty())
+    facts.problem = "is " + why + ", which is not read";
+  for (const stable_diffusion::FileComponent& part : found.components)
+    facts.parts.push_back(facts_of_part(file, part.component, in_words(part.naming), part.prefix));
+}
+
 }  // namespace
 
 FileFacts facts_of(const io::ComponentSource& file) {
   FileFacts facts;
   facts.kind = kind_of(file.files().front());
   try {
+    if (const auto found = stable_diffusion::weight_file(file)) {
+      add_stable_diffusion(facts, file, *found);
+      return facts;
+    }
     const auto parts = weights::parts_of(file);
     facts.model = weights::other_model(file, parts);
-    for (const weights::FoundPart& part : parts) facts.parts.push_back(facts_of_part(file, part));
+    for (const weights::FoundPart& part : parts)
+      facts.parts.push_back(
+          facts_of_part(file, weights::folder_of(part.part), weights::in_words(part.naming), part.prefix));
     const auto transformer = weights::find_part(parts, weights::Part::transformer);
     if (!facts.model.empty()) {
       facts.problem = "is " + facts.model + ", which is not read";

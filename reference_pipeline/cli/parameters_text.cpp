@@ -30,6 +30,9 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
     add("Batch size", std::to_string(facts.pictures));
     add("Batch pos", std::to_string(facts.position));
   }
+  if (used.eta) add("Eta", shortest(*used.eta));
+  if (used.guidance_rescale) add("CFG Rescale", shortest(*used.guidance_rescale));
+  if (used.refiner_start) add("Refiner switch at", shortest(*used.refiner_start));
   if (used.max_sequence_length) add("T5 length", std::to_string(*used.max_sequence_length));
   if (used.padding) add("T5 padding", std::to_string(*used.padding));
   if (facts.policies.empty())

@@ -156,7 +156,56 @@ bool is_euler(const std::string& sampler) {
          (sampler.starts_with("euler ") && !sampler.starts_with("euler a"));
 }
 
+/// Whether Precast made it with a model of Stable Diffusion: its pictures of Flux say how many tokens T5 saw.
+bool is_stable_diffusion(const PictureSettings& settings) {
+  return settings.source == SettingsSource::precast && settings.value("T5 length").empty() &&
+         !settings.value("Sampler").empty();
+}
+
+/// The sampler's name here, or "" where it is none of those.
+std::string sampler_of(const PictureSettings& settings) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> names{
+      {{"DDIM", "ddim"},
+       {"PLMS", "pndm"},
+       {"Euler", "euler"},
+       {"Euler a", "euler_a"},
+       {"euler_a", "euler_a"},
+       {"DPM++ 2M", "dpmpp_2m"},
+       {"DPM++ 2M Karras", "dpmpp_2m_karras"},
+       {"dpm++2m", "dpmpp_2m"},
+       {"LCM", "lcm"}}};
+  if (!settings.value("Distilled CFG Scale").empty()) return {};  // of a Flux model
+  const std::string sampler = settings.value("Sampler");
+  const auto found = std::ranges::find(names, std::string_view(sampler),
+                                       &std::pair<std::string_view, std::string_view>::first);
+  if (found == names.end() || (found->second == "euler" && !is_stable_diffusion(settings))) return {};
+  // Newer versions of AUTOMATIC1111 say the schedule by itself.
+  if (found->second == "dpmpp_2m" && settings.value("Schedule type") == "Karras") return "dpmpp_2m_karras";
+  return std::string(found->second);
+}
+
+void add_sampler(Arguments& to, const PictureSettings& settings) {
+  if (const std::string sampler = sampler_of(settings); !sampler.empty()) to.add("--sampler", sampler);
+  if (settings.source != SettingsSource::precast) return;
+  to.add_real("--eta", settings.value("Eta"), 0, 1);
+  to.add_real("--guidance-rescale", settings.value("CFG Rescale"), 0, 1);
+  if (const std::string refiner = settings.value("Refiner"); !refiner.empty()) {
+    to.add("--refiner", refiner);
+    to.add_real("--refiner-start", settings.value("Refiner switch at"), 0, 1);
+    to.note("its refiner was '" + io::printable(refiner) + "': say where that is");
+  }
+  if (const std::string mask = settings.value("Mask"); !mask.empty()) {
+    to.add("--mask", "MASK.png");
+    to.note("its mask was '" + io::printable(mask) + "', which it does not hold: MASK.png stands for it");
+  }
+}
+
 void add_guidance(Arguments& to, const PictureSettings& settings) {
+  if (is_stable_diffusion(settings)) {
+    to.add_real("--guidance", settings.value("CFG scale"), 0, 1000);
+    if (!settings.negative.empty()) to.add("--negative", settings.negative);
+    return;
+  }
   std::string distilled = settings.value("Distilled CFG Scale");
   const std::string scale = settings.value("CFG scale");
   // stable-diffusion.cpp's name for it.
@@ -329,6 +378,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
   to.add_seed(settings.value("Seed"));
   to.add_integer("--steps", settings.value("Steps"), 1, 10000);
   add_guidance(to, settings);
+  add_sampler(to, settings);
   add_size(to, settings.value("Size"));
   to.add_integer("--max-sequence-length", settings.value("T5 length"), 1, 1 << 20);
   to.add_integer("--t5-padding", settings.value("T5 padding"), 1, 1 << 20);
@@ -353,12 +403,15 @@ RemadeCommand command_for(const PictureSettings& settings) {
   } else if (settings.source == SettingsSource::precast) {
     add_policy(to, command, settings.value("Precision"));
   }
-  if (!settings.negative.empty() && without_cfg(settings.value("CFG scale")))
+  if (!settings.negative.empty() && without_cfg(settings.value("CFG scale")) &&
+      !is_stable_diffusion(settings))
     to.note("its negative prompt is left out, which does nothing at a CFG scale of 1: '" +
             io::printable(settings.negative, 300) + "'");
   if (settings.source != SettingsSource::precast) {
-    if (const std::string sampler = settings.value("Sampler"); !sampler.empty() && !is_euler(sampler))
-      to.note("its sampler is " + io::printable(sampler) + ", and Euler's is the one here");
+    if (const std::string sampler = settings.value("Sampler");
+        !sampler.empty() && !is_euler(sampler) && sampler_of(settings).empty())
+      to.note("its sampler is " + io::printable(sampler) +
+              ", which is not here for such a model: the model's own takes its place");
     to.note("another program made it: the same settings make another picture of the same kind");
   }
   return command;

@@ -6,12 +6,60 @@
 #include <cli/prompts.hpp>
 #include <cli/run_options.hpp>
 #include <families/registry.hpp>
+#include <sampling/scheduler_config.hpp>
 
 #include <precast/host/parallel.hpp>
 
 namespace precast::cli {
 
 namespace {
+
+/// A number in [low, high], into `value`.
+CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<double>& value, double low,
+                      double high, const std::string& description) {
+  return command
+      .add_option_function<std::string>(
+          name, [=, &value](const std::string& text) { value = parse_real(name, text, low, high); },
+          description)
+      ->type_name("X");
+}
+
+std::string with_bars(std::span<const sampling::SamplerKind> kinds) {
+  std::string text;
+  for (const sampling::SamplerKind kind : kinds)
+    text += (text.empty() ? "" : "|") + std::string(sampling::sampler_name(kind));
+  return text;
+}
+
+/// What models with samplers have, and Flux has not.
+void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
+  const std::string group = "Stable Diffusion";
+  command
+      .add_option_function<std::string>(
+          "--sampler,--scheduler",
+          [&](const std::string& text) {
+            std::vector<std::string_view> names;
+            for (const sampling::SamplerKind kind : sampling::sampler_kinds())
+              names.push_back(sampling::sampler_name(kind));
+            options.sampler = parse_name("--sampler", text, names);
+          },
+          "How noise is taken away; default: what the model's scheduler/ says")
+      ->type_name(with_bars(sampling::sampler_kinds()))
+      ->group(group);
+  add_real(command, "--eta", options.eta, 0, 1,
+           "How much noise each step of ddim draws: 0 (default) none, 1 as much as in training")
+      ->group(group);
+  add_real(command, "--guidance-rescale", options.guidance_rescale, 0, 1,
+           "How far guided predictions are taken back to the deviation of the unguided: 0 (default) not at "
+           "all; 0.7 cures overexposure of models that predict v")
+      ->group(group);
+  add_real(command, "--aesthetic-score", options.aesthetic_score, 0, 100,
+           "What XL's refiner is told of the picture; default 6")
+      ->group(group);
+  add_real(command, "--negative-aesthetic-score", options.negative_aesthetic_score, 0, 100,
+           "What XL's refiner is told of what to keep away from; default 2.5")
+      ->group(group);
+}
 
 /// One of the 2^32 seeds that draw different noise.
 std::uint64_t random_seed() { return std::random_device{}(); }
@@ -30,6 +78,11 @@ families::Request RunOptions::request() const {
   request.height = height;
   request.padding = t5_padding;
   request.cfg_scale = cfg_scale.value_or(1);
+  request.sampler = sampler;
+  request.eta = eta;
+  request.guidance_rescale = guidance_rescale;
+  request.aesthetic_score = aesthetic_score;
+  request.negative_aesthetic_score = negative_aesthetic_score;
   return request;
 }
 
@@ -83,10 +136,12 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                                     "What to paint; several texts for several pictures, - for lines of stdin")
                         ->type_name("TEXT...")
                         ->take_all();
-  options.negative = command
-                         .add_option("--negative,--negative-prompt,-n",
-                                     "What to keep away from, where --cfg-scale is above 1")
-                         ->type_name("TEXT");
+  options.negative =
+      command
+          .add_option("--negative,--negative-prompt,-n",
+                      "What to keep away from, where --cfg-scale (of Stable Diffusion --guidance) "
+                      "is above 1")
+          ->type_name("TEXT");
   add_model_option(command, options.model);
   add_component_options(command, options.component_files);
   add_device_option(command, options.device);
@@ -107,19 +162,22 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       .add_option_function<std::string>(
           "--guidance,--guidance-scale",
           [&](const std::string& text) { options.guidance = parse_real("--guidance", text, 0, 1000); },
-          "How closely to follow the prompt, where the model was trained with it; default: the model's, else "
-          "3.5")
+          "How closely to follow the prompt. Flux: an input of models that were trained with it; default "
+          "3.5. "
+          "Stable Diffusion: classifier-free guidance, 1 is without; default 7.5, XL 5, LCM 8.5")
       ->type_name("G");
   command
       .add_option_function<std::string>(
           "--cfg-scale,--true-cfg-scale",
           [&](const std::string& text) { options.cfg_scale = parse_real("--cfg-scale", text, 1, 1000); },
           "Classifier-free guidance: how far to go from --negative to --prompt; 1 (default): without, above: "
-          "twice the time")
+          "twice the time. Of Stable Diffusion the same as --guidance")
       ->type_name("C");
-  add_integer(command, "--width,-W", options.width, 1, 16384, "Pixels; default: the model's, else 1024")
+  add_integer(command, "--width,-W", options.width, 1, 16384,
+              "Pixels; default: the model's, else 1024 for Flux, 512 for Stable Diffusion")
       ->type_name("W");
-  add_integer(command, "--height,-H", options.height, 1, 16384, "Pixels; default: the model's, else 1024")
+  add_integer(command, "--height,-H", options.height, 1, 16384,
+              "Pixels; default: the model's, else 1024 for Flux, 512 for Stable Diffusion")
       ->type_name("H");
   add_integer(command, "--max-sequence-length", options.max_sequence_length, 1, 1 << 20,
               "Tokens that T5 sees; default: 512, or its tokenizer's limit if smaller");
@@ -127,6 +185,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       command, "--t5-padding", options.t5_padding, 1, 1 << 20,
       "Fills T5's tokens up to N, and lets longer prompts be longer; 256 is what ComfyUI does; default: "
       "--max-sequence-length, as diffusers does. Another padding is another picture");
+  add_stable_diffusion_options(command, options);
   add_threads_option(command, options.threads, "CPU threads; the picture does not depend on them");
   add_quiet_option(command);
 }

@@ -25,6 +25,8 @@ struct RunOptions {
   bool random_seed = false;
   std::optional<int> steps, max_sequence_length, t5_padding, width, height, threads;
   std::optional<double> guidance, cfg_scale;
+  std::optional<std::string> sampler;
+  std::optional<double> eta, guidance_rescale, aesthetic_score, negative_aesthetic_score;
 
   /// The request that they ask for, of one picture a prompt. Reads the prompts' files.
   families::Request request() const;

@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <iostream>
 
+#include <cli/arguments.hpp>
 #include <cli/format.hpp>
 #include <cli/output.hpp>
 #include <cli/run_report.hpp>
+#include <families/family.hpp>
 #include <families/free_memory.hpp>
 
 #include <precast/error.hpp>
@@ -41,6 +43,22 @@ std::string of_a_step(double seconds) {
 
 }  // namespace
 
+void require_used(const families::Pipeline& pipeline, const families::Request& request) {
+  if (pipeline.with_defaults(request).sampler) return;
+  const auto refuse = [&](std::string_view option, bool given) {
+    if (given)
+      throw UsageError(std::string(option) + " is for Stable Diffusion, and this is a model of the family " +
+                       std::string(pipeline.family().name()) + ": leave it out");
+  };
+  refuse("--sampler", request.sampler.has_value());
+  refuse("--eta", request.eta.has_value());
+  refuse("--guidance-rescale", request.guidance_rescale.has_value());
+  refuse("--aesthetic-score", request.aesthetic_score.has_value());
+  refuse("--negative-aesthetic-score", request.negative_aesthetic_score.has_value());
+  refuse("--mask", request.mask.has_value());
+  refuse("--refiner", request.refiner.has_value());
+}
+
 std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const families::Request& request) {
   std::vector<std::string> warnings = pipeline.notes();
   const families::Request used = pipeline.with_defaults(request);
@@ -48,10 +66,24 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
     warnings.push_back("--guidance " + shortest(*request.guidance) +
                        " does nothing: this model was trained without guidance");
   if (request.negative && !used.negative)
-    warnings.emplace_back(
-        "--negative does nothing without classifier-free guidance: add --cfg-scale above 1, which takes "
-        "twice "
-        "the time");
+    warnings.push_back("--negative does nothing without classifier-free guidance: add " +
+                       std::string(pipeline.family().guidance_is_distilled() ? "--cfg-scale" : "--guidance") +
+                       " above 1, which takes twice the time");
+  const auto unused = [&](std::string_view option, const auto& given, const auto& taken,
+                          std::string_view why) {
+    if (given && !taken) warnings.push_back(std::string(option) + " does nothing: " + std::string(why));
+  };
+  if (used.sampler) {
+    unused("--eta", request.eta, used.eta, "of the samplers only ddim has it");
+    unused("--guidance-rescale", request.guidance_rescale, used.guidance_rescale,
+           "nothing is guided, with --guidance not above 1");
+    unused("--aesthetic-score", request.aesthetic_score, used.aesthetic_score, "only refiners take one");
+    unused("--negative-aesthetic-score", request.negative_aesthetic_score, used.negative_aesthetic_score,
+           "only refiners take one");
+    unused("--max-sequence-length", request.max_sequence_length, used.max_sequence_length,
+           "this model's text encoders have one length");
+    unused("--t5-padding", request.padding, used.padding, "this model has no T5");
+  }
   const auto cut = pipeline.cut_prompts(request);
   for (const families::CutPrompt& one : cut) warnings.push_back(cut_prompt(one, request, cut));
   return warnings;

@@ -9,6 +9,9 @@
 
 namespace precast::cli {
 
+/// Throws UsageError where the request has a sampler, a mask or a refiner, and the model has no use for them.
+void require_used(const families::Pipeline& pipeline, const families::Request& request);
+
 /// One line for each thing that was asked for and does nothing, or not all: prompts longer than an encoder
 /// reads, guidance for a model without, a negative prompt without a CFG scale.
 std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const families::Request& request);

@@ -7,6 +7,7 @@
 
 #include <families/backend.hpp>
 #include <flux/models_template.hpp>
+#include <stable_diffusion/models_template.hpp>
 
 #include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
@@ -18,7 +19,8 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P>
 std::span<const FamilyModels* const> compiled_models() {
   static const flux::CompiledModels<P> flux;
-  static const std::array<const FamilyModels*, 1> all{&flux};
+  static const stable_diffusion::CompiledModels<P> stable_diffusion;
+  static const std::array<const FamilyModels*, 2> all{&flux, &stable_diffusion};
   return all;
 }
 

@@ -4,6 +4,7 @@
 
 #include <families/registry.hpp>
 #include <flux/family.hpp>
+#include <stable_diffusion/family.hpp>
 
 namespace precast::families {
 
@@ -11,13 +12,14 @@ namespace {
 
 /// Precast's own families. Their models are in families/models.hpp.
 std::vector<const Family*>& known() {
-  static std::vector<const Family*> families{&flux::family()};
+  static std::vector<const Family*> families{&flux::family(), &stable_diffusion::family()};
   return families;
 }
 
 std::string names() {
   std::string text;
-  for (const Family* family : known()) text += (text.empty() ? "" : " and ") + std::string(family->name());
+  for (const Family* family : known())
+    text += (text.empty() ? "" : family == known().back() ? " and " : ", ") + std::string(family->name());
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,6 +40,17 @@ struct Request {
   std::optional<image::Encoding> written_as;  ///< what becomes of each picture: for memory's estimate alone
   std::optional<PreviewWish> preview;         ///< who is shown the pictures as they form
   std::optional<Tensor<f32>> latents;         ///< as the family packs them: used instead of the seed's noise
+
+  // What families with samplers and two predictions a step have; `with_defaults` of others leaves it out.
+  std::optional<std::string> sampler;      ///< "ddim", "euler_a" …; unset: the model's own
+  std::optional<double> eta;               ///< of ddim: how much noise its steps draw, 0 to 1
+  std::optional<double> guidance_rescale;  ///< 0 to 1: how far a guided prediction takes the deviation of
+                                           ///< the one for the prompt
+  std::optional<image::Image> mask;        ///< inpainting: where it is white, `image` is painted anew
+  std::optional<double> aesthetic_score;   ///< that refiners are told of the picture, 6 where unset
+  std::optional<double> negative_aesthetic_score;  ///< and of what to keep away from, 2.5 where unset
+  std::optional<std::filesystem::path> refiner;    ///< a second model, which takes the last steps
+  std::optional<double> refiner_start;             ///< from which part of the noise levels, 0 to 1
 };
 
 /// The seed that makes picture `picture` alone, where the request has a step; else that of all pictures.

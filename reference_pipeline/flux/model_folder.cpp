@@ -72,17 +72,9 @@ PreviewMap load_preview(const io::Config& json) {
 }
 
 ModelDefaults load_defaults(const std::filesystem::path& file) {
-  ModelDefaults defaults;
-  if (!io::is_there(file)) return defaults;
+  if (!io::is_there(file)) return {};
   const io::Config json = io::Config::load(file);
-  const auto integer = [&](const char* key, std::int64_t most) -> std::optional<int> {
-    if (const auto value = json.optional_integer(key, 1, most)) return static_cast<int>(*value);
-    return std::nullopt;
-  };
-  defaults.steps = integer("steps", 10000);
-  defaults.width = integer("width", 16384);
-  defaults.height = integer("height", 16384);
-  if (json.has("guidance")) defaults.guidance = json.number("guidance", 0, 1000);
+  ModelDefaults defaults{families::ModelDefaults::from(json), {}};
   if (json.has("preview")) defaults.preview = load_preview(json);
   return defaults;
 }

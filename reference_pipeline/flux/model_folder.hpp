@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <families/model_defaults.hpp>
 #include <families/model_files.hpp>
 #include <flux/preview.hpp>
 #include <flux/transformer.hpp>
@@ -22,9 +23,7 @@ namespace precast::flux {
 
 /// What a model folder's own precast.json says of the settings it was made for. Optional, as each of its keys
 /// is.
-struct ModelDefaults {
-  std::optional<int> steps, width, height;
-  std::optional<double> guidance;
+struct ModelDefaults : families::ModelDefaults {
   std::optional<PreviewMap> preview;  ///< how its latents look
 };
 

@@ -16,33 +16,11 @@
 #include <image/tensor_image.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <sampling/torch_random.hpp>
+#include <text/padded_tokens.hpp>
 
 namespace precast::flux {
 
-namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// Throws InputError where the encoder's embedding has no row for one of the ids.
-void check_vocabulary(const std::filesystem::path& encoder, std::span<const std::int32_t> ids,
-                      std::int64_t vocab_size) {
-  const std::int32_t largest = *std::max_element(ids.begin(), ids.end());
-  if (largest >= vocab_size)
-    throw io::file_error(encoder / "config.json",
-                         "key 'vocab_size': is " + std::to_string(vocab_size) +
-                             ", and the tokenizer gives id " + std::to_string(largest) +
-                             " for this prompt: the tokenizer is not this encoder's");
-}
-
-/// Ids of one length, filled up with the padding id.
-std::vector<std::int32_t> padded(std::vector<std::int32_t> ids, std::int64_t length, std::int32_t padding) {
-  ids.resize(static_cast<std::size_t>(length), padding);
-  return ids;
-}
-
-}  // namespace
+using families::seconds_since, families::texts_of, text::check_vocabulary, text::padded;
 
 Tokens FluxPipeline::Parts::tokenized(const std::string& prompt, const Request& full) const {
   const int longest = *full.max_sequence_length;

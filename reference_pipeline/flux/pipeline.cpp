@@ -9,6 +9,7 @@
 #include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
 #include <families/request_error.hpp>
+#include <families/request_limits.hpp>
 #include <families/shortest.hpp>
 #include <flux/component_weights.hpp>
 #include <flux/family.hpp>
@@ -26,26 +27,7 @@
 
 namespace precast::flux {
 
-namespace {
-
-constexpr int largest_side = 16384;
-constexpr int most_steps = 10000;
-constexpr int most_pictures = 1024;
-
-families::RequestError out_of_range(std::string_view what, const std::string& value,
-                                    const std::string& range) {
-  return families::RequestError(std::string(what) + " is " + value + ": it must be " + range);
-}
-
-/// The nearest sides that a picture can have: "416 or 432".
-std::string nearest_sides(int side, int multiple) {
-  const int below = std::clamp(side / multiple * multiple, multiple, largest_side / multiple * multiple);
-  const int above = below + multiple;
-  const bool one = side < below || above > largest_side || side % multiple == 0;
-  return std::to_string(below) + (one ? "" : " or " + std::to_string(above));
-}
-
-}  // namespace
+using families::out_of_range;
 
 FluxPipeline::FluxPipeline(const families::ModelFiles& files, const ComponentChoices& choices)
     : FluxPipeline(files, choices, families::cpu_backend()) {}
@@ -119,9 +101,9 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
   full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
 
-  if (full.prompts.empty()) throw families::RequestError("there is no prompt: give at least one");
-  if (*full.steps < 1 || *full.steps > most_steps)
-    throw out_of_range("steps", std::to_string(*full.steps), "from 1 to " + std::to_string(most_steps));
+  full.preview = request.preview;
+  families::check_counts(full);
+  full.preview.reset();
   if (!(*full.guidance >= 0 && *full.guidance <= 1000))
     throw out_of_range("guidance", families::shortest(*full.guidance), "from 0 to 1000");
   if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
@@ -133,19 +115,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   if (!guided) full.guidance.reset();  // it has been looked at, and does nothing
   if (!(full.cfg_scale >= 1 && full.cfg_scale <= 1000))
     throw out_of_range("CFG scale", std::to_string(full.cfg_scale), "from 1 (without) to 1000");
-  if (full.batch < 1 || Parts::pictures(full) > most_pictures)
-    throw out_of_range("batch", std::to_string(full.batch),
-                       "at least 1, for at most " + std::to_string(most_pictures) + " pictures in all");
-  for (const auto& [what, side] : {std::pair("width", *full.width), std::pair("height", *full.height)})
-    if (side < 1 || side > largest_side || side % (2 * factor) != 0)
-      throw out_of_range(what, std::to_string(side),
-                         "a multiple of " + std::to_string(2 * factor) + " (two latents of " +
-                             std::to_string(factor) + " pixels) up to " + std::to_string(largest_side) +
-                             ": try " + nearest_sides(side, 2 * factor));
-  if (!(full.strength >= 0 && full.strength <= 1))
-    throw out_of_range("strength", families::shortest(full.strength), "from 0 to 1");
-  if (request.preview && request.preview->every < 1)
-    throw out_of_range("steps between previews", std::to_string(request.preview->every), "at least 1");
+  families::check_sides(full, 2 * factor, "two latents of " + std::to_string(factor) + " pixels");
   if (request.preview && !request.preview->vae && !model.preview_map())
     throw families::RequestError("there is no map from the " + std::to_string(model.vae.latent_channels) +
                                  " latent channels of " + io::shown(model.path) +
@@ -162,24 +132,11 @@ Request FluxPipeline::with_defaults(const Request& request) const {
 
 std::pair<Order, MemoryEstimate> FluxPipeline::Parts::plan(const FluxPipeline& pipeline,
                                                            const Request& request) const {
-  const auto needed = [&](Order order) {
-    const auto session = backend.start();
-    families::ComponentMeter meter(backend.counted_memory());
-    run(pipeline.with_defaults(request), request, order, {{}, &meter}, {});
-    MemoryEstimate estimate = meter.estimate();
-    estimate.held = backend.held_memory();
-    if (backend.counted_memory() == DryRun::Counts::host_memory)
-      estimate.largest_so_far = families::peak_resident_memory();
-    estimate.code = backend.code_memory();
-    return estimate;
-  };
   const Request full = pipeline.with_defaults(request);
-  if (pictures(full) > 1 && first_step(full, request) < *full.steps) {
-    MemoryEstimate estimate = needed(Order::one_by_one);
-    const auto free_bytes = backend.free_memory();
-    if (!free_bytes || estimate.needed() <= *free_bytes) return {Order::one_by_one, std::move(estimate)};
-  }
-  return {Order::in_stages, needed(Order::in_stages)};
+  return families::planned(backend, pictures(full) > 1 && first_step(full, request) < *full.steps,
+                           [&](Order order, const Reporter& reporter) {
+                             run(pipeline.with_defaults(request), request, order, reporter, {});
+                           });
 }
 
 MemoryEstimate FluxPipeline::estimate(const Request& request) const {
@@ -189,7 +146,7 @@ MemoryEstimate FluxPipeline::estimate(const Request& request) const {
 void FluxPipeline::check(const Request& request) const {
   const Request full = with_defaults(request);
   parts_->check_latents(full, request.latents);
-  for (const std::string& text : texts_of(full)) parts_->tokenized(text, full);
+  for (const std::string& text : families::texts_of(full)) parts_->tokenized(text, full);
   for (const weights::Part part : weights::all_parts)
     ComponentWeights{parts_->model.component(weights::folder_of(part)), part};
   families::require_memory(parts_->model.path, estimate(request), parts_->choices,

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <families/backend.hpp>
-#include <families/memory_estimate.hpp>
+#include <families/stages.hpp>
 #include <flux/component_weights.hpp>
 #include <flux/latents.hpp>
 #include <flux/model_folder.hpp>
@@ -30,25 +30,9 @@ namespace precast::flux {
 /// Ids that encoders take where their tokenizers' files say nothing else.
 inline constexpr int longest_clip = 77, longest_t5 = 512;
 
-/// Every text of a request that is encoded: its prompts, then what to keep away from.
-inline std::vector<std::string> texts_of(const Request& request) {
-  std::vector<std::string> texts = request.prompts;
-  if (request.negative) texts.push_back(*request.negative);
-  return texts;
-}
-
 /// A prompt's ids as its encoders take them.
 struct Tokens {
   std::vector<std::int32_t> clip, t5;
-};
-
-/// Who is told how far a run is; or, where it is a dry run, what divides that.
-struct Reporter {
-  const ProgressCallback& callback;
-  families::ComponentMeter* meter = nullptr;
-
-  explicit operator bool() const { return static_cast<bool>(callback); }
-  void operator()(const Progress& at) const { callback(at); }
 };
 
 /// What the text encoders made of a prompt.
@@ -73,9 +57,7 @@ struct Denoising {
   bool previews_by_vae() const { return preview && preview->vae; }
 };
 
-/// Whether each picture is decoded as soon as it is denoised, with both models in memory, or all of them at
-/// the end, with one model in memory at a time.
-enum class Order : bool { in_stages, one_by_one };
+using families::Order, families::Reporter;
 
 struct FluxPipeline::Parts {
   ModelFolder model;
@@ -110,9 +92,7 @@ struct FluxPipeline::Parts {
   static int first_step(const Request& full, const Request& given) {
     return given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
   }
-  static std::int64_t pictures(const Request& request) {
-    return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
-  }
+  static std::int64_t pictures(const Request& request) { return families::pictures(request); }
   /// Throws InputError where an encoder has no row for a token.
   Tokens tokenized(const std::string& prompt, const Request& full) const;
 

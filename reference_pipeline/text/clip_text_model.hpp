@@ -1,10 +1,11 @@
-// CLIP's text model as the pipeline sees it: its config, and the pooled embedding of a prompt.
+// CLIP's text model as the pipeline sees it: its config, and the embeddings of a prompt.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 
 #include <precast/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
@@ -14,7 +15,7 @@
 
 namespace precast::text {
 
-/// text_encoder/config.json of a diffusers folder (CLIPTextModel).
+/// text_encoder/config.json of a diffusers folder (CLIPTextModel or CLIPTextModelWithProjection).
 struct ClipConfig {
   std::int64_t vocab_size = 49408;
   std::int64_t hidden_size = 768;
@@ -23,19 +24,31 @@ struct ClipConfig {
   std::int64_t num_attention_heads = 12;
   std::int64_t max_position_embeddings = 77;
   std::int64_t eos_token_id = 49407;
+  std::int64_t projection_dim = 512;   ///< of the pooled embedding, where `projects`
+  bool projects = false;               ///< a CLIPTextModelWithProjection; which class it is, its folder says
+  std::string scope = "text_encoder";  ///< what reports of its ops call it: its folder's name
   double layer_norm_eps = 1e-5;
   ActivationFunction hidden_act = ActivationFunction::quick_gelu;
 
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static ClipConfig load(const std::filesystem::path& file);
+  /// The width of the pooled embedding.
+  std::int64_t pooled_dim() const { return projects ? projection_dim : hidden_size; }
   /// Where the pooled embedding is taken: the first end token, or for the legacy id 2 the largest id.
   std::int64_t pooled_position(std::span<const std::int32_t> ids) const;
 };
 
+/// Which of its hidden states a model is to give.
+enum class ClipState : std::uint8_t {
+  last,         ///< what leaves the last layer, after the final norm: Stable Diffusion 1 and 2
+  penultimate,  ///< what the last layer takes, without a norm: Stable Diffusion XL
+};
+
 /// What CLIP makes of a prompt, widened exactly.
 struct ClipOutput {
-  HostTensor<f32> last_hidden_state;  ///< [tokens, hidden_size], after the final norm
-  HostTensor<f32> pooled;             ///< [1, hidden_size]
+  HostTensor<f32> hidden_state;  ///< [tokens, hidden_size]
+  HostTensor<f32> pooled;        ///< [1, pooled_dim()]: of the last layer after the final norm, whichever
+                                 ///< state was wanted
 };
 
 class ClipTextModel {
@@ -43,12 +56,13 @@ class ClipTextModel {
   virtual ~ClipTextModel() = default;
   /// Encodes padded token ids, at most max_position_embeddings. Throws InputError for ids outside the
   /// vocabulary.
-  virtual ClipOutput encode(std::span<const std::int32_t> ids) const = 0;
+  virtual ClipOutput encode(std::span<const std::int32_t> ids, ClipState wanted = ClipState::last) const = 0;
 };
 
 inline namespace PRECAST_BACKEND {
 
-/// Loads the model under a policy; weights may be named with or without the prefix "text_model.".
+/// Loads the model under a policy; weights may be named with or without the prefix "text_model.", which
+/// text_projection.weight never has.
 template <PolicyType P>
 std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config,
                                                     const nn::ParameterSource& source);

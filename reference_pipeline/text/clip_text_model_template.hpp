@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -72,7 +73,9 @@ class ClipTextModelTemplate final : public ClipTextModel {
   using Storage = typename precisions<P, Pointwise>::storage;
   using VectorStorage = typename precisions<P, Pointwise>::vector_storage;
 
-  ClipTextModelTemplate(const ClipConfig& config, const nn::ParameterPath& place)
+  /// `root` has the projection, `place` all else.
+  ClipTextModelTemplate(const ClipConfig& config, const nn::ParameterPath& root,
+                        const nn::ParameterPath& place)
       : config_(config),
         tokens_(nn::load_matrix<Storage>(place / "embeddings.token_embedding.weight",
                                          {config.vocab_size, config.hidden_size})),
@@ -82,10 +85,13 @@ class ClipTextModelTemplate final : public ClipTextModel {
     layers_.reserve(static_cast<std::size_t>(config.num_hidden_layers));
     for (std::int64_t i = 0; i < config.num_hidden_layers; ++i)
       layers_.emplace_back(place / "encoder.layers" / i, config);
+    if (config.projects)
+      projection_.emplace(root / "text_projection", config.hidden_size, config.projection_dim,
+                          nn::Linear<P>::Bias::absent);
   }
 
-  ClipOutput encode(std::span<const std::int32_t> ids) const override {
-    const watch::Scope model("text_encoder");
+  ClipOutput encode(std::span<const std::int32_t> ids, ClipState wanted) const override {
+    const watch::Scope model(config_.scope);
     const auto count = static_cast<std::int64_t>(ids.size());
     Tensor<Activation> x = [&] {
       const watch::Scope scope("embeddings");
@@ -93,25 +99,35 @@ class ClipTextModelTemplate final : public ClipTextModel {
       return add<P>(found, positions_.view().rows_between(0, count))
           .reshaped({1, count, config_.hidden_size});
     }();
+    ClipOutput output;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
+      if (wanted == ClipState::penultimate && i + 1 == layers_.size()) output.hidden_state = on_host(x);
       const watch::Scope scope("layers", static_cast<std::int64_t>(i));
       x = layers_[i](x);
     }
-    const watch::Scope scope("final_layer_norm");
-    ClipOutput output{to_host(nn::widened(final_norm_(x)).reshaped({count, config_.hidden_size})),
-                      HostTensor<f32>(Shape{1, config_.hidden_size})};
-    if (DryRun::active()) return output;
-    const auto pooled = output.last_hidden_state.view().row(config_.pooled_position(ids));
-    std::copy(pooled.begin(), pooled.end(), output.pooled.data());
+    x = watch::scoped("final_layer_norm", [&] { return final_norm_(x); });
+    const std::int64_t place = DryRun::active() ? 0 : config_.pooled_position(ids);
+    const View<const Activation> pooled = x.view().rows_between(place, 1);
+    output.pooled =
+        projection_
+            ? to_host(nn::widened(watch::scoped("text_projection", [&] { return (*projection_)(pooled); })))
+            : to_host(nn::widened(pooled));
+    if (wanted == ClipState::last) output.hidden_state = on_host(x);
     return output;
   }
 
  private:
+  /// x [1, tokens, hidden] -> [tokens, hidden] in f32.
+  HostTensor<f32> on_host(const Tensor<Activation>& x) const {
+    return to_host(nn::widened(x.view())).reshaped({x.shape()[1], config_.hidden_size});
+  }
+
   ClipConfig config_;
   StoredMatrix<Storage> tokens_;
   Tensor<VectorStorage> positions_;
   std::vector<ClipLayer<P>> layers_;
   nn::LayerNorm<P> final_norm_;
+  std::optional<nn::Linear<P>> projection_;
 };
 
 template <PolicyType P>
@@ -119,7 +135,7 @@ std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config,
                                                     const nn::ParameterSource& source) {
   const nn::ParameterPath root(source);
   const bool prefixed = source.contains("text_model.embeddings.token_embedding.weight");
-  return std::make_unique<ClipTextModelTemplate<P>>(config, prefixed ? root / "text_model" : root);
+  return std::make_unique<ClipTextModelTemplate<P>>(config, root, prefixed ? root / "text_model" : root);
 }
 
 }  // namespace PRECAST_BACKEND

@@ -47,6 +47,7 @@ ClipConfig ClipConfig::load(const std::filesystem::path& file) {
                      "must divide hidden_size, " + std::to_string(config.hidden_size) + ": correct it");
   config.max_position_embeddings =
       json.integer_or("max_position_embeddings", config.max_position_embeddings, 2, 1 << 16);
+  config.projection_dim = json.integer_or("projection_dim", config.projection_dim, 1, widest);
   config.eos_token_id = json.integer_or("eos_token_id", config.eos_token_id, 0, config.vocab_size - 1);
   config.layer_norm_eps = json.number_or("layer_norm_eps", 1e-5, 0, 1);
   config.hidden_act = activation_named(json, "hidden_act", json.string_or("hidden_act", "quick_gelu"));

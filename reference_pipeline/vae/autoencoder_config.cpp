@@ -40,6 +40,7 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   config.use_quant_conv = json.boolean_or("use_quant_conv", true);
   config.use_post_quant_conv = json.boolean_or("use_post_quant_conv", true);
   config.mid_block_add_attention = json.boolean_or("mid_block_add_attention", true);
+  config.force_upcast = json.boolean_or("force_upcast", true);
   config.scaling_factor = json.number_or("scaling_factor", 0.18215, 1e-6, 1e6);
   config.shift_factor = json.number_or("shift_factor", 0.0, -1e6, 1e6);
   return config;

@@ -73,12 +73,15 @@ io::NamedRows RenamedSource::place_of(std::string_view name) const {
   return *place;
 }
 
-nn::Parameter RenamedSource::find(std::string_view name) const {
-  const io::NamedRows place = place_of(name);
-  nn::Parameter found = source_.find(place.name);
-  if (place.of > 1) found = part_of(source_, place, std::move(found));
-  if (place.halves_swapped) found = with_halves_swapped(source_, place.name, std::move(found));
+nn::Parameter parameter_at(const nn::ParameterSource& source, const io::NamedRows& place) {
+  nn::Parameter found = source.find(place.name);
+  if (place.of > 1) found = part_of(source, place, std::move(found));
+  if (place.halves_swapped) found = with_halves_swapped(source, place.name, std::move(found));
   return found;
+}
+
+nn::Parameter RenamedSource::find(std::string_view name) const {
+  return parameter_at(source_, place_of(name));
 }
 
 }  // namespace precast::weights

@@ -11,6 +11,10 @@
 
 namespace precast::weights {
 
+/// The parameter that lies at a place of a source: all of its rows, or those that the place says. Throws
+/// InputError for a tensor that is missing, or whose rows cannot be divided as the place says.
+nn::Parameter parameter_at(const nn::ParameterSource& source, const io::NamedRows& place);
+
 /// Finds a parameter where a table says that it lies. Of a matrix that is several of ours it gives the rows,
 /// as they are stored. A name that no line has is asked for as it is.
 class RenamedSource final : public nn::ParameterSource {

@@ -49,3 +49,23 @@ TEMPLATE_LIST_TEST_CASE("upsample_nearest repeats pixels", "[pointwise]", Pointw
     }
   CHECK(upsample_nearest<TestType>(Tensor<A>(Shape{0, 3, 5, 7}), 2).shape() == Shape{0, 6, 10, 7});
 }
+
+TEMPLATE_LIST_TEST_CASE("upsample_nearest leaves out what lies beyond the edge", "[pointwise]",
+                        PointwisePolicies) {
+  using A = typename TestType::activation;
+  const auto x = random_tensor<A>({2, 3, 5, 7}, 1);
+  for (const std::int64_t height : {5, 6})
+    for (const std::int64_t width : {9, 10}) {
+      Tensor<A> out(Shape{2, height, width, 7});
+      upsample_nearest_into<TestType>(sent(x), 2, out.view());
+      const auto result = to_host(out);
+      std::int64_t wrong = 0;
+      for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t h = 0; h < height; ++h)
+          for (std::int64_t w = 0; w < width; ++w)
+            for (std::int64_t c = 0; c < 7; ++c)
+              wrong += !(result.data()[((b * height + h) * width + w) * 7 + c] ==
+                         x.data()[((b * 3 + h / 2) * 5 + w / 2) * 7 + c]);
+      CHECK(wrong == 0);
+    }
+}

@@ -10,6 +10,7 @@
 #include <op_cases/run.hpp>
 #include <support/activations.hpp>
 
+#include <precast/ops/add_per_picture.hpp>
 #include <precast/ops/pointwise.hpp>
 
 using namespace precast;
@@ -168,4 +169,26 @@ TEST_CASE("the sampler's step is in f32, its product rounded first", "[pointwise
     wrong += stepped.values()[i] != start.values()[i] + change;
   }
   CHECK(wrong == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("add_per_picture adds a row to all pixels of its picture", "[pointwise]",
+                        PointwisePolicies) {
+  using A = typename TestType::activation;
+  for (const std::int64_t channels : {1, 7, 600})
+    for (const std::int64_t rows : {1, 2}) {
+      CAPTURE(channels, rows);
+      const auto x = random_tensor<A>({2, 3, 5, channels}, 1), added = random_tensor<A>({rows, channels}, 2);
+      const auto in = wide(x), row = wide(added);
+      std::vector<double> expected(in.size());
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        const auto place = static_cast<std::int64_t>(i);
+        const std::int64_t picture = rows == 1 ? 0 : place / (15 * channels);
+        expected[i] = in[i] + row[static_cast<std::size_t>(picture * channels + place % channels)];
+      }
+      const auto run = [&] { return add_per_picture<TestType>(sent(x), sent(added)); };
+      CHECK(outside(run(), expected, [&](std::size_t i) { return unit<f32> * std::abs(expected[i]); }) == "");
+      check_repeats(run);
+    }
+  CHECK(add_per_picture<TestType>(Tensor<A>(Shape{2, 0, 5, 7}), Tensor<A>(Shape{2, 7})).shape() ==
+        Shape{2, 0, 5, 7});
 }

@@ -24,8 +24,11 @@ constexpr RotaryCase rotary_cases[] = {{0, 5, 3, 12}, {2, 0, 3, 12}, {1, 1, 1, 2
 
 struct TimestepCase {
   std::int64_t times, width;
+  TimestepWaves waves = {};
 };
-constexpr TimestepCase timestep_cases[] = {{0, 256}, {1, 2}, {4, 7}, {4, 256}, {70, 320}, {3, 1025}};
+constexpr TimestepCase timestep_cases[] = {
+    {0, 256},           {1, 2}, {4, 7}, {4, 256}, {70, 320}, {3, 1025}, {4, 256, {false}}, {4, 7, {false, 1}},
+    {3, 320, {true, 1}}};
 
 }  // namespace
 
@@ -85,7 +88,7 @@ TEMPLATE_LIST_TEST_CASE("rotary turns neighbouring pairs of each head", "[positi
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("timestep embeddings have cosines, then sines", "[position]", NormPolicies) {
+TEMPLATE_LIST_TEST_CASE("timestep embeddings have cosines and sines", "[position]", NormPolicies) {
   for (const TimestepCase& c : timestep_cases) {
     const std::int64_t count = c.times, dim = c.width;
     CAPTURE(count, dim);
@@ -93,17 +96,20 @@ TEMPLATE_LIST_TEST_CASE("timestep embeddings have cosines, then sines", "[positi
     while (static_cast<std::int64_t>(times.size()) < count) times.push_back(static_cast<f32>(times.size()));
     times.resize(static_cast<std::size_t>(count));
     const Tensor<f32> there(Shape{count}, times);
-    const auto result = timestep_embedding<TestType>(there, dim);
+    const auto result = timestep_embedding<TestType>(there, dim, c.waves);
     REQUIRE(result.shape() == Shape{count, dim});
     const std::int64_t half = dim / 2;
+    const auto cosines = static_cast<std::size_t>(c.waves.cosines_first ? 0 : half),
+               sines = static_cast<std::size_t>(half) - cosines;
     std::vector<double> expected(static_cast<std::size_t>(count * dim)), bounds(expected.size());
     for (std::size_t t = 0; t < times.size(); ++t)
       for (std::int64_t i = 0; i < half; ++i) {
-        const double exponent = std::log(10000.0) * static_cast<double>(i) / static_cast<double>(half);
+        const double exponent =
+            std::log(10000.0) * static_cast<double>(i) / static_cast<double>(half - c.waves.frequency_shift);
         const double angle = times[t] * std::exp(-exponent);
         const std::size_t at = t * static_cast<std::size_t>(dim) + static_cast<std::size_t>(i);
-        expected[at] = std::cos(angle);
-        expected[at + static_cast<std::size_t>(half)] = std::sin(angle);
+        expected[at + cosines] = std::cos(angle);
+        expected[at + sines] = std::sin(angle);
         // The angle is computed in f32: three roundings of the exponent, which exp turns into relative ones,
         // and two.
         bounds[at] = bounds[at + static_cast<std::size_t>(half)] = angle * unit<f32> * (3 * exponent + 2);

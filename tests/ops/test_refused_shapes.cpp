@@ -7,6 +7,7 @@
 #include <support/arrays.hpp>
 #include <support/policies.hpp>
 
+#include <precast/ops/add_per_picture.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
@@ -127,11 +128,20 @@ TEST_CASE("pointwise ops name the shapes that do not fit", "[pointwise]") {
   CHECK_THROWS_WITH(gated_add<F32>(residual, residual, gate.view().rows_between(0, 1)),
                     Catch::Contains("[2, 3, 210] and [1, 210]"));
   CHECK_THROWS_AS(gated_add<F32>(residual.view().rows_between(0, 3), residual, gate), ShapeError);
+  const Tensor<f32> picture(Shape{2, 3, 4, 5});
+  for (const Shape& shape : {Shape{2, 4}, Shape{3, 5}, Shape{5}, Shape{2, 1, 5}})
+    CHECK_THROWS_AS(add_per_picture<F32>(picture, Tensor<f32>(shape)), ShapeError);
+  Tensor<f32> smaller(Shape{2, 3, 3, 5});
+  CHECK_THROWS_AS(add_per_picture_into<F32>(picture, Tensor<f32>(Shape{2, 5}), smaller.view()), ShapeError);
   Tensor<f32> target(Shape{6, 40});
   CHECK_THROWS_WITH(copy_into<F32>(Tensor<f32>(Shape{6, 21}), target.view()),
                     Catch::Contains("[6, 21] and [6, 40]"));
   CHECK_THROWS_AS(upsample_nearest<F32>(x, 0), ShapeError);
   CHECK_THROWS_AS(upsample_nearest<F32>(row, 2), ShapeError);
+  for (const Shape& shape : {Shape{1, 4, 6, 3}, Shape{1, 6, 9, 3}, Shape{1, 6, 8, 2}, Shape{6, 8, 3}}) {
+    Tensor<f32> out(shape);
+    CHECK_THROWS_AS(upsample_nearest_into<F32>(Tensor<f32>(Shape{1, 3, 4, 3}), 2, out.view()), ShapeError);
+  }
 }
 
 TEST_CASE("embedding names the id that the table does not have", "[pointwise]") {
@@ -177,4 +187,6 @@ TEST_CASE("position embeddings refuse sizes that do not fit", "[position]") {
   CHECK_THROWS_WITH(rotary<F32>(x, 2, table), Catch::Contains("[2, 5, 36] and [5, 12]"));
   CHECK_THROWS_AS(rotary<F32>(x, 0, table), ShapeError);
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 1), ShapeError);
+  CHECK_THROWS_AS(timestep_embedding<F32>(x, 4, {.cosines_first = true, .frequency_shift = 2}), ShapeError);
+  CHECK_THROWS_AS(timestep_embedding<F32>(x, 4, {.cosines_first = true, .frequency_shift = -1}), ShapeError);
 }

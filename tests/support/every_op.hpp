@@ -8,6 +8,7 @@
 
 #include <support/arrays.hpp>
 
+#include <precast/ops/add_per_picture.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
@@ -88,6 +89,9 @@ void for_every_op(Check&& check) {
   check(
       "add", [&](const auto&... c) { return add<P>(c..., x, y); },
       [&](auto out, const auto&... c) { add_into<P>(c..., x, y, out); });
+  check(
+      "add_per_picture", [&](const auto&... c) { return add_per_picture<P>(c..., x, rows); },
+      [&](auto out, const auto&... c) { add_per_picture_into<P>(c..., x, rows, out); });
   check(
       "gated_add", [&](const auto&... c) { return gated_add<P>(c..., x, y, rows); },
       [&](auto out, const auto&... c) { gated_add_into<P>(c..., x, y, rows, out); });

@@ -41,18 +41,20 @@ void embedding(BlockViewIn<const From, HostSpace> table, std::span<const std::in
     }
 }
 
-/// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out.
+/// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out [B, H', W', C], less those that lie
+/// beyond its edges.
 template <class Types, class From>
 void upsample_nearest(HostView<const From> x, std::int64_t factor, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
   const Shape& from = x.shape();
-  const std::int64_t width = from[2] * factor;
+  const std::int64_t height = out.shape()[1], width = out.shape()[2];
   parallel_for(from[0] * from[1], [&](std::int64_t line) {
-    for (std::int64_t copy = 0; copy < factor; ++copy)
+    const std::int64_t first = line % from[1] * factor, last = std::min(height, first + factor);
+    for (std::int64_t to = first; to < last; ++to)
       for (std::int64_t pixel = 0; pixel < width; ++pixel)
-        convert_row<typename Types::result, Types::saturate>(x.row(line * from[2] + pixel / factor),
-                                                             out.row((line * factor + copy) * width + pixel));
+        convert_row<typename Types::result, Types::saturate>(
+            x.row(line * from[2] + pixel / factor), out.row((line / from[1] * height + to) * width + pixel));
   });
 }
 

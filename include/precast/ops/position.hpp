@@ -13,6 +13,7 @@
 #include <precast/host/parallel.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/context.hpp>
+#include <precast/problem/position_kernels.hpp>
 #include <precast/tensor/arrived.hpp>
 
 namespace precast {
@@ -85,26 +86,31 @@ auto rotary(const X& x, std::int64_t heads, const RotaryTable& table) {
   return out;
 }
 
-/// Sinusoidal embedding of timesteps (Vaswani et al. 2017) as diffusers' Timesteps with flipped halves makes
-/// it, in its f32 steps: n times -> [n, dim], cosines of t 10000^(-i / half)
-/// first, then sines; an odd dim ends with a zero.
+/// Sinusoidal embedding of timesteps (Vaswani et al. 2017) as diffusers' Timesteps makes it, in its f32
+/// steps: n times -> [n, dim], cosines and sines of t 10000^(-i / (half - frequency_shift)), cosines first
+/// unless `waves` says otherwise; an odd dim ends with a zero. Throws ShapeError where dim holds no
+/// frequency.
 template <PolicyType P>
-void timestep_embedding_into(const View<const f32>& times,
-                             View<typename precisions<P, Position>::result> out) {
+void timestep_embedding_into(const View<const f32>& times, View<typename precisions<P, Position>::result> out,
+                             const TimestepWaves& waves = {}) {
   if (out.columns() < 2)
     throw ShapeError("timestep_embedding: " + std::to_string(out.columns()) +
                      " values hold no cosine and sine");
+  if (waves.frequency_shift < 0 || waves.frequency_shift >= out.columns() / 2)
+    throw ShapeError("timestep_embedding: " + std::to_string(out.columns()) +
+                     " values have no frequencies that are shifted by " +
+                     std::to_string(waves.frequency_shift));
   detail::require_same_shape("timestep_embedding", Shape{times.elements(), out.columns()}, out.shape());
   detail::run_op_into<Position, precisions<P, Position>>("timestep_embedding", out, [&](auto types, auto to) {
-    backend::timestep_embedding<decltype(types)>(times, to);
+    backend::timestep_embedding<decltype(types)>(times, waves, to);
   });
 }
 
 /// The same into a new tensor of `dim` columns.
 template <PolicyType P>
-auto timestep_embedding(const View<const f32>& times, std::int64_t dim) {
+auto timestep_embedding(const View<const f32>& times, std::int64_t dim, const TimestepWaves& waves = {}) {
   Tensor<typename precisions<P, Position>::result> out(Shape{times.elements(), dim});
-  timestep_embedding_into<P>(times, out.view());
+  timestep_embedding_into<P>(times, out.view(), waves);
   return out;
 }
 

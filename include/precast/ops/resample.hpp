@@ -13,8 +13,9 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// Nearest-neighbour enlargement: each pixel becomes factor x factor pixels. x [B, H, W, C] ->
-/// [B, factor H, factor W, C] in Activation. Throws ShapeError for another rank or a factor below 1.
+/// Nearest-neighbour enlargement: each pixel becomes factor x factor pixels, of which the last rows and
+/// columns may be left out. x [B, H, W, C] -> [B, H', W', C] in Activation, where factor (H - 1) < H' <=
+/// factor H, and likewise W'. Throws ShapeError for another rank, a factor below 1 or another size.
 template <PolicyType P, ScalarArray X>
 void upsample_nearest_into(const X& x, std::int64_t factor,
                            View<typename precisions<P, Pointwise>::result> out) {
@@ -22,14 +23,18 @@ void upsample_nearest_into(const X& x, std::int64_t factor,
   if (from.rank() != 4 || factor < 1)
     throw ShapeError("upsample_nearest: " + to_string(from) + " by " + std::to_string(factor) +
                      " is not [B, H, W, C] by 1 or more");
-  const Shape shape{from[0], from[1] * factor, from[2] * factor, from[3]};
-  detail::require_same_shape("upsample_nearest", shape, out.shape());
+  const Shape &size = out.shape(), whole{from[0], from[1] * factor, from[2] * factor, from[3]};
+  const auto cut = [&](std::size_t side) {
+    return size[side] <= whole[side] && size[side] > whole[side] - factor;
+  };
+  if (size.rank() != 4 || size[0] != from[0] || size[3] != from[3] || !cut(1) || !cut(2))
+    detail::shapes_do_not_fit("upsample_nearest", whole, size, "are the result and where it should go");
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>("upsample_nearest", out, [&](auto types, auto to) {
     backend::upsample_nearest<decltype(types)>(as_view(x), factor, to);
   });
 }
 
-/// The same into a new tensor.
+/// The same into a new tensor, of all pixels.
 template <PolicyType P, ScalarArray X>
 auto upsample_nearest(const X& x, std::int64_t factor) {
   const Shape& from = x.shape();

@@ -1,9 +1,21 @@
 // Kernels of position embeddings, as either backend's are declared; each is documented where it is defined.
 #pragma once
 
+#include <cstdint>
+
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/tensor/view.hpp>
+
+namespace precast {
+
+/// How a timestep's waves are laid out, in diffusers' words: flip_sin_to_cos and downscale_freq_shift.
+struct TimestepWaves {
+  bool cosines_first = true;
+  std::int64_t frequency_shift = 0;  ///< frequencies are 10000^(-i / (half - frequency_shift))
+};
+
+}  // namespace precast
 
 namespace precast::PRECAST_KERNELS {
 
@@ -11,6 +23,7 @@ template <class Types, class From>
 void rotary(View<const From> x, View<const f32> cos, View<const f32> sin,
             View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types>
-void timestep_embedding(View<const f32> times, View<typename Types::result> out PRECAST_ON_STREAM);
+void timestep_embedding(View<const f32> times, const TimestepWaves& waves,
+                        View<typename Types::result> out PRECAST_ON_STREAM);
 
 }  // namespace precast::PRECAST_KERNELS

@@ -15,16 +15,25 @@ namespace precast::gpu {
 
 namespace detail {
 
+/// The sizes of the pictures that come in and go out.
+struct Enlargement {
+  std::int64_t factor, in_height, in_width, out_height, out_width;
+};
+
 // Bytes moved: each value read once and written factor^2 times, the minimum: the thread that has read a run
 // writes all of its copies. `in` describes the rows, columns and plan of what is read.
 template <int Count, bool Saturates, class From, class To>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void upsample_nearest_kernel(
-    MapOutput<const From> in, GlobalPointer<To> out, std::int64_t out_stride, std::int64_t width,
-    std::int64_t factor) {
+    MapOutput<const From> in, GlobalPointer<To> out, std::int64_t out_stride, Enlargement sizes) {
   const MapPlace<Count> place = map_place<Count>(in);
-  const auto [line, pixel] = divide_index(place.row, width);
-  const std::int64_t first_row =
-      line * factor * width * factor + pixel * planted<"pixels side by side">(factor, std::int64_t{1});
+  const auto [line, pixel] = divide_index(place.row, sizes.in_width);
+  const auto [picture, line_of_picture] = divide_index(line, sizes.in_height);
+  const std::int64_t top = line_of_picture * sizes.factor,
+                     left = pixel * planted<"pixels side by side">(sizes.factor, std::int64_t{1});
+  const std::int64_t bottom = planted<"rows past the edge">(min_of(top + sizes.factor, sizes.out_height),
+                                                            top + sizes.factor),
+                     right = planted<"columns past the edge">(min_of(left + sizes.factor, sizes.out_width),
+                                                              left + sizes.factor);
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
     const int present = place.present(run);
@@ -34,16 +43,17 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void upsample_nearest_
     Run<To, Count> y;
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) y[i] = Cast<To, Saturates>{}(x[i]);
-    for (std::int64_t down = 0; down < factor; ++down)
-      for (std::int64_t across = 0; across < factor; ++across)
-        store_run(out + (first_row + down * width * factor + across) * out_stride + column, y, present,
-                  place.aligned);
+    for (std::int64_t row = top; row < bottom; ++row)
+      for (std::int64_t to = left; to < right; ++to)
+        store_run(out + ((picture * sizes.out_height + row) * sizes.out_width + to) * out_stride + column, y,
+                  present, place.aligned);
   }
 }
 
 }  // namespace detail
 
-/// Each pixel becomes factor x factor pixels: x [B, H, W, C] -> out [B, factor H, factor W, C].
+/// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out [B, H', W', C], less those that lie
+/// beyond its edges.
 template <class Types, class From>
 void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<typename Types::result> out,
                       Stream stream) {
@@ -59,7 +69,8 @@ void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<
                                             rows_are_aligned<count>(x) && rows_are_aligned<count>(out)};
   launch("upsample_nearest", detail::upsample_nearest_kernel<count, Types::saturate, From, To>,
          {{static_cast<int>(input.plan.blocks), 1, 1}, map_tile.threads}, stream, input, pointer_to(out),
-         out.row_stride(), x.shape()[2], factor);
+         out.row_stride(),
+         detail::Enlargement{factor, x.shape()[1], x.shape()[2], out.shape()[1], out.shape()[2]});
 }
 
 }  // namespace precast::gpu

@@ -22,33 +22,36 @@ template <bool Saturates, class To>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(GlobalPointer<const f32> times,
                                                                             GlobalPointer<To> out,
                                                                             std::int64_t out_stride,
-                                                                            std::int64_t columns) {
+                                                                            std::int64_t columns,
+                                                                            TimestepWaves waves) {
   const int row = block_index().x;
-  const std::int64_t half = columns / 2;
+  const std::int64_t half = columns / 2, frequencies = half - waves.frequency_shift;
+  const std::int64_t cosines = waves.cosines_first ? 0 : half, sines = half - cosines;
   const GlobalPointer<To> to = out + row * out_stride;
   for (std::int64_t i = thread_index(); i < half; i += threads_in_block()) {
     // Each step is rounded to f32, as on the host.
     const f32 exponent =
-        static_cast<f32>(-9.210340371976182736) * static_cast<f32>(i) / static_cast<f32>(half);
+        static_cast<f32>(-9.210340371976182736) * static_cast<f32>(i) / static_cast<f32>(frequencies);
     const f32 angle = times[row] * static_cast<f32>(exponential(static_cast<double>(exponent)));
-    to[i] = round_to<To, Saturates>(static_cast<f32>(cosine(static_cast<double>(angle))));
-    to[half + i] = round_to<To, Saturates>(static_cast<f32>(sine(static_cast<double>(angle))));
+    to[cosines + i] = round_to<To, Saturates>(static_cast<f32>(cosine(static_cast<double>(angle))));
+    to[sines + i] = round_to<To, Saturates>(static_cast<f32>(sine(static_cast<double>(angle))));
   }
   if (columns % 2 != 0 && thread_index() == 0) to[columns - 1] = round_to<To, Saturates>(0.0f);
 }
 
 }  // namespace detail
 
-/// Cosines, then sines, of each time by falling frequencies. The times lie in device memory, so that a graph
+/// Cosines and sines of each time by falling frequencies. The times lie in device memory, so that a graph
 /// can be replayed with others.
 template <class Types>
-void timestep_embedding(DeviceView<const f32> times, DeviceView<typename Types::result> out, Stream stream) {
+void timestep_embedding(DeviceView<const f32> times, const TimestepWaves& waves,
+                        DeviceView<typename Types::result> out, Stream stream) {
   watch::ran_in<Types>();
   static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   if (out.elements() == 0) return;
   launch("timestep_embedding", detail::timestep_embedding_kernel<Types::saturate, typename Types::result>,
          {{static_cast<int>(times.elements()), 1, 1}, 128}, stream, pointer_to(times), pointer_to(out),
-         out.row_stride(), out.columns());
+         out.row_stride(), out.columns(), waves);
 }
 
 }  // namespace precast::gpu

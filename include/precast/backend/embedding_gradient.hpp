@@ -1,0 +1,10 @@
+// The gradient of an embedding's table, on this translation unit's backend.
+#pragma once
+
+#include <precast/problem/gradient_kernels.hpp>
+
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/gather/embedding_gradient.hpp>
+#elif PRECAST_HOLDS_KERNELS
+#include <precast/host/embedding_gradient.hpp>
+#endif

@@ -1,0 +1,10 @@
+// Gradients of norms, on this translation unit's backend.
+#pragma once
+
+#include <precast/problem/gradient_kernels.hpp>
+
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/norm/norm_gradient.hpp>
+#elif PRECAST_HOLDS_KERNELS
+#include <precast/host/norm_gradient.hpp>
+#endif

@@ -1,0 +1,123 @@
+// Scores of attention, computed once more for its gradients: the same for the logarithms of their sums and
+// for the weights that are made of both.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include <precast/host/attention_tiles.hpp>
+#include <precast/host/norm.hpp>
+#include <precast/host/softmax.hpp>
+#include <precast/problem/attention_gradient_kernels.hpp>
+#include <precast/problem/math.hpp>
+#include <precast/watch/ran_in.hpp>
+
+namespace precast::host {
+
+namespace detail {
+
+/// Queries of a block; as many as it has keys, so that both are packed by the same code.
+inline constexpr std::int64_t queries_per_block = keys_per_block;
+/// Rows of its tiles: the multiplier takes rows_at_once.
+inline constexpr std::int64_t block_rows = rounded_up(queries_per_block, rows_at_once);
+
+/// The dtype in which tiles are multiplied: f32 where the operands of gradients and of the forward op differ.
+template <class Types, class ForwardOperand>
+using gradient_tile = std::conditional_t<std::same_as<ForwardOperand, typename Types::operand>,
+                                         tile_type<ForwardOperand, typename Types::accumulate>, f32>;
+
+/// scores [rows, keys_per_block] of a block of queries and one of keys, as the op keeps them: -inf where a
+/// query does not see a key.
+template <class Types, class Tile>
+void score_block(const AttentionProblem& problem, const PackedKeysAndValues<Tile>& packed,
+                 const Tile* queries, std::int64_t batch, std::int64_t head, std::int64_t first,
+                 std::int64_t rows, std::int64_t block, f32* scores) {
+  constexpr f32 none = -std::numeric_limits<f32>::infinity();
+  const std::int64_t key = block * keys_per_block;
+  multiply_tile<Tile, typename Types::accumulate>(queries, packed.depth(),
+                                                  packed.keys(batch, problem.kv_head(head), block),
+                                                  keys_per_block * depth_step<Tile>, packed.depth(), scores,
+                                                  keys_per_block, nullptr, rows, keys_per_block);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::span<f32> row(scores + i * keys_per_block, static_cast<std::size_t>(keys_per_block));
+    const std::int64_t seen =
+        std::clamp(problem.keys_seen_by(first + i) - key, std::int64_t{0}, keys_per_block);
+    const std::span<f32> there = row.first(static_cast<std::size_t>(seen));
+    const f32* const bias = problem.bias_row(head, first + i);
+    for (std::size_t j = 0; j < there.size(); ++j)
+      there[j] = bias ? std::fma(there[j], problem.scale, bias[key + static_cast<std::int64_t>(j)])
+                      : there[j] * problem.scale;
+    round_row<typename Types::inside, Types::saturate>(there);
+    if (Types::saturate && bias)  // what a bias hides stays hidden
+      for (std::size_t j = 0; j < there.size(); ++j)
+        if (bias[key + static_cast<std::int64_t>(j)] == none) there[j] = none;
+    std::fill(row.begin() + static_cast<std::ptrdiff_t>(seen), row.end(), none);
+  }
+}
+
+/// Rows [first, first + rows) of a head as a tile, with zeros up to `stride` and block_rows.
+template <class Operand, class Tile, class From>
+void load_block(HostHeadsView<const From> from, std::int64_t batch, std::int64_t head, std::int64_t first,
+                std::int64_t rows, std::int64_t stride, Tile* to) {
+  std::fill_n(to, block_rows * stride, Tile{});
+  for (std::int64_t i = 0; i < rows; ++i)
+    load_operands<Operand>(from.row(batch, head, first + i), to + i * stride);
+}
+
+}  // namespace detail
+
+/// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key.
+template <class Types, class ForwardOperand, class Q, class K>
+void log_sums_of_scores(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k,
+                        HostView<f32> log_sums) {
+  using namespace detail;
+  using Tile = gradient_tile<Types, ForwardOperand>;
+  constexpr f32 none = -std::numeric_limits<f32>::infinity();
+  AttentionProblem keys_alone = problem;
+  keys_alone.width_v = 0;
+  const auto packed = PackedKeysAndValues<Tile>::template of<ForwardOperand>(keys_alone, k, k);
+  const std::int64_t blocks = ceil_divide(problem.queries, queries_per_block);
+  const std::int64_t tasks = problem.batch * problem.heads * blocks;
+  task_memory(tasks, block_rows * (packed.depth() * std::int64_t{sizeof(Tile)} +
+                                   keys_per_block * std::int64_t{sizeof(f32)}));
+  parallel_for(tasks, [&](std::int64_t task) {
+    const std::int64_t first = task % blocks * queries_per_block, head = task / blocks % problem.heads,
+                       batch = task / blocks / problem.heads;
+    const std::int64_t rows = std::min(queries_per_block, problem.queries - first);
+    HostTensor<Tile> queries(Shape{block_rows, packed.depth()});
+    HostTensor<f32> scores(Shape{block_rows, keys_per_block});
+    load_block<ForwardOperand>(q, batch, head, first, rows, packed.depth(), queries.data());
+    std::array<f32, queries_per_block> largest, sums{};
+    largest.fill(none);
+    const std::int64_t needed = problem.keys_seen_by(first + rows - 1);
+    for (std::int64_t block = 0; block * keys_per_block < needed; ++block) {
+      score_block<Types>(problem, packed, queries.data(), batch, head, first, rows, block, scores.data());
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const f32* const row = scores.data() + i * keys_per_block;
+        const auto at = static_cast<std::size_t>(i);
+        const std::int64_t seen = std::clamp(problem.keys_seen_by(first + i) - block * keys_per_block,
+                                             std::int64_t{0}, keys_per_block);
+        const f32 most =
+            std::max(largest[at], largest_of(std::span<const f32>(row, static_cast<std::size_t>(seen))));
+        const f32 base = most == none ? 0.0f : most;
+        const f32 sum = sum_of(seen, [&](std::int64_t j) { return math::exp_of_negative(row[j] - base); });
+        sums[at] = sums[at] * math::exp_of_negative(largest[at] - base) + sum;
+        largest[at] = most;
+      }
+    }
+    f32* const to = log_sums.data() + (batch * problem.heads + head) * problem.queries + first;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      // A NaN among the scores is in the sum, and not in what is largest.
+      to[i] = largest[at] == none && !(sums[at] != sums[at]) ? none : largest[at] + std::log(sums[at]);
+    }
+  });
+}
+
+}  // namespace precast::host

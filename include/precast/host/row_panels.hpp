@@ -1,0 +1,129 @@
+// RowPanels: the right side of a product that is summed over its rows, as operands in the order in which
+// oneDNN multiplies them. And the left side of one that is summed over the rows of both.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include <precast/host/onednn.hpp>
+#include <precast/host/operands.hpp>
+#include <precast/host/packed_weight.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/host/transpose.hpp>
+#include <precast/tensor/rounded_up.hpp>
+#include <precast/tensor/tensor.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::host {
+
+/// A matrix b [depth, columns] of operands, cut into chunks of rows, each of them in panels of 64 columns:
+/// panel p of a chunk is [rows, 64], or [rows / 2, 64, 2] where bf16 is multiplied as bf16, as PackedWeight
+/// has them. Rows are copied and not turned, so that it costs what it takes to read and write them.
+template <OneDnnOperand Multiplied>
+class RowPanels {
+ public:
+  /// Packs rows rounded to Operand, in chunks of `chunk_depth` rows: a multiple of 32, or all of them.
+  template <class Operand, bool Saturates, ScalarDtype B>
+  static RowPanels of(HostView<const B> b, std::int64_t chunk_depth) {
+    RowPanels packed(b.rows(), b.columns(), chunk_depth);
+    constexpr std::int64_t rows_per_task = 64;
+    const std::int64_t tasks = ceil_divide(padded(b.rows()), rows_per_task);
+    parallel_for(tasks, [&](std::int64_t task) {
+      const std::int64_t end = std::min(padded(b.rows()), (task + 1) * rows_per_task);
+      for (std::int64_t k = task * rows_per_task; k < end; k += pairs)
+        packed.template pack_rows<Operand, Saturates>(b, k);
+    });
+    return packed;
+  }
+
+  /// Rows with the zeros after them.
+  static std::int64_t padded(std::int64_t depth) { return rounded_up(depth, 16 * pairs); }
+
+  std::int64_t columns() const { return columns_; }
+  std::int64_t width() const { return width_; }
+  std::int64_t panels() const { return ceil_divide(columns_, width_); }
+  std::int64_t chunk_depth() const { return chunk_depth_; }
+  std::int64_t chunks() const { return ceil_divide(depth_, chunk_depth_); }
+  const Multiplied* panel(std::int64_t chunk, std::int64_t index) const {
+    return values_.data() + place(chunk * chunk_depth_, index);
+  }
+
+ private:
+  static constexpr std::int64_t pairs = std::is_same_v<Multiplied, bf16> ? 2 : 1;
+
+  RowPanels(std::int64_t depth, std::int64_t columns, std::int64_t chunk_depth)
+      : depth_(depth),
+        columns_(columns),
+        width_(std::min(widest_panel, rounded_up(columns, 16))),
+        chunk_depth_(chunk_depth),
+        values_(Shape{padded(depth), panels() * width_}) {}
+
+  /// Where row k, which starts a chunk or is one of its rows, lies in a panel.
+  std::int64_t place(std::int64_t k, std::int64_t panel) const {
+    const std::int64_t begin = k / chunk_depth_ * chunk_depth_;
+    const std::int64_t rows = std::min(padded(chunk_depth_), padded(depth_) - begin);
+    return begin * panels() * width_ + (panel * rows + (k - begin)) * width_;
+  }
+
+  template <class Operand, bool Saturates, class B>
+  void pack_rows(HostView<const B> b, std::int64_t k) {
+    std::array<Multiplied, static_cast<std::size_t>(pairs * widest_panel)> rows;
+    // Zeros after the last row belong to the chunk of that row.
+    const std::int64_t begin = std::min(k, depth_ - 1) / chunk_depth_ * chunk_depth_;
+    for (std::int64_t panel = 0; panel < panels(); ++panel) {
+      const std::int64_t first = panel * width_, count = std::min(width_, columns_ - first);
+      for (std::int64_t i = 0; i < pairs; ++i) {
+        const std::span<Multiplied> to(rows.data() + i * width_, static_cast<std::size_t>(width_));
+        std::int64_t filled = 0;
+        if (k + i < depth_) {
+          operand_row<Operand, Saturates>(
+              b.row(k + i).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+              to.first(static_cast<std::size_t>(count)));
+          filled = count;
+        }
+        std::fill(to.begin() + filled, to.end(), Multiplied{});
+      }
+      Multiplied* const to = values_.data() + place(begin, panel) + (k - begin) * width_;
+      if constexpr (pairs == 1)
+        std::copy_n(rows.data(), width_, to);
+      else
+        for (std::int64_t c = 0; c < width_; ++c) {
+          to[2 * c] = rows[static_cast<std::size_t>(c)];
+          to[2 * c + 1] = rows[static_cast<std::size_t>(width_ + c)];
+        }
+    }
+  }
+
+  std::int64_t depth_, columns_, width_, chunk_depth_;
+  HostTensor<Multiplied> values_;
+};
+
+namespace detail {
+
+/// a [rows, columns] turned over, [columns, padded_rows], as operands, with zeros at the end of each row.
+template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype A>
+HostTensor<Multiplied> turned_operands(HostView<const A> a, std::int64_t padded_rows) {
+  constexpr std::int64_t side = 16, columns_at_once = 256;
+  HostTensor<Multiplied> turned(Shape{a.columns(), padded_rows});
+  parallel_for(padded_rows / side, [&](std::int64_t task) {
+    std::array<Multiplied, static_cast<std::size_t>(side * columns_at_once)> scratch;
+    const std::int64_t first = task * side, there = std::clamp<std::int64_t>(a.rows() - first, 0, side);
+    for (std::int64_t column = 0; column < a.columns(); column += columns_at_once) {
+      const std::int64_t count = std::min(columns_at_once, a.columns() - column);
+      for (std::int64_t r = 0; r < there; ++r)
+        operand_row<Operand, Saturates>(
+            a.row(first + r).subspan(static_cast<std::size_t>(column), static_cast<std::size_t>(count)),
+            std::span<Multiplied>(scratch.data() + r * columns_at_once, static_cast<std::size_t>(count)));
+      const HostView<const Multiplied> rows(scratch.data(), Shape{there, count}, columns_at_once);
+      transpose_columns<1>(rows, 0, count, side, turned.data() + column * padded_rows + first, padded_rows);
+    }
+  });
+  return turned;
+}
+
+}  // namespace detail
+
+}  // namespace precast::host

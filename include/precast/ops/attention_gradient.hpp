@@ -1,0 +1,81 @@
+// Attention in training: a forward that keeps the logarithms of its rows' sums, and the gradients of queries,
+// keys and values.
+#pragma once
+
+#include <precast/backend.hpp>
+#include <precast/backend/attention_gradient.hpp>
+#include <precast/ops/attention.hpp>
+#include <precast/ops/run_gradient.hpp>
+#include <precast/problem/attention_gradient_kernels.hpp>
+#include <precast/problem/context.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// attention_into, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of each row, in f32:
+/// what attention_gradient_into makes weights of once more. A row that sees no key has -inf. Throws as
+/// attention does.
+template <PolicyType P, AttentionArray Q, AttentionArray K, AttentionArray V>
+void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const AttentionOptions& options,
+                                  View<typename precisions<P, Attention>::result> out, View<f32> log_sums) {
+  const auto call = detail::attention_call<EveryAttention>(q, k, v, options);
+  const AttentionProblem& problem = call.problem;
+  detail::require_same_shape("attention", call.rows(), out.shape());
+  detail::require_same_shape("attention", Shape{problem.batch, problem.heads, problem.queries},
+                             log_sums.shape());
+  call.template into<P>(out);
+  using Forward = precisions<P, Attention>;
+  backend::log_sums_of_scores<gradient_precisions<P, Attention>, typename Forward::operand>(problem, call.q,
+                                                                                            call.k, log_sums);
+}
+
+/// The gradients of attention's operands from that of its result, dout [B, Sq, H * Dv], with what
+/// attention_with_log_sums_into was given and gave: dq [B, Sq, H * D], dk [B, Sk, Hkv * D] and dv [B, Sk, Hkv
+/// * Dv], which may be slices of columns. Weights are computed once more, tile by tile (Dao 2023): nothing of
+/// the size of the scores is in memory. Under plain attention (no Flash) scores, weights and their gradients
+/// are rounded to the row's `inside`. A bias gets no gradient. Throws ShapeError where shapes do not fit.
+template <PolicyType P, ScalarArray DO, AttentionArray Q, AttentionArray K, AttentionArray V, ScalarArray O>
+void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v, const O& out,
+                             const View<const f32>& log_sums, const AttentionOptions& options,
+                             View<typename training<P>::gradient> dq, View<typename training<P>::gradient> dk,
+                             View<typename training<P>::gradient> dv) {
+  const auto call = detail::attention_call<EveryAttention>(q, k, v, options);
+  const AttentionProblem& problem = call.problem;
+  detail::require_same_shape("attention_gradient", call.rows(), dout.shape());
+  detail::require_same_shape("attention_gradient", call.rows(), out.shape());
+  detail::require_same_shape("attention_gradient", Shape{problem.batch, problem.heads, problem.queries},
+                             log_sums.shape());
+  detail::require_same_shape(
+      "attention_gradient", Shape{problem.batch, problem.queries, problem.heads * problem.width}, dq.shape());
+  detail::require_same_shape(
+      "attention_gradient", Shape{problem.batch, problem.keys, problem.heads_kv * problem.width}, dk.shape());
+  detail::require_same_shape("attention_gradient",
+                             Shape{problem.batch, problem.keys, problem.heads_kv * problem.width_v},
+                             dv.shape());
+  const auto heads = split_heads(as_view(dout), problem.heads);
+  const auto result = split_heads(as_view(out), problem.heads);
+  using Forward = typename precisions<P, Attention>::operand;
+  detail::run_gradients_into<Attention, gradient_precisions<P, Attention>>(
+      "attention_gradient",
+      [&]<class Types>(Types, auto to_q, auto to_k, auto to_v) {
+        backend::attention_gradient<Types, Forward>(
+            problem, heads, call.q, call.k, call.v, result, log_sums, split_heads(to_q, problem.heads),
+            split_heads(to_k, problem.heads_kv), split_heads(to_v, problem.heads_kv));
+      },
+      dq, dk, dv);
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto attention_with_log_sums_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return attention_with_log_sums_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto attention_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return attention_gradient_into<P>(arguments...); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

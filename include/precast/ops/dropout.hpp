@@ -1,0 +1,50 @@
+// Dropout with a mask that is a function of seed, offset and place: nothing is kept for the way back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <precast/backend.hpp>
+#include <precast/backend/dropout.hpp>
+#include <precast/error.hpp>
+#include <precast/ops/run_gradient.hpp>
+#include <precast/problem/context.hpp>
+
+namespace precast {
+
+struct DropoutOptions {
+  f32 probability = 0.1f;    ///< of a value to become 0, in [0, 1); the others are multiplied by 1 / (1 - it)
+  std::uint64_t seed = 0;    ///< of the run
+  std::uint64_t offset = 0;  ///< of this call in it: another one for each layer and step
+};
+
+inline namespace PRECAST_BACKEND {
+
+/// x with values dropped at random: value i, counted row by row, by word i mod 4 of Philox 4x32-10 (Salmon et
+/// al. 2011) of counter i / 4 and `offset` under the key `seed`; the same mask on every backend, for any
+/// strides and number of threads. The gradient of its input is dropout of dy with the same options. x [...]
+/// -> [...]. Throws ShapeError where shapes differ, and InputError for a probability outside of [0, 1).
+template <PolicyType P, ScalarArray X>
+void dropout_into(const X& x, const DropoutOptions& options,
+                  View<typename precisions<P, Pointwise>::result> out) {
+  detail::require_same_shape("dropout", x.shape(), out.shape());
+  if (!(options.probability >= 0 && options.probability < 1))
+    throw InputError("dropout: a probability of " + std::to_string(options.probability) +
+                     " is not at least 0 and below 1");
+  detail::run_gradients_into<Pointwise, precisions<P, Pointwise>>(
+      "dropout",
+      [&]<class Types>(Types, auto to) {
+        backend::dropout<Types>(as_view(x), options.probability, options.seed, options.offset, to);
+      },
+      out);
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto dropout_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return dropout_into<P>(arguments...); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,48 @@
+// The gradient of an embedding's table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <precast/backend.hpp>
+#include <precast/backend/embedding_gradient.hpp>
+#include <precast/error.hpp>
+#include <precast/ops/run_gradient.hpp>
+#include <precast/problem/context.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// The gradient of the table of embedding(): out [V, C], of which row v is the sum of the rows i of dy [n, C]
+/// with ids[i] = v, in the order of i, so that its bits are always the same; zeros where there is none. Or
+/// added to what `out` holds. Throws ShapeError where shapes do not fit, and InputError for an id outside of
+/// [0, V).
+template <PolicyType P, ScalarArray DY>
+void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, const GradientOptions& options,
+                             View<typename training<P>::parameter_gradient> out) {
+  const auto rows = as_view(dy);
+  if (out.shape().rank() != 2 || rows.columns() != out.columns() ||
+      rows.rows() != static_cast<std::int64_t>(ids.size()))
+    detail::shapes_do_not_fit("embedding_gradient", rows.shape(), out.shape(),
+                              "are not [" + std::to_string(ids.size()) + ", C] and a table [V, C]");
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || ids[i] >= out.shape()[0])
+      throw InputError("embedding_gradient: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
+                       " is not one of the table's " + std::to_string(out.shape()[0]) + " rows");
+  detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
+      "embedding_gradient",
+      [&]<class Types>(Types, auto to) { backend::embedding_gradient<Types>(rows, ids, options, to); }, out);
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto embedding_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return embedding_gradient_into<P>(arguments...); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,47 @@
+// The gradient of the cross entropy.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include <precast/backend.hpp>
+#include <precast/backend/loss_gradient.hpp>
+#include <precast/ops/loss.hpp>
+#include <precast/ops/run_gradient.hpp>
+#include <precast/problem/context.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// The gradient of cross_entropy's logits [rows, classes]: (softmax(logits) - 1 at the target) dloss / rows
+/// that count, zeros in rows of the ignored index, and everywhere where no row counts. `dloss` is the
+/// gradient of the loss: 1, or the scale of a loss that is scaled. In f32 (Downcast<Loss>: rounded after each
+/// step), and rounded once to what gradients are stored as. Throws as cross_entropy does.
+template <PolicyType P, ScalarArray X, ClassNumbers T>
+void cross_entropy_gradient_into(const X& logits, const T& targets, const CrossEntropyOptions& options,
+                                 f32 dloss, View<typename training<P>::gradient> out) {
+  const auto checked = detail::targets_of_rows(logits.shape(), targets, options.ignore_index);
+  detail::require_same_shape("cross_entropy_gradient", logits.shape(), out.shape());
+  const auto kept =
+      static_cast<std::int64_t>(checked.size()) - std::count(checked.begin(), checked.end(), no_target);
+  const f32 factor = dloss / static_cast<f32>(std::max<std::int64_t>(kept, 1));
+  detail::run_gradients_into<Loss, gradient_precisions<P, Loss>>(
+      "cross_entropy_gradient",
+      [&]<class Types>(Types, auto to) {
+        backend::cross_entropy_gradient<Types>(as_view(logits), std::span<const std::int32_t>(checked),
+                                               factor, to);
+      },
+      out);
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto cross_entropy_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return cross_entropy_gradient_into<P>(arguments...); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,67 @@
+// Gradients of matmul: c = a b for a [..., M, K] and b [K, N]. Those of matmul_transposed, c = a b^T, are
+// linear_input_gradient_into for a and linear_weight_gradient_into for b.
+#pragma once
+
+#include <precast/backend.hpp>
+#include <precast/backend/product_gradient.hpp>
+#include <precast/ops/matmul.hpp>
+#include <precast/ops/run_gradient.hpp>
+#include <precast/problem/context.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// The gradient of a: dc b^T for dc [..., M, N] and b [K, N]: [..., M, K]. Throws ShapeError where shapes do
+/// not fit.
+template <PolicyType P, ScalarArray DC, ScalarArray B>
+void matmul_left_gradient_into(const DC& dc, const B& b, View<typename training<P>::gradient> out) {
+  const auto left = as_view(dc);
+  const auto right = as_view(b);
+  if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
+    detail::shapes_do_not_fit("matmul_left_gradient", left.shape(), right.shape(),
+                              "are not [..., M, N] and [K, N]");
+  detail::require_same_shape("matmul_left_gradient", left.shape().with_back(right.rows()), out.shape());
+  using Stored = value_type_of<B>;
+  const auto packed = backend::PackedWeight<Stored>::template for_one_product<
+      detail::with_storage<gradient_precisions<P, Matmul>, Stored>>(right);
+  detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
+      "matmul_left_gradient",
+      [&]<class Types>(Types, auto to) {
+        backend::matmul_transposed<detail::with_storage<Types, Stored>>(left, packed, Epilogue{}, to);
+      },
+      out);
+}
+
+/// The gradient of b: a^T dc, summed over all rows of a [..., M, K] and dc [..., M, N]: [K, N]. It is stored
+/// as gradients between ops are. Throws ShapeError where shapes do not fit.
+template <PolicyType P, ScalarArray A, ScalarArray DC>
+void matmul_right_gradient_into(const A& a, const DC& dc, View<typename training<P>::gradient> out) {
+  const auto left = as_view(a);
+  const auto right = as_view(dc);
+  if (left.rows() != right.rows())
+    detail::shapes_do_not_fit("matmul_right_gradient", left.shape(), right.shape(),
+                              "do not have as many rows");
+  detail::require_same_shape("matmul_right_gradient", Shape{left.columns(), right.columns()}, out.shape());
+  detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
+      "matmul_right_gradient",
+      [&]<class Types>(Types, auto to) {
+        backend::multiply_over_rows<detail::with_storage<Types, value_type_of<DC>>>(left, right,
+                                                                                    GradientOptions{}, to);
+      },
+      out);
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto matmul_left_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return matmul_left_gradient_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto matmul_right_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return matmul_right_gradient_into<P>(arguments...); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,86 @@
+// Gradients of layer and RMS normalisation. Means and deviations are computed once more from x, which is in
+// the cache then: they cost less than to keep them.
+#pragma once
+
+#include <precast/backend.hpp>
+#include <precast/backend/norm_gradient.hpp>
+#include <precast/ops/norm.hpp>
+#include <precast/ops/run_gradient.hpp>
+#include <precast/problem/context.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// The gradient of layer_norm without parameters, of its input x [..., C], from dy [..., C], that of its
+/// result. In the row of gradient_precisions<P, Norm>. Throws ShapeError where shapes differ.
+template <PolicyType P, ScalarArray DY, ScalarArray X>
+void layer_norm_gradient_into(const DY& dy, const X& x, double eps, View<typename training<P>::gradient> dx) {
+  detail::require_same_shape("layer_norm_gradient", dy.shape(), x.shape());
+  detail::require_same_shape("layer_norm_gradient", x.shape(), dx.shape());
+  detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
+      "layer_norm_gradient",
+      [&]<class Types>(Types, auto to) {
+        backend::layer_norm_gradient<Types>(as_view(dy), as_view(x), View<const f32>(), static_cast<f32>(eps),
+                                            GradientOptions{}, to, View<f32>(), View<f32>());
+      },
+      dx);
+}
+
+/// The gradients of layer_norm with a weight and a bias [C]: of its input, and of both parameters, summed
+/// over all rows in one order, or added to what `dweight` and `dbias` [C] hold. Throws ShapeError where
+/// shapes do not fit.
+template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
+void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, double eps,
+                              const GradientOptions& options, View<typename training<P>::gradient> dx,
+                              View<typename training<P>::parameter_gradient> dweight,
+                              View<typename training<P>::parameter_gradient> dbias) {
+  detail::require_same_shape("layer_norm_gradient", dy.shape(), x.shape());
+  detail::require_same_shape("layer_norm_gradient", x.shape(), dx.shape());
+  for (const Shape& parameters : {weight.shape(), dweight.shape(), dbias.shape()})
+    detail::require_one_per_column("layer_norm_gradient", x.shape(), parameters);
+  detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
+      "layer_norm_gradient",
+      [&]<class Types>(Types, auto to, auto to_weight, auto to_bias) {
+        backend::layer_norm_gradient<Types>(as_view(dy), as_view(x), as_view(weight), static_cast<f32>(eps),
+                                            options, to, to_weight, to_bias);
+      },
+      dx, dweight, dbias);
+}
+
+/// The gradients of rms_norm, or of rms_norm_heads: of its input x [..., C], and of its weight [D], where D
+/// divides C and each D neighbours are normalised together; added up over all of them, or added to what
+/// `dweight` [D] holds. Throws ShapeError where shapes do not fit.
+template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
+void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, double eps,
+                            const GradientOptions& options, View<typename training<P>::gradient> dx,
+                            View<typename training<P>::parameter_gradient> dweight) {
+  detail::require_same_shape("rms_norm_gradient", dy.shape(), x.shape());
+  detail::require_same_shape("rms_norm_gradient", x.shape(), dx.shape());
+  if (x.shape().rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
+      x.shape().back() % weight.elements() != 0)
+    detail::shapes_do_not_fit("rms_norm_gradient", x.shape(), weight.shape(),
+                              "are not [..., heads * D] and [D]");
+  detail::require_same_shape("rms_norm_gradient", weight.shape(), dweight.shape());
+  detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
+      "rms_norm_gradient",
+      [&]<class Types>(Types, auto to, auto to_weight) {
+        backend::rms_norm_gradient<Types>(as_view(dy), as_view(x), as_view(weight), static_cast<f32>(eps),
+                                          options, to, to_weight);
+      },
+      dx, dweight);
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto layer_norm_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return layer_norm_gradient_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto rms_norm_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return rms_norm_gradient_into<P>(arguments...); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,56 @@
+// run_gradients_into: how an op of several gradients runs: one kernel, then a word to the watch hook of each.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <precast/ops/run_op.hpp>
+#include <precast/policy/gradient_table.hpp>
+#include <precast/problem/gradient_options.hpp>
+
+namespace precast::detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// Runs `kernel(Types{}, outs...)`, and tells the watch hook of each. For the first value that is not finite
+/// it is run a second time, with `widened_to_f32<Types>` and results in f32 that start as zeros; so `outs`
+/// must not overlap what it reads.
+template <OpClass Op, class Types, class Kernel, class... T>
+void run_gradients_into([[maybe_unused]] std::string_view name, Kernel&& kernel, View<T>... outs) {
+  if (MemoryCounter::active()) return kernel(Types{}, outs...);
+#if PRECAST_HAS_WATCH
+  watch::take_ran();  // of what is no op
+  kernel(Types{}, outs...);
+  if (!watch::active()) [[likely]]
+    return;
+  const watch::RowNames ran = watch::take_ran();
+  const auto in_f32 = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+    const auto zeros = [](const Shape& shape) {
+      return Tensor<f32>(shape, std::vector<f32>(static_cast<std::size_t>(shape.elements())));
+    };
+    std::tuple<decltype(Tensor<f32>(outs.shape()))...> wide{zeros(outs.shape())...};
+    std::apply([&](auto&... each) { kernel(widened_to_f32<Types>{}, each.view()...); }, wide);
+    return std::move(std::get<I>(wide));
+  };
+  const auto tell = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto of = [&](auto index, auto out) {
+      if (out.elements() == 0) return;
+      watch::detail::ran = ran;
+      watch::report<Op>(
+          name, out, [&] { return in_f32(index); }, NoProbe{});
+    };
+    (of(std::integral_constant<std::size_t, I>{}, outs), ...);
+  };
+  tell(std::index_sequence_for<T...>{});
+#else
+  kernel(Types{}, outs...);
+#endif
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::detail

@@ -1,0 +1,105 @@
+// Ops of samplers, which stand outside of policies: their state is f32 under every one. Each value is
+// computed in f32, every product and quotient rounded by itself. All arrays of an op have one shape.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <precast/backend.hpp>
+#include <precast/backend/pointwise.hpp>
+#include <precast/backend/reduction.hpp>
+#include <precast/error.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/problem/broadcast.hpp>
+#include <precast/problem/sampler_functions.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast {
+
+/// What the samplers' sums compute in under every policy.
+using SamplerSum = OpDtypes<f32, AsGiven, f32, f32, f32>;
+
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+template <class F, class... In>
+void sampler_op(std::string_view name, View<f32> out, const F& function, const In&... in) {
+  (require_same_shape(name, in.shape(), out.shape()), ...);
+  backend::map_values<SamplerStep>(out, function, View<const f32>(in)...);
+}
+
+/// The sum of squared deviations from their mean of the values of each picture: [pictures, 1].
+inline Tensor<f32> squared_deviations(View<const f32> pictures) {
+  const std::int64_t count = pictures.shape()[0], values = pictures.elements() / count;
+  const View<const f32> single = pictures.reshaped(Shape{pictures.elements(), 1});
+  Tensor<f32> sums(Shape{count, 1}), squares(single.shape());
+  backend::reduce_values<SamplerSum>(pictures, values, Reduce::mean, sums.view());
+  backend::map_values<SamplerStep>(squares.view(), elementwise::SquaredDeviation{}, single,
+                                   RowBroadcast{View<const f32>(sums.view()), values});
+  backend::reduce_values<SamplerSum>(View<const f32>(squares.view()), values, Reduce::sum, sums.view());
+  return sums;
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
+inline namespace PRECAST_BACKEND {
+
+/// A linear combination of one to four tensors; `out` may be one of them. Throws ShapeError where the shapes
+/// differ.
+inline void combine_into(View<f32> out, const elementwise::Combination& how, View<const f32> x0) {
+  detail::sampler_op("combine", out, how, x0);
+}
+inline void combine_into(View<f32> out, const elementwise::Combination& how, View<const f32> x0,
+                         View<const f32> x1) {
+  detail::sampler_op("combine", out, how, x0, x1);
+}
+inline void combine_into(View<f32> out, const elementwise::Combination& how, View<const f32> x0,
+                         View<const f32> x1, View<const f32> x2) {
+  detail::sampler_op("combine", out, how, x0, x1, x2);
+}
+inline void combine_into(View<f32> out, const elementwise::Combination& how, View<const f32> x0,
+                         View<const f32> x1, View<const f32> x2, View<const f32> x3) {
+  detail::sampler_op("combine", out, how, x0, x1, x2, x3);
+}
+
+/// Classifier-free guidance (Ho and Salimans 2022): out = negative + scale (positive - negative). `out` may
+/// be either. Throws ShapeError where the shapes differ.
+inline void guide_into(View<f32> out, View<const f32> negative, View<const f32> positive, f32 scale) {
+  detail::sampler_op("guide", out, elementwise::Guidance{scale}, negative, positive);
+}
+
+/// Guidance rescale (Lin et al. 2023, section 3.4): guided [pictures, ...] becomes, in place,
+/// share guided std(positive) / std(guided) + (1 - share) guided, with the standard deviations (of a sample:
+/// over n - 1) of each picture. Throws ShapeError where the shapes differ, InputError where `share` is
+/// outside [0, 1] or a picture has fewer than two values. Both are contiguous.
+inline void rescale_guidance(View<f32> guided, View<const f32> positive, f32 share) {
+  detail::require_same_shape("rescale_guidance", guided.shape(), positive.shape());
+  if (!(share >= 0 && share <= 1))
+    throw InputError("rescale_guidance: a share of " + std::to_string(share) + " is not between 0 and 1");
+  if (share == 0 || guided.elements() == 0) return;
+  const std::int64_t values = guided.elements() / guided.shape()[0];
+  if (values < 2) throw InputError("rescale_guidance: pictures of one value have no standard deviation");
+  const Tensor<f32> squares = detail::squared_deviations(guided);
+  const Tensor<f32> wanted = detail::squared_deviations(positive);
+  const View<f32> single = guided.reshaped(Shape{guided.elements(), 1});
+  backend::map_values<SamplerStep>(single, elementwise::RescaledGuidance{share, static_cast<f32>(values - 1)},
+                                   View<const f32>(single), RowBroadcast{squares.view(), values},
+                                   RowBroadcast{wanted.view(), values});
+}
+
+/// Inpainting, in place: mask latents + (1 - mask) (from_clean clean + from_noise noise). Throws ShapeError
+/// where the shapes differ.
+inline void repaint(View<f32> latents, View<const f32> clean, View<const f32> noise, View<const f32> mask,
+                    f32 from_clean, f32 from_noise) {
+  detail::sampler_op("repaint", latents, elementwise::Repainted{from_clean, from_noise}, latents, clean,
+                     noise, mask);
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,132 @@
+// Linear layers in training: products with a weight that is borrowed as it lies, because it changes with each
+// step, and the gradients of input, weight and bias. linear_gradient.hpp has the gradient of a weight that
+// stays.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <precast/backend.hpp>
+#include <precast/backend/convert.hpp>
+#include <precast/backend/matmul.hpp>
+#include <precast/backend/product_gradient.hpp>
+#include <precast/ops/matmul.hpp>
+#include <precast/ops/run_gradient.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/problem/epilogue.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// out = x w^T + bias for x [..., in_features], w [out_features, in_features] and bias [out_features], or
+/// none of no values. Rounded as linear's, whatever dtypes w and bias have: a master in f32 is rounded to
+/// operands here, and nowhere else. Throws ShapeError where shapes do not fit.
+template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
+void linear_into(const X& x, const W& weight, const B& bias,
+                 View<typename precisions<P, Matmul>::result> out) {
+  const auto in = as_view(x);
+  const auto matrix = as_view(weight);
+  const auto vector = as_view(bias);
+  if (matrix.shape().rank() != 2 || in.columns() != matrix.columns() || in.columns() == 0)
+    detail::shapes_do_not_fit("linear", in.shape(), matrix.shape(),
+                              "are not [..., in] and a weight [out, in]");
+  if (vector.elements() != 0 && vector.shape() != Shape{matrix.rows()})
+    detail::shapes_do_not_fit("linear", matrix.shape(), vector.shape(), "are not a weight and its bias");
+  detail::require_same_shape("linear", in.shape().with_back(matrix.rows()), out.shape());
+  using Stored = value_type_of<W>;
+  using Row = detail::with_storage<precisions<P, Matmul>, Stored>;
+  const auto packed = backend::PackedWeight<Stored>::template for_one_product<Row>(matrix);
+  Tensor<f32> widened;
+  Epilogue epilogue{};
+  if (vector.elements() != 0) {
+    if constexpr (std::is_same_v<value_type_of<B>, f32>) {
+      epilogue.bias = vector;
+    } else {
+      widened = Tensor<f32>(vector.shape());
+      backend::convert_values<f32>(vector, widened.view());
+      epilogue.bias = widened.view();
+    }
+  }
+  detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", out, [&]<class Types>(Types, auto to) {
+    backend::matmul_transposed<detail::with_storage<Types, Stored>>(in, packed, epilogue, to);
+  });
+}
+/// The same without a bias.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void linear_into(const X& x, const W& weight, View<typename precisions<P, Matmul>::result> out) {
+  linear_into<P>(x, weight, View<const f32>(), out);
+}
+
+/// The gradient of a linear layer's input: dy w for dy [..., out_features], the gradient of its result, and w
+/// [out_features, in_features]: [..., in_features]. Operands are rounded as gradient_precisions<P, Matmul>
+/// says, results once. Throws ShapeError where shapes do not fit.
+template <PolicyType P, ScalarArray DY, ScalarArray W>
+void linear_input_gradient_into(const DY& dy, const W& weight, View<typename training<P>::gradient> out) {
+  const auto left = as_view(dy);
+  const auto right = as_view(weight);
+  if (right.shape().rank() != 2 || left.columns() != right.rows() || left.columns() == 0)
+    detail::shapes_do_not_fit("linear_input_gradient", left.shape(), right.shape(),
+                              "are not [..., out] and a weight [out, in]");
+  detail::require_same_shape("linear_input_gradient", left.shape().with_back(right.columns()), out.shape());
+  detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
+      "linear_input_gradient",
+      [&]<class Types>(Types, auto to) {
+        backend::multiply<detail::with_storage<Types, value_type_of<W>>>(left, right, to);
+      },
+      out);
+}
+
+/// The gradient of a linear layer's weight: dy^T x for dy [..., out_features] and x [..., in_features], the
+/// sum over all rows: [out_features, in_features], or added to what `out` holds. Operands and sums are the
+/// row's of gradient_precisions<P, Matmul>. Throws ShapeError where shapes do not fit.
+template <PolicyType P, ScalarArray DY, ScalarArray X>
+void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions& options,
+                                 View<typename training<P>::parameter_gradient> out) {
+  const auto left = as_view(dy);
+  const auto right = as_view(x);
+  if (left.rows() != right.rows())
+    detail::shapes_do_not_fit("linear_weight_gradient", left.shape(), right.shape(),
+                              "do not have as many rows");
+  detail::require_same_shape("linear_weight_gradient", Shape{left.columns(), right.columns()}, out.shape());
+  detail::run_gradients_into<Matmul, parameter_gradient_precisions<P, Matmul>>(
+      "linear_weight_gradient",
+      [&]<class Types>(Types, auto to) {
+        backend::multiply_over_rows<detail::with_storage<Types, value_type_of<X>>>(left, right, options, to);
+      },
+      out);
+}
+
+/// The gradient of a bias: the sum of the rows of dy [..., C], into `out` [C]; or of what add() repeats, of
+/// any shape that dy's ends with: dy [B, S, C] into [S, C]. Or added to what `out` holds. In one order for
+/// any number of threads. Throws ShapeError where shapes do not fit.
+template <PolicyType P, ScalarArray DY>
+void bias_gradient_into(const DY& dy, const GradientOptions& options,
+                        View<typename training<P>::parameter_gradient> out) {
+  const Shape &all = dy.shape(), &one = out.shape();
+  bool fits = one.rank() > 0 && one.rank() <= all.rank();
+  for (std::size_t i = 0; fits && i < one.rank(); ++i) fits = one[i] == all[all.rank() - one.rank() + i];
+  if (!fits)
+    detail::shapes_do_not_fit("bias_gradient", all, one, "do not fit: the second is the end of the first");
+  detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
+      "bias_gradient",
+      [&]<class Types>(Types, auto to) { backend::sum_of_rows<Types>(as_view(dy), options, to); }, out);
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, class... Arguments>
+auto linear_input_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return linear_input_gradient_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto linear_weight_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return linear_weight_gradient_into<P>(arguments...); });
+}
+template <PolicyType P, class... Arguments>
+auto bias_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return bias_gradient_into<P>(arguments...); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,22 @@
+// Kernels of attention in training, as either backend's are declared; each is documented where it is defined.
+#pragma once
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/problem/attention_problem.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/heads_view.hpp>
+
+// ForwardOperand is what the forward op multiplied: scores are computed once more of the same operands.
+namespace precast::PRECAST_KERNELS {
+
+template <class Types, class ForwardOperand, class Q, class K>
+void log_sums_of_scores(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
+                        View<f32> log_sums PRECAST_ON_STREAM);
+template <class Types, class ForwardOperand, class DO, class Q, class K, class V, class O>
+void attention_gradient(const AttentionProblem& problem, HeadsView<const DO> dout, HeadsView<const Q> q,
+                        HeadsView<const K> k, HeadsView<const V> v, HeadsView<const O> out,
+                        View<const f32> log_sums, HeadsView<typename Types::result> dq,
+                        HeadsView<typename Types::result> dk,
+                        HeadsView<typename Types::result> dv PRECAST_ON_STREAM);
+
+}  // namespace precast::PRECAST_KERNELS

@@ -1,0 +1,71 @@
+// What the ops of samplers compute of each value, in f32, every product and quotient rounded by itself, as
+// PyTorch's own steps round them: the one definition of both backends.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include <precast/dtype/host_device.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/problem/math.hpp>
+
+namespace precast::elementwise {
+
+/// A linear combination of one to four values, from left to right:
+/// (c0 x0 / first_divisor + c1 x1 + c2 x2 + c3 x3) factor / divisor, no smaller than `low` and no larger than
+/// `high`. NaN stays. What is 1 changes nothing.
+struct Combination {
+  f32 coefficients[4] = {1, 1, 1, 1};
+  f32 first_divisor = 1, factor = 1, divisor = 1;
+  f32 low = -std::numeric_limits<f32>::infinity(), high = std::numeric_limits<f32>::infinity();
+
+  template <class... Rest>
+  PRECAST_HOST_DEVICE f32 operator()(f32 first, Rest... rest) const {
+    f32 sum = math::rounded_product(coefficients[0], first) / first_divisor;
+    int next = 1;
+    ((sum = sum + math::rounded_product(coefficients[next++], rest)), ...);
+    sum = math::rounded_product(factor, sum) / divisor;
+    const f32 above = sum < low ? low : sum;
+    return above > high ? high : above;
+  }
+};
+
+/// Classifier-free guidance: negative + scale (positive - negative).
+struct Guidance {
+  f32 scale;
+  PRECAST_HOST_DEVICE f32 operator()(f32 negative, f32 positive) const {
+    return negative + math::rounded_product(scale, positive - negative);
+  }
+};
+
+/// (x - mean)^2.
+struct SquaredDeviation {
+  PRECAST_HOST_DEVICE f32 operator()(f32 x, f32 mean) const {
+    const f32 deviation = x - mean;
+    return deviation * deviation;
+  }
+};
+
+/// `share` of what has the standard deviation of another prediction, and of what is given the rest. The sums
+/// of squared deviations are of as many values.
+struct RescaledGuidance {
+  f32 share, degrees_of_freedom;
+  PRECAST_HOST_DEVICE f32 operator()(f32 guided, f32 squares, f32 wanted_squares) const {
+    const f32 deviation = std::sqrt(squares / degrees_of_freedom);
+    const f32 wanted = std::sqrt(wanted_squares / degrees_of_freedom);
+    const f32 rescaled = math::rounded_product(guided, wanted / deviation);
+    return math::rounded_product(share, rescaled) + math::rounded_product(1 - share, guided);
+  }
+};
+
+/// Inpainting: what the mask (1 inside, 0 outside) leaves of the latents, and around it the picture at a
+/// level of noise, from_clean clean + from_noise noise.
+struct Repainted {
+  f32 from_clean, from_noise;
+  PRECAST_HOST_DEVICE f32 operator()(f32 latents, f32 clean, f32 noise, f32 mask) const {
+    const f32 around = math::rounded_product(from_clean, clean) + math::rounded_product(from_noise, noise);
+    return math::rounded_product(1 - mask, around) + math::rounded_product(mask, latents);
+  }
+};
+
+}  // namespace precast::elementwise

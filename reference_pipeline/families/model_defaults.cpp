@@ -1,0 +1,22 @@
+#include <cstdint>
+#include <string_view>
+
+#include <families/model_defaults.hpp>
+#include <families/request_limits.hpp>
+
+namespace precast::families {
+
+ModelDefaults ModelDefaults::from(const io::Config& json) {
+  const auto integer = [&](std::string_view key, std::int64_t most) -> std::optional<int> {
+    if (const auto value = json.optional_integer(key, 1, most)) return static_cast<int>(*value);
+    return std::nullopt;
+  };
+  ModelDefaults defaults;
+  defaults.steps = integer("steps", most_steps);
+  defaults.width = integer("width", largest_side);
+  defaults.height = integer("height", largest_side);
+  if (json.has("guidance")) defaults.guidance = json.number("guidance", 0, 1000);
+  return defaults;
+}
+
+}  // namespace precast::families

@@ -1,0 +1,23 @@
+// What a model folder's own precast.json says of the settings that it was made for.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include <precast/io/config.hpp>
+
+namespace precast::families {
+
+/// Optional, as each of its keys is.
+struct ModelDefaults {
+  std::optional<int> steps, width, height;
+  std::optional<double> guidance;
+
+  /// Reads the file where it is there. Throws InputError that names it and the key.
+  static ModelDefaults load(const std::filesystem::path& file) {
+    return io::is_there(file) ? from(io::Config::load(file)) : ModelDefaults{};
+  }
+  static ModelDefaults from(const io::Config& json);
+};
+
+}  // namespace precast::families

@@ -1,0 +1,25 @@
+// What every family holds a request to.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <families/request.hpp>
+#include <families/request_error.hpp>
+
+namespace precast::families {
+
+inline constexpr int largest_side = 16384, most_steps = 10000, most_pictures = 1024;
+
+/// "WHAT is VALUE: it must be RANGE".
+RequestError out_of_range(std::string_view what, const std::string& value, const std::string& range);
+
+/// Throws RequestError where there is no prompt, or steps, batch, strength or previews are out of their
+/// ranges. `full` has its steps.
+void check_counts(const Request& full);
+
+/// Throws RequestError where width or height is not a multiple of `multiple`, "two latents of 8 pixels" in
+/// `words`.
+void check_sides(const Request& full, int multiple, const std::string& words);
+
+}  // namespace precast::families

@@ -1,0 +1,74 @@
+// What the stages of every family's pipeline share: who is told how far they are, and in which order they
+// run.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <families/backend.hpp>
+#include <families/free_memory.hpp>
+#include <families/memory_estimate.hpp>
+#include <families/request.hpp>
+
+#include <precast/memory/dry_run.hpp>
+
+namespace precast::families {
+
+/// Whether each picture is decoded as soon as it is denoised, with both models in memory, or all of them at
+/// the end, with one model in memory at a time.
+enum class Order : bool { in_stages, one_by_one };
+
+/// Who is told how far a run is; or, where it is a dry run, what divides that.
+struct Reporter {
+  const ProgressCallback& callback;
+  ComponentMeter* meter = nullptr;
+
+  explicit operator bool() const { return static_cast<bool>(callback); }
+  void operator()(const Progress& at) const { callback(at); }
+};
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// How many pictures a request is for.
+inline std::int64_t pictures(const Request& request) {
+  return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
+}
+
+/// Every text of a request that is encoded: its prompts, then what to keep away from.
+inline std::vector<std::string> texts_of(const Request& request) {
+  std::vector<std::string> texts = request.prompts;
+  if (request.negative) texts.push_back(*request.negative);
+  return texts;
+}
+
+/// How a run goes, and what that takes: picture by picture where there are `several` and that fits into what
+/// is free. `run(order, reporter)` is the run; it is made dry.
+template <class Run>
+std::pair<Order, MemoryEstimate> planned(const Backend& backend, bool several, Run&& run) {
+  const auto needed = [&](Order order) {
+    const auto session = backend.start();
+    ComponentMeter meter(backend.counted_memory());
+    const ProgressCallback nobody;
+    run(order, Reporter{nobody, &meter});
+    MemoryEstimate estimate = meter.estimate();
+    estimate.held = backend.held_memory();
+    if (backend.counted_memory() == DryRun::Counts::host_memory)
+      estimate.largest_so_far = peak_resident_memory();
+    estimate.code = backend.code_memory();
+    return estimate;
+  };
+  if (several) {
+    MemoryEstimate estimate = needed(Order::one_by_one);
+    const auto free_bytes = backend.free_memory();
+    if (!free_bytes || estimate.needed() <= *free_bytes) return {Order::one_by_one, std::move(estimate)};
+  }
+  return {Order::in_stages, needed(Order::in_stages)};
+}
+
+}  // namespace precast::families

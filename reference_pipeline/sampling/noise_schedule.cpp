@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include <sampling/noise_schedule.hpp>
+
+#include <precast/error.hpp>
+
+namespace precast::sampling {
+namespace {
+
+/// torch.linspace in f32: from both ends to the middle, with fused multiply-adds.
+std::vector<f32> even_values(f32 first, f32 last, std::int64_t count) {
+  const f32 gap = (last - first) / static_cast<f32>(count - 1);
+  std::vector<f32> values;
+  for (std::int64_t i = 0; i < count; ++i)
+    values.push_back(i < count / 2 ? std::fma(gap, static_cast<f32>(i), first)
+                                   : std::fma(-gap, static_cast<f32>(count - 1 - i), last));
+  return values;
+}
+
+/// numpy.linspace, of which the first `kept` values are wanted.
+std::vector<double> even_places(double first, double last, std::int64_t count) {
+  std::vector<double> values;
+  const double gap = count > 1 ? (last - first) / static_cast<double>(count - 1) : 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double away = static_cast<double>(i) * gap;
+    values.push_back(away + first);
+  }
+  if (count > 1) values.back() = last;
+  return values;
+}
+
+std::vector<f32> cosine_betas(std::int64_t count) {
+  const auto kept_at = [](double time) {
+    const double cosine = std::cos((time + 0.008) / 1.008 * std::numbers::pi / 2);
+    return cosine * cosine;
+  };
+  std::vector<f32> betas;
+  const auto total = static_cast<double>(count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double lost =
+        1 - kept_at(static_cast<double>(i + 1) / total) / kept_at(static_cast<double>(i) / total);
+    betas.push_back(static_cast<f32>(std::min(lost, 0.999)));
+  }
+  return betas;
+}
+
+std::vector<f32> betas_of(const SamplerSettings& settings) {
+  const std::int64_t count = settings.num_train_timesteps;
+  switch (settings.beta_schedule) {
+    case BetaSchedule::trained:
+      return settings.trained_betas;
+    case BetaSchedule::squaredcos_cap_v2:
+      return cosine_betas(count);
+    case BetaSchedule::linear:
+      return even_values(static_cast<f32>(settings.beta_start), static_cast<f32>(settings.beta_end), count);
+    case BetaSchedule::scaled_linear:
+      break;
+  }
+  std::vector<f32> betas = even_values(static_cast<f32>(std::sqrt(settings.beta_start)),
+                                       static_cast<f32>(std::sqrt(settings.beta_end)), count);
+  for (f32& beta : betas) beta *= beta;
+  return betas;
+}
+
+/// The products of all 1 - beta up to each, multiplied in double and kept in f32.
+std::vector<f32> products_of_rest(const std::vector<f32>& betas) {
+  std::vector<f32> products;
+  double product = 1;
+  for (const f32 beta : betas) {
+    product *= static_cast<double>(1.0f - beta);
+    products.push_back(static_cast<f32>(product));
+  }
+  return products;
+}
+
+/// Betas that leave nothing of the picture at the last timestep (Lin et al. 2023, algorithm 1).
+std::vector<f32> rescaled_betas(const std::vector<f32>& betas) {
+  std::vector<f32> kept = products_of_rest(betas);
+  for (f32& value : kept) value = std::sqrt(value);
+  const f32 first = kept.front(), last = kept.back();
+  const f32 stretch = first / (first - last);
+  for (f32& value : kept) {
+    const f32 shifted = value - last;
+    const f32 stretched = shifted * stretch;
+    value = stretched * stretched;
+  }
+  std::vector<f32> rescaled{1.0f - kept.front()};
+  for (std::size_t i = 1; i < kept.size(); ++i) rescaled.push_back(1.0f - kept[i] / kept[i - 1]);
+  return rescaled;
+}
+
+bool counts_in_sigmas(SamplerKind kind) {
+  return kind == SamplerKind::euler || kind == SamplerKind::euler_a || kind == SamplerKind::dpmpp_2m ||
+         kind == SamplerKind::dpmpp_2m_karras;
+}
+
+std::vector<double> descending(std::vector<double> values) {
+  std::ranges::reverse(values);
+  return values;
+}
+
+}  // namespace
+
+std::vector<f32> kept_parts(const SamplerSettings& settings) {
+  std::vector<f32> betas = betas_of(settings);
+  const bool rescaled = settings.rescale_betas_zero_snr;
+  if (rescaled) betas = rescaled_betas(betas);
+  std::vector<f32> kept = products_of_rest(betas);
+  const bool keeps_something = rescaled || kept.back() > 0;
+  if (!keeps_something || !(kept.front() < 1) || !(kept.front() > kept.back()))
+    throw InputError("the scheduler's betas, from " + std::to_string(betas.front()) + " to " +
+                     std::to_string(betas.back()) + " over " + std::to_string(betas.size()) +
+                     " timesteps, leave " + (keeps_something ? "all" : "nothing") +
+                     " of a picture at the last: correct beta_start, beta_end or trained_betas");
+  if (rescaled && counts_in_sigmas(settings.kind)) kept.back() = 0x1p-24f;
+  return kept;
+}
+
+std::vector<f32> noise_levels(const std::vector<f32>& kept) {
+  std::vector<f32> levels;
+  for (const f32 part : kept) levels.push_back(std::sqrt((1.0f - part) / part));
+  return levels;
+}
+
+std::vector<double> spaced_timesteps(const SamplerSettings& settings, std::int64_t steps, std::int64_t last) {
+  const bool is_euler = settings.kind == SamplerKind::euler || settings.kind == SamplerKind::euler_a;
+  // dpmpp counts one timestep more than there are steps, and leaves out the lowest.
+  const bool one_more = counts_in_sigmas(settings.kind) && !is_euler;
+  const std::int64_t count = steps + (one_more ? 1 : 0);
+  std::vector<double> timesteps;
+  switch (settings.timestep_spacing) {
+    case TimestepSpacing::linspace:
+      timesteps = descending(even_places(0, static_cast<double>(last - 1), count));
+      for (double& timestep : timesteps)
+        timestep = is_euler ? static_cast<double>(static_cast<f32>(timestep)) : std::nearbyint(timestep);
+      break;
+    case TimestepSpacing::leading:
+      for (std::int64_t i = count - 1; i >= 0; --i)
+        timesteps.push_back(static_cast<double>(i * (last / count) + settings.steps_offset));
+      break;
+    case TimestepSpacing::trailing: {
+      const double gap = static_cast<double>(settings.num_train_timesteps) / static_cast<double>(steps);
+      const auto first = static_cast<double>(last);
+      const double down = (first - gap) - first;  // as numpy.arange rounds its steps
+      for (std::int64_t i = 0; i < steps; ++i) {
+        const double place = first + static_cast<double>(i) * down;
+        if (place > 0) timesteps.push_back(std::nearbyint(place) - 1);
+      }
+      return timesteps;
+    }
+  }
+  timesteps.resize(static_cast<std::size_t>(steps));
+  return timesteps;
+}
+
+std::vector<double> lcm_timesteps(const SamplerSettings& settings, std::int64_t steps, double strength) {
+  const std::int64_t original = settings.original_inference_steps;
+  const std::int64_t apart = settings.num_train_timesteps / original;
+  const auto available = static_cast<std::int64_t>(static_cast<double>(original) * strength);
+  if (available < steps)
+    throw InputError("lcm has " + std::to_string(available) + " timesteps (original_inference_steps " +
+                     std::to_string(original) + ", strength " + std::to_string(strength) + ") for " +
+                     std::to_string(steps) + " steps: take no more steps than that");
+  std::vector<double> timesteps;
+  const double gap = static_cast<double>(available) / static_cast<double>(steps);
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const auto skipped = static_cast<std::int64_t>(std::floor(static_cast<double>(i) * gap));
+    timesteps.push_back(static_cast<double>((available - skipped) * apart - 1));
+  }
+  return timesteps;
+}
+
+std::vector<double> levels_at(const std::vector<f32>& levels, const std::vector<double>& timesteps) {
+  std::vector<double> result;
+  const std::size_t end = levels.size() - 1;
+  for (const double timestep : timesteps) {
+    const double place = std::clamp(timestep, 0.0, static_cast<double>(end));
+    const auto below = static_cast<std::size_t>(place);
+    const double low = levels[below], high = levels[std::min(below + 1, end)];
+    const double rise = (high - low) * (place - static_cast<double>(below));
+    result.push_back(rise + low);
+  }
+  return result;
+}
+
+std::vector<double> karras_levels(double most, double least, std::int64_t steps) {
+  constexpr double rho = 7;
+  const double high = std::pow(most, 1 / rho), low = std::pow(least, 1 / rho);
+  std::vector<double> levels = even_places(0, 1, steps);
+  for (double& level : levels) {
+    const double away = level * (low - high);
+    level = std::pow(high + away, rho);
+  }
+  return levels;
+}
+
+std::vector<double> timesteps_of_levels(const std::vector<f32>& levels, const std::vector<double>& wanted) {
+  std::vector<f32> logarithms;
+  for (const f32 level : levels) logarithms.push_back(std::log(level));
+  std::vector<double> timesteps;
+  for (const double level : wanted) {
+    const double logarithm = std::log(std::max(level, 1e-10));
+    const auto above = std::ranges::find_if(logarithms, [&](f32 one) { return !(logarithm - one >= 0); });
+    const auto reached = static_cast<std::size_t>(above - logarithms.begin());
+    const std::size_t low = std::min(reached == 0 ? 0 : reached - 1, levels.size() - 2);
+    const double weight = std::clamp(
+        (logarithms[low] - logarithm) / static_cast<double>(logarithms[low] - logarithms[low + 1]), 0.0, 1.0);
+    const double from_low = (1 - weight) * static_cast<double>(low);
+    const double from_high = weight * static_cast<double>(low + 1);
+    timesteps.push_back(from_low + from_high);
+  }
+  return timesteps;
+}
+
+}  // namespace precast::sampling

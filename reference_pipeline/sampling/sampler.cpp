@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include <sampling/noise_schedule.hpp>
+#include <sampling/sampler.hpp>
+#include <sampling/sampler_plan.hpp>
+
+#include <precast/error.hpp>
+
+namespace precast::sampling {
+namespace {
+
+void check(const SamplerSettings& settings, const SamplerRun& run) {
+  if (run.steps < 1 || run.steps > settings.num_train_timesteps)
+    throw InputError("the number of steps is " + std::to_string(run.steps) + ": give 1 to " +
+                     std::to_string(settings.num_train_timesteps));
+  if (!(run.eta >= 0 && run.eta <= 1))
+    throw InputError("eta " + std::to_string(run.eta) + " is not between 0 (no noise) and 1");
+  if (run.eta > 0 && settings.kind != SamplerKind::ddim)
+    throw InputError("eta " + std::to_string(run.eta) + " is ddim's, and the sampler is " +
+                     std::string(sampler_name(settings.kind)) + ": leave it out, or choose ddim");
+  if (!(run.strength >= 0 && run.strength <= 1))
+    throw InputError("strength " + std::to_string(run.strength) +
+                     " is not between 0 (keep the picture) and 1");
+  const double start = run.denoising_start.value_or(0), end = run.denoising_end.value_or(1);
+  if (!(start >= 0 && end <= 1 && start < end))
+    throw InputError("a run from " + std::to_string(start) + " to " + std::to_string(end) +
+                     " of the noise is none: begin at 0 or later, end later than that and at 1 at most");
+}
+
+SamplerPlan plan(const SamplerSettings& settings, const SamplerRun& run) {
+  check(settings, run);
+  switch (settings.kind) {
+    case SamplerKind::ddim:
+      return plan_ddim(settings, run);
+    case SamplerKind::pndm:
+      return plan_pndm(settings, run);
+    case SamplerKind::lcm:
+      return plan_lcm(settings, run);
+    case SamplerKind::euler:
+    case SamplerKind::euler_a:
+      return plan_euler(settings, run);
+    case SamplerKind::dpmpp_2m:
+    case SamplerKind::dpmpp_2m_karras:
+      break;
+  }
+  return plan_dpmpp(settings, run);
+}
+
+}  // namespace
+
+Sampler::Sampler(const SamplerSettings& settings, const SamplerRun& run) {
+  SamplerPlan made = plan(settings, run);
+  calls_ = std::move(made.calls);
+  initial_noise_scale_ = made.initial_noise_scale;
+  own_tensors_ = made.own_tensors;
+}
+
+NoiseMix Sampler::noise_mix(std::int64_t call) const {
+  return call == calls() ? NoiseMix{} : calls_[at(call)].noise_mix;
+}
+
+std::size_t Sampler::at(std::int64_t call) const {
+  if (call < 0 || call >= calls())
+    throw InputError("a sampler of " + std::to_string(calls()) + " calls has no call " +
+                     std::to_string(call));
+  return static_cast<std::size_t>(call);
+}
+
+CallRange calls_of_run(const SamplerSettings& settings, const SamplerRun& run,
+                       const std::vector<double>& timesteps) {
+  const auto train = static_cast<double>(settings.num_train_timesteps);
+  const auto count_below = [&](double part) {
+    const double border = std::nearbyint(train - part * train);
+    return static_cast<std::size_t>(
+        std::ranges::count_if(timesteps, [border](double timestep) { return timestep < border; }));
+  };
+  CallRange range{0, timesteps.size()};
+  if (run.denoising_start) {
+    range.first = timesteps.size() - count_below(*run.denoising_start);
+  } else {
+    const auto steps = static_cast<double>(run.steps);
+    const bool already_narrowed = settings.kind == SamplerKind::lcm && run.strength_narrows_lcm;
+    const std::int64_t kept =
+        already_narrowed ? run.steps : static_cast<std::int64_t>(std::min(steps * run.strength, steps));
+    if (kept == 0)
+      throw InputError("strength " + std::to_string(run.strength) + " of " + std::to_string(run.steps) +
+                       " steps leaves none: raise one of them");
+    range.first = static_cast<std::size_t>(run.steps - kept);
+  }
+  if (run.denoising_end && *run.denoising_end > 0 && *run.denoising_end < 1)
+    range.end = timesteps.size() - count_below(*run.denoising_end);
+  if (range.first >= range.end)
+    throw InputError("none of the " + std::to_string(run.steps) +
+                     " steps lies in the part of the noise that is run: take more steps");
+  return range;
+}
+
+KeptParts::KeptParts(const SamplerSettings& settings)
+    : parts_(kept_parts(settings)), final_(settings.set_alpha_to_one ? 1.0f : parts_.front()) {}
+
+f32 KeptParts::at(double timestep) const {
+  if (!(timestep >= 0 && timestep < static_cast<double>(parts_.size())))
+    throw InputError("the scheduler's settings lead to timestep " +
+                     std::to_string(static_cast<std::int64_t>(timestep)) + ", and training had " +
+                     std::to_string(parts_.size()) + ": lower steps_offset, or take other steps");
+  return parts_[static_cast<std::size_t>(timestep)];
+}
+
+NoiseMix KeptParts::noise_mix(double timestep) const {
+  const f32 kept = at(timestep);
+  return {std::sqrt(kept), std::sqrt(1.0f - kept)};
+}
+
+SamplerOperation clean_picture(const SamplerSettings& settings, int out, f32 picture_part, f32 noise_part) {
+  SamplerOperation operation{out, {Sampler::latents, Sampler::prediction}, {}};
+  auto& how = operation.how;
+  switch (settings.prediction_type) {
+    case PredictionType::epsilon:
+      how.coefficients[1] = -noise_part;
+      how.divisor = picture_part;
+      break;
+    case PredictionType::v_prediction:
+      how.coefficients[0] = picture_part;
+      how.coefficients[1] = -noise_part;
+      break;
+    case PredictionType::sample:
+      operation.in = {Sampler::prediction};
+      break;
+  }
+  if (settings.clip_sample) {
+    how.high = static_cast<f32>(settings.clip_sample_range);
+    how.low = -how.high;
+  }
+  return operation;
+}
+
+void check_sigmas_fall(const std::vector<f32>& sigmas) {
+  for (std::size_t i = 0; i + 1 < sigmas.size(); ++i) {
+    const bool falls = i + 2 < sigmas.size() ? sigmas[i] > sigmas[i + 1] : sigmas[i] >= sigmas[i + 1];
+    if (!falls || !std::isfinite(sigmas[i]))
+      throw InputError("the scheduler's settings give noise levels that do not fall over " +
+                       std::to_string(sigmas.size() - 1) +
+                       " steps: take fewer steps, or check sigma_min, sigma_max and the betas");
+  }
+}
+
+}  // namespace precast::sampling

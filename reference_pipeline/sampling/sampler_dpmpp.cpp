@@ -1,0 +1,145 @@
+// DPM-Solver++ (Lu et al. 2022): multistep, of clean pictures, up to the third order.
+#include <algorithm>
+#include <cmath>
+
+#include <sampling/noise_schedule.hpp>
+#include <sampling/sampler_plan.hpp>
+
+namespace precast::sampling {
+namespace {
+
+/// The parts of picture and noise in latents of variance 1, and half the logarithm of their ratio squared.
+struct Level {
+  f32 picture, noise, lambda;
+};
+
+Level level_of(f32 sigma) {
+  const f32 picture = 1.0f / std::sqrt(sigma * sigma + 1.0f);
+  const f32 noise = sigma * picture;
+  return {picture, noise, std::log(picture) - std::log(noise)};
+}
+
+struct DpmppLevels {
+  std::vector<f32> sigmas;
+  std::vector<double> timesteps;
+};
+
+DpmppLevels dpmpp_levels(const SamplerSettings& settings, const SamplerRun& run) {
+  const std::vector<f32> kept = kept_parts(settings), all = noise_levels(kept);
+  std::int64_t last = settings.num_train_timesteps;
+  if (settings.clips_lambda)
+    last = std::ranges::count_if(kept, [&](f32 part) {
+      return std::log(std::sqrt(part)) - std::log(std::sqrt(1.0f - part)) >=
+             static_cast<f32>(settings.lambda_min_clipped);
+    });
+  DpmppLevels levels;
+  std::vector<double> sigmas;
+  if (settings.use_karras_sigmas) {
+    sigmas = karras_levels(settings.sigma_max.value_or(all.back()), settings.sigma_min.value_or(all.front()),
+                           run.steps);
+    levels.timesteps = timesteps_of_levels(all, sigmas);
+    if (settings.beta_schedule != BetaSchedule::squaredcos_cap_v2)
+      for (double& timestep : levels.timesteps) timestep = std::nearbyint(timestep);
+  } else {
+    levels.timesteps = spaced_timesteps(settings, run.steps, std::max<std::int64_t>(last, 1));
+    sigmas = levels_at(all, levels.timesteps);
+  }
+  for (double& timestep : levels.timesteps) timestep = std::trunc(timestep);
+  for (const double sigma : sigmas) levels.sigmas.push_back(static_cast<f32>(sigma));
+  levels.sigmas.push_back(settings.final_sigmas_type == FinalSigma::sigma_min ? all.front() : 0.0f);
+  check_sigmas_fall(levels.sigmas);
+  return levels;
+}
+
+/// Which tensors hold the clean pictures of this call and of those before it, and what differences of them go
+/// into.
+class Memory {
+ public:
+  explicit Memory(std::int64_t order) : order_(static_cast<int>(order)) {}
+  int picture(std::size_t call, int before) const {
+    return Sampler::own +
+           (static_cast<int>(call % static_cast<std::size_t>(order_)) + order_ - before) % order_;
+  }
+  int difference(int index) const { return Sampler::own + order_ + index; }
+  int tensors() const { return order_ + (order_ == 1 ? 0 : order_ == 2 ? 1 : 3); }
+
+ private:
+  int order_;
+};
+
+/// Differences of the second order: the slope of the clean pictures. `ratio` is how much longer the last step
+/// was.
+SamplerOperation slope(int out, int newer, int older, f32 ratio) {
+  SamplerOperation operation = weighted(out, newer, 1, older, -1);
+  operation.how.factor = 1.0f / ratio;
+  return operation;
+}
+
+/// The step of call `call` from sigmas[i] to sigmas[i + 1] with the order that is given.
+void add_step(const SamplerSettings& settings, const std::vector<f32>& sigmas, std::size_t i,
+              std::size_t call, int order, const Memory& memory, std::vector<SamplerOperation>& operations) {
+  const Level to = level_of(sigmas[i + 1]), from = level_of(sigmas[i]);
+  const f32 h = to.lambda - from.lambda;
+  const f32 change = std::exp(-h) - 1.0f;
+  const int now = memory.picture(call, 0);
+  SamplerOperation step =
+      weighted(Sampler::latents, Sampler::latents, to.noise / from.noise, now, -(to.picture * change));
+  const auto add = [&](int tensor, f32 coefficient) {
+    step.how.coefficients[step.in.size()] = coefficient;
+    step.in.push_back(tensor);
+  };
+  if (order > 1) {
+    const int first = memory.difference(0);
+    const f32 h0 = from.lambda - level_of(sigmas[i - 1]).lambda, r0 = h0 / h;
+    operations.push_back(slope(first, now, memory.picture(call, 1), r0));
+    if (order == 2) {
+      if (settings.solver_type == SolverType::midpoint)
+        add(first, -(0.5f * (to.picture * change)));
+      else
+        add(first, to.picture * (change / h + 1.0f));
+    } else {
+      const int second = memory.difference(1), mixed = memory.difference(2);
+      const f32 h1 = level_of(sigmas[i - 1]).lambda - level_of(sigmas[i - 2]).lambda, r1 = h1 / h;
+      operations.push_back(slope(second, memory.picture(call, 1), memory.picture(call, 2), r1));
+      operations.push_back(weighted(second, first, 1, second, -1));
+      operations.push_back(weighted(mixed, first, 1, second, r0 / (r0 + r1)));
+      operations.push_back(copied(second, second));
+      operations.back().how.factor = 1.0f / (r0 + r1);
+      add(mixed, to.picture * (change / h + 1.0f));
+      add(second, -(to.picture * ((change + h) / (h * h) - 0.5f)));
+    }
+  }
+  operations.push_back(std::move(step));
+}
+
+}  // namespace
+
+SamplerPlan plan_dpmpp(const SamplerSettings& settings, const SamplerRun& run) {
+  const auto [sigmas, timesteps] = dpmpp_levels(settings, run);
+  const CallRange range = calls_of_run(settings, run, timesteps);
+  const std::size_t count = timesteps.size();
+  const bool few = settings.lower_order_final && count < 15;
+  const Memory memory(settings.solver_order);
+  SamplerPlan plan;
+  plan.own_tensors = memory.tensors();
+  for (std::size_t i = range.first; i < range.end; ++i) {
+    const std::size_t number = i - range.first;
+    const Level level = level_of(sigmas[i]);
+    Sampler::Call call;
+    call.timestep = static_cast<f32>(timesteps[i]);
+    call.noise_mix = {level.picture, level.noise};
+    call.operations.push_back(clean_picture(settings, memory.picture(number, 0), level.picture, level.noise));
+    const bool last_of_first_order =
+        i + 1 == count && (settings.euler_at_final || few || settings.final_sigmas_type == FinalSigma::zero);
+    int order =
+        static_cast<int>(std::min<std::size_t>(number + 1, static_cast<std::size_t>(settings.solver_order)));
+    if (i + 2 == count && few) order = std::min(order, 2);
+    // A last step to its own level, which Karras' levels may end with, changes nothing.
+    if (last_of_first_order || sigmas[i] == sigmas[i + 1]) order = 1;
+    add_step(settings, sigmas, i, number, order, memory, call.operations);
+    plan.calls.push_back(std::move(call));
+  }
+  return plan;
+}
+
+}  // namespace precast::sampling

@@ -1,0 +1,85 @@
+// SamplerState: a run of a sampler on latents where they live, with the predictions that it remembers. For
+// units that know their backend, as models do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sampling/sampler.hpp>
+
+#include <precast/error.hpp>
+#include <precast/ops/sampler.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::sampling {
+
+inline namespace PRECAST_BACKEND {
+
+/// Steps a run from call to call. All tensors have the latents' shape, in any layout that is the same for
+/// all; nothing leaves the backend's memory.
+class SamplerState {
+ public:
+  /// `sampler` must outlive it.
+  SamplerState(const Sampler& sampler, const Shape& latents) : sampler_(sampler) {
+    for (int i = 0; i < sampler.own_tensors(); ++i) own_.emplace_back(latents);
+  }
+
+  /// What the model takes for a call: the latents over its divisor. `out` may be the latents.
+  void model_input_into(std::int64_t call, View<const f32> latents, View<f32> out) const {
+    combine_into(out, {.divisor = sampler_.input_divisor(call)}, latents);
+  }
+
+  /// Latents at the level of noise of a call (Sampler::noise_mix). `out` may be either.
+  void add_noise_into(std::int64_t call, View<const f32> clean, View<const f32> noise, View<f32> out) const {
+    const NoiseMix mix = sampler_.noise_mix(call);
+    combine_into(out, {.coefficients = {mix.from_clean, mix.from_noise, 1, 1}}, clean, noise);
+  }
+
+  /// Carries the latents, in place, from a call's level of noise to the next one's. Calls are stepped in
+  /// order, each once. Throws InputError where they are not, or where the step draws noise and there is none.
+  void step(std::int64_t call, View<f32> latents, View<const f32> prediction,
+            std::optional<View<const f32>> noise = std::nullopt) {
+    if (call != next_)
+      throw InputError("SamplerState: call " + std::to_string(call) + " is stepped where call " +
+                       std::to_string(next_) + " is next: step each once, in order");
+    if (sampler_.draws_noise(call) && !noise)
+      throw InputError("SamplerState: the step of call " + std::to_string(call) + " needs noise: draw it");
+    ++next_;
+    for (const SamplerOperation& operation : sampler_.operations(call)) {
+      const auto in = [&](std::size_t i) -> View<const f32> {
+        const int place = operation.in[i];
+        if (place == Sampler::latents) return latents;
+        if (place == Sampler::prediction) return prediction;
+        if (place == Sampler::noise) return *noise;
+        return own_[static_cast<std::size_t>(place - Sampler::own)].view();
+      };
+      const View<f32> out = operation.out == Sampler::latents
+                                ? latents
+                                : own_[static_cast<std::size_t>(operation.out - Sampler::own)].view();
+      switch (operation.in.size()) {
+        case 1:
+          combine_into(out, operation.how, in(0));
+          break;
+        case 2:
+          combine_into(out, operation.how, in(0), in(1));
+          break;
+        case 3:
+          combine_into(out, operation.how, in(0), in(1), in(2));
+          break;
+        default:
+          combine_into(out, operation.how, in(0), in(1), in(2), in(3));
+      }
+    }
+  }
+
+ private:
+  const Sampler& sampler_;
+  std::vector<Tensor<f32>> own_;
+  std::int64_t next_ = 0;
+};
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::sampling

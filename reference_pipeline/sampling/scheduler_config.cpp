@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include <sampling/scheduler_config.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/json_text.hpp>
+#include <precast/io/mapped_file.hpp>
+
+namespace precast::sampling {
+namespace {
+
+struct NamedKind {
+  SamplerKind kind;
+  std::string_view name, class_name;
+};
+constexpr std::array named_kinds{
+    NamedKind{SamplerKind::ddim, "ddim", "DDIMScheduler"},
+    NamedKind{SamplerKind::pndm, "pndm", "PNDMScheduler"},
+    NamedKind{SamplerKind::euler, "euler", "EulerDiscreteScheduler"},
+    NamedKind{SamplerKind::euler_a, "euler_a", "EulerAncestralDiscreteScheduler"},
+    NamedKind{SamplerKind::dpmpp_2m, "dpmpp_2m", "DPMSolverMultistepScheduler"},
+    NamedKind{SamplerKind::dpmpp_2m_karras, "dpmpp_2m_karras", "DPMSolverMultistepScheduler"},
+    NamedKind{SamplerKind::lcm, "lcm", "LCMScheduler"},
+};
+constexpr auto kinds_alone = [] {
+  std::array<SamplerKind, named_kinds.size()> kinds{};
+  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = named_kinds[i].kind;
+  return kinds;
+}();
+
+const NamedKind& named(SamplerKind kind) { return *std::ranges::find(named_kinds, kind, &NamedKind::kind); }
+
+std::string listed_names() {
+  std::string list;
+  for (const NamedKind& one : named_kinds) list += (list.empty() ? "" : ", ") + std::string(one.name);
+  return list;
+}
+
+/// A string that is one of a list of words, as the value beside it. An absent key is `fallback`.
+template <class Value, std::size_t N>
+Value one_of(const io::Config& config, const char* key, Value fallback,
+             const std::array<std::pair<const char*, Value>, N>& words) {
+  if (!config.has(key)) return fallback;
+  const std::string given = config.string(key);
+  std::string list;
+  for (const auto& [word, value] : words) {
+    if (given == word) return value;
+    list += (list.empty() ? "" : " or ") + std::string(word);
+  }
+  throw config.error(key, "is '" + io::printable(given) + "', which is not supported: write " + list);
+}
+
+void refuse(const io::Config& config, const char* key) {
+  if (config.boolean_or(key, false))
+    throw config.error(key, "is true, which is not supported: set it to false");
+}
+
+bool is_dpmpp(SamplerKind kind) {
+  return kind == SamplerKind::dpmpp_2m || kind == SamplerKind::dpmpp_2m_karras;
+}
+
+std::vector<f32> read_trained_betas(const io::Config& config, std::int64_t count) {
+  constexpr char key[] = "trained_betas";
+  const nlohmann::json& list = config.json().at(key);
+  if (!list.is_array() || list.size() != static_cast<std::size_t>(count))
+    throw config.error(key, "must be a list of num_train_timesteps, " + std::to_string(count) +
+                                ", numbers: correct it, or leave it out for beta_schedule");
+  std::vector<f32> betas;
+  for (const nlohmann::json& item : list) {
+    const double beta = item.is_number() ? item.get<double>() : -1;
+    if (!(beta > 0 && beta < 1))
+      throw config.error(key, "holds a value that is not a number between 0 and 1: correct it");
+    betas.push_back(static_cast<f32>(beta));
+  }
+  return betas;
+}
+
+/// The schedule of betas, which all classes have in common.
+void read_betas(const io::Config& config, SamplerSettings& settings) {
+  settings.num_train_timesteps = config.integer_or("num_train_timesteps", 1000, 2, 100'000);
+  settings.beta_start = config.number_or("beta_start", settings.beta_start, 1e-9, 0.999);
+  settings.beta_end = config.number_or("beta_end", settings.beta_end, 1e-9, 0.999);
+  if (settings.beta_start > settings.beta_end)
+    throw config.error("beta_start", "is larger than beta_end: noise grows from beta_start to beta_end");
+  settings.beta_schedule =
+      one_of<BetaSchedule, 3>(config, "beta_schedule", settings.beta_schedule,
+                              {{{"linear", BetaSchedule::linear},
+                                {"scaled_linear", BetaSchedule::scaled_linear},
+                                {"squaredcos_cap_v2", BetaSchedule::squaredcos_cap_v2}}});
+  if (config.has("trained_betas")) {
+    settings.trained_betas = read_trained_betas(config, settings.num_train_timesteps);
+    settings.beta_schedule = BetaSchedule::trained;
+  }
+}
+
+void read_timesteps(const io::Config& config, SamplerSettings& settings) {
+  settings.timestep_spacing =
+      one_of<TimestepSpacing, 3>(config, "timestep_spacing", settings.timestep_spacing,
+                                 {{{"leading", TimestepSpacing::leading},
+                                   {"linspace", TimestepSpacing::linspace},
+                                   {"trailing", TimestepSpacing::trailing}}});
+  settings.steps_offset = config.integer_or("steps_offset", 0, 0, settings.num_train_timesteps - 1);
+}
+
+void read_prediction(const io::Config& config, SamplerSettings& settings) {
+  constexpr char key[] = "prediction_type";
+  settings.prediction_type = one_of<PredictionType, 3>(config, key, PredictionType::epsilon,
+                                                       {{{"epsilon", PredictionType::epsilon},
+                                                         {"v_prediction", PredictionType::v_prediction},
+                                                         {"sample", PredictionType::sample}}});
+  const bool no_sample = settings.kind == SamplerKind::pndm || settings.kind == SamplerKind::euler_a;
+  if (settings.prediction_type == PredictionType::sample && no_sample)
+    throw config.error(key, "is sample, which the sampler " + std::string(sampler_name(settings.kind)) +
+                                " does not have: choose another sampler, such as ddim");
+}
+
+void read_clipping(const io::Config& config, SamplerSettings& settings) {
+  refuse(config, "thresholding");
+  settings.clip_sample = config.boolean_or("clip_sample", settings.clip_sample);
+  settings.clip_sample_range = config.number_or("clip_sample_range", 1, 1e-6, 1e6);
+}
+
+void read_levels(const io::Config& config, SamplerSettings& settings) {
+  refuse(config, "use_exponential_sigmas");
+  refuse(config, "use_beta_sigmas");
+  settings.use_karras_sigmas = config.boolean_or("use_karras_sigmas", false);
+  if (config.has("sigma_min")) settings.sigma_min = config.number("sigma_min", 1e-9, 1e6);
+  if (config.has("sigma_max")) settings.sigma_max = config.number("sigma_max", 1e-9, 1e6);
+  if (settings.sigma_min && settings.sigma_max && *settings.sigma_min >= *settings.sigma_max)
+    throw config.error("sigma_min", "is not smaller than sigma_max: noise falls from sigma_max to sigma_min");
+  settings.final_sigmas_type =
+      one_of<FinalSigma, 2>(config, "final_sigmas_type", FinalSigma::zero,
+                            {{{"zero", FinalSigma::zero}, {"sigma_min", FinalSigma::sigma_min}}});
+}
+
+void read_euler(const io::Config& config, SamplerSettings& settings) {
+  one_of<bool, 1>(config, "interpolation_type", true, {{{"linear", true}}});
+  const bool continuous =
+      one_of<bool, 2>(config, "timestep_type", false, {{{"discrete", false}, {"continuous", true}}});
+  settings.continuous_timesteps = continuous && settings.prediction_type == PredictionType::v_prediction;
+}
+
+void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
+  // diffusers takes what the related solvers of other classes are called for these.
+  one_of<bool, 2>(config, "algorithm_type", true, {{{"dpmsolver++", true}, {"deis", true}}});
+  settings.solver_type = one_of<SolverType, 5>(config, "solver_type", SolverType::midpoint,
+                                               {{{"midpoint", SolverType::midpoint},
+                                                 {"heun", SolverType::heun},
+                                                 {"logrho", SolverType::midpoint},
+                                                 {"bh1", SolverType::midpoint},
+                                                 {"bh2", SolverType::midpoint}}});
+  settings.solver_order = config.integer_or("solver_order", 2, 1, 3);
+  settings.lower_order_final = config.boolean_or("lower_order_final", true);
+  settings.euler_at_final = config.boolean_or("euler_at_final", false);
+  refuse(config, "use_lu_lambdas");
+  refuse(config, "use_flow_sigmas");
+  refuse(config, "use_dynamic_shifting");
+  if (config.has("variance_type"))
+    throw config.error("variance_type",
+                       "is set, and models that predict a variance are not supported: set "
+                       "it to null");
+  if (config.has("lambda_min_clipped")) {
+    settings.lambda_min_clipped = config.number("lambda_min_clipped", -1e30, 100);
+    settings.clips_lambda = true;
+  }
+}
+
+/// Python writes lambda_min_clipped's default as -Infinity, which no JSON is: as null.
+std::string without_infinities(std::string_view text) {
+  constexpr std::string_view infinity = "-Infinity";
+  std::string result;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!in_string && text.substr(i).starts_with(infinity)) {
+      result += "null";
+      i += infinity.size() - 1;
+      continue;
+    }
+    result += text[i];
+    if (in_string && text[i] == '\\' && i + 1 < text.size())
+      result += text[++i];
+    else if (text[i] == '"')
+      in_string = !in_string;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::span<const SamplerKind> sampler_kinds() { return kinds_alone; }
+
+std::string_view sampler_name(SamplerKind kind) { return named(kind).name; }
+
+SamplerKind sampler_named(std::string_view name) {
+  const auto* found = std::ranges::find(named_kinds, name, &NamedKind::name);
+  if (found == named_kinds.end())
+    throw InputError("there is no sampler '" + io::printable(std::string(name)) + "': choose one of " +
+                     listed_names());
+  return found->kind;
+}
+
+SchedulerConfig::SchedulerConfig(io::Config config)
+    : config_(std::move(config)), class_name_(config_.string("_class_name")) {
+  if (!class_name_.ends_with("Scheduler"))
+    throw config_.error("_class_name", "is '" + io::printable(class_name_) +
+                                           "', no scheduler of diffusers: get the file anew");
+  if (class_name_.starts_with("FlowMatch"))
+    throw config_.error("_class_name", "is '" + io::printable(class_name_) +
+                                           "', and Stable Diffusion is not flow matching: get the "
+                                           "model's own scheduler_config.json");
+}
+
+SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path) {
+  const io::MappedFile file(path);
+  if (file.bytes().size() > io::largest_json_file)
+    throw io::file_error(path, "is too large for a scheduler's settings: check that it is the right file");
+  return SchedulerConfig(io::Config(path, io::parse_json(without_infinities(file.text()), path)));
+}
+
+SamplerKind SchedulerConfig::default_kind() const {
+  const auto* found = std::ranges::find(named_kinds, class_name_, &NamedKind::class_name);
+  if (found == named_kinds.end())
+    throw config_.error("_class_name", "is '" + io::printable(class_name_) +
+                                           "', a sampler that is not here: choose one of " + listed_names());
+  if (is_dpmpp(found->kind) && config_.boolean_or("use_karras_sigmas", false))
+    return SamplerKind::dpmpp_2m_karras;
+  return found->kind;
+}
+
+SamplerSettings SchedulerConfig::settings(SamplerKind kind) const {
+  SamplerSettings settings;
+  settings.kind = kind;
+  if (kind == SamplerKind::lcm) {
+    settings.beta_start = 0.00085;
+    settings.beta_end = 0.012;
+    settings.beta_schedule = BetaSchedule::scaled_linear;
+  }
+  const bool has_levels = kind == SamplerKind::euler || is_dpmpp(kind);
+  if (has_levels || kind == SamplerKind::euler_a) settings.timestep_spacing = TimestepSpacing::linspace;
+
+  read_betas(config_, settings);
+  read_prediction(config_, settings);
+  read_timesteps(config_, settings);
+  if (kind != SamplerKind::pndm)
+    settings.rescale_betas_zero_snr = config_.boolean_or("rescale_betas_zero_snr", false);
+  if (kind == SamplerKind::ddim || kind == SamplerKind::pndm)
+    settings.set_alpha_to_one = config_.boolean_or("set_alpha_to_one", kind == SamplerKind::ddim);
+  if (kind == SamplerKind::ddim || kind == SamplerKind::lcm) {
+    settings.clip_sample = kind == SamplerKind::ddim;
+    read_clipping(config_, settings);
+  }
+  if (kind == SamplerKind::pndm) settings.skip_prk_steps = config_.boolean_or("skip_prk_steps", false);
+  if (has_levels) read_levels(config_, settings);
+  if (kind == SamplerKind::euler) read_euler(config_, settings);
+  if (is_dpmpp(kind)) {
+    refuse(config_, "thresholding");
+    read_dpmpp(config_, settings);
+    settings.use_karras_sigmas = kind == SamplerKind::dpmpp_2m_karras;
+  }
+  if (kind == SamplerKind::lcm) {
+    settings.original_inference_steps =
+        config_.integer_or("original_inference_steps", 50, 1, settings.num_train_timesteps);
+    settings.timestep_scaling = config_.number_or("timestep_scaling", 10, 1e-3, 1e6);
+  }
+  return settings;
+}
+
+}  // namespace precast::sampling

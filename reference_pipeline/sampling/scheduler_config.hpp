@@ -1,0 +1,86 @@
+// The samplers of Stable Diffusion by name, and what a diffusers scheduler_config.json says of each.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/io/config.hpp>
+
+namespace precast::sampling {
+
+enum class SamplerKind : std::uint8_t { ddim, pndm, euler, euler_a, dpmpp_2m, dpmpp_2m_karras, lcm };
+
+/// All kinds, in the order in which they are listed to users.
+std::span<const SamplerKind> sampler_kinds();
+/// "ddim", "pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras" or "lcm".
+std::string_view sampler_name(SamplerKind kind);
+/// The kind of that name. Throws InputError, which lists the names.
+SamplerKind sampler_named(std::string_view name);
+
+enum class BetaSchedule : std::uint8_t { linear, scaled_linear, squaredcos_cap_v2, trained };
+enum class TimestepSpacing : std::uint8_t { leading, linspace, trailing };
+enum class PredictionType : std::uint8_t { epsilon, v_prediction, sample };
+enum class FinalSigma : std::uint8_t { zero, sigma_min };
+enum class SolverType : std::uint8_t { midpoint, heun };
+
+/// What one kind of sampler is told: the keys of its class in diffusers. Those that its class does not have
+/// keep the values here.
+struct SamplerSettings {
+  SamplerKind kind = SamplerKind::ddim;
+  std::int64_t num_train_timesteps = 1000;
+  double beta_start = 0.0001, beta_end = 0.02;
+  BetaSchedule beta_schedule = BetaSchedule::linear;
+  std::vector<f32> trained_betas;  ///< of BetaSchedule::trained
+  bool rescale_betas_zero_snr = false;
+  PredictionType prediction_type = PredictionType::epsilon;
+  TimestepSpacing timestep_spacing = TimestepSpacing::leading;
+  std::int64_t steps_offset = 0;
+
+  bool set_alpha_to_one = true;                     ///< ddim, pndm
+  bool clip_sample = false;                         ///< ddim, lcm: the clean picture is held in a range
+  double clip_sample_range = 1;                     ///< [-range, range]
+  bool skip_prk_steps = false;                      ///< pndm: no Runge-Kutta steps before the multistep ones
+  bool use_karras_sigmas = false;                   ///< euler, dpmpp
+  std::optional<double> sigma_min, sigma_max;       ///< ends of Karras' levels; else the schedule's
+  FinalSigma final_sigmas_type = FinalSigma::zero;  ///< euler, dpmpp
+  bool continuous_timesteps = false;  ///< euler with v_prediction: the model is told log(sigma) / 4
+  std::int64_t solver_order = 2;      ///< dpmpp: 1 to 3
+  SolverType solver_type = SolverType::midpoint;
+  bool lower_order_final = true, euler_at_final = false;
+  double lambda_min_clipped = 0;  ///< dpmpp: least log(alpha / sigma) of a timestep, where finite
+  bool clips_lambda = false;      ///< whether lambda_min_clipped is finite
+  std::int64_t original_inference_steps = 50;  ///< lcm
+  double timestep_scaling = 10;                ///< lcm
+};
+
+/// A scheduler_config.json of one of diffusers' schedulers.
+class SchedulerConfig {
+ public:
+  /// Reads a file. Throws InputError where it is missing, malformed or not a scheduler's.
+  static SchedulerConfig load(const std::filesystem::path& path);
+
+  /// diffusers' name of the class that wrote the file, such as "PNDMScheduler".
+  const std::string& class_name() const { return class_name_; }
+  /// The folder's own sampler. Throws InputError where its class is not among the samplers here, and says
+  /// that another can be chosen.
+  SamplerKind default_kind() const;
+  /// What a sampler of this kind is told, as diffusers' from_config tells it: keys that are in the file and
+  /// that its class has; the rest are the class's defaults. Throws InputError, in one line that names the
+  /// file and the key, for a value of the wrong type or out of range, one that is not supported, and keys
+  /// that contradict each other.
+  SamplerSettings settings(SamplerKind kind) const;
+
+ private:
+  explicit SchedulerConfig(io::Config config);
+
+  io::Config config_;
+  std::string class_name_;
+};
+
+}  // namespace precast::sampling

@@ -1,0 +1,184 @@
+// Opens a component's weights in any layout, and finds where each of our parameters lies in it.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include <stable_diffusion/component_weights.hpp>
+#include <stable_diffusion/ldm_names.hpp>
+#include <text/openclip_names.hpp>
+#include <vae/original_names.hpp>
+#include <weights/renamed_source.hpp>
+
+#include <precast/memory/dry_run.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+/// The VAE's attention in folders that diffusers wrote before release 0.18.
+constexpr std::array older_attention = {
+    io::NameLine{".query.*", ".to_q.*"},
+    io::NameLine{".key.*", ".to_k.*"},
+    io::NameLine{".value.*", ".to_v.*"},
+    io::NameLine{".proj_attn.*", ".to_out.0.*"},
+};
+constexpr std::string_view attention_of_vae = ".mid_block.attentions.0";
+
+/// Today's name of a parameter in a folder of the VAE.
+std::string newer_vae_name(const std::string& name) {
+  const std::size_t at = name.find(attention_of_vae);
+  if (at == std::string::npos) return name;
+  const std::size_t end = at + attention_of_vae.size();
+  for (const io::NameLine& line : older_attention)
+    if (const auto newer = io::translated(std::string_view(name).substr(end), line.theirs, line.ours))
+      return name.substr(0, end) + *newer;
+  return name;
+}
+
+/// The number that follows `stem` in a name, or -1.
+std::int64_t number_after(std::string_view name, std::string_view stem) {
+  if (!name.starts_with(stem)) return -1;
+  name.remove_prefix(stem.size());
+  std::int64_t number = -1;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return failed == std::errc{} && end != name.data() + name.size() && *end == '.' ? number : -1;
+}
+
+/// Residual blocks of each level on the way down: those before the first change of resolution.
+std::int64_t layers_in(const weights::WeightTensors& tensors) {
+  std::int64_t first_change = -1, blocks = 0;
+  for (const auto& [name, weight] : tensors.all()) {
+    const std::int64_t number = number_after(name, "input_blocks.");
+    blocks = std::max(blocks, number);
+    if (number > 0 && name.ends_with(".0.op.weight"))
+      first_change = first_change < 0 ? number : std::min(first_change, number);
+  }
+  return std::max<std::int64_t>(1, first_change < 0 ? blocks : first_change - 1);
+}
+
+/// A copy of a matrix of scalars with rows and columns exchanged.
+nn::Parameter transposed(const std::string& file, const std::string& name, nn::Parameter matrix) {
+  const auto rows = static_cast<std::size_t>(matrix.shape.rank() == 2 ? matrix.shape[0] : 0);
+  const auto columns = static_cast<std::size_t>(rows ? matrix.shape[1] : 0);
+  const auto size = static_cast<std::size_t>(matrix.dtype.bytes_per_block);
+  if (matrix.dtype.values_per_block != 1 || rows * columns * size != matrix.bytes.size())
+    throw InputError(file + ": tensor '" + name + "' is stored as " + std::string(matrix.dtype.name) +
+                     " of shape " + to_string(matrix.shape) +
+                     ", of which rows and columns cannot be exchanged: store it as a scalar dtype");
+  matrix.shape = Shape{static_cast<std::int64_t>(columns), static_cast<std::int64_t>(rows)};
+  if (DryRun::active()) {
+    matrix.owner = std::make_shared<DryHold>(static_cast<std::int64_t>(matrix.bytes.size()));
+    return matrix;
+  }
+  const auto turned = std::make_shared<std::vector<std::byte>>(matrix.bytes.size());
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c)
+      std::memcpy(turned->data() + (c * rows + r) * size, matrix.bytes.data() + (r * columns + c) * size,
+                  size);
+  matrix.bytes = *turned;
+  matrix.owner = turned;
+  return matrix;
+}
+
+}  // namespace
+
+FileComponent ComponentWeights::component_in(std::string_view component) const {
+  if (!whole_) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path_, ignored) && component == "unet" &&
+        !source_.contains("conv_in.weight"))
+      throw error("does not hold a Stable Diffusion UNet: give another file");
+    return {std::string(component), Naming::diffusers, ""};
+  }
+  if (const std::string why = refusal(*whole_); !why.empty())
+    throw error("is " + why + ", which is not read: give a Stable Diffusion model that draws from a prompt");
+  if (const FileComponent* found = whole_->find(component)) return *found;
+  std::string holds;
+  for (const FileComponent& other : whole_->components)
+    holds += (holds.empty() ? "" : ", ") + other.component;
+  throw error("is " + in_words(*whole_) + " without its " + std::string(component) + " (it holds " + holds +
+              "): give --model a folder that has it, or another file");
+}
+
+ComponentWeights::ComponentWeights(const std::filesystem::path& path, std::string_view component,
+                                   io::TakenCallback on_taken)
+    : path_(path),
+      source_(path, std::move(on_taken)),
+      whole_(weight_file(source_)),
+      found_(component_in(component)),
+      tensors_(source_, found_.prefix) {
+  add_places();
+}
+
+void ComponentWeights::add_places() {
+  if (found_.naming == Naming::diffusers) {
+    const bool vae = found_.component == "vae";
+    for (const auto& [name, weight] : tensors_.all())
+      places_.emplace(vae ? newer_vae_name(name) : name, Place{{name}});
+    return;
+  }
+  if (found_.component == "unet") layers_ = layers_in(tensors_);
+  for (const auto& [name, weight] : tensors_.all())
+    vae_levels_ = std::max(
+        {vae_levels_, number_after(name, "decoder.up.") + 1, number_after(name, "encoder.down.") + 1});
+  for (const auto& [name, weight] : tensors_.all()) add_original(name);
+}
+
+void ComponentWeights::add_original(std::string_view stored) {
+  const std::string name(stored);
+  const auto add = [&](const std::vector<io::NamedRows>& ours, bool turned) {
+    for (const io::NamedRows& one : ours)
+      places_.emplace(one.name, Place{{name, one.first, one.count, one.of, one.halves_swapped}, turned});
+    return !ours.empty();
+  };
+  bool known = false;
+  if (found_.component == "unet") {
+    if (auto ours = diffusers_unet_name(stored, layers_)) known = add({{std::move(*ours)}}, false);
+  } else if (found_.component == "vae") {
+    known = add(io::our_rows(vae::original_names, stored, vae_levels_), false);
+  } else {
+    known = add(io::our_rows(text::openclip_names, stored), stored == text::openclip_transposed) ||
+            stored == "logit_scale";
+  }
+  if (!known) unread_.push_back(found_.prefix + name);
+}
+
+nn::Parameter ComponentWeights::find(std::string_view name) const {
+  const auto found = places_.find(name);
+  if (found == places_.end()) return tensors_.find(name);  // which says that it is missing
+  nn::Parameter parameter = weights::parameter_at(tensors_, found->second.rows);
+  if (!found->second.transposed) return parameter;
+  return stable_diffusion::transposed(description(), found->second.rows.name, std::move(parameter));
+}
+
+std::vector<std::string> ComponentWeights::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, place] : places_) all.push_back(name);
+  return all;
+}
+
+std::optional<Shape> ComponentWeights::shape(std::string_view name) const {
+  const auto found = places_.find(name);
+  if (found == places_.end()) return std::nullopt;
+  const io::NamedRows& rows = found->second.rows;
+  const Shape& stored = tensors_.lookup(rows.name)->shape;
+  std::vector<std::int64_t> sizes(stored.sizes().begin(), stored.sizes().end());
+  if (rows.of > 1 && !sizes.empty()) sizes[0] = sizes[0] / rows.of * rows.count;
+  if (found->second.transposed) std::ranges::reverse(sizes);
+  return Shape(std::span<const std::int64_t>(sizes));
+}
+
+std::int64_t ComponentWeights::blocks(std::string_view stem) const {
+  std::int64_t most = -1;
+  for (const auto& [name, place] : places_) most = std::max(most, number_after(name, stem));
+  return most + 1;
+}
+
+InputError ComponentWeights::error(const std::string& problem) const {
+  return io::file_error(path_, problem);
+}
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,216 @@
+// Reads sizes off tensors.
+#include <algorithm>
+#include <string>
+
+#include <stable_diffusion/configs_of_tensors.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+constexpr std::int64_t published_groups = 32, published_head = 64;
+constexpr std::string_view layers_of_text = "text_model.encoder.layers.";
+
+/// A parameter's shape, of so many sizes; ones at its end may be missing.
+Shape required(const ComponentWeights& weights, const std::string& name, std::size_t rank) {
+  const auto shape = weights.shape(name);
+  if (!shape) throw weights.error("lacks " + name + ": the file is incomplete, get it anew");
+  if (shape->rank() > rank || shape->rank() == 0)
+    throw weights.error(name + " has shape " + to_string(*shape) + ", of which " + std::to_string(rank) +
+                        " sizes are expected: get the file anew");
+  std::vector<std::int64_t> sizes(shape->sizes().begin(), shape->sizes().end());
+  sizes.resize(rank, 1);
+  return Shape(std::span<const std::int64_t>(sizes));
+}
+
+bool has(const ComponentWeights& weights, const std::string& name) { return weights.contains(name); }
+
+/// Levels, blocks and depths; heads are left as they are.
+UNetConfig unet_sizes(const ComponentWeights& weights) {
+  UNetConfig config;
+  config.in_channels = required(weights, "conv_in.weight", 4)[1];
+  config.out_channels = required(weights, "conv_out.weight", 4)[0];
+  config.time_width = required(weights, "time_embedding.linear_1.weight", 2)[0];
+  if (has(weights, "time_embedding.cond_proj.weight"))
+    config.guidance_channels = required(weights, "time_embedding.cond_proj.weight", 2)[1];
+  config.text_time = has(weights, "add_embedding.linear_1.weight");
+  if (config.text_time) {
+    constexpr std::int64_t published_time_ids = 256;
+    config.time_id_channels = published_time_ids;
+    config.text_time_width = required(weights, "add_embedding.linear_1.weight", 2)[1];
+  }
+  const std::int64_t levels = weights.blocks("down_blocks.");
+  if (levels == 0) throw weights.error("lacks the blocks of a UNet: the file is incomplete, get it anew");
+  config.middle = has(weights, "mid_block.attentions.0.norm.weight") ? UNetConfig::Middle::attention
+                                                                     : UNetConfig::Middle::residual;
+  for (std::int64_t i = 0; i < levels; ++i) {
+    const std::string down = "down_blocks." + std::to_string(i) + ".",
+                      up = "up_blocks." + std::to_string(levels - 1 - i) + ".";
+    UNetLevel level;
+    level.channels = required(weights, down + "resnets.0.conv2.weight", 4)[0];
+    level.layers = weights.blocks(down + "resnets.");
+    level.attention_down = has(weights, down + "attentions.0.norm.weight");
+    level.attention_up = has(weights, up + "attentions.0.norm.weight");
+    const bool middle = i + 1 == levels && config.middle == UNetConfig::Middle::attention;
+    const std::string transformer = (level.attention_down ? down + "attentions.0."
+                                     : level.attention_up ? up + "attentions.0."
+                                     : middle             ? "mid_block.attentions.0."
+                                                          : "");
+    if (!transformer.empty()) {
+      level.transformer_layers = weights.blocks(transformer + "transformer_blocks.");
+      config.context_width = required(weights, transformer + "transformer_blocks.0.attn2.to_k.weight", 2)[1];
+      config.linear_projection = weights.shape(transformer + "proj_in.weight")->rank() == 2;
+    }
+    config.levels.push_back(level);
+  }
+  return config;
+}
+
+/// Compares what a file and a config say of one thing.
+class Agreement {
+ public:
+  Agreement(const ComponentWeights& weights, const std::filesystem::path& config)
+      : weights_(weights), config_(config) {}
+  const Agreement& same(const std::string& what, std::int64_t in_file, std::int64_t in_config) const {
+    if (in_file != in_config)
+      throw weights_.error("has " + what + " " + std::to_string(in_file) + " where " + io::shown(config_) +
+                           " says " + std::to_string(in_config) +
+                           ": they are not of one model; give a file and a folder that are");
+    return *this;
+  }
+
+ private:
+  const ComponentWeights& weights_;
+  const std::filesystem::path& config_;
+};
+
+/// The layers that are run: of 2.x one less than the file has.
+std::int64_t text_layers(const ComponentWeights& weights) {
+  const bool drops_last = weights.file() && weights.file()->kind == Kind::v2;
+  return weights.blocks(layers_of_text) - (drops_last ? 1 : 0);
+}
+
+}  // namespace
+
+UNetConfig unet_config(const ComponentWeights& weights) {
+  UNetConfig config = unet_sizes(weights);
+  const bool by_number = weights.file()->kind == Kind::v1;
+  constexpr std::int64_t heads_of_v1 = 8, narrowest_v1 = 320;
+  const std::int64_t first = config.levels.front().channels;
+  for (UNetLevel& level : config.levels) {
+    if (level.channels % published_groups != 0 || level.channels % published_head != 0 ||
+        (by_number && first != narrowest_v1))
+      throw weights.error("has levels of " + std::to_string(level.channels) +
+                          " channels, which no published " + in_words(*weights.file()) +
+                          " has, so that nothing says how many heads look at them: give --model the model's "
+                          "folder, whose unet/config.json does");
+    level.heads = by_number ? heads_of_v1 : level.channels / published_head;
+  }
+  config.norm_groups = published_groups;
+  return config;
+}
+
+vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights) {
+  vae::AutoencoderConfig config;
+  config.latent_channels = required(weights, "decoder.conv_in.weight", 4)[1];
+  config.use_quant_conv = has(weights, "quant_conv.weight");
+  config.use_post_quant_conv = has(weights, "post_quant_conv.weight");
+  config.mid_block_add_attention = has(weights, "decoder.mid_block.attentions.0.to_q.weight");
+  config.layers_per_block = weights.blocks("encoder.down_blocks.0.resnets.");
+  config.norm_num_groups = published_groups;
+  config.block_out_channels.clear();
+  for (std::int64_t i = 0; i < weights.blocks("encoder.down_blocks."); ++i)
+    config.block_out_channels.push_back(
+        required(weights, "encoder.down_blocks." + std::to_string(i) + ".resnets.0.conv2.weight", 4)[0]);
+  const bool divided = std::ranges::all_of(config.block_out_channels, [](std::int64_t channels) {
+    return channels > 0 && channels % published_groups == 0;
+  });
+  if (config.block_out_channels.empty() || !divided)
+    throw weights.error(
+        "has a VAE whose channels 32 groups do not divide, so that nothing says how they are normed: give "
+        "--model the model's folder, whose vae/config.json does");
+  const Kind kind = weights.file()->kind;
+  config.scaling_factor = kind == Kind::xl || kind == Kind::xl_refiner ? 0.13025 : 0.18215;
+  config.shift_factor = 0;
+  return config;
+}
+
+text::ClipConfig clip_config(const ComponentWeights& weights) {
+  text::ClipConfig config;
+  const Shape tokens = required(weights, "text_model.embeddings.token_embedding.weight", 2);
+  config.vocab_size = tokens[0];
+  config.hidden_size = tokens[1];
+  config.max_position_embeddings = required(weights, "text_model.embeddings.position_embedding.weight", 2)[0];
+  config.num_hidden_layers = text_layers(weights);
+  config.intermediate_size = required(weights, std::string(layers_of_text) + "0.mlp.fc1.weight", 2)[0];
+  constexpr std::int64_t published_tokens = 49408;
+  if (config.hidden_size % published_head != 0 || config.vocab_size != published_tokens)
+    throw weights.error("has a text encoder of width " + std::to_string(config.hidden_size) + " and " +
+                        std::to_string(config.vocab_size) +
+                        " tokens, which is no published CLIP, so that nothing says how many heads it has: "
+                        "give --model the model's folder, whose text_encoder/config.json does");
+  config.num_attention_heads = config.hidden_size / published_head;
+  config.eos_token_id = 2;  // the first end token, which has the largest id
+  const bool openclip = weights.naming() == Naming::openclip;
+  config.hidden_act = openclip ? ActivationFunction::gelu_erf : ActivationFunction::quick_gelu;
+  config.projects = openclip && weights.file()->kind != Kind::v2;
+  if (config.projects) config.projection_dim = required(weights, "text_projection.weight", 2)[0];
+  return config;
+}
+
+nlohmann::json scheduler_config(Kind kind) {
+  nlohmann::json config{{"_class_name", "PNDMScheduler"},
+                        {"beta_start", 0.00085},
+                        {"beta_end", 0.012},
+                        {"beta_schedule", "scaled_linear"},
+                        {"num_train_timesteps", 1000},
+                        {"steps_offset", 1},
+                        {"clip_sample", false},
+                        {"set_alpha_to_one", false},
+                        {"skip_prk_steps", true}};
+  if (kind == Kind::v2) {
+    config["_class_name"] = "DDIMScheduler";
+    config["prediction_type"] = "v_prediction";
+  } else if (kind != Kind::v1) {
+    config["_class_name"] = "EulerDiscreteScheduler";
+    config["timestep_spacing"] = "leading";
+  }
+  return config;
+}
+
+void check_agreement(const ComponentWeights& weights, const UNetConfig& config,
+                     const std::filesystem::path& config_file) {
+  const UNetConfig found = unet_sizes(weights);
+  const Agreement agreement(weights, config_file);
+  agreement.same("a number of channels in of", found.in_channels, config.in_channels)
+      .same("a width of text of", found.context_width, config.context_width)
+      .same("a number of levels of", std::ssize(found.levels), std::ssize(config.levels))
+      .same("pooled text beside the time (1: yes, as XL has it)", found.text_time, config.text_time)
+      .same("channels of an embedded guidance of", found.guidance_channels, config.guidance_channels);
+  for (std::size_t i = 0; i < found.levels.size(); ++i) {
+    const std::string level = "level " + std::to_string(i) + " with ";
+    agreement.same(level + "a number of channels of", found.levels[i].channels, config.levels[i].channels)
+        .same(level + "a number of residual blocks of", found.levels[i].layers, config.levels[i].layers)
+        .same(level + "attention (1: yes)", found.levels[i].attention_down, config.levels[i].attention_down);
+    if (found.levels[i].attention_down)
+      agreement.same(level + "a number of transformer blocks of", found.levels[i].transformer_layers,
+                     config.levels[i].transformer_layers);
+  }
+}
+void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
+                     const std::filesystem::path& config_file) {
+  Agreement(weights, config_file)
+      .same("a number of levels of", weights.blocks("decoder.up_blocks."),
+            std::ssize(config.block_out_channels))
+      .same("a number of latent channels of", required(weights, "decoder.conv_in.weight", 4)[1],
+            config.latent_channels);
+}
+void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
+                     const std::filesystem::path& config_file) {
+  Agreement(weights, config_file)
+      .same("a number of layers of", text_layers(weights), config.num_hidden_layers);
+}
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,33 @@
+// The configs of a single file's components: sizes as its tensors have them, and the rest as the published
+// models of its kind do.
+#pragma once
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+#include <stable_diffusion/component_weights.hpp>
+#include <stable_diffusion/unet.hpp>
+#include <text/clip_text_model.hpp>
+#include <vae/autoencoder.hpp>
+
+namespace precast::stable_diffusion {
+
+/// Each throws InputError where tensors lack or are not of such a component, or where nothing says how they
+/// are used: a UNet of another width than the published ones may have any number of heads. `weights` is of a
+/// single file.
+UNetConfig unet_config(const ComponentWeights& weights);
+vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights);
+text::ClipConfig clip_config(const ComponentWeights& weights);
+/// The keys of a scheduler_config.json. Of 2.x no tensor says what the UNet predicts: v, as 2.1 does at 768
+/// pixels; 2.1-base predicts the noise, and needs a folder that says so.
+nlohmann::json scheduler_config(Kind kind);
+
+/// Throws InputError where a file's tensors and the config in `config_file` are not of one model.
+void check_agreement(const ComponentWeights& weights, const UNetConfig& config,
+                     const std::filesystem::path& config_file);
+void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
+                     const std::filesystem::path& config_file);
+void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
+                     const std::filesystem::path& config_file);
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,141 @@
+// The denoising loop as a template over the policy. Only kernels/ includes this.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <sampling/sampler_state.hpp>
+#include <stable_diffusion/denoiser.hpp>
+#include <stable_diffusion/unet_model.hpp>
+
+#include <precast/backend.hpp>
+#include <precast/backend/replay.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/ops/sampler.hpp>
+#include <precast/tensor/arrived.hpp>
+#include <precast/watch/observer.hpp>
+
+namespace precast::stable_diffusion {
+
+inline namespace PRECAST_BACKEND {
+
+template <PolicyType P>
+class DenoiserTemplate final : public Denoiser {
+ public:
+  DenoiserTemplate(const UNetConfig& config, const nn::ParameterPath& place)
+      : config_(config), unet_(config, place) {}
+
+  void denoise(HostView<f32> latents, const DenoiseInput& input,
+               const BeforeCall& before_call) const override {
+    const UNetInputs<P> inputs = unet_.prepare(input.conditionings);
+    const std::int64_t calls = DryRun::active() ? 1 : input.sampler.calls();
+    const bool guided = input.conditionings.size() > 1;
+    sampling::SamplerState sampler(input.sampler, latents.shape());
+    Tensor<f32> state(latents.shape(), latents.values()), time(Shape{1, 1});
+    Tensor<f32> taken = beside_latents(latents, input);  // what the UNet takes
+    const View<f32> taken_latents = taken.view().columns_between(0, latents.columns());
+    Tensor<f32> predicted(
+        Shape{std::ssize(input.conditionings), latents.shape()[1], latents.shape()[2], config_.out_channels});
+    const View<f32> wanted = picture_of(predicted, guided ? 1 : 0);
+    const Around around(input.around);
+    const Tensor<f32> times = timesteps(input.sampler);
+    const auto predict = [&] {
+      const Tensor<f32> result = unet_.predict(inputs, taken.view(), time.view());
+      backend::Memory::copy(predicted.data(), result.data(), bytes_of(predicted));
+    };
+    std::optional<HostTensor<f32>> before;
+    if (input.look) before.emplace(latents.shape(), latents.values());
+    backend::Replay replay;
+    for (std::int64_t call = 0; call < calls; ++call) {
+      before_call(call);
+      backend::Memory::copy(time.data(), times.data() + call, sizeof(f32));
+      sampler.model_input_into(call, state.view(), taken_latents);
+      if (watch::active())
+        predict();  // an observer looks at every op as it runs
+      else
+        replay(predict);
+      if (guided) {
+        const View<f32> guidance = picture_of(predicted, 0);
+        guide_into(guidance, guidance, wanted, input.guidance);
+        if (input.guidance_rescale > 0) rescale_guidance(guidance, wanted, input.guidance_rescale);
+      }
+      const View<const f32> prediction = picture_of(predicted, 0);
+      if (input.sampler.draws_noise(call)) {
+        const Tensor<f32> noise = arrived(input.noise(call));
+        sampler.step(call, state.view(), prediction, noise.view());
+      } else {
+        sampler.step(call, state.view(), prediction);
+      }
+      if (input.around) {
+        const sampling::NoiseMix mix = input.sampler.noise_mix(call + 1);
+        repaint(state.view(), around.clean.view(), around.noise.view(), around.mask.view(), mix.from_clean,
+                mix.from_noise);
+      }
+      if (input.look && ((call + 1) % input.look->every == 0 || call + 1 == calls)) {
+        HostTensor<f32> now(latents.shape());
+        backend::Memory::copy_to_host(now.data(), state.data(), bytes_of(state));
+        input.look->show(call + 1, *before, now);
+        before = std::move(now);
+      }
+    }
+    backend::Memory::copy_to_host(latents.data(), state.data(), bytes_of(state));
+  }
+
+ private:
+  /// Surroundings where ops read them.
+  struct Around {
+    explicit Around(const std::optional<Surroundings>& host) {
+      if (!host) return;
+      clean = Tensor<f32>(host->clean.shape(), host->clean.values());
+      noise = Tensor<f32>(host->noise.shape(), host->noise.values());
+      mask = Tensor<f32>(host->mask.shape(), host->mask.values());
+    }
+    Tensor<f32> clean, noise, mask;
+  };
+
+  static std::size_t bytes_of(const Tensor<f32>& tensor) {
+    return static_cast<std::size_t>(bytes_for<f32>(tensor.elements()));
+  }
+  /// Picture `index` of [n, h, w, channels]: [1, h, w, channels].
+  static View<f32> picture_of(Tensor<f32>& pictures, std::int64_t index) {
+    const Shape& shape = pictures.shape();
+    return pictures.view()
+        .rows_between(index * shape[1] * shape[2], shape[1] * shape[2])
+        .reshaped(Shape{1, shape[1], shape[2], shape[3]});
+  }
+  /// Those of all calls, so that no step needs one of the host.
+  static Tensor<f32> timesteps(const sampling::Sampler& sampler) {
+    std::vector<f32> times;
+    for (std::int64_t call = 0; call < sampler.calls(); ++call) times.push_back(sampler.timestep(call));
+    return Tensor<f32>(Shape{std::ssize(times)}, times);
+  }
+  /// [1, h, w, in_channels], whose first channels the latents of each step take.
+  Tensor<f32> beside_latents(HostView<const f32> latents, const DenoiseInput& input) const {
+    const std::int64_t first = latents.columns(), more = input.beside ? input.beside->columns() : 0;
+    if (first + more != config_.in_channels)
+      throw ShapeError("unet: " + std::to_string(first + more) + " channels do not fit its in_channels, " +
+                       std::to_string(config_.in_channels) +
+                       ": the components of the model folder are not of one model");
+    HostTensor<f32> both(Shape{1, latents.shape()[1], latents.shape()[2], first + more});
+    for (std::int64_t row = 0; row < latents.rows() && !DryRun::active(); ++row) {
+      std::ranges::fill_n(both.data() + row * both.columns(), first, 0.0f);
+      if (more) std::ranges::copy(input.beside->row(row), both.data() + row * both.columns() + first);
+    }
+    return arrived(std::move(both));
+  }
+
+  UNetConfig config_;
+  UNetModel<P> unet_;
+};
+
+template <PolicyType P>
+std::unique_ptr<Denoiser> make_denoiser(const UNetConfig& config, const nn::ParameterSource& source) {
+  return std::make_unique<DenoiserTemplate<P>>(config, nn::ParameterPath(source));
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,183 @@
+// What a run begins with: texts encoded, pictures encoded, and everything drawn, in diffusers' order.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <image/fit.hpp>
+#include <image/tensor_image.hpp>
+#include <sampling/torch_random.hpp>
+#include <stable_diffusion/pipeline_parts.hpp>
+
+#include <precast/problem/sampler_functions.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+/// Calls of a run whose steps draw noise.
+std::int64_t draws_of(const sampling::Sampler& sampler) {
+  std::int64_t draws = 0;
+  for (std::int64_t call = 0; call < sampler.calls(); ++call) draws += sampler.draws_noise(call);
+  return draws;
+}
+
+/// The prompts of a request, then the negative one where it is guided: "", where none was given, or none,
+/// which is zeros.
+std::vector<std::optional<std::string>> texts_for(const Model& model, const Request& full, bool guided) {
+  std::vector<std::optional<std::string>> texts(full.prompts.begin(), full.prompts.end());
+  if (!guided) return texts;
+  if (full.negative || !model.zeros_for_no_negative())
+    texts.emplace_back(full.negative.value_or(""));
+  else
+    texts.emplace_back(std::nullopt);
+  return texts;
+}
+
+/// The picture, or the mask, in the size of the new one; a dry run only counts what that takes.
+image::Image fitted(const image::Image& given, const Request& full) {
+  if (!DryRun::active()) return image::fitted(given, *full.width, *full.height, full.fit);
+  DryHold(image::fitting_memory(given, *full.width, *full.height, full.fit));
+  return {};
+}
+
+Tensor<f32> pixels_of(const image::Image& picture, const Request& full) {
+  return DryRun::active() ? Tensor<f32>(Shape{1, *full.height, *full.width, 3}) : image::to_tensor(picture);
+}
+
+/// [1, h, w, 1 + channels]: the mask, then the latents of the masked picture.
+HostTensor<f32> side_by_side(HostView<const f32> mask, HostView<const f32> masked) {
+  const std::int64_t columns = 1 + masked.columns();
+  HostTensor<f32> both(Shape{1, masked.shape()[1], masked.shape()[2], columns});
+  for (std::int64_t row = 0; row < masked.rows() && !DryRun::active(); ++row) {
+    both.data()[row * columns] = mask.data()[row];
+    std::ranges::copy(masked.row(row), both.data() + row * columns + 1);
+  }
+  return both;
+}
+
+/// A mask of one channel for each of several.
+HostTensor<f32> repeated(HostView<const f32> mask, const LatentSize& size) {
+  HostTensor<f32> all(size.model());
+  for (std::int64_t i = 0; i < all.elements() && !DryRun::active(); ++i)
+    all.data()[i] = mask.data()[i / size.channels];
+  return all;
+}
+
+}  // namespace
+
+std::optional<sampling::Sampler> StableDiffusionPipeline::Parts::sampler_of(const Model& model,
+                                                                            const Request& full,
+                                                                            const Request& given,
+                                                                            bool refines) {
+  if (given.image && full.strength == 0) return std::nullopt;
+  sampling::SamplerRun run;
+  run.steps = *full.steps;
+  run.eta = full.eta.value_or(0);
+  if (given.image) run.strength = full.strength;
+  run.strength_narrows_lcm = model.folder.is_lcm;
+  if (full.refiner) (refines ? run.denoising_start : run.denoising_end) = *full.refiner_start;
+  const sampling::SamplerKind kind =
+      given.sampler ? sampling::sampler_named(*given.sampler) : model.folder.scheduler.default_kind();
+  return sampling::Sampler(model.folder.scheduler.settings(kind), run);
+}
+
+void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& progress, Prepared& prepared,
+                                          Result& result) const {
+  const Request& full = result.used;
+  const LatentSize latents = size(full);
+  const std::int64_t count = families::pictures(full), of_one_seed = full.seed_step ? 1 : count;
+  const ModelFolder& folder = model.folder;
+  const auto& sampler = prepared.legs.front().sampler;
+  // Whether latents begin as noise alone: then a UNet that takes the mask needs nothing of the picture.
+  const bool from_noise = !given.image || (given.mask && full.strength == 1);
+  const bool needs_picture = given.image && !(from_noise && folder.takes_mask());
+
+  std::optional<vae::Moments> moments, masked_moments;
+  HostTensor<f32> mask;
+  if (given.image) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto encoder =
+        model.with_weights("vae", "load VAE encoder", progress, [&](const nn::ParameterSource& source) {
+          return models_of(backend, vae_choice(model)).encoder(folder.vae, source);
+        });
+    result.load_seconds += families::seconds_since(start);
+    if (progress) progress({"encode image", 0, 1});
+    Tensor<f32> pixels = pixels_of(fitted(*given.image, full), full);
+    if (needs_picture) moments = encoder->encode(pixels);
+    if (given.mask) {
+      const image::Image resized = fitted(*given.mask, full);
+      const std::vector<bool> anew = painted(resized);
+      mask = latent_mask(anew, latents, folder.vae.factor());
+      prepared.mask = repeated(mask, latents);
+      if (folder.takes_mask()) {
+        remove_painted(pixels, anew);
+        masked_moments = encoder->encode(pixels);
+      }
+    }
+    if (progress) progress({"encode image", 1, 1});
+  }
+
+  prepared.noise = Tensor<f32>(latents.drawn(count));
+  for (Leg& leg : prepared.legs)
+    if (leg.sampler) leg.noise = Tensor<f32>(Shape{draws_of(*leg.sampler), count * latents.elements()});
+  const auto scale = static_cast<f32>(folder.vae.scaling_factor),
+             shift = static_cast<f32>(folder.vae.shift_factor);
+  for (std::int64_t first = 0; first < count; first += of_one_seed) {
+    sampling::TorchGenerator generator(families::picture_seed(full, first));
+    const auto draw_into = [&](f32* to) {
+      const Tensor<f32> drawn = generator.randn(latents.drawn(of_one_seed));
+      if (!DryRun::active()) std::ranges::copy(drawn.values(), to + first * latents.elements());
+    };
+    Kept kept;
+    if (needs_picture)
+      kept.clean = sampled(*moments, generator.randn(latents.drawn(1)), latents, scale, shift);
+    if (given.latents) {
+      if (first == 0 && !DryRun::active()) std::ranges::copy(given.latents->values(), prepared.noise.data());
+    } else if (sampler) {
+      draw_into(prepared.noise.data());
+    }
+    if (given.mask) {
+      const Tensor<f32> noise = generator.randn(latents.drawn(1));  // also where nothing is made of it
+      if (masked_moments) {
+        const HostTensor<f32> masked = sampled(*masked_moments, noise, latents, scale, shift);
+        kept.beside = side_by_side(mask, masked);
+      }
+    }
+    for (Leg& leg : prepared.legs)
+      for (std::int64_t draw = 0; leg.sampler && draw < leg.noise.shape()[0]; ++draw)
+        draw_into(leg.noise.data() + draw * leg.noise.columns());
+    if (given.image) prepared.kept.push_back(std::move(kept));
+  }
+
+  result.latents = Tensor<f32>(latents.drawn(count));
+  for (std::int64_t picture = 0; picture < count && !DryRun::active(); ++picture) {
+    HostTensor<f32> start = channels_last(prepared.noise.data() + picture * latents.elements(), latents);
+    const HostTensor<f32>* clean =
+        from_noise ? nullptr : &prepared.kept[full.seed_step ? static_cast<std::size_t>(picture) : 0].clean;
+    const sampling::NoiseMix mix = from_noise ? sampling::NoiseMix{0, sampler->initial_noise_scale()}
+                                   : sampler  ? sampler->noise_mix(0)
+                                              : sampling::NoiseMix{};
+    const elementwise::Combination combined{.coefficients = {mix.from_clean, mix.from_noise, 1, 1}};
+    for (std::int64_t i = 0; i < start.elements(); ++i)
+      start.data()[i] =
+          clean ? combined(clean->data()[i], start.data()[i]) : mix.from_noise * start.data()[i];
+    channels_first(start, result.latents.data() + picture * latents.elements(), latents);
+  }
+}
+
+Prepared StableDiffusionPipeline::Parts::prepared(const Request& given, const Model* refiner,
+                                                  const Reporter& progress, Result& result) const {
+  const Request& full = result.used;
+  Prepared prepared;
+  prepared.legs.push_back({&model, "denoise", sampler_of(model, full, given, false)});
+  if (refiner) prepared.legs.push_back({refiner, "refine", sampler_of(*refiner, full, given, true)});
+  for (Leg& leg : prepared.legs)
+    if (leg.sampler)
+      leg.prompts = leg.model->encoded(texts_for(*leg.model, full, guided(*leg.model, full)), backend,
+                                       choices.text_encoder, progress, result);
+  families::give_back_memory();
+  draw(given, progress, prepared, result);
+  return prepared;
+}
+
+}  // namespace precast::stable_diffusion

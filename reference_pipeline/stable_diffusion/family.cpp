@@ -1,0 +1,111 @@
+// What programs are told of Stable Diffusion: its classes, its folders, its keys.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include <families/with_commas.hpp>
+#include <stable_diffusion/family.hpp>
+#include <stable_diffusion/pipeline.hpp>
+#include <stable_diffusion/unet_tensors.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+using families::ComponentInfo, families::Role;
+
+constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder},
+                                ComponentInfo{"text_encoder_2", Role::text_encoder},
+                                ComponentInfo{"unet", Role::denoiser}, ComponentInfo{"vae", Role::vae}};
+/// Pipelines that differ in what they are asked for; what a model can do, its components say.
+constexpr std::array<std::string_view, 8> pipeline_classes{
+    "StableDiffusionPipeline",          "StableDiffusionImg2ImgPipeline",
+    "StableDiffusionInpaintPipeline",   "StableDiffusionXLPipeline",
+    "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline",
+    "LatentConsistencyModelPipeline",   "LatentConsistencyModelImg2ImgPipeline"};
+/// Pipelines whose weights were made for something else. By how their names start, the longer first.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> relatives{
+    {{"StableDiffusion3", "a Stable Diffusion 3 model, which is another architecture"},
+     {"StableDiffusionXLControlNet", "a ControlNet model, which follows a second picture"},
+     {"StableDiffusionControlNet", "a ControlNet model, which follows a second picture"},
+     {"StableDiffusionXLInstructPix2Pix", "an InstructPix2Pix model, which edits a picture as it is told"},
+     {"StableDiffusionInstructPix2Pix", "an InstructPix2Pix model, which edits a picture as it is told"},
+     {"StableDiffusionUpscale", "an upscaler, which begins with a small picture"},
+     {"StableDiffusionLatentUpscale", "an upscaler, which begins with small latents"},
+     {"StableDiffusionDepth2Img", "a depth model, which also takes a map of depths"},
+     {"StableDiffusion", "a kind of Stable Diffusion that is not known here"}}};
+constexpr std::array<std::string_view, 3> other_folders{"scheduler", "tokenizer", "tokenizer_2"};
+constexpr std::array<std::string_view, 34> config_keys{"block_out_channels",
+                                                       "down_block_types",
+                                                       "layers_per_block",
+                                                       "attention_head_dim",
+                                                       "transformer_layers_per_block",
+                                                       "cross_attention_dim",
+                                                       "use_linear_projection",
+                                                       "in_channels",
+                                                       "addition_embed_type",
+                                                       "addition_time_embed_dim",
+                                                       "projection_class_embeddings_input_dim",
+                                                       "time_cond_proj_dim",
+                                                       "upcast_attention",
+                                                       "num_hidden_layers",
+                                                       "num_attention_heads",
+                                                       "hidden_size",
+                                                       "intermediate_size",
+                                                       "projection_dim",
+                                                       "vocab_size",
+                                                       "max_position_embeddings",
+                                                       "hidden_act",
+                                                       "eos_token_id",
+                                                       "latent_channels",
+                                                       "norm_num_groups",
+                                                       "scaling_factor",
+                                                       "force_upcast",
+                                                       "num_train_timesteps",
+                                                       "beta_schedule",
+                                                       "beta_start",
+                                                       "beta_end",
+                                                       "prediction_type",
+                                                       "timestep_spacing",
+                                                       "model_max_length",
+                                                       "sample_size"};
+
+class StableDiffusionFamily final : public families::Family {
+ public:
+  std::string_view name() const override { return "Stable Diffusion"; }
+  bool recognises(std::string_view pipeline_class) const override {
+    return std::ranges::find(pipeline_classes, pipeline_class) != pipeline_classes.end();
+  }
+  std::string relative(std::string_view pipeline_class) const override {
+    for (const auto& [start, words] : relatives)
+      if (pipeline_class.starts_with(start)) return std::string(words);
+    return {};
+  }
+  std::span<const ComponentInfo> components() const override { return stable_diffusion::components; }
+  std::span<const std::string_view> other_folders() const override { return stable_diffusion::other_folders; }
+  std::span<const std::string_view> config_keys() const override { return stable_diffusion::config_keys; }
+  std::optional<families::ParameterAccounting> account(std::string_view class_name,
+                                                       const std::filesystem::path& config) const override {
+    if (class_name != "UNet2DConditionModel") return std::nullopt;
+    const std::int64_t parameters = unet_parameters(UNetConfig::load(config));
+    return families::ParameterAccounting{parameters,
+                                         "unet, by its config",
+                                         {{"  parameters", families::with_commas(parameters)}},
+                                         {{"parameters", parameters}}};
+  }
+  std::unique_ptr<families::Pipeline> open(const std::filesystem::path& folder,
+                                           const families::ComponentChoices& choices,
+                                           const families::Backend& backend) const override {
+    return std::make_unique<StableDiffusionPipeline>(folder, choices, backend);
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const StableDiffusionFamily stable_diffusion;
+  return stable_diffusion;
+}
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,108 @@
+// How the authors of Stable Diffusion (the LDM code) name a UNet's parameters, beside diffusers' names: they
+// number blocks through, with what changes the resolution as a block of its own or at the end of one.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <precast/io/name_table.hpp>
+
+namespace precast::stable_diffusion {
+
+/// What stands at the ends of a UNet and in its middle.
+inline constexpr std::array ldm_outer_names = {
+    io::NameLine{"time_embed.0.*", "time_embedding.linear_1.*"},
+    io::NameLine{"time_embed.2.*", "time_embedding.linear_2.*"},
+    io::NameLine{"time_embed.cond_proj.*", "time_embedding.cond_proj.*"},
+    io::NameLine{"label_emb.0.0.*", "add_embedding.linear_1.*"},
+    io::NameLine{"label_emb.0.2.*", "add_embedding.linear_2.*"},
+    io::NameLine{"input_blocks.0.0.*", "conv_in.*"},
+    io::NameLine{"out.0.*", "conv_norm_out.*"},
+    io::NameLine{"out.2.*", "conv_out.*"},
+};
+
+/// The parts of a residual block.
+inline constexpr std::array ldm_residual_names = {
+    io::NameLine{"in_layers.0.*", "norm1.*"},          io::NameLine{"in_layers.2.*", "conv1.*"},
+    io::NameLine{"emb_layers.1.*", "time_emb_proj.*"}, io::NameLine{"out_layers.0.*", "norm2.*"},
+    io::NameLine{"out_layers.3.*", "conv2.*"},         io::NameLine{"skip_connection.*", "conv_shortcut.*"},
+};
+
+namespace detail {
+
+/// The number that a name begins with, taken off with the point behind it.
+inline std::optional<std::int64_t> leading_number(std::string_view& name) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (failed != std::errc{} || number < 0 || end == name.data() + name.size() || *end != '.')
+    return std::nullopt;
+  name.remove_prefix(static_cast<std::size_t>(end - name.data()) + 1);
+  return number;
+}
+
+inline std::optional<std::string> residual_name(const std::string& place, std::string_view rest) {
+  for (const io::NameLine& line : ldm_residual_names)
+    if (const auto ours = io::translated(rest, line.theirs, line.ours)) return place + *ours;
+  return std::nullopt;
+}
+
+/// "conv.weight" after `place`; nothing for other names.
+inline std::optional<std::string> convolution(const std::string& place, std::string_view rest,
+                                              std::string_view theirs) {
+  if (const auto ours = io::translated(rest, theirs, "conv.*")) return place + *ours;
+  return std::nullopt;
+}
+
+}  // namespace detail
+
+/// diffusers' name of a UNet's parameter that the authors call `name`, nothing where it is none. `layers`:
+/// residual blocks of each level on the way down.
+inline std::optional<std::string> diffusers_unet_name(std::string_view name, std::int64_t layers) {
+  for (const io::NameLine& line : ldm_outer_names)
+    if (auto ours = io::translated(name, line.theirs, line.ours)) return ours;
+  const auto behind = [&](std::string_view start) {
+    if (!name.starts_with(start)) return false;
+    name.remove_prefix(start.size());
+    return true;
+  };
+  const std::string resnets = ".resnets.", attentions = ".attentions.";
+  const auto inside = [&](const std::string& block, std::int64_t layer) -> std::optional<std::string> {
+    const auto part = detail::leading_number(name);
+    const std::string at = std::to_string(layer) + ".";
+    if (part == 0) return detail::residual_name(block + resnets + at, name);
+    // What is inside of a transformer has the same names.
+    if (part == 1) return block + attentions + at + std::string(name);
+    return std::nullopt;
+  };
+  if (behind("middle_block.")) {
+    const auto part = detail::leading_number(name);
+    if (part == 0) return detail::residual_name("mid_block.resnets.0.", name);
+    if (part == 1) return "mid_block.attentions.0." + std::string(name);
+    if (part == 2) return detail::residual_name("mid_block.resnets.1.", name);
+    return std::nullopt;
+  }
+  if (behind("input_blocks.")) {
+    const auto number = detail::leading_number(name);
+    if (!number || *number == 0) return std::nullopt;
+    const std::int64_t level = (*number - 1) / (layers + 1), layer = (*number - 1) % (layers + 1);
+    const std::string block = "down_blocks." + std::to_string(level);
+    if (layer < layers) return inside(block, layer);
+    return detail::convolution(block + ".downsamplers.0.", name, "0.op.*");
+  }
+  if (behind("output_blocks.")) {
+    const auto number = detail::leading_number(name);
+    if (!number) return std::nullopt;
+    const std::int64_t level = *number / (layers + 1), layer = *number % (layers + 1);
+    const std::string block = "up_blocks." + std::to_string(level);
+    for (const std::string_view enlarging : {"1.conv.*", "2.conv.*"})
+      if (auto ours = detail::convolution(block + ".upsamplers.0.", name, enlarging)) return ours;
+    return inside(block, layer);
+  }
+  return std::nullopt;
+}
+
+}  // namespace precast::stable_diffusion

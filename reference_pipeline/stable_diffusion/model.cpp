@@ -1,0 +1,99 @@
+// Reads tokenizers, and runs text encoders.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <stable_diffusion/model.hpp>
+#include <text/padded_tokens.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+/// Tokens that encoders take where their tokenizers' files say nothing else.
+constexpr std::int64_t usual_tokens = 77;
+
+void copy_columns(HostView<const f32> from, Tensor<f32>& to, std::int64_t first_column) {
+  for (std::int64_t row = 0; row < from.rows() && !DryRun::active(); ++row)
+    std::ranges::copy(from.row(row), to.data() + row * to.columns() + first_column);
+}
+
+}  // namespace
+
+int Model::Encoder::length() const {
+  const std::int64_t limit = tokenizer.model_max_length().value_or(usual_tokens);
+  return static_cast<int>(std::min(limit, config.max_position_embeddings));
+}
+
+Model Model::open(const std::filesystem::path& path) {
+  Model model{ModelFolder::open(path), {}, {}};
+  if (model.folder.text_encoder) model.tokenizer = text::ClipTokenizer::load(path / "tokenizer");
+  if (model.folder.text_encoder_2) model.tokenizer_2 = text::ClipTokenizer::load(path / "tokenizer_2");
+  const std::vector<Encoder> encoders = model.encoders();
+  if (encoders.size() == 2 && encoders[0].length() != encoders[1].length())
+    throw io::file_error(path / "tokenizer_2",
+                         "its texts have " + std::to_string(encoders[1].length()) +
+                             " tokens, and those of tokenizer " + std::to_string(encoders[0].length()) +
+                             ": both encoders need as many: get the tokenizers of one model");
+  return model;
+}
+
+std::vector<Model::Encoder> Model::encoders() const {
+  std::vector<Encoder> list;
+  if (folder.text_encoder) list.push_back({"text_encoder", "CLIP", *folder.text_encoder, *tokenizer});
+  if (folder.text_encoder_2)
+    list.push_back({"text_encoder_2", "OpenCLIP", *folder.text_encoder_2, *tokenizer_2});
+  return list;
+}
+
+std::vector<std::int32_t> Model::tokens(const Encoder& encoder, const std::string& prompt) const {
+  auto ids = text::padded(encoder.tokenizer.encode(prompt, encoder.length()), encoder.length(),
+                          encoder.tokenizer.pad_id());
+  text::check_vocabulary(folder.component(encoder.name), ids, encoder.config.vocab_size);
+  return ids;
+}
+
+std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>& texts,
+                                   const families::Backend& backend, const PolicyChoice& choice,
+                                   const families::Reporter& progress, families::Result& result) const {
+  const auto count = static_cast<std::int64_t>(texts.size());
+  const std::vector<Encoder> all = encoders();
+  const std::int64_t rows = all.front().length(), columns = folder.unet.context_width;
+  const bool pools = folder.is_xl();
+  std::vector<Prompt> prompts(texts.size());
+  for (Prompt& prompt : prompts) {
+    prompt.context = Tensor<f32>(Shape{rows, columns});
+    prompt.pooled = Tensor<f32>(Shape{1, pools ? folder.text_encoder_2->projection_dim : 0});
+    if (DryRun::active()) continue;
+    std::ranges::fill(prompt.context.values(), 0.0f);
+    std::ranges::fill(prompt.pooled.values(), 0.0f);
+  }
+  std::int64_t first_column = 0;
+  for (const Encoder& encoder : all) {
+    const bool second = encoder.name == "text_encoder_2";
+    const std::string_view load = second ? "load OpenCLIP" : "load CLIP",
+                           encode = second ? "encode with OpenCLIP" : "encode with CLIP";
+    const auto start = std::chrono::steady_clock::now();
+    const auto loaded = with_weights(encoder.name, load, progress, [&](const nn::ParameterSource& source) {
+      return models_of(backend, choice).clip(encoder.config, source);
+    });
+    result.load_seconds += families::seconds_since(start);
+    const auto running = std::chrono::steady_clock::now();
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (progress) progress({encode, i, count});
+      const auto& text = texts[static_cast<std::size_t>(i)];
+      if (!text || (i > 0 && DryRun::active())) continue;  // in which the first stands for all
+      const text::ClipOutput output = loaded->encode(
+          tokens(encoder, *text), pools ? text::ClipState::penultimate : text::ClipState::last);
+      Prompt& prompt = prompts[static_cast<std::size_t>(i)];
+      copy_columns(output.hidden_state, prompt.context, first_column);
+      if (second) copy_columns(output.pooled, prompt.pooled, 0);
+    }
+    if (progress) progress({encode, count, count});
+    result.text_seconds += families::seconds_since(running);
+    first_column += encoder.config.hidden_size;
+  }
+  return prompts;
+}
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,157 @@
+// Opens a diffusers folder, and checks that the parts are of one model.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include <families/registry.hpp>
+#include <stable_diffusion/family.hpp>
+#include <stable_diffusion/model_folder.hpp>
+
+#include <precast/io/config.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+/// The class that diffusers would load a component with, whatever the component's own config says. Which
+/// schedulers are known, their settings say.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> component_classes{
+    {{"text_encoder", "CLIPTextModel"},
+     {"text_encoder_2", "CLIPTextModelWithProjection"},
+     {"unet", "UNet2DConditionModel"},
+     {"vae", "AutoencoderKL"}}};
+constexpr std::array<std::string_view, 3> other_components{"scheduler", "tokenizer", "tokenizer_2"};
+
+/// Whether a component is there: listed as [library, class], and not as [null, null].
+bool is_listed(const io::Config& index, std::string_view component) {
+  if (!index.has(component)) return false;
+  const nlohmann::json& entry = index.json().at(std::string(component));
+  if (!entry.is_array() || entry.size() != 2)
+    throw index.error(component, "must name a library and a class: get the file anew");
+  return !entry[1].is_null();
+}
+
+/// Throws InputError where a component that is listed has another class.
+void check_class(const io::Config& index, std::string_view component, std::string_view known) {
+  if (!is_listed(index, component)) return;
+  const nlohmann::json& entry = index.json().at(std::string(component));
+  if (entry[1] != known)
+    throw index.error(component,
+                      "has class " + io::json_in_words(entry[1]) +
+                          ", which is not known here: a Stable Diffusion model needs one of class " +
+                          std::string(known));
+}
+
+void require(const io::Config& index, std::string_view component, std::string_view why) {
+  if (is_listed(index, component)) return;
+  throw index.error(component, (index.has(component) ? "is null, for the model was saved without it: "
+                                                     : "is missing: get the file anew, for ") +
+                                   std::string(why));
+}
+
+/// What the folder has beside a model's parts.
+std::vector<std::string> notes_of(const io::Config& index) {
+  std::vector<std::string> notes;
+  const std::string where = io::shown(index.path()) + ": ";
+  for (const auto& [name, entry] : index.json().items()) {
+    if (!entry.is_array() || entry.size() != 2 || entry[1].is_null()) continue;
+    const bool known =
+        std::ranges::find(other_components, name) != other_components.end() ||
+        std::ranges::any_of(component_classes, [&](const auto& one) { return one.first == name; });
+    if (known) continue;
+    if (name == "safety_checker")
+      notes.push_back(where + "its safety_checker is not run: pictures are not looked at");
+    else if (name != "feature_extractor")  // which serves the safety checker alone
+      notes.push_back(where + "its " + io::printable(name) + " is not used");
+  }
+  if (index.boolean_or("add_watermarker", false))
+    notes.push_back(where + "add_watermarker is true, and pictures get no watermark here");
+  return notes;
+}
+
+void check_fit(const ModelFolder& model) {
+  const io::Config unet = io::Config::load(model.component("unet") / "config.json");
+  const std::int64_t latents = model.vae.latent_channels;
+  if (model.unet.out_channels != latents)
+    throw unet.error("out_channels", "must equal the latent_channels of vae/config.json, " +
+                                         std::to_string(latents) + ", not " +
+                                         std::to_string(model.unet.out_channels));
+  if (model.unet.in_channels != latents && model.unet.in_channels != 2 * latents + 1)
+    throw unet.error("in_channels", "must be the " + std::to_string(latents) +
+                                        " latent_channels of vae/config.json, or " +
+                                        std::to_string(2 * latents + 1) +
+                                        " with a mask and a masked picture beside them, not " +
+                                        std::to_string(model.unet.in_channels));
+  std::int64_t width = 0;
+  std::string encoders;
+  for (const auto& [name, config] :
+       {std::pair("text_encoder", &model.text_encoder), std::pair("text_encoder_2", &model.text_encoder_2)})
+    if (*config) {
+      width += (*config)->hidden_size;
+      encoders += (encoders.empty() ? "" : " and ") + std::string(name) + "/config.json";
+    }
+  if (model.unet.context_width != width)
+    throw unet.error("cross_attention_dim",
+                     "must equal the hidden_size of " + encoders +
+                         (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
+                         std::to_string(width) + ", not " + std::to_string(model.unet.context_width));
+  if (!model.is_xl()) return;
+  const std::int64_t wanted =
+      model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;
+  if (model.unet.text_time_width != wanted)
+    throw unet.error(
+        "projection_class_embeddings_input_dim",
+        "must be " + std::to_string(wanted) + ", the projection_dim of text_encoder_2/config.json, " +
+            std::to_string(model.text_encoder_2->projection_dim) + ", and " +
+            std::to_string(model.time_ids()) + " times addition_time_embed_dim, not " +
+            std::to_string(model.unet.text_time_width) +
+            (model.unet.text_time_width ==
+                     wanted + (model.requires_aesthetics_score ? 1 : -1) * model.unet.time_id_channels
+                 ? ": requires_aesthetics_score of model_index.json is the other way round"
+                 : ""));
+}
+
+}  // namespace
+
+ModelFolder::ModelFolder(std::filesystem::path folder)
+    : path(std::move(folder)),
+      scheduler(sampling::SchedulerConfig::load(path / "scheduler" / "scheduler_config.json")) {}
+
+ModelFolder ModelFolder::open(const std::filesystem::path& path) {
+  const io::Config index = families::model_index(path);
+  if (!family().recognises(index.string("_class_name"))) throw families::no_family(index);
+  for (const auto& [component, known] : component_classes) check_class(index, component, known);
+  for (const std::string_view component : {"unet", "vae", "scheduler"})
+    require(index, component, "a Stable Diffusion model has one");
+
+  ModelFolder model(path);
+  model.notes = notes_of(index);
+  model.is_lcm = index.string("_class_name").starts_with("LatentConsistencyModel");
+  model.force_zeros_for_empty_prompt = index.boolean_or("force_zeros_for_empty_prompt", true);
+  model.requires_aesthetics_score = index.boolean_or("requires_aesthetics_score", false);
+  model.unet = UNetConfig::load(model.component("unet") / "config.json");
+  const auto encoder = [&](std::string_view name, std::string_view tokenizer) {
+    require(index, tokenizer, "its " + std::string(name) + " takes its tokens");
+    text::ClipConfig config = text::ClipConfig::load(model.component(name) / "config.json");
+    config.scope = name;
+    return config;
+  };
+  if (model.is_xl()) {
+    require(index, "text_encoder_2", "a model of the XL kind takes its pooled text");
+    model.text_encoder_2 = encoder("text_encoder_2", "tokenizer_2");
+    model.text_encoder_2->projects = true;
+  } else {
+    require(index, "text_encoder", "this model has no other");
+  }
+  if (is_listed(index, "text_encoder")) model.text_encoder = encoder("text_encoder", "tokenizer");
+  if (!model.is_xl() && is_listed(index, "text_encoder_2"))
+    model.notes.push_back(io::shown(index.path()) + ": its text_encoder_2 is not used by its unet");
+  model.vae = vae::AutoencoderConfig::load(model.component("vae") / "config.json");
+  model.defaults = families::ModelDefaults::load(path / "precast.json");
+  check_fit(model);
+  return model;
+}
+
+}  // namespace precast::stable_diffusion

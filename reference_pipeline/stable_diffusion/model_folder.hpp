@@ -1,0 +1,52 @@
+// ModelFolder: a Stable Diffusion model in the layout that diffusers writes. Opening it reads configs, no
+// weights.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <families/model_defaults.hpp>
+#include <sampling/scheduler_config.hpp>
+#include <stable_diffusion/unet.hpp>
+#include <text/clip_text_model.hpp>
+#include <vae/autoencoder.hpp>
+
+namespace precast::stable_diffusion {
+
+struct ModelFolder {
+  std::filesystem::path path;
+  UNetConfig unet;
+  std::optional<text::ClipConfig> text_encoder;    ///< absent from refiners
+  std::optional<text::ClipConfig> text_encoder_2;  ///< of XL models, with a projection
+  vae::AutoencoderConfig vae;
+  sampling::SchedulerConfig scheduler;
+  bool force_zeros_for_empty_prompt = true;  ///< without a negative prompt, XL is guided away from zeros
+  bool requires_aesthetics_score = false;    ///< a score takes the place of the last two time ids
+  bool is_lcm = false;                       ///< saved as a pipeline of latent consistency models
+  families::ModelDefaults defaults;
+  std::vector<std::string> notes;  ///< what of the folder is not used
+
+  /// Reads and checks every config, and that the components fit together. Throws InputError that names the
+  /// file.
+  static ModelFolder open(const std::filesystem::path& path);
+
+  /// Two text encoders side by side, and sizes as conditioning.
+  bool is_xl() const { return unet.text_time; }
+  /// One that is guided by an embedding, in one prediction a step.
+  bool embeds_guidance() const { return unet.guidance_channels > 0; }
+  /// Its UNet takes a mask and a masked picture beside the latents.
+  bool takes_mask() const { return unet.in_channels > vae.latent_channels; }
+  /// Numbers that go with the pooled text: sizes and crops, or sizes and a score.
+  std::int64_t time_ids() const { return requires_aesthetics_score ? 5 : 6; }
+
+  std::filesystem::path component(std::string_view name) const { return path / name; }
+
+ private:
+  explicit ModelFolder(std::filesystem::path folder);
+};
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,228 @@
+// The stages of a run: pictures are denoised, refined and decoded.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include <families/free_memory.hpp>
+#include <image/tensor_image.hpp>
+#include <stable_diffusion/pipeline_parts.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+/// The size of the picture, no crop, and the size once more; or, for refiners, a score.
+std::vector<f32> time_ids(const Model& model, const Request& full, bool negative) {
+  const auto height = static_cast<f32>(*full.height), width = static_cast<f32>(*full.width);
+  if (model.folder.requires_aesthetics_score)
+    return {height, width, 0, 0,
+            static_cast<f32>(negative ? *full.negative_aesthetic_score : *full.aesthetic_score)};
+  return {height, width, 0, 0, height, width};
+}
+
+Conditioning conditioning_of(const Model& model, const Request& full, const Prompt& prompt, bool negative) {
+  Conditioning conditioning{prompt.context, std::nullopt, {}, std::nullopt};
+  if (model.folder.is_xl()) {
+    conditioning.pooled = prompt.pooled;
+    conditioning.time_ids = time_ids(model, full, negative);
+  }
+  if (model.folder.embeds_guidance()) conditioning.guidance = static_cast<f32>(*full.guidance - 1);
+  return conditioning;
+}
+
+/// Where a straight way from `before` through `now`, each at its level of noise, ends without noise: the
+/// picture that the latents would be without what is left in them.
+HostTensor<f32> without_noise(HostView<const f32> before, sampling::NoiseMix from, HostView<const f32> now,
+                              sampling::NoiseMix to) {
+  HostTensor<f32> result(now.shape());
+  if (DryRun::active()) return result;
+  const f32 left = to.from_noise / to.from_clean;
+  const f32 had = from.from_clean > 0 ? from.from_noise / from.from_clean : left;
+  const f32 part = had == left ? 0.0f : left / (had - left);
+  for (std::int64_t i = 0; i < result.elements(); ++i) {
+    const f32 here = now.data()[i] / to.from_clean;
+    result.data()[i] = part == 0 ? here : here + part * (here - before.data()[i] / from.from_clean);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string sampler_title(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> titles{
+      {{"ddim", "DDIM"},
+       {"pndm", "PLMS"},
+       {"euler", "Euler"},
+       {"euler_a", "Euler a"},
+       {"dpmpp_2m", "DPM++ 2M"},
+       {"dpmpp_2m_karras", "DPM++ 2M Karras"},
+       {"lcm", "LCM"}}};
+  const auto found = std::ranges::find(titles, name, &std::pair<std::string_view, std::string_view>::first);
+  return std::string(found == titles.end() ? name : found->second);
+}
+
+PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of) const {
+  PolicyChoice choice = choices.vae;
+  if (of.folder.is_xl() && of.folder.vae.force_upcast && choice.precision == precision_of<f16>)
+    choice.precision = precision_of<f32>;
+  return choice.normalised();
+}
+
+std::unique_ptr<Denoiser> StableDiffusionPipeline::Parts::load_denoiser(const Leg& leg,
+                                                                        const Reporter& progress,
+                                                                        Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  auto denoiser = leg.model->with_weights(
+      "unet", leg.model == &model ? "load UNet" : "load refiner", progress,
+      [&](const nn::ParameterSource& source) {
+        return models_of(backend, choices.transformer).denoiser(leg.model->folder.unet, source);
+      });
+  result.load_seconds += families::seconds_since(start);
+  return denoiser;
+}
+
+std::unique_ptr<vae::Decoder> StableDiffusionPipeline::Parts::load_decoder(const Model& of,
+                                                                           const Reporter& progress,
+                                                                           Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  auto decoder = of.with_weights("vae", "load VAE decoder", progress, [&](const nn::ParameterSource& source) {
+    return models_of(backend, vae_choice(of)).decoder(of.folder.vae, source);
+  });
+  result.load_seconds += families::seconds_since(start);
+  return decoder;
+}
+
+HostTensor<f32> StableDiffusionPipeline::Parts::for_decoder(const Model& of, HostTensor<f32> latents) {
+  const auto scale = static_cast<f32>(of.folder.vae.scaling_factor),
+             shift = static_cast<f32>(of.folder.vae.shift_factor);
+  if (!DryRun::active())
+    for (f32& value : latents.values()) value = value / scale + shift;
+  return latents;
+}
+
+void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg& leg,
+                                             const vae::Decoder* previews, std::int64_t picture,
+                                             const Prepared& prepared, const Request& given,
+                                             const Reporter& progress, Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Request& full = result.used;
+  const LatentSize latents = size(full);
+  const std::int64_t count = families::pictures(full), calls = leg.sampler->calls();
+  f32* own = result.latents.data() + picture * latents.elements();
+  HostTensor<f32> state = channels_last(own, latents);
+  const HostTensor<f32> noise = channels_last(prepared.noise.data() + picture * latents.elements(), latents);
+
+  DenoiseInput input{*leg.sampler, {}, 1, 0, {}};
+  if (guided(*leg.model, full)) {
+    input.conditionings.push_back(conditioning_of(*leg.model, full, leg.prompts.back(), true));
+    input.guidance = static_cast<f32>(*full.guidance);
+    input.guidance_rescale = static_cast<f32>(full.guidance_rescale.value_or(0));
+  }
+  const Prompt& prompt = leg.prompts[static_cast<std::size_t>(picture / full.batch)];
+  input.conditionings.push_back(conditioning_of(*leg.model, full, prompt, false));
+  input.noise = [&](std::int64_t call) {
+    std::int64_t draw = 0;
+    for (std::int64_t before = 0; before < call; ++before) draw += leg.sampler->draws_noise(before);
+    return channels_last(leg.noise.data() + draw * leg.noise.columns() + picture * latents.elements(),
+                         latents);
+  };
+  if (given.mask) {
+    const Kept& kept = prepared.kept[full.seed_step ? static_cast<std::size_t>(picture) : 0];
+    if (leg.model->folder.takes_mask())
+      input.beside = kept.beside.view();
+    else
+      input.around = Surroundings{kept.clean, noise, prepared.mask};
+  }
+  std::int64_t seen = 0;
+  if (given.preview)
+    input.look = Look{
+        given.preview->every, [&](std::int64_t call, HostView<const f32> before, HostView<const f32> now) {
+          HostTensor<f32> clean =
+              without_noise(before, leg.sampler->noise_mix(seen), now, leg.sampler->noise_mix(call));
+          seen = call;
+          const HostTensor<f32> pixels = previews->decode(for_decoder(model, std::move(clean)));
+          if (DryRun::active()) return;
+          given.preview->show({std::move(image::to_images(pixels).images.front()), picture, call, calls});
+        }};
+  denoiser.denoise(state, input, [&](std::int64_t call) {
+    if (progress) progress({leg.words, picture * calls + call, count * calls});
+  });
+  channels_first(state, own, latents);
+  result.steps += calls;
+  if (progress && picture + 1 == count) progress({leg.words, count * calls, count * calls});
+  result.denoise_seconds += families::seconds_since(start);
+}
+
+void StableDiffusionPipeline::Parts::decode(const Model& of, const vae::Decoder& decoder,
+                                            std::int64_t picture, const Reporter& progress,
+                                            const families::PictureCallback& on_picture,
+                                            Result& result) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Request& request = result.used;
+  const LatentSize latents = size(request);
+  const std::int64_t count = families::pictures(request);
+  if (progress) progress({"decode", picture, count});
+  const HostTensor<f32> unscaled =
+      for_decoder(of, channels_last(result.latents.data() + picture * latents.elements(), latents));
+  if (DryRun::active()) {
+    DryHold made_of_them;
+    {
+      const HostTensor<f32> pixels = decoder.decode(unscaled);
+      made_of_them.add(picture_bytes(request));
+    }
+    if (request.written_as)
+      const DryHold encoder(image::encoding_bytes(*request.written_as, *request.width, *request.height));
+    return;
+  }
+  image::Pictures decoded = image::to_images(decoder.decode(unscaled));
+  result.images.push_back(std::move(decoded.images.front()));
+  result.nan_values += decoded.nan;
+  result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
+  if (progress && picture + 1 == count) progress({"decode", count, count});
+  result.decode_seconds += families::seconds_since(start);
+  if (on_picture) on_picture(result);
+}
+
+Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, const Model* refiner,
+                                           Order order, const Reporter& progress,
+                                           const families::PictureCallback& on_picture) const {
+  Result result;
+  result.used = std::move(full);
+  result.sampler = sampler_title(*result.used.sampler);
+  const Prepared all = prepared(given, refiner, progress, result);
+  const std::int64_t count = families::pictures(result.used);
+  const Model& last = refiner ? *refiner : model;
+  const bool previews = given.preview && given.preview->vae;
+  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  std::unique_ptr<vae::Decoder> decoder;
+  if (previews) decoder = load_decoder(last, progress, result);
+  if (order == Order::one_by_one) {
+    const Leg& leg = all.legs.front();
+    const auto denoiser = load_denoiser(leg, progress, result);
+    for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
+      denoise(*denoiser, leg, previews ? decoder.get() : nullptr, picture, all, given, progress, result);
+      families::give_back_memory();
+      if (!decoder) decoder = load_decoder(last, progress, result);
+      decode(last, *decoder, picture, progress, on_picture, result);
+      families::give_back_memory();
+    }
+    return result;
+  }
+  const std::int64_t seen = DryRun::active() ? 1 : count;
+  for (const Leg& leg : all.legs) {
+    if (!leg.sampler) continue;
+    const auto denoiser = load_denoiser(leg, progress, result);
+    for (std::int64_t picture = 0; picture < seen; ++picture)
+      denoise(*denoiser, leg, decoder.get(), picture, all, given, progress, result);
+  }
+  families::give_back_memory();
+  if (!decoder) decoder = load_decoder(last, progress, result);
+  for (std::int64_t picture = 0; picture < seen; ++picture)
+    decode(last, *decoder, picture, progress, on_picture, result);
+  families::give_back_memory();
+  return result;
+}
+
+}  // namespace precast::stable_diffusion

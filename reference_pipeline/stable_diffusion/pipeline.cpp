@@ -1,0 +1,233 @@
+// A Stable Diffusion pipeline: what a request means, what it takes, and when it is refused.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <families/backend.hpp>
+#include <families/request_error.hpp>
+#include <families/request_limits.hpp>
+#include <families/shortest.hpp>
+#include <stable_diffusion/family.hpp>
+#include <stable_diffusion/pipeline_parts.hpp>
+#include <text/lost_words.hpp>
+
+#include <precast/io/message.hpp>
+#include <precast/policy/paths.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+using families::out_of_range, families::RequestError;
+
+/// Latents along a side where the UNet's config does not say.
+constexpr std::int64_t usual_sample_size = 64;
+
+sampling::SamplerKind sampler_kind(const std::string& name) {
+  try {
+    return sampling::sampler_named(name);
+  } catch (const InputError& wrong) {
+    throw RequestError(wrong.what());
+  }
+}
+
+void check_part(std::string_view what, std::optional<double> value) {
+  if (value && !(*value >= 0 && *value <= 1))
+    throw out_of_range(what, families::shortest(*value), "from 0 to 1");
+}
+
+/// That the mask, the image and the latents that are given are those that a run can begin with.
+void check_start(const ModelFolder& folder, const Request& full, const Request& given) {
+  if (given.image) image::check_pixels(*given.image, "the image to start from");
+  if (given.mask) image::check_pixels(*given.mask, "the mask");
+  if (given.image && given.latents)
+    throw RequestError("an image and latents are both given to start from: give one of them");
+  if (given.mask && !given.image)
+    throw RequestError("a mask is given without the image that it is for: give that as well (--image)");
+  if (folder.takes_mask() && !given.mask)
+    throw RequestError(io::shown(folder.path) +
+                       " was trained to paint into a picture: give it one (--image), and where (--mask)");
+  if (full.refiner && given.image)
+    throw RequestError(
+        "a refiner takes the last steps from text to picture: leave out the image or the refiner");
+}
+
+}  // namespace
+
+StableDiffusionPipeline::StableDiffusionPipeline(const std::filesystem::path& folder,
+                                                 const families::ComponentChoices& choices,
+                                                 const families::Backend& backend) {
+  for (const families::Role role : families::all_roles) require_path(choices.of(role));
+  parts_ = std::make_unique<Parts>(Parts{Model::open(folder), choices, backend});
+  require_path(parts_->vae_choice(parts_->model));
+}
+StableDiffusionPipeline::~StableDiffusionPipeline() = default;
+
+std::vector<std::string> StableDiffusionPipeline::notes() const {
+  std::vector<std::string> notes = parts_->model.folder.notes;
+  if (parts_->vae_choice(parts_->model) != parts_->choices.vae)
+    notes.push_back(io::shown(parts_->model.folder.component("vae") / "config.json") +
+                    ": force_upcast: the VAE runs in f32, for its f16 overflows");
+  return notes;
+}
+const families::ComponentChoices& StableDiffusionPipeline::choices() const { return parts_->choices; }
+const families::Family& StableDiffusionPipeline::family() const { return stable_diffusion::family(); }
+
+std::vector<families::NamedTokens> StableDiffusionPipeline::tokens(const std::string& text) const {
+  std::vector<families::NamedTokens> named;
+  for (const Model::Encoder& encoder : parts_->model.encoders())
+    named.push_back({encoder.name == "text_encoder_2" ? "clip_2" : "clip",
+                     encoder.tokenizer.encode(text, encoder.length())});
+  return named;
+}
+
+std::vector<families::CutPrompt> StableDiffusionPipeline::cut_prompts(const Request& request) const {
+  constexpr int all = std::numeric_limits<int>::max();
+  const Request full = with_defaults(request);
+  std::vector<families::CutPrompt> cut;
+  const auto look = [&](std::size_t number, const std::string& prompt, bool negative) {
+    for (const Model::Encoder& encoder : parts_->model.encoders()) {
+      const auto tokens = [&](std::string_view text) {
+        return std::ssize(encoder.tokenizer.encode(text, all));
+      };
+      std::string lost = text::lost_words(prompt, encoder.length(), tokens);
+      if (!lost.empty()) cut.push_back({number, encoder.words, encoder.length(), std::move(lost), negative});
+    }
+  };
+  for (std::size_t number = 0; number < full.prompts.size(); ++number)
+    look(number, full.prompts[number], false);
+  if (full.negative) look(0, *full.negative, true);
+  return cut;
+}
+
+Request StableDiffusionPipeline::with_defaults(const Request& request) const {
+  const Model& model = parts_->model;
+  const ModelFolder& folder = model.folder;
+  const int factor = static_cast<int>(folder.vae.factor());
+  const int usual_side = static_cast<int>(folder.unet.sample_size.value_or(usual_sample_size)) * factor;
+  const bool embeds = folder.embeds_guidance();
+  Request full;
+  full.prompts = request.prompts;
+  full.seed = request.seed;
+  full.seed_step = request.seed_step;
+  full.batch = request.batch;
+  full.strength = request.strength;
+  full.fit = request.fit;
+  full.written_as = request.written_as;
+  full.preview = request.preview;
+  full.refiner = request.refiner;
+  full.steps = request.steps ? request.steps : folder.defaults.steps.value_or(embeds ? 4 : 50);
+  // Other programs call it CFG scale, and so do pictures.
+  if (request.cfg_scale != 1)
+    full.guidance = request.cfg_scale;
+  else
+    full.guidance = folder.defaults.guidance.value_or(embeds ? 8.5 : folder.is_xl() ? 5.0 : 7.5);
+  if (request.guidance) full.guidance = request.guidance;
+  full.width = request.width ? request.width : folder.defaults.width.value_or(usual_side);
+  full.height = request.height ? request.height : folder.defaults.height.value_or(usual_side);
+  const sampling::SamplerKind kind =
+      request.sampler ? sampler_kind(*request.sampler) : folder.scheduler.default_kind();
+  full.sampler = sampling::sampler_name(kind);
+
+  families::check_counts(full);
+  full.preview.reset();
+  if (!(*full.guidance >= 0 && *full.guidance <= 1000))
+    throw out_of_range("guidance", families::shortest(*full.guidance), "from 0 to 1000");
+  families::check_sides(full, factor, "a latent of " + std::to_string(factor) + " pixels");
+  check_part("eta", request.eta);
+  check_part("guidance rescale", request.guidance_rescale);
+  for (const auto& score : {request.aesthetic_score, request.negative_aesthetic_score})
+    if (score && !(*score >= 0 && *score <= 100))
+      throw out_of_range("aesthetic score", families::shortest(*score), "from 0 to 100");
+  if (kind == sampling::SamplerKind::ddim) full.eta = request.eta;
+  if (Parts::guided(model, full)) {
+    full.guidance_rescale = request.guidance_rescale;
+    full.negative = request.negative;
+    if (!full.negative && !model.zeros_for_no_negative()) full.negative = "";
+  }
+  if (folder.requires_aesthetics_score || full.refiner) {
+    full.aesthetic_score = request.aesthetic_score.value_or(6.0);
+    full.negative_aesthetic_score = request.negative_aesthetic_score.value_or(2.5);
+  }
+  if (full.refiner) {
+    full.refiner_start = request.refiner_start.value_or(0.8);
+    if (!(*full.refiner_start > 0 && *full.refiner_start < 1))
+      throw out_of_range("refiner start", families::shortest(*full.refiner_start), "between 0 and 1");
+  }
+  if (request.preview && !request.preview->vae)
+    throw RequestError("there is no map from the latents of " + io::shown(folder.path) +
+                       " to colours: let the VAE make previews (--preview-vae)");
+  check_start(folder, full, request);
+  return full;
+}
+
+std::optional<Model> StableDiffusionPipeline::Parts::open_refiner(const Request& full) const {
+  if (!full.refiner) return std::nullopt;
+  Model refiner = Model::open(*full.refiner);
+  const vae::AutoencoderConfig &own = model.folder.vae, &other = refiner.folder.vae;
+  if (refiner.folder.takes_mask() || other.latent_channels != own.latent_channels ||
+      other.factor() != own.factor() || other.scaling_factor != own.scaling_factor)
+    throw RequestError(io::shown(*full.refiner) + " cannot refine what " + io::shown(model.folder.path) +
+                       " began: their latents differ: give the refiner of this model");
+  return refiner;
+}
+
+void StableDiffusionPipeline::Parts::check_latents(const Request& full,
+                                                   const std::optional<Tensor<f32>>& latents) const {
+  const Shape wanted = size(full).drawn(families::pictures(full));
+  if (latents && !(latents->shape() == wanted))
+    throw ShapeError("latents have shape " + to_string(latents->shape()) + ", and this request needs " +
+                     to_string(wanted) +
+                     ": give latents of its size, or change --width, --height or --batch");
+}
+
+std::pair<Order, families::MemoryEstimate> StableDiffusionPipeline::Parts::plan(
+    const StableDiffusionPipeline& pipeline, const Request& request, const Model* refiner) const {
+  const Request full = pipeline.with_defaults(request);
+  const bool several = families::pictures(full) > 1 && !refiner && !(request.image && full.strength == 0);
+  return families::planned(backend, several, [&](Order order, const Reporter& reporter) {
+    run(pipeline.with_defaults(request), request, refiner, order, reporter, {});
+  });
+}
+
+families::MemoryEstimate StableDiffusionPipeline::estimate(const Request& request) const {
+  const auto refiner = parts_->open_refiner(with_defaults(request));
+  return parts_->plan(*this, request, refiner ? &*refiner : nullptr).second;
+}
+
+void StableDiffusionPipeline::check(const Request& request) const {
+  const Request full = with_defaults(request);
+  parts_->check_latents(full, request.latents);
+  const auto refiner = parts_->open_refiner(full);
+  for (const Model* model : {static_cast<const Model*>(&parts_->model), refiner ? &*refiner : nullptr}) {
+    if (!model) continue;
+    for (const Model::Encoder& encoder : model->encoders()) {
+      for (const std::string& text : families::texts_of(full)) model->tokens(encoder, text);
+      ComponentWeights{model->folder.component(encoder.name), encoder.name};
+    }
+    for (const std::string_view component : {"unet", "vae"})
+      ComponentWeights{model->folder.component(component), component};
+    Parts::sampler_of(*model, full, request, model != &parts_->model);
+  }
+  families::require_memory(parts_->model.folder.path,
+                           parts_->plan(*this, request, refiner ? &*refiner : nullptr).second,
+                           parts_->choices, parts_->backend.free_memory());
+}
+
+Result StableDiffusionPipeline::generate(const Request& request, const families::ProgressCallback& progress,
+                                         const families::PictureCallback& on_picture) const {
+  check(request);
+  const auto refiner = parts_->open_refiner(with_defaults(request));
+  const Model* second = refiner ? &*refiner : nullptr;
+  const Order order = parts_->plan(*this, request, second).first;
+  const auto session = parts_->backend.start();
+  parts_->backend.reset_peak_memory();
+  Result result = parts_->run(with_defaults(request), request, second, order, {progress}, on_picture);
+  result.peak_bytes = parts_->backend.peak_memory();
+  return result;
+}
+
+}  // namespace precast::stable_diffusion

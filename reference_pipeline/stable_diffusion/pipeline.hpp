@@ -1,0 +1,42 @@
+// StableDiffusionPipeline: from prompts to pictures with SD 1.x, 2.x, XL, its refiner and LCM, each component
+// under a precision policy of its own.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <families/backend.hpp>
+#include <families/choices.hpp>
+#include <families/pipeline.hpp>
+
+namespace precast::stable_diffusion {
+
+/// A Stable Diffusion model in a diffusers folder. Opening reads configs and tokenizers, no weights. Latents
+/// are [pictures, channels, h, w], as diffusers has them; those that are given are noise, of variance 1.
+/// Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or OutOfMemory.
+class StableDiffusionPipeline final : public families::Pipeline {
+ public:
+  /// Components run on `backend`, which must outlive the pipeline.
+  StableDiffusionPipeline(const std::filesystem::path& folder, const families::ComponentChoices& choices,
+                          const families::Backend& backend = families::cpu_backend());
+  ~StableDiffusionPipeline() override;
+
+  families::Result generate(const families::Request& request, const families::ProgressCallback& progress = {},
+                            const families::PictureCallback& on_picture = {}) const override;
+  void check(const families::Request& request) const override;
+  families::MemoryEstimate estimate(const families::Request& request) const override;
+  families::Request with_defaults(const families::Request& request) const override;
+  std::vector<families::NamedTokens> tokens(const std::string& text) const override;
+  std::vector<families::CutPrompt> cut_prompts(const families::Request& request) const override;
+  std::vector<std::string> notes() const override;
+  const families::ComponentChoices& choices() const override;
+  const families::Family& family() const override;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace precast::stable_diffusion

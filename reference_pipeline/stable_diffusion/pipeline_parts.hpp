@@ -1,0 +1,95 @@
+// The parts of a StableDiffusionPipeline, and what its stages hand on to each other. For its own sources.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <families/stages.hpp>
+#include <sampling/sampler.hpp>
+#include <stable_diffusion/latents.hpp>
+#include <stable_diffusion/model.hpp>
+#include <stable_diffusion/pipeline.hpp>
+
+namespace precast::stable_diffusion {
+
+using families::Order, families::Reporter, families::Request, families::Result;
+
+/// What pictures' programs call a sampler: "Euler a".
+std::string sampler_title(std::string_view name);
+
+/// A model's share of a run: all of it, or a base's or a refiner's part.
+struct Leg {
+  const Model* model = nullptr;
+  std::string_view words;                    ///< "denoise", "refine"
+  std::optional<sampling::Sampler> sampler;  ///< none where the picture to start from is kept
+  std::vector<Prompt> prompts = {};          ///< of the request, then the negative one where it is guided
+  Tensor<f32> noise = {};                    ///< [draws, pictures, channels, h, w] of its steps
+};
+
+/// What inpainting keeps of the picture to start from, one for each generator of noise.
+struct Kept {
+  HostTensor<f32> clean;   ///< its latents [1, h, w, channels]
+  HostTensor<f32> beside;  ///< [1, h, w, 1 + channels], where the UNet takes a mask and a masked picture
+};
+
+/// What all pictures of a run are made from.
+struct Prepared {
+  std::vector<Leg> legs;
+  Tensor<f32> noise;       ///< [pictures, channels, h, w]: what they start from
+  std::vector<Kept> kept;  ///< of inpainting: of all pictures, or of each
+  HostTensor<f32> mask;    ///< of inpainting: [1, h, w, channels] of 0 and 1
+};
+
+struct StableDiffusionPipeline::Parts {
+  Model model;
+  families::ComponentChoices choices;
+  const families::Backend& backend;
+
+  LatentSize size(const Request& request) const {
+    const std::int64_t factor = model.folder.vae.factor();
+    return {model.folder.vae.latent_channels, *request.height / factor, *request.width / factor};
+  }
+  /// Whether each step makes two predictions.
+  static bool guided(const Model& model, const Request& full) {
+    return !model.folder.embeds_guidance() && *full.guidance > 1;
+  }
+  /// The policy of a VAE: f32 in place of f16 where its config asks for that.
+  PolicyChoice vae_choice(const Model& of) const;
+
+  /// The run of a model's sampler; nothing where an image is kept as it is.
+  static std::optional<sampling::Sampler> sampler_of(const Model& model, const Request& full,
+                                                     const Request& given, bool refines);
+  /// The request's refiner, opened and found to fit.
+  std::optional<Model> open_refiner(const Request& full) const;
+  void check_latents(const Request& full, const std::optional<Tensor<f32>>& latents) const;
+
+  Result run(Request full, const Request& given, const Model* refiner, Order order, const Reporter& progress,
+             const families::PictureCallback& on_picture) const;
+  Prepared prepared(const Request& given, const Model* refiner, const Reporter& progress,
+                    Result& result) const;
+  /// Everything that is drawn, in the order in which diffusers draws it; and the latents to start from.
+  void draw(const Request& given, const Reporter& progress, Prepared& prepared, Result& result) const;
+  void denoise(const Denoiser& denoiser, const Leg& leg, const vae::Decoder* previews, std::int64_t picture,
+               const Prepared& prepared, const Request& given, const Reporter& progress,
+               Result& result) const;
+  void decode(const Model& of, const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
+              const families::PictureCallback& on_picture, Result& result) const;
+  /// What the decoder takes: [1, h, w, channels], unscaled.
+  static HostTensor<f32> for_decoder(const Model& of, HostTensor<f32> latents);
+  std::unique_ptr<Denoiser> load_denoiser(const Leg& leg, const Reporter& progress, Result& result) const;
+  std::unique_ptr<vae::Decoder> load_decoder(const Model& of, const Reporter& progress, Result& result) const;
+  /// How a request is going to run, and what that takes.
+  std::pair<Order, families::MemoryEstimate> plan(const StableDiffusionPipeline& pipeline,
+                                                  const Request& request, const Model* refiner) const;
+  static std::int64_t picture_bytes(const Request& request) {
+    return std::int64_t{3} * *request.width * *request.height;
+  }
+};
+
+}  // namespace precast::stable_diffusion

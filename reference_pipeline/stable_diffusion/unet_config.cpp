@@ -1,0 +1,233 @@
+// Reads unet/config.json.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <stable_diffusion/unet.hpp>
+
+#include <precast/io/config.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+constexpr std::int64_t widest = 1 << 16, most_levels = 8, most_layers = 64;
+constexpr std::array default_down_blocks{"CrossAttnDownBlock2D", "CrossAttnDownBlock2D",
+                                         "CrossAttnDownBlock2D", "DownBlock2D"};
+constexpr std::array default_up_blocks{"UpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D",
+                                       "CrossAttnUpBlock2D"};
+constexpr std::string_view what_is_known = "use a UNet of Stable Diffusion 1.x, 2.x or XL";
+
+/// A key whose other values make a model that is not known here.
+struct FixedKey {
+  const char* key;
+  std::vector<nlohmann::json> known;  ///< null stands for a key that is not there
+};
+
+void require_known(const io::Config& json, const FixedKey& fixed) {
+  if (!json.has(fixed.key)) return;
+  const nlohmann::json& value = json.json().at(fixed.key);
+  if (std::ranges::find(fixed.known, value) != fixed.known.end()) return;
+  std::string known;
+  for (const nlohmann::json& one : fixed.known)
+    known += (known.empty() ? "" : " or ") + (one.is_null() ? "null" : io::json_in_words(one));
+  throw json.error(fixed.key, io::json_in_words(value) + " is not known here, only " + known + ": " +
+                                  std::string(what_is_known));
+}
+
+void require_known_model(const io::Config& json) {
+  const nlohmann::json null;
+  const std::vector<FixedKey> fixed{{"_class_name", {"UNet2DConditionModel"}},
+                                    {"act_fn", {"silu", "swish"}},
+                                    {"resnet_time_scale_shift", {"default"}},
+                                    {"time_embedding_type", {"positional"}},
+                                    {"attention_type", {"default"}},
+                                    {"addition_embed_type", {"text_time", null}},
+                                    {"center_input_sample", {false}},
+                                    {"dual_cross_attention", {false}},
+                                    {"resnet_skip_time_act", {false}},
+                                    {"class_embeddings_concat", {false}},
+                                    {"conv_in_kernel", {3}},
+                                    {"conv_out_kernel", {3}},
+                                    {"downsample_padding", {1}},
+                                    {"mid_block_scale_factor", {1}},
+                                    {"resnet_out_scale_factor", {1}},
+                                    {"class_embed_type", {null}},
+                                    {"num_class_embeds", {null}},
+                                    {"encoder_hid_dim", {null}},
+                                    {"encoder_hid_dim_type", {null}},
+                                    {"time_embedding_act_fn", {null}},
+                                    {"timestep_post_act", {null}},
+                                    {"cross_attention_norm", {null}},
+                                    {"reverse_transformer_layers_per_block", {null}}};
+  for (const FixedKey& one : fixed) require_known(json, one);
+  if (json.has("num_attention_heads"))
+    throw json.error("num_attention_heads",
+                     io::json_in_words(json.json().at("num_attention_heads")) +
+                         " is not known here, only null: diffusers reads the number of heads from "
+                         "attention_head_dim, so take this key away");
+  if (json.has("only_cross_attention")) {
+    const nlohmann::json& value = json.json().at("only_cross_attention");
+    const nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});
+    for (const nlohmann::json& one : list)
+      if (one != nlohmann::json(false))
+        throw json.error("only_cross_attention", io::json_in_words(one) + " is not known here, only false: " +
+                                                     std::string(what_is_known));
+  }
+}
+
+/// The kinds of block on the way down or up: whether each attends.
+std::vector<bool> blocks(const io::Config& json, const char* key, std::span<const char* const> defaults,
+                         std::string_view attending, std::string_view plain) {
+  std::vector<std::string> names(defaults.begin(), defaults.end());
+  if (json.has(key)) names = json.strings(key);
+  std::vector<bool> attend;
+  for (const std::string& name : names) {
+    if (name != attending && name != plain)
+      throw json.error(key, "'" + io::printable(name, 40) + "' is not known here, only " +
+                                std::string(attending) + " and " + std::string(plain) + ": " +
+                                std::string(what_is_known));
+    attend.push_back(name == attending);
+  }
+  return attend;
+}
+
+void require_levels(const io::Config& json, const char* key, std::size_t found, std::size_t levels) {
+  if (found != levels)
+    throw json.error(key, "has " + std::to_string(found) + " items, where block_out_channels has " +
+                              std::to_string(levels) + " levels: correct it");
+}
+
+/// A number for each level: one for all, or a list.
+std::vector<std::int64_t> by_level(const io::Config& json, const char* key, std::size_t levels,
+                                   std::int64_t fallback, std::int64_t least, std::int64_t most) {
+  if (!json.has(key) || !json.json().at(key).is_array())
+    return std::vector<std::int64_t>(levels, json.integer_or(key, fallback, least, most));
+  const std::vector<std::int64_t> numbers = json.integers(key, least, most);
+  require_levels(json, key, numbers.size(), levels);
+  return numbers;
+}
+
+/// The one width that the prompt's tokens have.
+std::int64_t context_width(const io::Config& json, std::size_t levels) {
+  const std::vector<std::int64_t> widths = by_level(json, "cross_attention_dim", levels, 1280, 1, widest);
+  if (std::ranges::adjacent_find(widths, std::ranges::not_equal_to{}) != widths.end())
+    throw json.error("cross_attention_dim",
+                     "holds different widths, where all levels look at one prompt: correct it");
+  return widths.front();
+}
+
+UNetConfig::Middle middle_of(const io::Config& json) {
+  // Unlike elsewhere, null is a value of its own.
+  const auto found = json.json().find("mid_block_type");
+  if (found != json.json().end() && found->is_null()) return UNetConfig::Middle::absent;
+  const std::string name = json.string_or("mid_block_type", "UNetMidBlock2DCrossAttn");
+  if (name == "UNetMidBlock2DCrossAttn") return UNetConfig::Middle::attention;
+  if (name == "UNetMidBlock2D") return UNetConfig::Middle::residual;
+  throw json.error("mid_block_type",
+                   "'" + io::printable(name, 40) +
+                       "' is not known here, only UNetMidBlock2DCrossAttn, UNetMidBlock2D and null: " +
+                       std::string(what_is_known));
+}
+
+/// Whether anything at a level attends.
+bool attends(const UNetConfig& config, std::size_t level) {
+  const bool middle = level + 1 == config.levels.size() && config.middle == UNetConfig::Middle::attention;
+  return config.levels[level].attention_down || config.levels[level].attention_up || middle;
+}
+
+void read_levels(const io::Config& json, UNetConfig& config) {
+  std::vector<std::int64_t> channels{320, 640, 1280, 1280};
+  if (json.has("block_out_channels")) channels = json.integers("block_out_channels", 1, widest);
+  const std::size_t count = channels.size();
+  if (count > most_levels)
+    throw json.error("block_out_channels", "has more than " + std::to_string(most_levels) +
+                                               " levels, a factor of over 128 a side: correct it");
+  const std::vector<bool> down = blocks(json, "down_block_types", default_down_blocks, "CrossAttnDownBlock2D",
+                                        "DownBlock2D"),
+                          up = blocks(json, "up_block_types", default_up_blocks, "CrossAttnUpBlock2D",
+                                      "UpBlock2D");
+  require_levels(json, "down_block_types", down.size(), count);
+  require_levels(json, "up_block_types", up.size(), count);
+  const auto layers = by_level(json, "layers_per_block", count, 2, 1, most_layers),
+             heads = by_level(json, "attention_head_dim", count, 8, 1, widest),
+             depths = by_level(json, "transformer_layers_per_block", count, 1, 0, most_layers);
+  for (std::size_t i = 0; i < count; ++i)
+    config.levels.push_back({.channels = channels[i],
+                             .layers = layers[i],
+                             .attention_down = down[i],
+                             .attention_up = up[count - 1 - i],
+                             .heads = heads[i],
+                             .transformer_layers = depths[i]});
+  for (std::size_t i = 0; i < count; ++i) {
+    if (channels[i] % config.norm_groups != 0)
+      throw json.error("norm_num_groups", std::to_string(config.norm_groups) +
+                                              " must divide each of block_out_channels, " +
+                                              std::to_string(channels[i]) + " among them: correct it");
+    if (attends(config, i) && heads[i] > channels[i])
+      throw json.error("attention_head_dim", "(the number of heads) is " + std::to_string(heads[i]) +
+                                                 ", more than the " + std::to_string(channels[i]) +
+                                                 " channels of its level: correct it");
+  }
+  config.context_width = context_width(json, count);
+}
+
+void read_text_time(const io::Config& json, UNetConfig& config) {
+  config.text_time = json.has("addition_embed_type");
+  if (!config.text_time) return;
+  config.time_id_channels = json.integer("addition_time_embed_dim", 2, widest);
+  config.text_time_width = json.integer("projection_class_embeddings_input_dim", 1, 1 << 20);
+  if (config.text_time_width <= config.time_id_channels)
+    throw json.error("projection_class_embeddings_input_dim",
+                     std::to_string(config.text_time_width) +
+                         " holds no pooled text beside time ids of addition_time_embed_dim, " +
+                         std::to_string(config.time_id_channels) + ": correct it");
+}
+
+void read_sample_size(const io::Config& json, UNetConfig& config) {
+  constexpr std::int64_t longest = 1 << 14;
+  if (!json.has("sample_size")) return;
+  if (!json.json().at("sample_size").is_array()) {
+    config.sample_size = json.integer("sample_size", 1, longest);
+    return;
+  }
+  const std::vector<std::int64_t> sides = json.integers("sample_size", 1, longest, 2);
+  if (sides.size() != 2 || sides[0] != sides[1])
+    throw json.error("sample_size", "must be one number, or one number twice: correct it");
+  config.sample_size = sides[0];
+}
+
+}  // namespace
+
+UNetConfig UNetConfig::from(const io::Config& json) {
+  require_known_model(json);
+  UNetConfig config;
+  config.in_channels = json.integer_or("in_channels", 4, 1, widest);
+  config.out_channels = json.integer_or("out_channels", 4, 1, widest);
+  config.norm_groups = json.integer_or("norm_num_groups", 32, 1, widest);
+  config.norm_epsilon = json.number_or("norm_eps", 1e-5, 1e-12, 1);
+  config.middle = middle_of(json);
+  read_levels(json, config);
+  const std::int64_t first = config.levels.front().channels;
+  config.linear_projection = json.boolean_or("use_linear_projection", false);
+  config.time_width = json.integer_or("time_embedding_dim", 4 * first, 1, 4 * widest);
+  config.cosines_first = json.boolean_or("flip_sin_to_cos", true);
+  config.frequency_shift = json.integer_or("freq_shift", 0, 0, 1);
+  config.guidance_channels = json.integer_or("time_cond_proj_dim", 0, 4, widest);
+  read_text_time(json, config);
+  for (const auto& [key, width] : {std::pair{"block_out_channels", first},
+                                   std::pair{"addition_time_embed_dim", config.time_id_channels}})
+    if (width != 0 && width / 2 <= config.frequency_shift)
+      throw json.error(key, "of " + std::to_string(width) +
+                                " leaves the embedding of a time no frequency: correct it, or freq_shift");
+  config.upcast_attention = json.boolean_or("upcast_attention", false);
+  read_sample_size(json, config);
+  return config;
+}
+
+UNetConfig UNetConfig::load(const std::filesystem::path& file) { return from(io::Config::load(file)); }
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,165 @@
+// The transformers of a UNet, which look at the picture and at the prompt. Pictures are [n, height, width,
+// channels].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <stable_diffusion/unet.hpp>
+
+#include <precast/backend.hpp>
+#include <precast/nn/conv.hpp>
+#include <precast/nn/linear.hpp>
+#include <precast/nn/norm.hpp>
+#include <precast/ops/attention.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/watch/scope.hpp>
+
+namespace precast::stable_diffusion {
+
+inline namespace PRECAST_BACKEND {
+
+/// Attention of pixels to pixels, or to the prompt's tokens.
+template <PolicyType P>
+class PictureAttention {
+ public:
+  using Activation = typename P::activation;
+
+  PictureAttention(const nn::ParameterPath& place, std::int64_t inner, std::int64_t attended,
+                   std::int64_t heads)
+      : query_(place / "to_q", inner, inner, nn::Linear<P>::Bias::absent),
+        key_(place / "to_k", attended, inner, nn::Linear<P>::Bias::absent),
+        value_(place / "to_v", attended, inner, nn::Linear<P>::Bias::absent),
+        out_(place / "to_out.0", inner, inner),
+        heads_(heads) {}
+
+  /// x [n, pixels, inner], attended [n, rows, width] -> [n, pixels, inner].
+  Tensor<Activation> operator()(View<const Activation> x, View<const Activation> attended) const {
+    const Tensor<Activation> query = watch::scoped("to_q", [&] { return query_(x); });
+    const Tensor<Activation> key = watch::scoped("to_k", [&] { return key_(attended); });
+    const Tensor<Activation> value = watch::scoped("to_v", [&] { return value_(attended); });
+    AttentionOptions options;
+    options.heads = heads_;
+    const Tensor<Activation> result = attention<P>(query, key, value, options);
+    return watch::scoped("to_out.0", [&] { return out_(result); });
+  }
+
+ private:
+  nn::Linear<P> query_, key_, value_, out_;
+  std::int64_t heads_;
+};
+
+/// Attention to the picture, attention to the prompt, and a gated feed-forward layer, each after a layer norm
+/// and added to what came in.
+template <PolicyType P>
+class TransformerBlock {
+ public:
+  using Activation = typename P::activation;
+
+  TransformerBlock(const nn::ParameterPath& place, const UNetLevel& level, std::int64_t context_width)
+      : norm1_(place / "norm1", level.inner(), norm_epsilon),
+        norm2_(place / "norm2", level.inner(), norm_epsilon),
+        norm3_(place / "norm3", level.inner(), norm_epsilon),
+        to_picture_(place / "attn1", level.inner(), level.inner(), level.heads),
+        to_prompt_(place / "attn2", level.inner(), context_width, level.heads),
+        widen_(place / "ff" / "net.0.proj", level.inner(), 8 * level.inner()),
+        narrow_(place / "ff" / "net.2", 4 * level.inner(), level.inner()) {}
+
+  /// Replaces x, [n, pixels, inner].
+  void operator()(Tensor<Activation>& x, View<const Activation> context) const {
+    {
+      const Tensor<Activation> normed = watch::scoped("norm1", [&] { return norm1_(x); });
+      x = add<P>(x, watch::scoped("attn1", [&] { return to_picture_(normed, normed); }));
+    }
+    {
+      const Tensor<Activation> normed = watch::scoped("norm2", [&] { return norm2_(x); });
+      x = add<P>(x, watch::scoped("attn2", [&] { return to_prompt_(normed, context); }));
+    }
+    x = add<P>(x, feed_forward(watch::scoped("norm3", [&] { return norm3_(x); })));
+  }
+
+ private:
+  static constexpr double norm_epsilon = 1e-5;
+
+  Tensor<Activation> feed_forward(const Tensor<Activation>& x) const {
+    const watch::Scope scope("ff");
+    const Tensor<Activation> gated = [&] {
+      const watch::Scope net("net.0");
+      const Tensor<Activation> both = watch::scoped("proj", [&] { return widen_(x); });
+      const std::int64_t half = both.columns() / 2;
+      return gated_product<P>(both.view().columns_between(half, half), both.view().columns_between(0, half),
+                              ActivationFunction::gelu_erf);
+    }();
+    return watch::scoped("net.2", [&] { return narrow_(gated); });
+  }
+
+  nn::LayerNorm<P> norm1_, norm2_, norm3_;
+  PictureAttention<P> to_picture_, to_prompt_;
+  nn::Linear<P> widen_, narrow_;
+};
+
+/// A linear layer over channels, which files hold as one or as a convolution of 1 x 1: each keeps the
+/// precisions of its class of operation.
+template <PolicyType P>
+class ChannelProjection {
+ public:
+  using Activation = typename P::activation;
+
+  ChannelProjection(const nn::ParameterPath& place, std::int64_t in, std::int64_t out, bool linear) {
+    if (linear)
+      linear_.emplace(place, in, out);
+    else
+      conv_.emplace(place, in, out, 1);
+  }
+  Tensor<Activation> operator()(const Tensor<Activation>& x) const {
+    return linear_ ? (*linear_)(x) : (*conv_)(x);
+  }
+
+ private:
+  std::optional<nn::Linear<P>> linear_;
+  std::optional<nn::Conv2d<P>> conv_;
+};
+
+/// Transformer2DModel of diffusers: a picture's pixels as tokens through transformer blocks, added to what
+/// came in.
+template <PolicyType P>
+class PictureTransformer {
+ public:
+  using Activation = typename P::activation;
+
+  PictureTransformer(const nn::ParameterPath& place, const UNetLevel& level, const UNetConfig& config)
+      : norm_(place / "norm", config.norm_groups, level.channels, norm_epsilon),
+        in_(place / "proj_in", level.channels, level.inner(), config.linear_projection),
+        out_(place / "proj_out", level.inner(), level.channels, config.linear_projection) {
+    blocks_.reserve(static_cast<std::size_t>(level.transformer_layers));
+    for (std::int64_t i = 0; i < level.transformer_layers; ++i)
+      blocks_.emplace_back(place / "transformer_blocks" / i, level, config.context_width);
+  }
+
+  Tensor<Activation> operator()(const Tensor<Activation>& x, View<const Activation> context) const {
+    const Tensor<Activation> normed =
+        watch::scoped("norm", [&] { return norm_(x, ActivationFunction::none); });
+    Tensor<Activation> hidden = watch::scoped("proj_in", [&] { return in_(normed); });
+    const Shape picture = hidden.shape();
+    hidden = std::move(hidden).reshaped(Shape{picture[0], picture[1] * picture[2], picture[3]});
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const watch::Scope scope("transformer_blocks", static_cast<std::int64_t>(i));
+      blocks_[i](hidden, context);
+    }
+    hidden = std::move(hidden).reshaped(picture);
+    return add<P>(x, watch::scoped("proj_out", [&] { return out_(hidden); }));
+  }
+
+ private:
+  static constexpr double norm_epsilon = 1e-6;
+
+  nn::GroupNorm<P> norm_;
+  ChannelProjection<P> in_, out_;
+  std::vector<TransformerBlock<P>> blocks_;
+};
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,113 @@
+// Knows single files of Stable Diffusion by their tensors.
+#include <algorithm>
+#include <array>
+
+#include <stable_diffusion/weight_file.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+bool begins(const io::ComponentSource& file, std::string_view start) {
+  return std::ranges::any_of(file.tensors(),
+                             [&](const io::TensorEntry* entry) { return entry->name.starts_with(start); });
+}
+
+/// Where components lie in files, by a tensor that each of them has.
+struct Place {
+  std::string_view component;
+  Naming naming;
+  std::string_view prefix, tensor;
+};
+constexpr Place places[] = {
+    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer.",
+     "text_model.final_layer_norm.weight"},
+    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer.", "final_layer_norm.weight"},
+    {"text_encoder", Naming::openclip, "cond_stage_model.model.", "ln_final.weight"},
+    {"text_encoder", Naming::diffusers, "conditioner.embedders.0.transformer.",
+     "text_model.final_layer_norm.weight"},
+    {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model.", "ln_final.weight"},
+    {"text_encoder_2", Naming::openclip, "conditioner.embedders.0.model.", "ln_final.weight"},
+    {"vae", Naming::ldm, "first_stage_model.", "decoder.conv_in.weight"},
+    {"vae", Naming::ldm, "vae.", "decoder.conv_in.weight"},
+};
+constexpr std::array<std::string_view, 2> unet_prefixes{"model.diffusion_model.", ""};
+
+/// The columns of the first matrix whose name ends so, or 0.
+std::int64_t columns_of(const io::ComponentSource& file, std::string_view end) {
+  for (const io::TensorEntry* entry : file.tensors())
+    if (entry->name.ends_with(end) && entry->shape.rank() >= 2) return entry->shape[1];
+  return 0;
+}
+
+Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
+  const FileComponent* second = found.find("text_encoder_2");
+  const FileComponent* first = found.find("text_encoder");
+  const std::string& prefix = found.find("unet")->prefix;
+  constexpr std::int64_t refiner_context = 1280;
+  if (second) return first ? Kind::xl : Kind::xl_refiner;
+  if (begins(file, prefix + "label_emb."))
+    return columns_of(file, ".attn2.to_k.weight") == refiner_context ? Kind::xl_refiner : Kind::xl;
+  if (first) return first->naming == Naming::openclip ? Kind::v2 : Kind::v1;
+  // 2.x projects to and from its transformers by matrices, 1.x by convolutions of 1 x 1.
+  for (const io::TensorEntry* entry : file.tensors())
+    if (entry->name.ends_with(".1.proj_in.weight")) return entry->shape.rank() == 2 ? Kind::v2 : Kind::v1;
+  return Kind::v1;
+}
+
+}  // namespace
+
+std::string_view in_words(Naming naming) {
+  constexpr std::array<std::string_view, 3> words{"diffusers", "original", "OpenCLIP"};
+  return words[static_cast<std::size_t>(naming)];
+}
+
+const FileComponent* WeightFile::find(std::string_view component) const {
+  const auto found = std::ranges::find(components, component, &FileComponent::component);
+  return found == components.end() ? nullptr : &*found;
+}
+
+std::string in_words(const WeightFile& file) {
+  constexpr std::array<std::string_view, 4> words{"Stable Diffusion 1.x", "Stable Diffusion 2.x",
+                                                  "Stable Diffusion XL", "Stable Diffusion XL refiner"};
+  constexpr std::int64_t with_mask = 9;
+  return std::string(words[static_cast<std::size_t>(file.kind)]) +
+         (file.in_channels == with_mask ? ", inpainting" : "");
+}
+
+std::string refusal(const WeightFile& file) {
+  const std::string kind = in_words(file);
+  switch (file.in_channels) {
+    case 4:
+    case 9:
+      return {};
+    case 5:
+      return "a relative of " + kind + " that follows a map of depths";
+    case 7:
+      return "an upscaler of " + kind + ", which enlarges a picture";
+    case 8:
+      return "InstructPix2Pix of " + kind + ", which edits a picture as it is told";
+    default:
+      return "a relative of " + kind + " that takes " + std::to_string(file.in_channels) + " channels in";
+  }
+}
+
+std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
+  WeightFile found{};
+  for (const std::string_view prefix : unet_prefixes) {
+    const std::string start(prefix);
+    const io::TensorEntry* first = file.lookup(start + "input_blocks.0.0.weight");
+    if (!first || first->shape.rank() < 2 || !file.lookup(start + "time_embed.0.weight")) continue;
+    found.in_channels = first->shape[1];
+    found.components.push_back({"unet", Naming::ldm, start});
+    break;
+  }
+  if (found.components.empty()) return std::nullopt;
+  for (const Place& place : places)
+    if (!found.find(place.component) && file.lookup(std::string(place.prefix).append(place.tensor)))
+      found.components.push_back({std::string(place.component), place.naming, std::string(place.prefix)});
+  found.kind = kind_of(file, found);
+  return found;
+}
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,51 @@
+// What a single file of Stable Diffusion holds, as its authors and the programs of many write it: known by
+// the names and shapes of its tensors, never by its own name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <precast/io/component_source.hpp>
+
+namespace precast::stable_diffusion {
+
+/// Who named the tensors of a component.
+enum class Naming : std::uint8_t {
+  diffusers,  ///< diffusers and transformers, of any release
+  ldm,        ///< the authors of latent diffusion: UNet and VAE
+  openclip,   ///< OpenCLIP: queries, keys and values are one matrix
+};
+/// "diffusers", "original", "OpenCLIP".
+std::string_view in_words(Naming naming);
+
+/// A component of a model in a file.
+struct FileComponent {
+  std::string component;  ///< its folder in a diffusers model: "unet"
+  Naming naming;
+  std::string prefix;  ///< before the names of its tensors
+};
+
+enum class Kind : std::uint8_t { v1, v2, xl, xl_refiner };
+
+/// A file with a UNet in it.
+struct WeightFile {
+  Kind kind;
+  std::int64_t in_channels;  ///< of its UNet: 4, or 9 of one that fills in
+  std::vector<FileComponent> components;
+
+  /// The component of that name, or nullptr.
+  const FileComponent* find(std::string_view component) const;
+};
+
+/// "Stable Diffusion 1.x", "Stable Diffusion XL, inpainting".
+std::string in_words(const WeightFile& file);
+/// Why it cannot be run, in words that follow "is": "InstructPix2Pix, which ...". "" where it can.
+std::string refusal(const WeightFile& file);
+
+/// What a file or folder holds; nothing where it has no UNet in the authors' naming.
+std::optional<WeightFile> weight_file(const io::ComponentSource& file);
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,96 @@
+// The VAE of each tiny model alone against diffusers' in f32: folders of all releases, and single files.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include <catch2/catch.hpp>
+#include <flux/models.hpp>
+#include <image/tensor_image.hpp>
+#include <sampling/torch_random.hpp>
+#include <stable_diffusion/component_weights.hpp>
+#include <support/golden.hpp>
+#include <support/golden_requests.hpp>
+#include <support/stable_diffusion.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+using stable_diffusion::ComponentWeights;
+
+namespace {
+
+vae::AutoencoderConfig config_of(const std::string& folder) {
+  return vae::AutoencoderConfig::load(stable_diffusion_model(folder) / "vae/config.json");
+}
+
+/// [1, h, w, channels] out of the golden file's channels first.
+HostTensor<f32> picture(const Golden& golden, const std::string& name) {
+  const HostTensor<f32> values = golden.channels_last(name);
+  const auto sizes = values.shape().sizes();
+  HostTensor<f32> one(Shape{1, sizes[0], sizes[1], sizes[2]});
+  std::ranges::copy(values.values(), one.data());
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE("Stable Diffusion's VAE decodes as diffusers' does, out of folders and single files") {
+  const Golden golden("stable_diffusion");
+  for (const std::string folder : stable_diffusion_folders)
+    for (const bool single : {false, true}) {
+      const std::filesystem::path file = stable_diffusion_model(folder + ".safetensors");
+      if (single && !std::filesystem::exists(file)) continue;
+      INFO(folder << (single ? ", a single file" : ""));
+      const ComponentWeights weights(single ? file : stable_diffusion_model(folder) / "vae", "vae");
+      for (const PolicyChoice& choice : f32_choices()) {
+        const auto decoder =
+            flux::models_of(families::cpu_backend(), choice).decoder(config_of(folder), weights);
+        const HostTensor<f32> image = decoder->decode(picture(golden, folder + ".vae.latents"));
+        CHECK(relative_error(image.values(), golden.channels_last(folder + ".vae.image").values()) <=
+              largest_error);
+      }
+    }
+}
+
+TEST_CASE("Stable Diffusion's VAE encodes as diffusers' does, and a sample of it is diffusers'") {
+  const Golden golden("stable_diffusion");
+  for (const std::string folder : stable_diffusion_folders) {
+    INFO(folder);
+    const ComponentWeights weights(stable_diffusion_model(folder) / "vae", "vae");
+    const vae::AutoencoderConfig config = config_of(folder);
+    const auto encoder =
+        flux::models_of(families::cpu_backend(), f32_choices().front()).encoder(config, weights);
+    const Shape& sizes = golden.shape(folder + ".vae.image_u8");
+    const std::vector<std::uint8_t> rgb = golden.bytes(folder + ".vae.image_u8");
+    HostTensor<f32> pixels(Shape{1, sizes[0], sizes[1], 3});
+    std::ranges::transform(rgb, pixels.data(),
+                           [](std::uint8_t value) { return static_cast<f32>(value) / 255.0f * 2.0f - 1.0f; });
+    const vae::Moments moments = encoder->encode(pixels);
+    CHECK(relative_error(moments.mean.values(), golden.channels_last(folder + ".vae.mean").values()) <=
+          largest_error);
+    const HostTensor<f32> drawn = sampling::TorchGenerator(11).randn<f32>(golden.shape(folder + ".vae.mean"));
+    const HostTensor<f32> expected = golden.channels_last(folder + ".vae.sample");
+    HostTensor<f32> log_variance = moments.log_variance.clone(), sample(expected.shape());
+    const std::int64_t channels = config.latent_channels, latents = drawn.elements() / channels;
+    for (std::int64_t i = 0; i < sample.elements(); ++i) {
+      f32& log = log_variance.data()[i];
+      log = std::clamp(log, -30.0f, 20.0f);
+      const f32 noise = drawn.data()[i % channels * latents + i / channels];
+      sample.data()[i] =
+          (moments.mean.data()[i] + std::exp(0.5f * log) * noise) * static_cast<f32>(config.scaling_factor);
+    }
+    CHECK(relative_error(log_variance.values(), golden.channels_last(folder + ".vae.logvar").values()) <=
+          largest_error);
+    CHECK(relative_error(sample.values(), expected.values()) <= largest_error);
+  }
+}
+
+TEST_CASE("a VAE's config of a first release has the scale that Stable Diffusion was trained with") {
+  const vae::AutoencoderConfig config = config_of("sd15");
+  CHECK(config.scaling_factor == 0.18215);
+  CHECK(config.shift_factor == 0);
+  CHECK(config.use_quant_conv);
+  CHECK(config.use_post_quant_conv);
+  CHECK(config.mid_block_add_attention);
+  CHECK(config_of("sdxl").scaling_factor == 0.13025);
+}

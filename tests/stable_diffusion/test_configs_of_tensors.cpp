@@ -1,0 +1,208 @@
+// Configs that single files tell by their tensors: the published models at full size, from shapes alone; and
+// the tiny files against their folders' configs.
+#include <string>
+
+#include <catch2/catch.hpp>
+#include <stable_diffusion/configs_of_tensors.hpp>
+#include <support/stable_diffusion.hpp>
+#include <support/temporary_folder.hpp>
+#include <weights/files.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+using stable_diffusion::ComponentWeights, stable_diffusion::UNetConfig, stable_diffusion::UNetLevel;
+
+namespace {
+
+/// Tensors of so many channels by name, one value wide wherever that tells nothing, as ldm names them.
+class UNetShapes {
+ public:
+  UNetShapes(std::int64_t in_channels, std::int64_t context, bool linear)
+      : context_(context), linear_(linear) {
+    add("input_blocks.0.0.weight", {1, in_channels});
+    add("out.2.weight", {4, 1});
+    add("time_embed.0.weight", {1280, 1});
+  }
+  /// Level after level, two residual blocks in each; `depth` 0: without a transformer.
+  void level(std::int64_t channels, std::int64_t depth, bool last) {
+    for (int layer = 0; layer < 2; ++layer, ++number_) {
+      const std::string block = "input_blocks." + std::to_string(number_) + ".";
+      add(block + "0.out_layers.3.weight", {channels, 1});
+      transformer(block + "1.", depth);
+    }
+    if (!last) add("input_blocks." + std::to_string(number_++) + ".0.op.weight", {channels, 1});
+  }
+  void middle_and_up(std::initializer_list<std::int64_t> depths) {
+    transformer("middle_block.1.", *depths.begin());
+    int number = 0;
+    for (const std::int64_t depth : depths)
+      for (int layer = 0; layer < 3; ++layer)
+        transformer("output_blocks." + std::to_string(number++) + ".1.", depth);
+  }
+  void add(const std::string& name, std::initializer_list<std::int64_t> sizes) {
+    const Shape shape(sizes);
+    tensors_["model.diffusion_model." + name] = {
+        "F16", shape, std::string(static_cast<std::size_t>(shape.elements()) * 2, '\0')};
+  }
+  void transformer(const std::string& place, std::int64_t depth) {
+    if (depth == 0) return;
+    add(place + "norm.weight", {1});
+    if (linear_)
+      add(place + "proj_in.weight", {2, 2});
+    else
+      add(place + "proj_in.weight", {2, 2, 1, 1});
+    for (std::int64_t i = 0; i < depth; ++i)
+      add(place + "transformer_blocks." + std::to_string(i) + ".attn2.to_k.weight", {1, context_});
+  }
+  UNetConfig config(const TemporaryFolder& folder) const {
+    write_tensors(folder.path() / "file", tensors_);
+    return stable_diffusion::unet_config(ComponentWeights(folder.path() / "file", "unet"));
+  }
+
+ private:
+  std::int64_t context_;
+  bool linear_;
+  int number_ = 1;
+  FileTensors tensors_;
+};
+
+void check_levels(const UNetConfig& config, const std::vector<UNetLevel>& expected) {
+  REQUIRE(config.levels.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO("level " << i);
+    CHECK(config.levels[i].channels == expected[i].channels);
+    CHECK(config.levels[i].layers == expected[i].layers);
+    CHECK(config.levels[i].attention_down == expected[i].attention_down);
+    CHECK(config.levels[i].attention_up == expected[i].attention_up);
+    CHECK(config.levels[i].heads == expected[i].heads);
+    CHECK(config.levels[i].transformer_layers == expected[i].transformer_layers);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by the shapes of tensors") {
+  const TemporaryFolder folder;
+  for (const bool second : {false, true}) {
+    UNetShapes shapes(second ? 4 : 9, second ? 1024 : 768, second);
+    for (const std::int64_t channels : {320, 640, 1280}) shapes.level(channels, 1, false);
+    shapes.level(1280, 0, true);
+    shapes.middle_and_up({0, 1, 1, 1});
+    shapes.transformer("middle_block.1.", 1);
+    const UNetConfig config = shapes.config(folder);
+    CHECK(config.in_channels == (second ? 4 : 9));
+    CHECK(config.out_channels == 4);
+    CHECK(config.context_width == (second ? 1024 : 768));
+    CHECK(config.linear_projection == second);
+    CHECK_FALSE(config.text_time);
+    CHECK(config.norm_groups == 32);
+    const auto heads = [&](std::int64_t channels) { return second ? channels / 64 : 8; };
+    check_levels(config, {{320, 2, true, true, heads(320), 1},
+                          {640, 2, true, true, heads(640), 1},
+                          {1280, 2, true, true, heads(1280), 1},
+                          {1280, 2, false, false, heads(1280), 1}});
+  }
+  UNetShapes xl(4, 2048, true);
+  xl.level(320, 0, false);
+  xl.level(640, 2, false);
+  xl.level(1280, 10, true);
+  xl.middle_and_up({10, 2, 0});
+  xl.add("label_emb.0.0.weight", {1280, 2816});
+  const UNetConfig base = xl.config(folder);
+  CHECK(base.text_time);
+  CHECK(base.text_time_width == 2816);
+  CHECK(base.time_id_channels == 256);
+  CHECK(base.context_width == 2048);
+  check_levels(base,
+               {{320, 2, false, false, 5, 1}, {640, 2, true, true, 10, 2}, {1280, 2, true, true, 20, 10}});
+
+  UNetShapes refiner(4, 1280, true);
+  refiner.level(384, 0, false);
+  refiner.level(768, 4, false);
+  refiner.level(1536, 4, false);
+  refiner.level(1536, 0, true);
+  refiner.middle_and_up({0, 4, 4, 0});
+  refiner.transformer("middle_block.1.", 4);
+  refiner.add("label_emb.0.0.weight", {1536, 2560});
+  check_levels(refiner.config(folder), {{384, 2, false, false, 6, 1},
+                                        {768, 2, true, true, 12, 4},
+                                        {1536, 2, true, true, 24, 4},
+                                        {1536, 2, false, false, 24, 4}});
+}
+
+TEST_CASE("tiny single files agree with their folders' configs, and with no other's") {
+  for (const std::string name : {"sd15", "sd21", "sdxl", "refiner"}) {
+    INFO(name);
+    const ComponentWeights unet(stable_diffusion_model(name + ".safetensors"), "unet");
+    const auto config_of = [](const std::string& folder) {
+      return stable_diffusion_model(folder) / "unet/config.json";
+    };
+    stable_diffusion::check_agreement(unet, UNetConfig::load(config_of(name)), config_of(name));
+    const std::string other = name == "sd15" ? "lcm" : "sd15";
+    CHECK_THROWS_WITH(
+        stable_diffusion::check_agreement(unet, UNetConfig::load(config_of(other)), config_of(other)),
+        Catch::Contains("they are not of one model"));
+    // Widths that no published model has do not say how many heads there are.
+    CHECK_THROWS_WITH(stable_diffusion::unet_config(unet), Catch::Contains("nothing says how many heads"));
+  }
+}
+
+TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tensors") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "file";
+  const auto bytes = [](std::initializer_list<std::int64_t> sizes) {
+    const Shape shape(sizes);
+    return FileTensor{"F8_E4M3", shape, std::string(static_cast<std::size_t>(shape.elements()), '\0')};
+  };
+  FileTensors unet{{"model.diffusion_model.input_blocks.0.0.weight", bytes({1, 4})},
+                   {"model.diffusion_model.time_embed.0.weight", bytes({1, 1})}};
+  const auto openclip = [&](const std::string& prefix, const char* component) {
+    FileTensors tensors = unet;
+    tensors[prefix + "token_embedding.weight"] = bytes({49408, 128});
+    tensors[prefix + "positional_embedding"] = bytes({77, 128});
+    tensors[prefix + "ln_final.weight"] = bytes({128});
+    tensors[prefix + "text_projection"] = bytes({128, 96});
+    for (const char* layer : {"0", "1", "2"})
+      tensors[prefix + "transformer.resblocks." + layer + ".mlp.c_fc.weight"] = bytes({256, 128});
+    write_tensors(file, tensors);
+    return stable_diffusion::clip_config(ComponentWeights(file, component));
+  };
+  const text::ClipConfig second = openclip("conditioner.embedders.0.model.", "text_encoder_2");
+  CHECK(second.hidden_size == 128);
+  CHECK(second.intermediate_size == 256);
+  CHECK(second.num_hidden_layers == 3);
+  CHECK(second.num_attention_heads == 2);
+  CHECK(second.projects);
+  CHECK(second.projection_dim == 96);
+  CHECK(second.hidden_act == ActivationFunction::gelu_erf);
+  const text::ClipConfig of_v2 = openclip("cond_stage_model.model.", "text_encoder");
+  CHECK(of_v2.num_hidden_layers == 2);
+  CHECK_FALSE(of_v2.projects);
+
+  const auto autoencoder = [&](std::int64_t narrowest) {
+    FileTensors tensors = unet;
+    const std::string prefix = "first_stage_model.";
+    tensors[prefix + "decoder.conv_in.weight"] = bytes({1, 4});
+    tensors[prefix + "decoder.mid.attn_1.q.weight"] = bytes({1, 1, 1, 1});
+    tensors[prefix + "quant_conv.weight"] = bytes({8, 8});
+    std::int64_t level = 0;
+    for (const std::int64_t channels : {narrowest, std::int64_t{256}, std::int64_t{512}}) {
+      const std::string place = prefix + "encoder.down." + std::to_string(level++) + ".block.";
+      tensors[place + "0.conv2.weight"] = bytes({channels, 1});
+      tensors[place + "1.conv2.weight"] = bytes({channels, 1});
+    }
+    write_tensors(file, tensors);
+    return stable_diffusion::autoencoder_config(ComponentWeights(file, "vae"));
+  };
+  const vae::AutoencoderConfig vae = autoencoder(128);
+  CHECK(vae.block_out_channels == std::vector<std::int64_t>{128, 256, 512});
+  CHECK(vae.layers_per_block == 2);
+  CHECK(vae.latent_channels == 4);
+  CHECK(vae.use_quant_conv);
+  CHECK_FALSE(vae.use_post_quant_conv);
+  CHECK(vae.mid_block_add_attention);
+  CHECK(vae.scaling_factor == 0.18215);
+  CHECK_THROWS_WITH(autoencoder(100), Catch::Contains("nothing says how they are normed"));
+  unet["model.diffusion_model.label_emb.0.0.weight"] = bytes({1, 1});
+  CHECK(autoencoder(128).scaling_factor == 0.13025);
+}

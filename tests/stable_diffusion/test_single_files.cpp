@@ -1,0 +1,229 @@
+// Single files in the authors' names against the folders that they were made of (tests/golden).
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <cli/inspect_file.hpp>
+#include <stable_diffusion/component_weights.hpp>
+#include <stable_diffusion/weight_file.hpp>
+#include <support/stable_diffusion.hpp>
+#include <support/temporary_folder.hpp>
+#include <weights/files.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+using stable_diffusion::ComponentWeights, stable_diffusion::Kind, stable_diffusion::Naming;
+
+namespace {
+
+std::filesystem::path single_file(const std::string& name) {
+  return stable_diffusion_model(name + ".safetensors");
+}
+
+/// Sizes without ones at their end.
+std::vector<std::int64_t> sizes_of(const Shape& shape) {
+  std::vector<std::int64_t> sizes(shape.sizes().begin(), shape.sizes().end());
+  while (sizes.size() > 1 && sizes.back() == 1) sizes.pop_back();
+  return sizes;
+}
+
+/// Whether the file gives each of the folder's weights bit for bit.
+void check_same_weights(const ComponentWeights& file, const ComponentWeights& folder) {
+  std::size_t compared = 0;
+  for (const std::string& name : folder.names()) {
+    if (name.ends_with("position_ids")) continue;  // whole numbers, which no module reads
+    INFO(name);
+    REQUIRE(file.contains(name));
+    const nn::Parameter one = file.find(name), other = folder.find(name);
+    CHECK(one.dtype == other.dtype);
+    CHECK(sizes_of(one.shape) == sizes_of(other.shape));
+    REQUIRE(file.shape(name));
+    CHECK(*file.shape(name) == one.shape);
+    CHECK(std::ranges::equal(one.bytes, other.bytes));
+    ++compared;
+  }
+  CHECK(compared > 20);
+}
+
+struct Expected {
+  std::string name;
+  Kind kind;
+  std::string words;
+  std::map<std::string, Naming> components;
+};
+const std::vector<Expected> expected{
+    {"sd15",
+     Kind::v1,
+     "Stable Diffusion 1.x",
+     {{"unet", Naming::ldm}, {"vae", Naming::ldm}, {"text_encoder", Naming::diffusers}}},
+    {"sd21",
+     Kind::v2,
+     "Stable Diffusion 2.x",
+     {{"unet", Naming::ldm}, {"vae", Naming::ldm}, {"text_encoder", Naming::openclip}}},
+    {"sdxl",
+     Kind::xl,
+     "Stable Diffusion XL",
+     {{"unet", Naming::ldm},
+      {"vae", Naming::ldm},
+      {"text_encoder", Naming::diffusers},
+      {"text_encoder_2", Naming::openclip}}},
+    {"refiner",
+     Kind::xl_refiner,
+     "Stable Diffusion XL refiner",
+     {{"unet", Naming::ldm}, {"vae", Naming::ldm}, {"text_encoder_2", Naming::openclip}}},
+};
+
+/// A file of a UNet alone, of so many channels in.
+std::filesystem::path unet_file(const TemporaryFolder& folder, const std::string& prefix,
+                                std::int64_t channels, const FileTensors& more = {}) {
+  const auto zeros = [](const Shape& shape) {
+    return file_tensor("F32", shape, std::vector<float>(static_cast<std::size_t>(shape.elements())));
+  };
+  FileTensors tensors = more;
+  tensors[prefix + "input_blocks.0.0.weight"] = zeros(Shape{2, channels, 1, 1});
+  tensors[prefix + "time_embed.0.weight"] = zeros(Shape{2, 2});
+  const std::filesystem::path file = folder.path() / "model.safetensors";
+  write_tensors(file, tensors);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("single files give each component's weights bit for bit as their folders do") {
+  for (const Expected& one : expected)
+    for (const auto& [component, naming] : one.components) {
+      INFO(one.name << " " << component);
+      const ComponentWeights file(single_file(one.name), component);
+      const ComponentWeights folder(stable_diffusion_model(one.name) / component, component);
+      CHECK(file.naming() == naming);
+      CHECK(folder.naming() == Naming::diffusers);
+      CHECK(file.unread().empty());
+      check_same_weights(file, folder);
+      // The original text encoder of 2.x has one layer more than are run.
+      const bool drops_layer = one.kind == Kind::v2 && component == "text_encoder";
+      const std::int64_t more = drops_layer ? 1 : 0;
+      for (const std::string_view stem :
+           {"down_blocks.", "up_blocks.", "text_model.encoder.layers.", "decoder.up_blocks."})
+        CHECK(file.blocks(stem) == (folder.blocks(stem) ? folder.blocks(stem) + more : 0));
+    }
+}
+
+TEST_CASE("single files are known by their tensors") {
+  for (const Expected& one : expected) {
+    INFO(one.name);
+    const auto found = stable_diffusion::weight_file(io::ComponentSource(single_file(one.name)));
+    REQUIRE(found);
+    CHECK(found->kind == one.kind);
+    CHECK(in_words(*found) == one.words);
+    CHECK(refusal(*found) == "");
+    std::map<std::string, Naming> components;
+    for (const auto& part : found->components) components[part.component] = part.naming;
+    CHECK(components == one.components);
+  }
+  for (const char* folder : {"unet", "vae", "text_encoder"})
+    CHECK_FALSE(stable_diffusion::weight_file(io::ComponentSource(stable_diffusion_model("sd15") / folder)));
+}
+
+TEST_CASE("a UNet alone is known by its channels, its projections and its context") {
+  const TemporaryFolder folder;
+  const auto found = [&](const std::string& prefix, std::int64_t channels, const FileTensors& more = {}) {
+    const auto file =
+        stable_diffusion::weight_file(io::ComponentSource(unet_file(folder, prefix, channels, more)));
+    return file ? in_words(*file) : std::string("nothing");
+  };
+  const std::string prefix = "model.diffusion_model.";
+  const auto matrix = [](const Shape& shape) {
+    return file_tensor("F32", shape, std::vector<float>(static_cast<std::size_t>(shape.elements())));
+  };
+  CHECK(found("", 4) == "Stable Diffusion 1.x");
+  CHECK(found(prefix, 9) == "Stable Diffusion 1.x, inpainting");
+  CHECK(found(prefix, 4, {{prefix + "input_blocks.1.1.proj_in.weight", matrix(Shape{2, 2, 1, 1})}}) ==
+        "Stable Diffusion 1.x");
+  CHECK(found(prefix, 4, {{prefix + "input_blocks.1.1.proj_in.weight", matrix(Shape{2, 2})}}) ==
+        "Stable Diffusion 2.x");
+  const FileTensors xl{{prefix + "label_emb.0.0.weight", matrix(Shape{2, 2})}};
+  CHECK(found(prefix, 4, xl) == "Stable Diffusion XL");
+  CHECK(found(prefix, 9, xl) == "Stable Diffusion XL, inpainting");
+  FileTensors refiner = xl;
+  refiner[prefix + "input_blocks.4.1.transformer_blocks.0.attn2.to_k.weight"] = matrix(Shape{1, 1280});
+  CHECK(found(prefix, 4, refiner) == "Stable Diffusion XL refiner");
+  CHECK(found("some.other.prefix.", 4) == "nothing");
+}
+
+TEST_CASE("what a single file lacks, or is instead, is one line") {
+  const TemporaryFolder folder;
+  const std::string prefix = "model.diffusion_model.";
+  const auto problem = [&](const std::filesystem::path& file, const char* component) {
+    try {
+      const ComponentWeights opened(file, component);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("opened");
+  };
+  CHECK(says(problem(unet_file(folder, prefix, 4), "vae"),
+             "is Stable Diffusion 1.x without its vae (it holds unet): give --model a folder that has it"));
+  CHECK(says(
+      problem(unet_file(folder, prefix, 8), "unet"),
+      "is InstructPix2Pix of Stable Diffusion 1.x, which edits a picture as it is told, which is not read"));
+  CHECK(says(problem(unet_file(folder, prefix, 5), "unet"), "follows a map of depths"));
+  CHECK(says(problem(unet_file(folder, prefix, 12), "unet"), "takes 12 channels in"));
+  CHECK(says(problem(single_file("refiner"), "text_encoder"),
+             "is Stable Diffusion XL refiner without its text_encoder"));
+  CHECK(says(problem(stable_diffusion_model("sd15") / "vae/diffusion_pytorch_model.safetensors", "unet"),
+             "does not hold a Stable Diffusion UNet"));
+  // Three matrices in one, of rows that three does not divide.
+  FileTensors broken;
+  broken["cond_stage_model.model.ln_final.weight"] = file_tensor("F32", Shape{2}, std::vector<float>(2));
+  broken["cond_stage_model.model.transformer.resblocks.0.attn.in_proj_weight"] =
+      file_tensor("F32", Shape{4, 2}, std::vector<float>(8));
+  const ComponentWeights text(unet_file(folder, prefix, 4, broken), "text_encoder");
+  CHECK_THROWS_WITH(text.find("text_model.encoder.layers.0.self_attn.k_proj.weight"),
+                    Catch::Contains("its 4 rows are no 3 equal parts"));
+  CHECK_THROWS_WITH(text.find("text_model.encoder.layers.1.self_attn.k_proj.weight"),
+                    Catch::Contains("is missing"));
+}
+
+TEST_CASE("a VAE's attention is found under the names of older releases") {
+  const std::filesystem::path path = stable_diffusion_model("sd15") / "vae";
+  const io::ComponentSource stored(path);
+  const ComponentWeights weights(path, "vae");
+  const std::vector<std::pair<std::string, std::string>> names{
+      {"query", "to_q"}, {"key", "to_k"}, {"value", "to_v"}, {"proj_attn", "to_out.0"}};
+  for (const std::string half : {"encoder", "decoder"})
+    for (const auto& [older, newer] : names) {
+      const std::string place = half + ".mid_block.attentions.0.";
+      REQUIRE(stored.contains(place + older + ".weight"));
+      CHECK(std::ranges::equal(weights.find(place + newer + ".weight").bytes,
+                               stored.find(place + older + ".weight").bytes));
+      CHECK(std::ranges::equal(weights.find(place + newer + ".bias").bytes,
+                               stored.find(place + older + ".bias").bytes));
+    }
+}
+
+TEST_CASE("inspect names a single file's model, its parts and whose names they have") {
+  const cli::FileFacts facts = cli::facts_of(io::ComponentSource(single_file("sdxl")));
+  CHECK(facts.model == "Stable Diffusion XL");
+  CHECK(facts.problem.empty());
+  REQUIRE(facts.parts.size() == 4);
+  std::map<std::string, std::pair<std::string, std::string>> parts;
+  for (const cli::PartFacts& part : facts.parts) parts[part.part] = {part.names, part.prefix};
+  CHECK(parts["unet"] == std::pair<std::string, std::string>("original", "model.diffusion_model."));
+  CHECK(parts["vae"] == std::pair<std::string, std::string>("original", "first_stage_model."));
+  CHECK(parts["text_encoder"] ==
+        std::pair<std::string, std::string>("diffusers", "conditioner.embedders.0.transformer."));
+  CHECK(parts["text_encoder_2"] ==
+        std::pair<std::string, std::string>("OpenCLIP", "conditioner.embedders.1.model."));
+  const ComponentWeights folder(stable_diffusion_model("sdxl") / "unet", "unet");
+  CHECK(facts.parts[0].formats.at("f16").bytes == static_cast<std::int64_t>(folder.bytes_to_take()));
+  CHECK(says(cli::in_text(facts), "safetensors: Stable Diffusion XL\nunet: original names"));
+
+  const TemporaryFolder other;
+  const cli::FileFacts pix2pix = cli::facts_of(io::ComponentSource(unet_file(other, "", 8)));
+  CHECK(says(pix2pix.problem, "is InstructPix2Pix"));
+  CHECK(cli::facts_of(io::ComponentSource(unet_file(other, "", 9))).model ==
+        "Stable Diffusion 1.x, inpainting");
+}
