@@ -90,14 +90,25 @@ std::string_view under_autocast(const FlowStep& step, AutocastDevice device) {
   return lower ? "lower" : "f32";
 }
 
+/// Whether a step keeps values of its own in memory, as attention does without Flash.
+bool has_scores(const FlowStep& step) { return step.op == Attention::name; }
+
 std::string flow_text(AutocastDevice device) {
-  std::vector<std::vector<std::string>> rows{{"value", "op class", "autocast"}};
-  for (const FlowStep& step : dtype_flow_steps)
-    rows.push_back({std::string(step.path), std::string(step.op), std::string(under_autocast(step, device))});
+  std::vector<std::vector<std::string>> rows{{"value", "op class", "autocast"}, {"parameters", "", "f32"}};
+  for (const FlowStep& step : dtype_flow_steps) {
+    const std::string op(step.op), autocast(under_autocast(step, device));
+    if (has_scores(step)) rows.push_back({std::string(step.path) + ": scores", op, autocast});
+    rows.push_back({std::string(step.path), op, autocast});
+  }
   for_each_flow_policy([&]<class P>(FlowPolicy<P> policy) {
     rows[0].emplace_back(policy.name);
+    rows[1].emplace_back(dtype_name<typename P::storage>());
     const auto flow = dtype_flow<P>();
-    for (std::size_t i = 0; i < flow.size(); ++i) rows[i + 1].emplace_back(flow[i].result);
+    std::size_t row = 2;
+    for (std::size_t i = 0; i < flow.size(); ++i) {
+      if (has_scores(dtype_flow_steps[i])) rows[row++].emplace_back(flow[i].inside);
+      rows[row++].emplace_back(flow[i].result);
+    }
   });
   return aligned(rows);
 }
@@ -131,7 +142,7 @@ std::string autocast_text(AutocastDevice device) {
   return "What autocast of PyTorch " + std::string(autocast_torch_version) + " does on " +
          std::string(name_of(device)) + ", operator by operator\n\n" + lists_text(device) +
          "\nWhat it does with each class of ops, and what a policy does\n\n" + classes_text(device) +
-         "\nThe dtype of every result of a small transformer: autocast with parameters in f32 (lower: f16 or "
+         "\nThe dtype of every value of a small transformer: autocast with parameters in f32 (lower: f16 or "
          "bf16),\nand policies\n\n" +
          flow_text(device);
 }
