@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <cli/run.hpp>
 
 namespace precast::cli {
 
@@ -38,9 +39,5 @@ void build_app(CLI::App& app);
 
 /// The names of a parser's commands.
 std::vector<std::string> command_names(const CLI::App& app);
-
-/// Runs the program on its arguments (without the program's own name) and returns its exit code. Errors go to
-/// stderr, one line each.
-int run(const std::vector<std::string>& arguments);
 
 }  // namespace precast::cli

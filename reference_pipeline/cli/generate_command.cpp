@@ -25,6 +25,7 @@
 #include <cli/start_options.hpp>
 #include <cli/trace_file.hpp>
 #include <families/free_memory.hpp>
+#include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
@@ -197,7 +198,7 @@ Json policies_json(const families::Family& family, const families::ComponentChoi
   for (const auto role : families::all_roles)
     for (const families::ComponentInfo& component : family.components())
       if (component.role == role && seen.insert(role).second)
-        policies[std::string(component.name)] = to_string(choices.of(role));
+        policies[std::string(component.name)] = families::spelling(choices.of(role));
   return policies;
 }
 
