@@ -48,7 +48,7 @@ std::vector<std::string> names_in(AutocastList list, AutocastDevice device) {
   return names;
 }
 
-std::string_view class_of(std::string_view name) {
+std::string_view op_class_of(std::string_view name) {
   for (const AutocastOperator& op : autocast_operators)
     if (op.base_name() == name) return op.op;
   return {};
@@ -61,7 +61,7 @@ std::string lists_text(AutocastDevice device) {
     text += std::string(to_string(list)) + " (" + std::to_string(names.size()) + ")\n";
     std::map<std::string_view, std::string> by_class;
     for (const std::string& name : names) {
-      std::string& words = by_class[class_of(name)];
+      std::string& words = by_class[op_class_of(name)];
       words += (words.empty() ? "" : ", ") + name;
     }
     for (const auto& [op, words] : by_class) {
@@ -134,13 +134,15 @@ Json flow_json(AutocastDevice device) {
   return values;
 }
 
-std::string_view name_of(AutocastDevice device) { return device == AutocastDevice::cuda ? "cuda" : "cpu"; }
+std::string_view device_name(AutocastDevice device) {
+  return device == AutocastDevice::cuda ? "cuda" : "cpu";
+}
 
 }  // namespace
 
 std::string autocast_text(AutocastDevice device) {
   return "What autocast of PyTorch " + std::string(autocast_torch_version) + " does on " +
-         std::string(name_of(device)) + ", operator by operator\n\n" + lists_text(device) +
+         std::string(device_name(device)) + ", operator by operator\n\n" + lists_text(device) +
          "\nWhat it does with each class of ops, and what a policy does\n\n" + classes_text(device) +
          "\nThe dtype of every value of a small transformer: autocast with parameters in f32 (lower: f16 or "
          "bf16),\nand policies\n\n" +
@@ -150,7 +152,7 @@ std::string autocast_text(AutocastDevice device) {
 Json autocast_json(AutocastDevice device) {
   Json json;
   for (const AutocastList list : autocast_lists) json[std::string(to_string(list))] = names_in(list, device);
-  json["device"] = name_of(device);
+  json["device"] = device_name(device);
   json["torch"] = autocast_torch_version;
   Json classes = Json::object();
   for (const AutocastOperator& op : autocast_operators)

@@ -20,23 +20,23 @@ std::string digits_of(double value) {
   return text;
 }
 
-std::string text_of(const Cell& cell) {
+std::string cell_text(const Cell& cell) {
   if (const auto* words = std::get_if<std::string>(&cell)) return *words;
   if (const auto* yes = std::get_if<bool>(&cell)) return *yes ? "yes" : "no";
   return digits_of(std::get<double>(cell));
 }
 
-Json json_of(const Cell& cell) {
+Json cell_json(const Cell& cell) {
   if (const auto* words = std::get_if<std::string>(&cell)) return *words;
   if (const auto* yes = std::get_if<bool>(&cell)) return *yes;
   return json_number(std::get<double>(cell));
 }
 
-std::vector<std::vector<std::string>> table_of(const Experiment& experiment) {
+std::vector<std::vector<std::string>> rows_of(const Experiment& experiment) {
   std::vector<std::vector<std::string>> rows{experiment.table.columns};
   for (const auto& row : experiment.table.rows) {
     rows.emplace_back();
-    for (const Cell& cell : row) rows.back().push_back(text_of(cell));
+    for (const Cell& cell : row) rows.back().push_back(cell_text(cell));
   }
   return rows;
 }
@@ -48,7 +48,7 @@ std::vector<std::vector<std::string>> stated_of(const Experiment& experiment) {
   return rows;
 }
 
-std::string html_table(const std::vector<std::vector<std::string>>& rows) {
+std::string html_rows(const std::vector<std::vector<std::string>>& rows) {
   std::string text = "<div class=\"scroll\"><table>";
   for (const auto& row : rows) {
     const std::string cell = &row == &rows.front() ? "th" : "td";
@@ -64,10 +64,10 @@ std::string section(const Experiment& experiment) {
                      html_text(experiment.explanation) + "</p>\n<p class=\"soft\">" +
                      html_text(experiment.plot.title) + "</p>\n" + line_legend(experiment.plot) +
                      "<div class=\"scroll\">" + line_plot(experiment.name + "-plot", experiment.plot) +
-                     "</div>\n" + html_table(table_of(experiment));
+                     "</div>\n" + html_rows(rows_of(experiment));
   if (!experiment.stated.empty())
     text += "<p class=\"soft\">Held against " + html_text(experiment.source) + ":</p>\n" +
-            html_table(stated_of(experiment));
+            html_rows(stated_of(experiment));
   return text;
 }
 
@@ -76,7 +76,7 @@ std::string section(const Experiment& experiment) {
 std::string experiment_text(const Experiment& experiment) {
   std::string text = experiment.name + ": " + experiment.title + "\n\n";
   for (const std::string& line : wrapped(experiment.explanation, help_columns())) text += line + "\n";
-  text += "\n" + aligned(table_of(experiment));
+  text += "\n" + aligned(rows_of(experiment));
   if (!experiment.stated.empty())
     text += "\nHeld against " + experiment.source + ":\n" + aligned(stated_of(experiment));
   return text;
@@ -86,7 +86,7 @@ Json experiment_json(const Experiment& experiment) {
   Json rows = Json::array(), stated = Json::array(), lines = Json::array();
   for (const auto& row : experiment.table.rows) {
     Json object;
-    for (std::size_t i = 0; i < row.size(); ++i) object[experiment.table.columns[i]] = json_of(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) object[experiment.table.columns[i]] = cell_json(row[i]);
     rows.push_back(object);
   }
   for (const experiments::Stated& number : experiment.stated)

@@ -11,11 +11,12 @@ namespace precast::cli {
 
 namespace {
 
-constexpr double left = 76, top = 34, width = 990, height = 320, right = 24, below = 52;
+constexpr double frame_left = 76, frame_top = 34, frame_width = 990, frame_height = 320, frame_right = 24,
+                 frame_below = 52;
 constexpr double marks_of_a_line = 12;
 
 /// Values along one side of a plot, evenly or in powers of ten.
-struct Axis {
+struct LineAxis {
   double low, high;
   bool powers;
 
@@ -26,7 +27,7 @@ struct Axis {
 };
 
 /// The axis that holds these values: `powers` ends at powers of ten.
-Axis axis_of(const std::vector<double>& values, bool powers) {
+LineAxis axis_of(const std::vector<double>& values, bool powers) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (double value : values) {
     if (!std::isfinite(value) || (powers && value <= 0)) continue;
@@ -48,7 +49,7 @@ double even_step(double range) {
 }
 
 /// Where an axis has lines, as values.
-std::vector<double> ticks(const Axis& axis) {
+std::vector<double> ticks(const LineAxis& axis) {
   std::vector<double> found;
   if (axis.powers) {
     const int every = std::max(1, static_cast<int>((axis.high - axis.low) / 8));
@@ -64,13 +65,13 @@ std::vector<double> ticks(const Axis& axis) {
 
 std::string tick_name(double value) { return svg_value(std::fabs(value) < 1e-300 ? 0 : value); }
 
-struct Axes {
-  Axis across, upwards;
-  double x(double value) const { return left + width * across.part(value); }
-  double y(double value) const { return top + height * (1 - upwards.part(value)); }
+struct LineAxes {
+  LineAxis across, upwards;
+  double x(double value) const { return frame_left + frame_width * across.part(value); }
+  double y(double value) const { return frame_top + frame_height * (1 - upwards.part(value)); }
 };
 
-Axes axes_of(const experiments::Plot& plot) {
+LineAxes axes_of(const experiments::Plot& plot) {
   std::vector<double> x, y;
   for (const experiments::Line& line : plot.lines) {
     x.insert(x.end(), line.x.begin(), line.x.end());
@@ -80,25 +81,26 @@ Axes axes_of(const experiments::Plot& plot) {
   return {axis_of(x, plot.powers_of_x), axis_of(y, plot.powers_of_y)};
 }
 
-std::string grid(const experiments::Plot& plot, const Axes& axes) {
+std::string grid(const experiments::Plot& plot, const LineAxes& axes) {
   std::string text;
   for (const double value : ticks(axes.upwards))
-    text += svg_line(left, axes.y(value), left + width, axes.y(value), "grid") +
-            svg_text(left - 8, axes.y(value) + 4, "end", tick_name(value));
+    text += svg_line(frame_left, axes.y(value), frame_left + frame_width, axes.y(value), "grid") +
+            svg_text(frame_left - 8, axes.y(value) + 4, "end", tick_name(value));
   for (const double value : ticks(axes.across))
-    text += svg_line(axes.x(value), top + height, axes.x(value), top + height + 5, "grid") +
-            svg_text(axes.x(value), top + height + 20, "middle", tick_name(value));
-  return text + svg_text(left + width / 2, top + height + 42, "middle", plot.x_name) +
-         svg_text(left - 8, top - 16, "start", plot.y_name);
+    text += svg_line(axes.x(value), frame_top + frame_height, axes.x(value), frame_top + frame_height + 5,
+                     "grid") +
+            svg_text(axes.x(value), frame_top + frame_height + 20, "middle", tick_name(value));
+  return text + svg_text(frame_left + frame_width / 2, frame_top + frame_height + 42, "middle", plot.x_name) +
+         svg_text(frame_left - 8, frame_top - 16, "start", plot.y_name);
 }
 
-std::string places(const experiments::Plot& plot, const Axes& axes) {
+std::string places(const experiments::Plot& plot, const LineAxes& axes) {
   std::string text;
-  double under = top + height * 0.45;  // where lines seldom are
+  double under = frame_top + frame_height * 0.45;  // where lines seldom are
   for (const experiments::Place& place : plot.places) {
     const double x = axes.x(place.x);
-    const bool at_left = x < left + width / 2;
-    text += svg_line(x, top, x, top + height, "limit") + "<g class=\"limit-name\">" +
+    const bool at_left = x < frame_left + frame_width / 2;
+    text += svg_line(x, frame_top, x, frame_top + frame_height, "limit") + "<g class=\"limit-name\">" +
             svg_text(at_left ? x + 6 : x - 6, under, at_left ? "start" : "end", place.name) + "</g>";
     under += 16;
   }
@@ -106,7 +108,7 @@ std::string places(const experiments::Plot& plot, const Axes& axes) {
 }
 
 /// The line in pieces, with crosses where it is infinite.
-std::string drawn(const experiments::Line& line, std::size_t place, const Axes& axes) {
+std::string drawn(const experiments::Line& line, std::size_t place, const LineAxes& axes) {
   std::string path, crosses;
   bool drawing = false;
   const std::string colour(report_colour(place + 1));
@@ -114,7 +116,7 @@ std::string drawn(const experiments::Line& line, std::size_t place, const Axes& 
     const double value = line.y[i];
     if (std::isinf(value))
       crosses += "<path class=\"non-finite\" stroke=\"" + colour + "\" d=\"M" +
-                 svg_number(axes.x(line.x[i]) - 4) + " " + svg_number(top - 9) + "l8 8m0 -8l-8 8\"/>";
+                 svg_number(axes.x(line.x[i]) - 4) + " " + svg_number(frame_top - 9) + "l8 8m0 -8l-8 8\"/>";
     if (!std::isfinite(value)) {
       drawing = false;
       continue;
@@ -129,7 +131,7 @@ std::string drawn(const experiments::Line& line, std::size_t place, const Axes& 
 }
 
 /// Marks on a line, at places of its own so that none hides another's, each with its value.
-std::string marks(const experiments::Line& line, std::size_t place, std::size_t lines, const Axes& axes) {
+std::string marks(const experiments::Line& line, std::size_t place, std::size_t lines, const LineAxes& axes) {
   std::string text;
   const auto count = static_cast<double>(line.x.size());
   const double every = std::max(1.0, count / marks_of_a_line);
@@ -146,9 +148,10 @@ std::string marks(const experiments::Line& line, std::size_t place, std::size_t 
 }  // namespace
 
 std::string line_plot(const std::string& id, const experiments::Plot& plot) {
-  const Axes axes = axes_of(plot);
-  std::string text = "<svg id=\"" + html_text(id) + "\" viewBox=\"0 0 " + svg_number(left + width + right) +
-                     " " + svg_number(top + height + below) + "\" role=\"img\" aria-label=\"" +
+  const LineAxes axes = axes_of(plot);
+  std::string text = "<svg id=\"" + html_text(id) + "\" viewBox=\"0 0 " +
+                     svg_number(frame_left + frame_width + frame_right) + " " +
+                     svg_number(frame_top + frame_height + frame_below) + "\" role=\"img\" aria-label=\"" +
                      html_text(plot.title) + "\">" + grid(plot, axes) + places(plot, axes);
   for (std::size_t i = 0; i < plot.lines.size(); ++i) text += drawn(plot.lines[i], i, axes);
   for (std::size_t i = 0; i < plot.lines.size(); ++i)
