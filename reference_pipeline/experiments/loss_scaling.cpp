@@ -68,7 +68,6 @@ Experiment loss_scaling() {
   }
   result.plot.lines = {std::move(zero), std::move(zero_16), std::move(infinite)};
   result.plot.places = {{"2^13, as the source has it", source_scale}};
-  result.stated = {{"the scale 2^13", "8192", source_scale}};
   return result;
 }
 
