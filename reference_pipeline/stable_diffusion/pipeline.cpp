@@ -157,7 +157,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
     if (!(*full.refiner_start > 0 && *full.refiner_start < 1))
       throw out_of_range("refiner start", families::shortest(*full.refiner_start), "between 0 and 1");
   }
-  if (request.preview && !request.preview->vae)
+  if (request.preview && !request.preview->vae && !folder.preview_map())
     throw RequestError("there is no map from the latents of " + io::shown(folder.path) +
                        " to colours: let the VAE make previews (--preview-vae)");
   check_start(folder, full, request);
