@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <families/backend.hpp>
+#include <families/presets.hpp>
 #include <families/request_error.hpp>
 #include <families/request_limits.hpp>
 #include <families/shortest.hpp>
@@ -15,7 +16,6 @@
 #include <text/lost_words.hpp>
 
 #include <precast/io/message.hpp>
-#include <precast/policy/paths.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -60,9 +60,9 @@ void check_start(const ModelFolder& folder, const Request& full, const Request& 
 StableDiffusionPipeline::StableDiffusionPipeline(const std::filesystem::path& folder,
                                                  const families::ComponentChoices& choices,
                                                  const families::Backend& backend) {
-  for (const families::Role role : families::all_roles) require_path(choices.of(role));
+  for (const families::Role role : families::all_roles) families::require_policy(choices.of(role));
   parts_ = std::make_unique<Parts>(Parts{Model::open(folder), choices, backend});
-  require_path(parts_->vae_choice(parts_->model));
+  families::require_policy(parts_->vae_choice(parts_->model));
 }
 StableDiffusionPipeline::~StableDiffusionPipeline() = default;
 

@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats tokenize completions help -h --help -V --version'
+    _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats autocast experiment tokenize completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -221,6 +221,19 @@ _precast() {
     formats)
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --json'
       fi ;;
+    autocast)
+      case "$before" in
+        --device) _precast_offer -W 'cuda cpu'; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --device --json'
+      fi ;;
+    experiment)
+      case "$before" in
+        --html) _precast_offer -f; return ;;
+      esac
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --json --html'
+      else _precast_offer -W 'underflow stagnation softmax softplus accumulation overflow loss-scaling all'
+      fi ;;
     tokenize)
       case "$before" in
         --model|-m) _precast_offer -d; return ;;
@@ -234,7 +247,7 @@ _precast() {
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats tokenize completions help'
+      else _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats autocast experiment tokenize completions help'
       fi ;;
   esac
 }
