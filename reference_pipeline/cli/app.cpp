@@ -99,6 +99,8 @@ void build_app(CLI::App& app) {
   add_report_command(app);
   add_policy_command(app);
   add_formats_command(app);
+  add_autocast_command(app);
+  add_experiment_command(app);
   add_tokenize_command(app);
   add_train_command(app);
   add_completions_command(app);

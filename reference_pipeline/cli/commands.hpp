@@ -23,6 +23,8 @@ void add_tokenize_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
 void add_report_command(CLI::App& app);
+void add_autocast_command(CLI::App& app);
+void add_experiment_command(CLI::App& app);
 void add_completions_command(CLI::App& app);
 
 /// Exit codes of the program.
