@@ -56,7 +56,7 @@ class Cpu:
     compiled = ("double_block", "single_block", "t5_layer")
 
     def runs(self, kind):
-        return 3 if kind in self.compiled else 1 if kind in ("vae_decode", "denoise_step") else 9
+        return 3 if kind in self.compiled else 1 if kind in ("vae_decode", "denoise_step", "unet_step") else 9
 
     def prepare(self, policy):
         pass

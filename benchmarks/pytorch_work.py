@@ -42,6 +42,7 @@ class Work:
             "single_block": lambda policy, size: self.flux_block(True, policy, size),
             "denoise_step": self.denoise_step,
             "t5_layer": self.t5_layer,
+            "unet_step": self.unet_step,
             "vae_decode": self.vae_decode,
             "attention": self.attention,
             "linear": self.linear,
@@ -155,6 +156,18 @@ class Work:
             "hidden_states": self.random(1, tokens, 4096, dtype=dtype),
             "position_bias": self.random(1, 64, tokens, tokens, dtype=dtype),
         }
+
+    def unet_step(self, policy, size):
+        """A prediction of Stable Diffusion 1.5's UNet, whose pictures lie as ours do."""
+        from diffusers import UNet2DConditionModel
+
+        dtype = self.dtype(policy)
+        unet = self.random_module(lambda: UNet2DConditionModel(cross_attention_dim=768), dtype)
+        unet = unet.to(memory_format=torch.channels_last)
+        side = int(size.split("x")[0]) // 8
+        latents = self.random(1, 4, side, side, dtype=dtype).contiguous(memory_format=torch.channels_last)
+        return unet, {"sample": latents, "timestep": torch.tensor(500.0, device=self.device),
+                      "encoder_hidden_states": self.random(1, 77, 768, dtype=dtype), "return_dict": False}
 
     def vae_decode(self, policy, size):
         from diffusers import AutoencoderKL

@@ -1,5 +1,7 @@
 # What `cmake --install` puts where. The headers and the files that find them are one component, the program and its
-# model another: a packager of the library alone says --component precast_headers.
+# model another: a packager of the library alone says --component precast_headers. Two more are installed only where they
+# are named: precast_pipeline, what programs like ours are made from (target precast::pipeline), and precast_emulator,
+# which runs a project's own CUDA kernels on the CPU in its tests (target precast::emulator).
 include(CMakePackageConfigHelpers)
 
 # A header-only library has no architecture: its files live under share/.
@@ -11,7 +13,8 @@ install(TARGETS precast EXPORT precast_targets)
 install(EXPORT precast_targets NAMESPACE precast:: FILE precast-targets.cmake DESTINATION "${_package_dir}"
         COMPONENT precast_headers)
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/precast-config.cmake.in"
-                              "${PROJECT_BINARY_DIR}/precast-config.cmake" INSTALL_DESTINATION "${_package_dir}")
+                              "${PROJECT_BINARY_DIR}/precast-config.cmake" INSTALL_DESTINATION "${_package_dir}"
+                              PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_DATADIR)
 # Before 1.0, a minor version may change what a header promises.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/precast-config-version.cmake"
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
@@ -39,4 +42,51 @@ if(TARGET precast_program)
           DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
   install(FILES "${_completions}/precast.fish" COMPONENT precast_program
           DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+endif()
+
+# precast_install_library(NAME TARGETS): the targets as precast::NAME, in a component that is installed only where it is named.
+function(precast_install_library name)
+  set(_place "${CMAKE_INSTALL_LIBDIR}/cmake/precast")
+  list(GET ARGN 0 main)
+  set_target_properties(${main} PROPERTIES EXPORT_NAME ${name})
+  # Objects of other targets are in the first one's archive.
+  install(TARGETS ${ARGN} EXPORT precast_${name}_targets
+          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT precast_${name} EXCLUDE_FROM_ALL)
+  install(EXPORT precast_${name}_targets NAMESPACE precast:: FILE precast-${name}-targets.cmake DESTINATION "${_place}"
+          COMPONENT precast_${name} EXCLUDE_FROM_ALL)
+endfunction()
+
+if(TARGET precast_pipeline)
+  set(_pipeline precast_pipeline precast_kernels)
+  if(PRECAST_CUDA_ENABLED)
+    list(APPEND _pipeline precast_cuda_kernels precast_cuda_models)
+  endif()
+  precast_install_library(pipeline ${_pipeline})
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/"
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/precast-pipeline" COMPONENT precast_pipeline EXCLUDE_FROM_ALL
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "shapes" EXCLUDE)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/shapes/model/"
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/precast/shapes" COMPONENT precast_pipeline EXCLUDE_FROM_ALL)
+  # Whoever compiles models beside ours has our flags and definitions: a linker keeps one of two copies of a function, and
+  # the paths that there are must be the same everywhere.
+  set(_flags -ffp-contract=off)
+  if(PRECAST_HOST_ARCH)
+    list(APPEND _flags -march=${PRECAST_HOST_ARCH})
+  endif()
+  foreach(flag IN LISTS _flags)
+    target_compile_options(precast_pipeline INTERFACE $<INSTALL_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${flag}>>)
+  endforeach()
+  foreach(definition IN LISTS precast_path_definitions)
+    target_compile_definitions(precast_pipeline INTERFACE $<INSTALL_INTERFACE:${definition}>)
+  endforeach()
+endif()
+
+if(TARGET precast_simt)
+  precast_install_library(emulator precast_simt)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/tests/simt"
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/precast-emulator" COMPONENT precast_emulator EXCLUDE_FROM_ALL
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "races" EXCLUDE PATTERN "cutlass" EXCLUDE)
+  # local-exec: tests/simt/CMakeLists.txt says why.
+  target_compile_definitions(precast_simt INTERFACE $<INSTALL_INTERFACE:PRECAST_EMULATE_CUDA=1>)
+  target_compile_options(precast_simt INTERFACE $<INSTALL_INTERFACE:-ftls-model=local-exec>)
 endif()

@@ -7,25 +7,21 @@
 #include <string_view>
 #include <vector>
 
+#include <formats/registry.hpp>
+
 #include <precast/dtype/dtype.hpp>
 
 namespace precast::casting {
 
-/// A format, and the bits that a value takes in it, scales of blocks included.
-struct CastType {
-  std::string name;  ///< "q4_k"
-  double bits = 0;   ///< 4.5
-  DtypeInfo info;
-};
+/// A format as cost files and plans name it: its name, and the bits that a value takes, scales of blocks
+/// included.
+using CastType = formats::StoredFormat;
 
 /// Every format of this build that files can hold, by falling number of bits: scalars, then blocks where they
 /// are equal.
-const std::vector<CastType>& cast_types();
+inline const std::vector<CastType>& cast_types() { return formats::all_formats(); }
 
-/// Bits that a value takes: 4.5 for q4_k.
-constexpr double bits_per_value(const DtypeInfo& type) {
-  return 8.0 * type.bytes_per_block / type.values_per_block;
-}
+using formats::bits_per_value;
 
 /// The format of that name, in either case ("q4_k", "Q4_K"), or nothing.
 std::optional<DtypeInfo> find_type(std::string_view name);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <cli/run.hpp>
 
 namespace precast::cli {
 
@@ -19,8 +20,11 @@ void add_convert_command(CLI::App& app);
 void add_policy_command(CLI::App& app);
 void add_formats_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
+void add_train_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
 void add_report_command(CLI::App& app);
+void add_autocast_command(CLI::App& app);
+void add_experiment_command(CLI::App& app);
 void add_completions_command(CLI::App& app);
 
 /// Exit codes of the program.
@@ -36,9 +40,5 @@ void build_app(CLI::App& app);
 
 /// The names of a parser's commands.
 std::vector<std::string> command_names(const CLI::App& app);
-
-/// Runs the program on its arguments (without the program's own name) and returns its exit code. Errors go to
-/// stderr, one line each.
-int run(const std::vector<std::string>& arguments);
 
 }  // namespace precast::cli

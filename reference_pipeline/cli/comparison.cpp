@@ -11,6 +11,7 @@
 #include <cli/picture_run.hpp>
 #include <cli/policy_options.hpp>
 #include <families/free_memory.hpp>
+#include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <image/contact_sheet.hpp>
 #include <image/metrics.hpp>
@@ -78,12 +79,11 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
       begin = end + 1;
     }
   if (lists.empty())
-    for (const NamedPreset& preset : named_presets)
-      if (path_compiled(preset.choice)) policies.push_back(preset.choice);
+    for (const NamedPreset& preset : families::compiled_presets()) policies.push_back(preset.choice);
   for (const PolicyChoice& choice : policies)
     if (std::count(policies.begin(), policies.end(), choice) > 1)
       throw UsageError("--policies names " + policy_text(choice) + " twice");
-  std::for_each(policies.begin(), policies.end(), require_path);
+  std::for_each(policies.begin(), policies.end(), families::require_policy);
   return policies;
 }
 
@@ -133,7 +133,7 @@ Json comparison_json(std::span<const Compared> rows) {
   Json all = Json::array();
   for (const Compared& row : rows)
     all.push_back({{"name", row.name},
-                   {"policy", to_string(row.choice)},
+                   {"policy", families::spelling(row.choice)},
                    {"psnr", json_number(row.psnr)},
                    {"mse", row.mse},
                    {"seconds", row.seconds},

@@ -8,6 +8,7 @@
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/output.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/dtype/scalar.hpp>
 
@@ -15,13 +16,15 @@ namespace precast::cli {
 
 namespace {
 
-/// Calls `visitor(name, format)` for every scalar dtype, widest first.
+/// Calls `visitor(name, format)` for every scalar dtype, widest first, then for those that were added.
 template <class Visitor>
 void for_each_format(Visitor&& visitor) {
   any_dtype(ScalarDtypes{}, [&]<class T>() {
     visitor(dtype_traits<T>::name, dtype_traits<T>::format);
     return false;
   });
+  for (const formats::StoredFormat& added : formats::added_formats())
+    if (added.scalar) visitor(added.name, *added.scalar);
 }
 
 std::string_view kind_name(ValueKind kind) {

@@ -25,6 +25,7 @@
 #include <cli/start_options.hpp>
 #include <cli/trace_file.hpp>
 #include <families/free_memory.hpp>
+#include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
@@ -63,9 +64,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       ->group("Stable Diffusion");
   CLI::Option* refiner =
       command
-          .add_option(
-              "--refiner", options.refiner,
-              "A folder (or a name in Hugging Face's cache) with XL's refiner, which takes the last steps")
+          .add_option("--refiner", options.refiner,
+                      "A folder with a refiner of XL, or its name as in --model, which takes the last steps")
           ->type_name("PATH")
           ->excludes(image)
           ->group("Stable Diffusion");
@@ -197,7 +197,7 @@ Json policies_json(const families::Family& family, const families::ComponentChoi
   for (const auto role : families::all_roles)
     for (const families::ComponentInfo& component : family.components())
       if (component.role == role && seen.insert(role).second)
-        policies[std::string(component.name)] = to_string(choices.of(role));
+        policies[std::string(component.name)] = families::spelling(choices.of(role));
   return policies;
 }
 

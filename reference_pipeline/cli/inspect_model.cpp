@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include <cli/inspect_model.hpp>
+#include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <unistd.h>
 
@@ -112,8 +113,8 @@ InspectedComponent read_folder(const fs::path& folder, const std::string& name) 
 /// precision.
 families::MemoryEstimate transformer_weights(const InspectedComponent& transformer,
                                              const PolicyChoice& choice) {
-  const auto size = static_cast<std::int64_t>(bytes_of(choice.precision));
-  return {{{"transformer", transformer.parameters * size, 0}}};
+  const double bytes = static_cast<double>(transformer.parameters) * families::bytes_per_value(choice);
+  return {{{"transformer", static_cast<std::int64_t>(bytes), 0}}};
 }
 
 void add_memory(Inspection& inspection) {
@@ -130,11 +131,11 @@ void add_memory(Inspection& inspection) {
   inspection.memory_note = complete
                                ? "weights and results of ops at the model's own size, one component at a time"
                                : "the transformer's weights alone";
-  for (const NamedPreset& preset : named_presets) {
+  for (const NamedPreset& preset : families::all_presets()) {
     if (!complete) {
       inspection.memory.push_back(
           {std::string(preset.name), transformer_weights(*transformer, preset.choice)});
-    } else if (path_compiled(preset.choice)) {
+    } else if (families::added_preset(preset.choice) || path_compiled(preset.choice)) {
       families::Request request;
       request.prompts = {""};
       const auto pipeline = transformer->family->open(

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include <cli/commands.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/run.hpp>
 #include <cli/version_text.hpp>
 #include <fcntl.h>
 #include <precast_commit.hpp>

@@ -9,6 +9,7 @@
 #include <cli/given_files.hpp>
 #include <cli/picture_settings.hpp>
 #include <cli/policy_options.hpp>
+#include <families/presets.hpp>
 #include <image/fit.hpp>
 
 #include <precast/io/message.hpp>
@@ -101,8 +102,8 @@ void add_policy(Arguments& to, RemadeCommand& command, const std::string& text) 
   try {
     if (text.find(',') == std::string::npos) {
       const PolicyChoice choice = parse_policy(text);
-      if (preset_named(text)) return to.add("--preset", text);
-      to.add("--precision", std::string(to_string(choice.precision)));
+      if (families::find_preset(text)) return to.add("--preset", text);
+      to.add("--precision", std::string(families::precision_name(choice)));
       return flags(choice);
     }
     // All components have the same casts, but those of f32, which change nothing, are not said.
@@ -114,6 +115,7 @@ void add_policy(Arguments& to, RemadeCommand& command, const std::string& text) 
       const std::size_t space = part.find(' ');
       if (space == std::string_view::npos) throw UsageError("no policy");
       const PolicyChoice choice = parse_policy(std::string(part.substr(space + 1)));
+      if (families::added_preset(choice)) throw UsageError("no precision");
       precisions.emplace_back(part.substr(0, space), choice.precision);
       together.upcast_attention |= choice.upcast_attention;
       together.upcast_matmul |= choice.upcast_matmul;

@@ -17,14 +17,14 @@ namespace {
 void print_presets(bool json) {
   Json policies = Json::array();
   std::string text;
-  for (const NamedPreset& preset : named_presets) {
-    const bool compiled = path_compiled(preset.choice);
+  for (const NamedPreset& preset : families::all_presets()) {
+    const bool compiled = families::added_preset(preset.choice) || path_compiled(preset.choice);
     if (json) {
       if (compiled) policies.push_back(op_table_json(preset.choice));
       continue;
     }
     text += (text.empty() ? "" : "\n") + std::string(preset.name) + ": " + std::string(preset.summary) +
-            "\n" + to_string(preset.choice) + "\n";
+            "\n" + families::spelling(preset.choice) + "\n";
     text += compiled ? op_table_text(preset.choice) : "not in this build\n";
   }
   if (json)
@@ -66,8 +66,8 @@ void add_policy_command(CLI::App& app) {
     const PolicyChoice choice = resolved(options->policy, base).normalised();
     if (options->json) return print(op_table_json(choice));
     const std::string_view preset = preset_of(choice);
-    print(to_string(choice) + (preset.empty() ? "" : " (the preset " + std::string(preset) + ")") + "\n" +
-          op_table_text(choice));
+    print(families::spelling(choice) + (preset.empty() ? "" : " (the preset " + std::string(preset) + ")") +
+          "\n" + op_table_text(choice));
   });
 }
 

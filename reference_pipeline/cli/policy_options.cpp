@@ -1,6 +1,5 @@
 // Reads policies from options, and writes them as names.
 #include <algorithm>
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <cli/arguments.hpp>
 #include <cli/policy_options.hpp>
 #include <cli/policy_table.hpp>
+#include <families/presets.hpp>
 
 #include <precast/policy/presets.hpp>
 
@@ -17,12 +17,12 @@ namespace precast::cli {
 namespace {
 
 /// What --preset takes: every preset, and auto.
-constexpr auto preset_names = [] {
-  std::array<std::string_view, named_presets.size() + 1> names;
-  std::ranges::transform(named_presets, names.begin(), &NamedPreset::name);
-  names.back() = "auto";
+std::vector<std::string_view> preset_names() {
+  std::vector<std::string_view> names;
+  for (const NamedPreset& preset : families::all_presets()) names.push_back(preset.name);
+  names.emplace_back("auto");
   return names;
-}();
+}
 
 std::string with_bars(std::span<const std::string_view> names) {
   std::string text;
@@ -32,6 +32,8 @@ std::string with_bars(std::span<const std::string_view> names) {
 
 /// "f16, attention in f32"
 std::string in_words(const PolicyChoice& choice) {
+  if (const families::AddedPreset* const added = families::added_preset(choice))
+    return std::string(added->summary);
   std::string text(to_string(choice.precision));
   if (choice.upcast_matmul) text += ", linear layers in f32";
   if (choice.upcast_attention) text += ", attention in f32";
@@ -48,7 +50,7 @@ std::string presets_in_words() {
     line = fits ? line + 1 + sentence.size() : sentence.size();
     text += sentence;
   };
-  for (const NamedPreset& preset : named_presets)
+  for (const NamedPreset& preset : families::all_presets())
     add(std::string(preset.name) + ": " + in_words(preset.choice) + ".");
   add("auto: by CPU, free memory and model (default)");
   return text;
@@ -89,9 +91,9 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
   command
       .add_option_function<std::string>(
           "--preset",
-          [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names); },
+          [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names()); },
           presets_in_words())
-      ->type_name(with_bars(preset_names))
+      ->type_name(with_bars(preset_names()))
       ->group(group);
   add_precision(command, "--precision", options.precision,
                 "Precision of all components; without --preset, a plain policy of it")
@@ -121,7 +123,7 @@ void add_component_options(CLI::App& command, PolicyOptions& options) {
 PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_by_auto) {
   PolicyChoice base = chosen_by_auto;
   if (!options.automatic()) {
-    const auto preset = preset_named(options.preset);
+    const auto preset = families::find_preset(options.preset);
     base = preset ? preset->choice : PolicyChoice{};
   }
   return with_flags(base, options);
@@ -145,7 +147,7 @@ families::ComponentChoices resolved_components(const PolicyOptions& options,
 
 std::string policy_names() {
   std::vector<std::string_view> names;
-  for (const NamedPreset& preset : named_presets) names.push_back(preset.name);
+  for (const NamedPreset& preset : families::all_presets()) names.push_back(preset.name);
   names.insert(names.end(), precision_names.begin(), precision_names.end());
   return with_bars(names);
 }
@@ -154,13 +156,13 @@ PolicyChoice parse_policy(const std::string& text) {
   std::size_t end = text.find('+');
   const std::string base = text.substr(0, end);
   PolicyChoice choice;
-  if (const auto preset = preset_named(base)) {
+  if (const auto preset = families::find_preset(base)) {
     choice = preset->choice;
   } else if (const auto precision = precision_named(base)) {
     choice.precision = *precision;
   } else {
     std::vector<std::string> names;
-    for (const NamedPreset& known : named_presets) names.emplace_back(known.name);
+    for (const NamedPreset& known : families::all_presets()) names.emplace_back(known.name);
     names.insert(names.end(), precision_names.begin(), precision_names.end());
     throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
   }
@@ -183,7 +185,7 @@ PolicyChoice parse_policy(const std::string& text) {
 
 std::string policy_text(const PolicyChoice& choice) {
   if (const std::string_view preset = preset_of(choice); !preset.empty()) return std::string(preset);
-  std::string text(to_string(choice.precision));
+  std::string text(families::precision_name(choice));
   if (choice.upcast_attention) text += "+upcast-attention";
   if (choice.upcast_matmul) text += "+upcast-matmul";
   return choice.flash ? text + "+flash" : text;

@@ -1,23 +1,15 @@
 // Asks the op table of a compiled policy for its rows.
 #include <cli/policy_table.hpp>
 
-#include <precast/policy/op_table.hpp>
 #include <precast/policy/visit.hpp>
 
 namespace precast::cli {
 
 std::vector<OpRow> op_rows(const PolicyChoice& choice) {
-  return visit_policy<std::vector<OpRow>>(choice, [](auto path) {
-    using P = typename decltype(path)::policy;
-    std::vector<OpRow> rows;
-    AllOpClasses::for_each([&]<class Op>(Op) {
-      using Types = precisions<P, Op>;
-      rows.push_back({Op::name, dtype_name<typename Types::storage>(), dtype_name<typename Types::operand>(),
-                      dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
-                      dtype_name<typename Types::result>()});
-    });
-    return rows;
-  });
+  families::require_policy(choice);
+  if (const families::AddedPreset* const added = families::added_preset(choice)) return added->rows;
+  return visit_policy<std::vector<OpRow>>(
+      choice, [](auto path) { return families::op_rows_of<typename decltype(path)::policy>(); });
 }
 
 std::string op_table_text(const PolicyChoice& choice) {
@@ -40,11 +32,13 @@ Json op_table_json(const PolicyChoice& choice) {
                                 {"inside", cell(row.inside)},
                                 {"result", cell(row.result)}};
   const std::string_view preset = preset_of(choice);
-  return {{"policy", to_string(choice)}, {"preset", preset.empty() ? Json() : Json(preset)}, {"ops", ops}};
+  return {{"policy", families::spelling(choice)},
+          {"preset", preset.empty() ? Json() : Json(preset)},
+          {"ops", ops}};
 }
 
 std::string_view preset_of(const PolicyChoice& choice) {
-  for (const NamedPreset& preset : named_presets)
+  for (const NamedPreset& preset : families::all_presets())
     if (preset.choice.normalised() == choice.normalised()) return preset.name;
   return {};
 }

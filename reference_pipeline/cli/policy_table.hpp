@@ -6,17 +6,13 @@
 #include <vector>
 
 #include <cli/output.hpp>
+#include <families/presets.hpp>
 
 #include <precast/policy/choice.hpp>
 
 namespace precast::cli {
 
-/// A row of the op table; a name is empty where the op class has no such value.
-struct OpRow {
-  std::string_view op, storage, operand, accumulate, inside, result;
-
-  friend bool operator==(const OpRow&, const OpRow&) = default;
-};
+using families::OpRow;
 
 /// The rows of every op class. Throws PathNotCompiled.
 std::vector<OpRow> op_rows(const PolicyChoice& choice);

@@ -3,6 +3,7 @@
 
 #include <cli/arguments.hpp>
 #include <cli/version_text.hpp>
+#include <families/presets.hpp>
 
 #include <precast/policy/paths.hpp>
 #include <precast/policy/presets.hpp>
@@ -23,8 +24,7 @@ void set_commit(const std::string& text) { commit() = text; }
 
 std::string version_text() {
   std::vector<std::string> presets, precisions;
-  for (const NamedPreset& preset : named_presets)
-    if (path_compiled(preset.choice)) presets.emplace_back(preset.name);
+  for (const NamedPreset& preset : families::compiled_presets()) presets.emplace_back(preset.name);
   for_each_path([&](auto path) {
     const std::string name(to_string(decltype(path)::choice.precision));
     if (std::ranges::find(precisions, name) == precisions.end()) precisions.push_back(name);

@@ -206,11 +206,17 @@ void ModelConversion::add_part(const std::string& component, const fs::path& wei
   if (!to_folder_) {
     conversion = planned(names_gguf(target) ? Container::gguf : Container::safetensors, target);
   } else {
-    // Blocks need GGUF; what gets none stays where diffusers reads it.
+    // Blocks need GGUF, but for those that this program added, which safetensors holds; what gets none stays
+    // where diffusers reads it.
     conversion = planned(Container::gguf, target.string() + ".gguf");
-    const bool has_blocks = std::ranges::any_of(
-        conversion->tensors(), [](const OutputTensor& tensor) { return is_block(tensor.chosen.type); });
-    if (!has_blocks) conversion = planned(Container::safetensors, target.string() + ".safetensors");
+    const auto has_blocks = [&](bool of_safetensors) {
+      return std::ranges::any_of(conversion->tensors(), [&](const OutputTensor& tensor) {
+        return is_block(tensor.chosen.type) &&
+               holds(Container::safetensors, tensor.chosen.type) == of_safetensors;
+      });
+    };
+    if (has_blocks(true) || !has_blocks(false))
+      conversion = planned(Container::safetensors, target.string() + ".safetensors");
   }
   conversion->check_types();
   parts_.push_back({component, std::move(input), std::move(conversion)});

@@ -6,9 +6,9 @@
 #include <convert/type_choice.hpp>
 #include <families/request_error.hpp>
 
+#include <precast/io/file_dtypes.hpp>
 #include <precast/io/gguf_types.hpp>
 #include <precast/io/message.hpp>
-#include <precast/io/safetensors.hpp>
 
 namespace precast::conversion {
 
@@ -37,6 +37,16 @@ bool is_under(std::string_view name, std::string_view layer) {
   return name.starts_with(layer) && (name.size() == layer.size() || name[layer.size()] == '.');
 }
 
+/// Whether every value of a type of 8 bits, such as each fp8, is one of f16.
+bool f16_holds(const DtypeInfo& type) {
+  const formats::StoredFormat* const format = formats::format_named(type.name);
+  if (!format || !format->scalar || bits_per_value(type) > 8) return false;
+  const FloatFormat& scalar = *format->scalar;
+  constexpr FloatFormat f16_format = dtype_traits<f16>::format;
+  return scalar.max() <= f16_format.max() && scalar.min_subnormal() >= f16_format.min_subnormal() &&
+         scalar.mantissa_bits <= f16_format.mantissa_bits;
+}
+
 /// The type of a tensor that stays as it is: the same where the file can hold it, else one that holds all of
 /// its values.
 DtypeInfo kept_type(const TensorFacts& facts, Container container) {
@@ -46,15 +56,13 @@ DtypeInfo kept_type(const TensorFacts& facts, Container container) {
   if (container == Container::gguf && facts.shape.rank() <= 1 && !is_block(facts.from)) return exact;
   const bool whole = facts.shape.back() % facts.from.values_per_block == 0;
   if (whole && holds(container, facts.from) && facts.from.name != "f64") return facts.from;
-  if (bits_per_value(facts.from) == 8 && !is_block(facts.from)) return *find_type("f16");  // holds every fp8
-  return exact;
+  return f16_holds(facts.from) ? *find_type("f16") : exact;
 }
 
 }  // namespace
 
 bool holds(Container container, const DtypeInfo& type) {
-  if (container == Container::safetensors)
-    return std::ranges::find(io::file_dtypes, type, &io::FileDtype::info) != io::file_dtypes.end();
+  if (container == Container::safetensors) return io::file_dtype(type).has_value();
   const io::GgufType* known = io::gguf_type(type.name);
   return known && known->info == type;
 }
@@ -149,7 +157,9 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
     if (!is_precise(*wish.type)) return {kept, because, {}};
     if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
   }
-  if (const auto type = casting::fitting_type(*wish.type, facts.shape.back()))
+  // What takes the place of a type that was added may be one that its kind of file does not have.
+  if (const auto type = casting::fitting_type(*wish.type, facts.shape.back());
+      type && (*type == *wish.type || holds(container, *type) || !holds(container, *wish.type)))
     return {*type, {}, *type == *wish.type ? std::nullopt : wish.type};
   return {kept, "no block divides its rows", wish.type};
 }

@@ -49,12 +49,15 @@ class Backend {
   virtual void reset_peak_memory() const = 0;
 };
 
+/// Throws PathNotCompiled: a backend has no models of the family that was asked for.
+[[noreturn]] void throw_no_models(const PolicyChoice& choice);
+
 /// The models of one family under a policy. Throws PathNotCompiled where a build leaves it out.
 template <class Models>
 const Models& models_of(const Backend& backend, const PolicyChoice& choice) {
   for (const FamilyModels* models : backend.models(choice))
     if (const auto* wanted = dynamic_cast<const Models*>(models)) return *wanted;
-  throw PathNotCompiled("this backend holds no models of that family under " + to_string(choice));
+  throw_no_models(choice);
 }
 
 /// The CPU.

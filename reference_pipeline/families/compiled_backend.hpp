@@ -3,8 +3,10 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include <families/backend.hpp>
+#include <families/presets.hpp>
 
 #include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
@@ -22,6 +24,12 @@ std::span<const FamilyModels* const> compiled_models();
 class CompiledBackend : public Backend {
  public:
   std::span<const FamilyModels* const> models(const PolicyChoice& choice) const override {
+    require_policy(choice);
+    if (const AddedPreset* const added = added_preset(choice)) {
+      if (backend::Memory::on_host) return added->models();
+      throw PathNotCompiled("the preset " + std::string(added->name) +
+                            " has models for the CPU alone: add --device cpu");
+    }
     return visit_policy<std::span<const FamilyModels* const>>(
         choice, [](auto path) { return compiled_models<typename decltype(path)::policy>(); });
   }

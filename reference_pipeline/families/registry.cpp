@@ -34,6 +34,10 @@ InputError no_family(const io::Config& index) {
   const std::string name = index.string("_class_name");
   const std::string given = "is '" + io::printable(name, 60) + "', ";
   for (const Family* family : known())
+    if (family->recognises(name))
+      return index.error("_class_name",
+                         given + "a model of the family " + std::string(family->name()) + ": open it as one");
+  for (const Family* family : known())
     if (const std::string relative = family->relative(name); !relative.empty())
       return index.error("_class_name",
                          given + relative + ": give a plain " + std::string(family->name()) + " model");

@@ -8,6 +8,7 @@
 #include <families/backend.hpp>
 #include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
+#include <families/presets.hpp>
 #include <families/request_error.hpp>
 #include <families/request_limits.hpp>
 #include <families/shortest.hpp>
@@ -34,7 +35,7 @@ FluxPipeline::FluxPipeline(const families::ModelFiles& files, const ComponentCho
 
 FluxPipeline::FluxPipeline(const families::ModelFiles& files, const ComponentChoices& choices,
                            const families::Backend& backend) {
-  for (const families::Role role : families::all_roles) require_path(choices.of(role));
+  for (const families::Role role : families::all_roles) families::require_policy(choices.of(role));
   ModelFolder model = ModelFolder::open(files);
   auto clip = text::ClipTokenizer::load(model.component("tokenizer"));
   auto t5 = text::T5Tokenizer::load(model.component("tokenizer_2"));

@@ -10,6 +10,9 @@
 namespace precast::sampling {
 namespace {
 
+/// What samplers that count in sigmas have for nothing left of a picture.
+constexpr f32 nearly_all_noise = 0x1p-24f;
+
 /// torch.linspace in f32: from both ends to the middle, with fused multiply-adds.
 std::vector<f32> even_values(f32 first, f32 last, std::int64_t count) {
   const f32 gap = (last - first) / static_cast<f32>(count - 1);
@@ -20,7 +23,7 @@ std::vector<f32> even_values(f32 first, f32 last, std::int64_t count) {
   return values;
 }
 
-/// numpy.linspace, of which the first `kept` values are wanted.
+/// numpy.linspace.
 std::vector<double> even_places(double first, double last, std::int64_t count) {
   std::vector<double> values;
   const double gap = count > 1 ? (last - first) / static_cast<double>(count - 1) : 0;
@@ -115,13 +118,16 @@ std::vector<f32> kept_parts(const SamplerSettings& settings) {
                      std::to_string(betas.back()) + " over " + std::to_string(betas.size()) +
                      " timesteps, leave " + (keeps_something ? "all" : "nothing") +
                      " of a picture at the last: correct beta_start, beta_end or trained_betas");
-  if (rescaled && counts_in_sigmas(settings.kind)) kept.back() = 0x1p-24f;
+  if (rescaled && counts_in_sigmas(settings.kind)) kept.back() = nearly_all_noise;
   return kept;
 }
 
 std::vector<f32> noise_levels(const std::vector<f32>& kept) {
   std::vector<f32> levels;
   for (const f32 part : kept) levels.push_back(std::sqrt((1.0f - part) / part));
+  // Half-way between two numbers but for 2^-39. PyTorch's square root, which is MKL's, goes up, and steps
+  // from there carry its last bit to latents that are smaller by hundreds.
+  if (kept.back() == nearly_all_noise) levels.back() = 4096;
   return levels;
 }
 

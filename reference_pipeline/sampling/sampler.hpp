@@ -24,7 +24,7 @@ struct SamplerRun {
   bool strength_narrows_lcm = false;
   /// SDXL's base and refiner: where in the noise, from 0 (pure noise) to 1, this run begins and ends. A begin
   /// takes the place of `strength`.
-  std::optional<double> denoising_start, denoising_end;
+  std::optional<double> denoising_start{}, denoising_end{};
 };
 
 /// Noised latents: from_clean clean + from_noise noise.

@@ -12,7 +12,7 @@
 namespace precast::sampling {
 namespace {
 
-constexpr int clean = Sampler::own, direction = Sampler::own + 1;
+constexpr int clean_place = Sampler::own, direction_place = Sampler::own + 1;
 
 void refuse_all_noise(const SamplerSettings& settings, double timestep, f32 kept) {
   if (kept == 0 && settings.prediction_type == PredictionType::epsilon)
@@ -28,12 +28,12 @@ int noise_direction(const SamplerSettings& settings, f32 picture_part, f32 noise
   if (settings.prediction_type == PredictionType::epsilon) return Sampler::prediction;
   if (settings.prediction_type == PredictionType::v_prediction) {
     operations.push_back(
-        weighted(direction, Sampler::prediction, picture_part, Sampler::latents, noise_part));
+        weighted(direction_place, Sampler::prediction, picture_part, Sampler::latents, noise_part));
   } else {
-    operations.push_back(weighted(direction, Sampler::latents, 1, Sampler::prediction, -picture_part));
+    operations.push_back(weighted(direction_place, Sampler::latents, 1, Sampler::prediction, -picture_part));
     operations.back().how.divisor = noise_part;
   }
-  return direction;
+  return direction_place;
 }
 
 }  // namespace
@@ -59,9 +59,9 @@ SamplerPlan plan_ddim(const SamplerSettings& settings, const SamplerRun& run) {
     // Where all is drawn anew, rounding may leave a little less than nothing for the direction.
     const f32 rest = std::sqrt(std::max(1.0f - next - square, 0.0f));
 
-    call.operations.push_back(clean_picture(settings, clean, picture_part, noise_part));
+    call.operations.push_back(clean_picture(settings, clean_place, picture_part, noise_part));
     const int along = noise_direction(settings, picture_part, noise_part, call.operations);
-    call.operations.push_back(weighted(Sampler::latents, clean, std::sqrt(next), along, rest));
+    call.operations.push_back(weighted(Sampler::latents, clean_place, std::sqrt(next), along, rest));
     call.draws_noise = run.eta > 0;
     if (call.draws_noise) {
       call.operations.back().in.push_back(Sampler::noise);
@@ -84,19 +84,19 @@ SamplerPlan plan_lcm(const SamplerSettings& settings, const SamplerRun& run) {
     call.noise_mix = parts.noise_mix(timesteps[i]);
     const f32 kept = parts.at(timesteps[i]);
     refuse_all_noise(settings, timesteps[i], kept);
-    call.operations.push_back(clean_picture(settings, clean, std::sqrt(kept), std::sqrt(1.0f - kept)));
+    call.operations.push_back(clean_picture(settings, clean_place, std::sqrt(kept), std::sqrt(1.0f - kept)));
 
     // What a consistency model gives at a timestep holds a share of what it was given, all of it at 0.
     const f32 scaled = call.timestep * static_cast<f32>(settings.timestep_scaling);
     const f32 square = scaled * scaled + 0.25f;
     const f32 from_latents = 0.25f / square, from_clean = scaled / std::sqrt(square);
     call.draws_noise = i + 1 < timesteps.size();
-    const int denoised = call.draws_noise ? clean : Sampler::latents;
-    call.operations.push_back(weighted(denoised, clean, from_clean, Sampler::latents, from_latents));
+    const int denoised = call.draws_noise ? clean_place : Sampler::latents;
+    call.operations.push_back(weighted(denoised, clean_place, from_clean, Sampler::latents, from_latents));
     if (call.draws_noise) {
       const NoiseMix next = parts.noise_mix(timesteps[i + 1]);
       call.operations.push_back(
-          weighted(Sampler::latents, clean, next.from_clean, Sampler::noise, next.from_noise));
+          weighted(Sampler::latents, clean_place, next.from_clean, Sampler::noise, next.from_noise));
     }
     plan.calls.push_back(std::move(call));
   }

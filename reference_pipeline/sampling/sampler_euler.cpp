@@ -9,7 +9,7 @@
 namespace precast::sampling {
 namespace {
 
-constexpr int denoised = Sampler::own, derivative = Sampler::own;
+constexpr int working_place = Sampler::own;  ///< the clean picture, then the derivative
 
 /// The noise levels of all steps, with the one that the last leads to, and their timesteps.
 struct EulerLevels {
@@ -33,9 +33,9 @@ EulerLevels euler_levels(const SamplerSettings& settings, const SamplerRun& run)
   return levels;
 }
 
-/// Into `denoised`, as it is with sigmas: latents are the picture and sigma times its noise.
+/// Into the working place, as it is with sigmas: latents are the picture and sigma times its noise.
 SamplerOperation clean_of_sigma(PredictionType type, f32 sigma) {
-  SamplerOperation operation{denoised, {Sampler::latents, Sampler::prediction}, {}};
+  SamplerOperation operation{working_place, {Sampler::latents, Sampler::prediction}, {}};
   auto& how = operation.how;
   if (type == PredictionType::sample) {
     operation.in = {Sampler::prediction};
@@ -66,15 +66,15 @@ SamplerPlan plan_euler(const SamplerSettings& settings, const SamplerRun& run) {
     call.input_divisor = std::sqrt(sigma * sigma + 1.0f);
     call.noise_mix = {1, sigma};
     call.operations.push_back(clean_of_sigma(settings.prediction_type, sigma));
-    call.operations.push_back(weighted(derivative, Sampler::latents, 1, denoised, -1));
+    call.operations.push_back(weighted(working_place, Sampler::latents, 1, working_place, -1));
     call.operations.back().how.divisor = sigma;
     if (settings.kind == SamplerKind::euler) {
-      call.operations.push_back(weighted(Sampler::latents, Sampler::latents, 1, derivative, next - sigma));
+      call.operations.push_back(weighted(Sampler::latents, Sampler::latents, 1, working_place, next - sigma));
     } else {
       const f32 square = sigma * sigma, next_square = next * next;
       const f32 anew = std::sqrt(next_square * (square - next_square) / square);
       const f32 down = std::sqrt(next_square - anew * anew);
-      call.operations.push_back(weighted(Sampler::latents, Sampler::latents, 1, derivative, down - sigma));
+      call.operations.push_back(weighted(Sampler::latents, Sampler::latents, 1, working_place, down - sigma));
       call.operations.back().in.push_back(Sampler::noise);
       call.operations.back().how.coefficients[2] = anew;
       call.draws_noise = true;

@@ -56,6 +56,8 @@ class Denoiser {
   /// Takes `latents` [1, h, w, channels] through all calls of the sampler; a dry run through the first.
   virtual void denoise(HostView<f32> latents, const DenoiseInput& input,
                        const BeforeCall& before_call) const = 0;
+  /// The UNet alone.
+  virtual const UNet& unet() const = 0;
 };
 
 inline namespace PRECAST_BACKEND {

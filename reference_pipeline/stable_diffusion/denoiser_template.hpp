@@ -84,6 +84,8 @@ class DenoiserTemplate final : public Denoiser {
     backend::Memory::copy_to_host(latents.data(), state.data(), bytes_of(state));
   }
 
+  const UNet& unet() const override { return unet_; }
+
  private:
   /// Surroundings where ops read them.
   struct Around {

@@ -87,6 +87,12 @@ struct Misfit {
 
 void ModelFolder::check_fit() const {
   const ModelFolder& model = *this;
+  if (const auto& preview = model.defaults.preview;
+      preview && std::ssize(preview->weights) != model.vae.latent_channels)
+    throw io::Config::load(model.path / "precast.json")
+        .error("preview", "must have a row of weights for each of the " +
+                              std::to_string(model.vae.latent_channels) +
+                              " latent_channels of vae/config.json");
   const Misfit unet{model};
   const std::int64_t latents = model.vae.latent_channels;
   if (model.unet.out_channels != latents)
@@ -161,6 +167,23 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path) {
   model.defaults = families::ModelDefaults::load(path / "precast.json");
   model.check_fit();
   return model;
+}
+
+std::optional<families::PreviewMap> ModelFolder::preview_map() const {
+  if (defaults.preview) return defaults.preview;
+  // The numbers that programs publish for these two autoencoders, of which they are a property.
+  static const families::PreviewMap usual{{{0.3512f, 0.2297f, 0.3227f},
+                                           {0.3250f, 0.4974f, 0.2350f},
+                                           {-0.2829f, 0.1762f, 0.2721f},
+                                           {-0.2120f, -0.2616f, -0.7177f}},
+                                          {}};
+  static const families::PreviewMap of_xl{{{0.3920f, 0.4054f, 0.4549f},
+                                           {-0.2634f, -0.0196f, 0.0653f},
+                                           {0.0568f, 0.1687f, -0.0755f},
+                                           {-0.3112f, -0.2359f, -0.2076f}},
+                                          {}};
+  if (vae.latent_channels != std::ssize(usual.weights)) return std::nullopt;
+  return is_xl() ? of_xl : usual;
 }
 
 }  // namespace precast::stable_diffusion

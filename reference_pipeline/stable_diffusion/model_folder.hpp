@@ -51,6 +51,10 @@ struct ModelFolder {
   /// Numbers that go with the pooled text: sizes and crops, or sizes and a score.
   std::int64_t time_ids() const { return requires_aesthetics_score ? 5 : 6; }
 
+  /// How its latents look: as its precast.json says, else as those of Stable Diffusion or XL do where they
+  /// have 4 channels; nothing where neither is so.
+  std::optional<families::PreviewMap> preview_map() const;
+
   /// A component's folder or file.
   std::filesystem::path component(std::string_view name) const {
     const auto found = files.find(name);

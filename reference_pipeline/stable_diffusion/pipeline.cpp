@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <families/backend.hpp>
+#include <families/presets.hpp>
 #include <families/request_error.hpp>
 #include <families/request_limits.hpp>
 #include <families/shortest.hpp>
@@ -15,7 +16,6 @@
 #include <text/lost_words.hpp>
 
 #include <precast/io/message.hpp>
-#include <precast/policy/paths.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -60,9 +60,9 @@ void check_start(const ModelFolder& folder, const Request& full, const Request& 
 StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& model,
                                                  const families::ComponentChoices& choices,
                                                  const families::Backend& backend) {
-  for (const families::Role role : families::all_roles) require_path(choices.of(role));
+  for (const families::Role role : families::all_roles) families::require_policy(choices.of(role));
   parts_ = std::make_unique<Parts>(Parts{Model::open(model), choices, backend});
-  require_path(parts_->vae_choice(parts_->model));
+  families::require_policy(parts_->vae_choice(parts_->model));
 }
 StableDiffusionPipeline::~StableDiffusionPipeline() = default;
 
@@ -157,7 +157,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
     if (!(*full.refiner_start > 0 && *full.refiner_start < 1))
       throw out_of_range("refiner start", families::shortest(*full.refiner_start), "between 0 and 1");
   }
-  if (request.preview && !request.preview->vae)
+  if (request.preview && !request.preview->vae && !folder.preview_map())
     throw RequestError("there is no map from the latents of " + io::shown(folder.path) +
                        " to colours: let the VAE make previews (--preview-vae)");
   check_start(folder, full, request);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include <formats/registry.hpp>
 #include <weights/weight_tensors.hpp>
 
 #include <precast/host/convert.hpp>
@@ -30,6 +31,14 @@ void refuse_layouts(const Companions& companions) {
       if (name.ends_with(refused.ending))
         throw companions.error(name, std::string(refused.what) +
                                          ", which is not read: get a GGUF, fp8 or 16-bit file of this model");
+}
+
+/// How a tensor in a format that this program added becomes f32; empty for others, which ops read.
+Decode added_decode(const io::TensorEntry& entry) {
+  for (const formats::StoredFormat& format : formats::added_formats())
+    if (format.info == entry.dtype.info)
+      return [decode = format.decode, bytes = entry.bytes](std::span<f32> values) { decode(bytes, values); };
+  return {};
 }
 
 }  // namespace
@@ -65,9 +74,8 @@ WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix
   companions.take("scaled_fp8");
   for (const auto& [name, entry] : companions.tensors)
     if (!companions.used.contains(name))
-      weights_.try_emplace(
-          name, WeightTensor{
-                    entry, entry->shape, std::string(entry->dtype.info.name), {}, std::ssize(entry->bytes)});
+      weights_.try_emplace(name, WeightTensor{entry, entry->shape, std::string(entry->dtype.info.name),
+                                              added_decode(*entry), std::ssize(entry->bytes)});
 }
 
 nn::Parameter WeightTensors::find(std::string_view name) const {

@@ -102,8 +102,8 @@ def run(config, kind, steps, eta=0.0, strength=None, narrows=False, inpaint=Fals
   elif strength is not None and not narrows:
     first = max(steps - min(int(steps * strength), steps), 0)
   timesteps = timesteps[first:]
-  cut = strength is not None or start is not None
-  if cut and hasattr(scheduler, "set_begin_index"):
+  # Pipelines of text to image leave it out, and a scheduler whose first two timesteps round to one then runs past its end.
+  if hasattr(scheduler, "set_begin_index"):
     scheduler.set_begin_index(first)
   if end is not None:
     timesteps = timesteps[:int((timesteps >= int(round(train - end * train))).sum())]
@@ -131,9 +131,10 @@ def run(config, kind, steps, eta=0.0, strength=None, narrows=False, inpaint=Fals
         around = scheduler.add_noise(clean, noise, torch.tensor([timesteps[i + 1]]))
       latents = (1 - mask) * around + mask * latents
   drawn = torch.randn(SHAPE, generator=generator).flatten()[0]  # tells how much was drawn
-  return {"config": config, "kind": kind, "steps": steps, "eta": eta, "strength": strength, "narrows": narrows,
-          "inpaint": inpaint, "start": start, "end": end, "timesteps": numbers(timesteps),
-          "begun": numbers(begun)[:2], "latents": numbers(latents), "next_drawn": numbers(drawn)[0]}
+  said = {"eta": eta, "strength": strength, "narrows": narrows, "inpaint": inpaint, "start": start, "end": end}
+  return {"config": config, "kind": kind, "steps": steps, **{key: value for key, value in said.items() if value},
+          "timesteps": numbers(timesteps), "begun": numbers(begun)[:2], "latents": numbers(latents),
+          "next_drawn": numbers(drawn)[0]}
 
 
 def cases():
@@ -146,7 +147,8 @@ def cases():
       if written.get("prediction_type") == "sample" and kind in ("pndm", "euler_a"):
         continue
       runge_kutta = kind == "pndm" and not written.get("skip_prk_steps", False)
-      for steps in (1, 2, 5, 20):
+      nan = config == "dpm_heun" and kind == "dpmpp_2m_karras"  # in diffusers: its last step has no length
+      for steps in (1,) if nan else (1, 2, 5, 20):
         if (runge_kutta and steps < 4) or (steps == 2 and config not in ("sd15", "zero_snr")):
           continue
         if steps == 20 and config in ("bare", "lcm", "sdxl", "sample") and kind not in ("pndm", "lcm"):

@@ -2,65 +2,24 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <precast/dtype/scalar.hpp>
+#include <precast/io/file_dtypes.hpp>
 #include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/tensor/shape.hpp>
 
 namespace precast::io {
-
-/// How the safetensors format writes a dtype, and what it is here.
-struct FileDtype {
-  std::string_view file_name;  ///< "BF16"
-  DtypeInfo info;              ///< {"bf16", 1, 2}
-  bool is_float = false;       ///< only these can become parameters
-};
-
-namespace detail {
-
-/// What files hold and nothing here computes with.
-inline constexpr std::array<FileDtype, 11> foreign_file_dtypes = {{
-    {"F64", {"f64", 1, 8}, true},
-    {"I64", {"i64", 1, 8}},
-    {"I32", {"i32", 1, 4}},
-    {"I16", {"i16", 1, 2}},
-    {"I8", {"i8", 1, 1}},
-    {"U64", {"u64", 1, 8}},
-    {"U32", {"u32", 1, 4}},
-    {"U16", {"u16", 1, 2}},
-    {"U8", {"u8", 1, 1}},
-    {"BOOL", {"bool", 1, 1}},
-    {"F8_E8M0", {"e8m0", 1, 1}},
-}};
-
-template <class... Ts>
-consteval auto all_file_dtypes(DtypeList<Ts...>) {
-  std::array<FileDtype, (std::size_t{in_files<Ts>} + ...) + foreign_file_dtypes.size()> all{};
-  std::size_t count = 0;
-  const auto add = [&]<class T>() {
-    if constexpr (in_files<T>) all[count++] = {dtype_traits<T>::safetensors_name, dtype_info<T>, true};
-  };
-  (add.template operator()<Ts>(), ...);
-  for (const FileDtype& other : foreign_file_dtypes) all[count++] = other;
-  return all;
-}
-
-}  // namespace detail
-
-/// Every dtype that a file may hold. Only the scalars of dtype/ are computed with; the others are listed.
-inline constexpr auto file_dtypes = detail::all_file_dtypes(ScalarDtypes{});
 
 /// A tensor in a file. `bytes` lies in the map: it need not be aligned, and lives as long as the file object.
 struct TensorEntry {
@@ -172,9 +131,9 @@ class SafetensorsFile {
     };
     if (!value.is_object()) throw broken("must be described by an object, not " + json_in_words(value));
     const nlohmann::json& dtype_name = member(name, value, "dtype");
-    const auto dtype =
-        std::ranges::find_if(file_dtypes, [&](const FileDtype& d) { return dtype_name == d.file_name; });
-    if (dtype == file_dtypes.end())
+    const std::optional<FileDtype> dtype =
+        dtype_name.is_string() ? file_dtype(dtype_name.get_ref<const std::string&>()) : std::nullopt;
+    if (!dtype)
       throw tensor_error(path(), name,
                          "unknown dtype " + json_in_words(dtype_name) +
                              ": convert it to F32, BF16, F16, F8_E4M3 or F8_E5M2");
@@ -183,6 +142,7 @@ class SafetensorsFile {
     if (!sizes.is_array() || sizes.size() > Shape::max_rank)
       throw broken("its shape must be a list of at most " + std::to_string(Shape::max_rank) + " sizes");
     std::vector<std::int64_t> shape;
+    const auto in_block = static_cast<std::uint64_t>(dtype->info.values_per_block);
     std::uint64_t bytes = static_cast<std::uint64_t>(dtype->info.bytes_per_block);
     constexpr std::uint64_t limit = std::uint64_t{1} << 62;
     for (const nlohmann::json& item : sizes) {
@@ -192,6 +152,10 @@ class SafetensorsFile {
       bytes *= size;
       shape.push_back(static_cast<std::int64_t>(size));
     }
+    if (in_block > 1 && (shape.empty() || static_cast<std::uint64_t>(shape.back()) % in_block != 0))
+      throw broken("its rows are not whole blocks of " + std::to_string(in_block) + " values, as " +
+                   std::string(dtype->file_name) + " has them");
+    bytes /= in_block;
 
     const nlohmann::json& offsets = member(name, value, "data_offsets");
     if (!offsets.is_array() || offsets.size() != 2)

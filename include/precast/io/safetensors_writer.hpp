@@ -2,11 +2,11 @@
 // they come.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,14 +38,18 @@ class SafetensorsWriter {
   /// Announces the next tensor, of a dtype that safetensors has.
   void declare(std::string_view name, const DtypeInfo& dtype, const Shape& shape) {
     expect_no_head();
-    const auto known = std::ranges::find(file_dtypes, dtype, &FileDtype::info);
-    if (known == file_dtypes.end())
+    const std::optional<FileDtype> known = file_dtype(dtype);
+    if (!known)
       throw tensor_error(file_.target(), name,
                          "safetensors has no " + std::string(dtype.name) + ": write .gguf");
     const std::string key(name);
     if (key.empty() || key == "__metadata__" || header_.contains(key))
       throw tensor_error(file_.target(), name, "was given twice: give it another name");
-    const std::int64_t end = declared_ + shape.elements() * dtype.bytes_per_block;
+    if (dtype.values_per_block > 1 && (shape.rank() == 0 || shape.back() % dtype.values_per_block != 0))
+      throw tensor_error(
+          file_.target(), name,
+          "its rows are not whole blocks of " + std::string(dtype.name) + ": choose another type for it");
+    const std::int64_t end = declared_ + shape.elements() / dtype.values_per_block * dtype.bytes_per_block;
     header_[key] = {
         {"dtype", known->file_name}, {"shape", shape.sizes()}, {"data_offsets", {declared_, end}}};
     declared_ = end;

@@ -45,7 +45,7 @@ struct Slope<GeluTanh> {
     const f32 square = rounded_to<Inside>(x * x);
     // z = 1.59576912 (x + 0.044715 x^3), and its derivative.
     const f32 z = 1.59576912f * std::fma(square, 0.044715f * x, x);
-    return detail::slope_of_sigmoid_product<Inside>(x, z, std::fma(square, 0.214070962f, 1.59576912f));
+    return detail::slope_of_sigmoid_product<Inside>(x, z, std::fma(square, 0.214064449f, 1.59576912f));
   }
 };
 

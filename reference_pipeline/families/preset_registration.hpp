@@ -1,0 +1,45 @@
+// PresetRegistration: how a program adds a preset, and compiles models for its policy.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <tuple>
+
+#include <families/presets.hpp>
+
+#include <precast/backend.hpp>
+
+namespace precast::families {
+
+inline namespace PRECAST_BACKEND {
+
+/// Adds a preset for as long as this lives, in a unit that includes the templates of the models to compile:
+///
+///   #include <flux/models_template.hpp>
+///   const PresetRegistration<MyPolicy, flux::CompiledModels> mine{"mine", "weights in e3m4"};
+///
+/// All kernels that the models call are compiled in that unit. `--preset auto` never chooses it.
+template <PolicyType P, template <PolicyType> class... Models>
+class PresetRegistration {
+ public:
+  PresetRegistration(std::string_view name, std::string_view summary)
+      : added_({name, summary, spelling_of<P>(), op_rows_of<P>(), bytes_of_a_value(), &models}) {}
+
+ private:
+  static constexpr double bytes_of_a_value() {
+    using Traits = dtype_traits<typename P::storage>;
+    return double{Traits::bytes_per_block} / Traits::values_per_block;
+  }
+  static std::span<const FamilyModels* const> models() {
+    static const std::tuple<Models<P>...> made;
+    static const std::array<const FamilyModels*, sizeof...(Models)> all{&std::get<Models<P>>(made)...};
+    return all;
+  }
+
+  PresetAddition added_;
+};
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::families

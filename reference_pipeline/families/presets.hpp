@@ -1,0 +1,62 @@
+// The presets that this program knows: those that come with Precast, and those that a program adds; and what
+// choices of either kind are called.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <families/backend.hpp>
+#include <families/op_rows.hpp>
+
+#include <precast/policy/presets.hpp>
+
+namespace precast::families {
+
+/// A preset of a program's own: a policy of any kind, with the models that were compiled for it.
+struct AddedPreset {
+  std::string_view name, summary;
+  std::string spelling;     ///< "Policy<Storage<e3m4>, Compute<bf16>, Flash>"
+  std::vector<OpRow> rows;  ///< its op table
+  double bytes_per_value = 0;
+  std::span<const FamilyModels* const> (*models)() = nullptr;  ///< for the CPU
+  PolicyChoice choice{};  ///< what stands for it; its precision is none of PathDtypes
+};
+
+/// Adds a preset for as long as this lives; PresetRegistration (families/preset_registration.hpp) makes one
+/// of a policy. Throws Error for a name that is taken.
+class PresetAddition {
+ public:
+  explicit PresetAddition(AddedPreset preset);
+  ~PresetAddition();
+  PresetAddition(const PresetAddition&) = delete;
+  PresetAddition& operator=(const PresetAddition&) = delete;
+
+ private:
+  std::string_view name_;
+};
+
+/// All presets, Precast's first.
+std::vector<NamedPreset> all_presets();
+/// Those that this build can run.
+std::vector<NamedPreset> compiled_presets();
+/// The preset of that name, or nothing.
+std::optional<NamedPreset> find_preset(std::string_view name);
+
+/// The added preset that a choice stands for, or nullptr where it names a path of Precast's.
+const AddedPreset* added_preset(const PolicyChoice& choice);
+
+/// Throws PathNotCompiled, saying what to do, where this program cannot run a choice: require_path for
+/// Precast's; of an added preset only its own choice, without further casts, is there.
+void require_policy(const PolicyChoice& choice);
+
+/// The C++ spelling of a choice.
+std::string spelling(const PolicyChoice& choice);
+/// "bf16"; for a choice that stands for an added preset, that preset's name.
+std::string_view precision_name(const PolicyChoice& choice);
+/// Bytes that a stored parameter takes under a choice, shares of blocks' scales included.
+double bytes_per_value(const PolicyChoice& choice);
+
+}  // namespace precast::families

@@ -1,0 +1,38 @@
+// The number formats that this program stores weights in: those that come with Precast, and those that a
+// program adds.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <formats/stored_format.hpp>
+
+#include <precast/io/file_dtypes.hpp>
+
+namespace precast::formats {
+
+/// Every format that files can hold, by falling number of bits: scalars, then blocks where they are equal,
+/// then what was added.
+const std::vector<StoredFormat>& all_formats();
+
+/// The format of that name, or nullptr. It is valid until a format is added or taken away.
+const StoredFormat* format_named(std::string_view name);
+
+/// The formats that were added.
+const std::vector<StoredFormat>& added_formats();
+
+/// Adds a format for as long as this lives, with its name in safetensors files. `Registration`
+/// (formats/registration.hpp) makes one of a dtype. Throws Error for a name that is taken.
+class AddedFormat {
+ public:
+  explicit AddedFormat(StoredFormat format);
+  ~AddedFormat();
+  AddedFormat(const AddedFormat&) = delete;
+  AddedFormat& operator=(const AddedFormat&) = delete;
+
+ private:
+  std::string name_;
+  io::AddedFileDtype in_files_;
+};
+
+}  // namespace precast::formats

@@ -1,0 +1,195 @@
+// Number formats that a program adds: the example's scalar and block dtype, in files, conversions and casts.
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <casting/cast_source.hpp>
+#include <casting/type_names.hpp>
+#include <catch2/catch.hpp>
+#include <convert/model_conversion.hpp>
+#include <convert/type_choice.hpp>
+#include <formats/registration.hpp>
+#include <support/memory_source.hpp>
+#include <support/temporary_folder.hpp>
+#include <weights/weight_tensors.hpp>
+
+#include <precast/io/safetensors_writer.hpp>
+
+#include "../../examples/extend/e3m4.hpp"
+#include "../../examples/extend/nf4.hpp"
+
+namespace added_formats {
+namespace {
+
+using namespace precast;
+using extend::e3m4, extend::nf4;
+
+std::vector<f32> normal_values(std::size_t count) {
+  std::mt19937 engine(7);
+  std::normal_distribution<float> normal(0, 0.1f);
+  std::vector<f32> values(count);
+  for (f32& value : values) value = normal(engine);
+  return values;
+}
+
+void write_file(const std::filesystem::path& path, std::string_view type, const Shape& shape,
+                const std::vector<f32>& values) {
+  const formats::StoredFormat& format = *formats::format_named(type);
+  std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(format.info.values_per_block) *
+                               static_cast<std::size_t>(format.info.bytes_per_block));
+  format.encode(values, bytes, {});
+  io::SafetensorsWriter writer(path);
+  writer.declare("layer.weight", format.info, shape);
+  writer.write(bytes);
+  writer.commit();
+}
+
+std::vector<f32> values_in(const std::filesystem::path& path, std::string_view name) {
+  const io::ComponentSource file(path);
+  const weights::WeightTensors weights(file, "");
+  const nn::Parameter parameter = weights.find(name);
+  CHECK(parameter.dtype == dtype_info<f32>);
+  const auto* const first = reinterpret_cast<const f32*>(parameter.bytes.data());
+  return {first, first + parameter.bytes.size() / sizeof(f32)};
+}
+
+/// The level of nf4 nearest to a value, by comparing doubles.
+f32 nearest_level(f32 value, f32 scale) {
+  f32 best = 0;
+  for (int code = 0; code < 16; ++code) {
+    const f32 level = scale * extend::nf4_level(code);
+    if (std::abs(double{level} - double{value}) < std::abs(double{best} - double{value})) best = level;
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("a format is there as long as its registration, in order of bits") {
+  const std::size_t before = formats::all_formats().size();
+  CHECK(!formats::format_named("nf4"));
+  CHECK(!casting::find_type("e3m4"));
+  {
+    const formats::Registration<nf4> blocks;
+    const formats::Registration<e3m4> scalar;
+    CHECK(formats::all_formats().size() == before + 2);
+    CHECK(casting::find_type("NF4") == dtype_info<nf4>);
+    CHECK(casting::bits_of_type("nf4") == 4.25);
+    CHECK(formats::format_named("e3m4")->scalar == dtype_traits<e3m4>::format);
+    for (std::size_t i = 1; i < formats::all_formats().size(); ++i)
+      CHECK(formats::all_formats()[i - 1].bits >= formats::all_formats()[i].bits);
+    CHECK_THROWS_AS(formats::Registration<nf4>(), Error);
+    CHECK(formats::added_formats().size() == 2);
+    CHECK(io::file_dtype("NF4_64")->info == dtype_info<nf4>);
+  }
+  CHECK(formats::all_formats().size() == before);
+  CHECK(!io::file_dtype("NF4_64"));
+}
+
+TEST_CASE("codes of e3m4 are the numbers of its definition") {
+  const formats::Registration<e3m4> mine;
+  const formats::StoredFormat& format = *formats::format_named("e3m4");
+  for (int code = 0; code < 256; ++code) {
+    const auto byte = static_cast<std::byte>(code);
+    f32 value = 0;
+    format.decode(std::span(&byte, 1), std::span(&value, 1));
+    const int exponent = code >> 4 & 7, mantissa = code & 15;
+    const double sign = code >> 7 ? -1 : 1;
+    if (exponent == 7) {
+      CHECK((mantissa ? std::isnan(value) : std::isinf(value)));
+      continue;
+    }
+    const double expected = exponent ? std::ldexp(16 + mantissa, exponent - 7) : std::ldexp(mantissa, -6);
+    CHECK(double{value} == sign * expected);
+    std::byte back{};
+    format.encode(std::span(&value, 1), std::span(&back, 1), {});
+    CHECK(back == byte);
+  }
+}
+
+TEST_CASE("values come back from files of added formats as they were encoded") {
+  const testing::TemporaryFolder folder;
+  const formats::Registration<nf4> blocks;
+  const formats::Registration<e3m4> scalar;
+  const std::vector<f32> values = normal_values(3 * 128);
+  const auto in_blocks = folder.path() / "nf4.safetensors", in_scalars = folder.path() / "e3m4.safetensors";
+  write_file(in_blocks, "nf4", {3, 128}, values);
+  write_file(in_scalars, "e3m4", {3, 128}, values);
+  CHECK(std::filesystem::file_size(in_scalars) - std::filesystem::file_size(in_blocks) >
+        384 - 2 * 3 * 34 - 16);
+
+  const std::vector<f32> from_blocks = values_in(in_blocks, "layer.weight");
+  REQUIRE(from_blocks.size() == values.size());
+  for (std::size_t block = 0; block < 6; ++block) {
+    f32 largest = 0;
+    for (std::size_t i = 0; i < 64; ++i) largest = std::max(largest, std::abs(values[64 * block + i]));
+    const f32 scale = convert<f32>(convert<f16>(largest));
+    for (std::size_t i = 64 * block; i < 64 * block + 64; ++i)
+      CHECK(std::abs(double{from_blocks[i]} - double{values[i]}) ==
+            std::abs(double{nearest_level(values[i], scale)} - double{values[i]}));
+  }
+  const std::vector<f32> from_scalars = values_in(in_scalars, "layer.weight");
+  REQUIRE(from_scalars.size() == values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    CHECK(from_scalars[i] == convert<f32>(convert<e3m4>(values[i])));
+}
+
+TEST_CASE("files of an added format are refused by name where it is not there") {
+  const testing::TemporaryFolder folder;
+  const auto path = folder.path() / "nf4.safetensors";
+  {
+    const formats::Registration<nf4> blocks;
+    write_file(path, "nf4", {1, 64}, normal_values(64));
+    CHECK_NOTHROW(io::SafetensorsFile(path));
+    io::SafetensorsWriter writer(folder.path() / "odd.safetensors");
+    CHECK_THROWS_WITH(writer.declare("a", dtype_info<nf4>, {3, 65}), Catch::Contains("whole blocks of nf4"));
+  }
+  CHECK_THROWS_WITH(io::SafetensorsFile(path), Catch::Contains("unknown dtype") && Catch::Contains("NF4_64"));
+}
+
+TEST_CASE("convert writes added formats and reads them back") {
+  const testing::TemporaryFolder folder;
+  const formats::Registration<nf4> blocks;
+  const formats::Registration<e3m4> scalar;
+  const auto source = folder.path() / "f32.safetensors";
+  const std::vector<f32> values = normal_values(4 * 192);
+  write_file(source, "f32", {4, 192}, values);
+  for (const std::string type : {"nf4", "e3m4"}) {
+    INFO(type);
+    conversion::Settings settings;
+    settings.wishes.rules.push_back(conversion::parse_rule("layer=" + type));
+    const auto out = folder.path() / (type + ".safetensors"),
+               back = folder.path() / (type + "_back.safetensors");
+    conversion::ModelConversion(source, out, settings).write({});
+    conversion::Settings to_f32;
+    to_f32.wishes.rules.push_back(conversion::parse_rule("layer=f32"));
+    conversion::ModelConversion(out, back, to_f32).write({});
+    const formats::StoredFormat& format = *formats::format_named(type);
+    std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(format.info.values_per_block) *
+                                 static_cast<std::size_t>(format.info.bytes_per_block));
+    format.encode(values, bytes, {});
+    std::vector<f32> expected(values.size());
+    format.decode(bytes, expected);
+    const io::SafetensorsFile file(back);
+    const io::TensorEntry& entry = file.at("layer.weight");
+    CHECK(entry.dtype.info == dtype_info<f32>);
+    CHECK(std::memcmp(entry.bytes.data(), expected.data(), entry.bytes.size()) == 0);
+  }
+  // What e3m4 cannot hold is refused, not written as infinity.
+  write_file(source, "f32", {1, 64}, std::vector<f32>(64, 100.0f));
+  conversion::Settings settings;
+  settings.wishes.rules.push_back(conversion::parse_rule("layer=e3m4"));
+  CHECK_THROWS_WITH(conversion::ModelConversion(source, folder.path() / "no.safetensors", settings).write({}),
+                    Catch::Contains("beyond what e3m4 holds"));
+  CHECK_THROWS_WITH(conversion::check_types(settings.wishes, conversion::Container::gguf),
+                    Catch::Contains("GGUF has no e3m4"));
+}
+
+TEST_CASE("a cast of a parameter takes an added format, and rows that its blocks do not divide another") {
+  const formats::Registration<nf4> blocks;
+  CHECK(casting::fitting_type(dtype_info<nf4>, 128) == dtype_info<nf4>);
+  CHECK(casting::fitting_type(dtype_info<nf4>, 96)->name == "iq4_nl");
+  CHECK(!casting::fitting_type(dtype_info<nf4>, 80));
+}
+
+}  // namespace added_formats

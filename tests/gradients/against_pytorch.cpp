@@ -1,0 +1,175 @@
+// Gradients of the golden file on this translation unit's backend against float64: no more than twice as far
+// off as PyTorch's own in the same dtype.
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <support/arrays.hpp>
+#include <support/golden.hpp>
+#include <support/policies.hpp>
+
+#include <precast/ops/attention_gradient.hpp>
+#include <precast/ops/embedding_gradient.hpp>
+#include <precast/ops/loss_gradient.hpp>
+#include <precast/ops/norm_gradient.hpp>
+#include <precast/ops/pointwise_gradient.hpp>
+#include <precast/ops/rotary.hpp>
+#include <precast/ops/training_linear.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+/// The golden file's case under a policy whose dtypes are all T, parameters' gradients apart.
+template <class P>
+class GradientCase {
+ public:
+  using T = typename P::storage;
+  using Results = std::map<std::string, std::vector<double>>;
+
+  GradientCase(const Golden& golden, std::string name, const nlohmann::json& options)
+      : golden_(golden), name_(std::move(name)), options_(options) {}
+
+  /// The gradient of each input.
+  Results run() const {
+    const std::string op = options_["op"];
+    if (op == "linear") return linear();
+    if (op == "layer_norm") return layer_norm();
+    if (op == "rms_norm") return rms_norm();
+    if (op == "attention") return attention();
+    if (op == "swiglu") {
+      auto up = like("x"), gate = like("gate");
+      gated_product_gradient_into<P>(input("dy"), input("gate"), input("x"), ActivationFunction::silu, gate,
+                                     up);
+      return {{"x", wide(up)}, {"gate", wide(gate)}};
+    }
+    if (op == "embedding") {
+      auto table = sums("weight");
+      embedding_gradient_into<P>(input("dy"), options_["ids"].template get<std::vector<std::int32_t>>(),
+                                 GradientOptions{}, table);
+      return {{"weight", wide(table)}};
+    }
+    if (op == "cross_entropy") {
+      auto logits = like("x");
+      cross_entropy_gradient_into<P>(input("x"),
+                                     options_["targets"].template get<std::vector<std::int64_t>>(),
+                                     {.ignore_index = options_["ignore_index"]}, 1.0f, logits);
+      return {{"x", wide(logits)}};
+    }
+    if (op == "rotary") {
+      auto x = like("x");
+      const std::int64_t heads = options_["heads"];
+      const Shape& shape = golden_.shape(name_ + ".x");
+      std::vector<f32> positions;
+      for (std::int64_t i = 0; i < shape[1]; ++i) positions.push_back(static_cast<f32>(i));
+      const RotaryTable table = rotary_table_of_halves(shape[2] / heads, options_["theta"], positions);
+      rotary_gradient_into<P>(input("dy"), heads, table, Rotation{RotaryPairs::halves}, x);
+      return {{"x", wide(x)}};
+    }
+    for (const ActivationFunction activation : {ActivationFunction::gelu_tanh, ActivationFunction::gelu_erf,
+                                                ActivationFunction::silu, ActivationFunction::quick_gelu})
+      if (op == to_string(activation)) {
+        auto x = like("x");
+        activate_gradient_into<P>(input("dy"), input("x"), activation, x);
+        return {{"x", wide(x)}};
+      }
+    FAIL("the golden file has an op that this test does not know: " << op);
+    return {};
+  }
+
+  /// Relative to what float64 makes of the same inputs.
+  double error(const std::string& input, const std::vector<double>& got) const {
+    const std::string exact_name = name_ + "." + std::string(dtype_traits<T>::name) + ".d" + input;
+    const std::vector<double> exact =
+        std::is_same_v<T, f32> ? golden_.doubles(exact_name) : wide(golden_.tensor(exact_name));
+    REQUIRE(got.size() == exact.size());
+    double difference = 0, length = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      difference += (got[i] - exact[i]) * (got[i] - exact[i]);
+      length += exact[i] * exact[i];
+    }
+    return std::sqrt(difference / length);
+  }
+  double pytorchs_error(const std::string& input) const {
+    return options_["errors"][std::string(dtype_traits<T>::name)][input];
+  }
+
+ private:
+  HostTensor<T> rounded(const std::string& name) const {
+    const HostTensor<f32> values = golden_.tensor(name_ + "." + name);
+    HostTensor<T> result(golden_.shape(name_ + "." + name));
+    for (std::int64_t i = 0; i < result.elements(); ++i) result.data()[i] = convert<T>(values.data()[i]);
+    return result;
+  }
+  Tensor<T> input(const std::string& name) const { return sent(rounded(name)); }
+  Tensor<T> like(const std::string& name) const { return Tensor<T>(golden_.shape(name_ + "." + name)); }
+  Tensor<f32> sums(const std::string& name) const { return Tensor<f32>(golden_.shape(name_ + "." + name)); }
+
+  Results linear() const {
+    auto x = like("x");
+    auto weight = sums("weight"), bias = sums("bias");
+    linear_input_gradient_into<P>(input("dy"), input("weight"), x);
+    linear_weight_gradient_into<P>(input("dy"), input("x"), GradientOptions{}, weight);
+    bias_gradient_into<P>(input("dy"), GradientOptions{}, bias);
+    return {{"x", wide(x)}, {"weight", wide(weight)}, {"bias", wide(bias)}};
+  }
+  Results layer_norm() const {
+    auto x = like("x");
+    auto weight = sums("weight"), bias = sums("bias");
+    layer_norm_gradient_into<P>(input("dy"), input("x"), input("weight"), options_["eps"], GradientOptions{},
+                                x, weight, bias);
+    return {{"x", wide(x)}, {"weight", wide(weight)}, {"bias", wide(bias)}};
+  }
+  Results rms_norm() const {
+    auto x = like("x");
+    auto weight = sums("weight");
+    rms_norm_gradient_into<P>(input("dy"), input("x"), input("weight"), options_["eps"], GradientOptions{}, x,
+                              weight);
+    return {{"x", wide(x)}, {"weight", wide(weight)}};
+  }
+  Results attention() const {
+    AttentionOptions options;
+    options.heads = options_["heads"];
+    options.heads_kv = options_["heads_kv"].template get<std::int64_t>();
+    options.causal = options_["causal"];
+    const auto q = input("q"), k = input("k"), v = input("v");
+    auto out = like("q"), dq = like("q"), dk = like("k"), dv = like("v");
+    Tensor<f32> log_sums(Shape{q.shape()[0], options.heads, q.shape()[1]});
+    attention_with_log_sums_into<P>(q, k, v, options, out, log_sums);
+    attention_gradient_into<P>(input("dy"), q, k, v, out, log_sums, options, dq, dk, dv);
+    return {{"q", wide(dq)}, {"k", wide(dk)}, {"v", wide(dv)}};
+  }
+
+  const Golden& golden_;
+  std::string name_;
+  nlohmann::json options_;
+};
+
+/// PyTorch's attention keeps scores in f32: in a half precision, so do these.
+using PytorchPolicies = std::tuple<F32, F32Flash, Bf16Flash, F16Flash>;
+
+}  // namespace
+
+TEMPLATE_LIST_TEST_CASE("gradients are no more than twice as far from float64 as PyTorch's", "[golden]",
+                        PytorchPolicies) {
+  const Golden golden("gradients");
+  const nlohmann::json cases = golden.fact("cases");
+  REQUIRE(cases.size() >= 18);
+  for (const auto& [name, options] : cases.items()) {
+    const GradientCase<TestType> one(golden, name, options);
+    for (const auto& [input, gradient] : one.run()) {
+      const double ours = one.error(input, gradient), theirs = one.pytorchs_error(input);
+      INFO(name << ", d" << input << ": " << ours << ", PyTorch's " << theirs);
+      // On top, where theirs happens to be nearly exact, roundings of f32: a sum of at most 80 terms has no
+      // more than sqrt(80) of them (Higham and Mary 2019).
+      CHECK(ours <= 2 * theirs + unit<f32> * std::sqrt(80.0));
+    }
+  }
+}

@@ -1,0 +1,192 @@
+// Attention in training against finite differences in float64.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <gradients/differences.hpp>
+#include <op_cases/run.hpp>
+#include <support/arrays.hpp>
+#include <support/policies.hpp>
+
+#include <precast/ops/attention_gradient.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+struct AttentionCase {
+  std::int64_t batch, heads, heads_kv, queries, keys, width, width_v;
+  bool causal = false;
+  double scale = 1;
+};
+
+/// One value; widths and lengths around vectors; more than one block of 128 both ways; heads that share keys.
+const AttentionCase cases[] = {
+    {1, 1, 1, 1, 1, 1, 1},           {1, 1, 1, 1, 3, 2, 5},           {2, 2, 2, 5, 7, 8, 8},
+    {1, 2, 1, 9, 9, 3, 6, true, 3},  {1, 4, 2, 17, 17, 16, 16, true}, {1, 1, 1, 130, 140, 5, 4},
+    {1, 1, 1, 150, 150, 4, 4, true}, {1, 1, 1, 7, 3, 4, 4, true},     {1, 1, 1, 3, 150, 4, 4, true}};
+
+/// Attention of one sample in float64: the result, and the logarithms of the sums.
+struct Reference {
+  Doubles out, log_sums;
+  Reference(const AttentionCase& c, const Doubles& q, const Doubles& k, const Doubles& v, double scale) {
+    for (std::int64_t b = 0; b < c.batch; ++b)
+      for (std::int64_t h = 0; h < c.heads; ++h)
+        for (std::int64_t i = 0; i < c.queries; ++i) add(c, q, k, v, scale, b, h, i);
+  }
+
+ private:
+  static double at(const Doubles& of, std::int64_t b, std::int64_t rows, std::int64_t row, std::int64_t heads,
+                   std::int64_t head, std::int64_t width, std::int64_t d) {
+    return of[static_cast<std::size_t>(((b * rows + row) * heads + head) * width + d)];
+  }
+  void add(const AttentionCase& c, const Doubles& q, const Doubles& k, const Doubles& v, double scale,
+           std::int64_t b, std::int64_t h, std::int64_t i) {
+    const std::int64_t kv = h / (c.heads / c.heads_kv), seen = c.causal ? std::min(c.keys, i + 1) : c.keys;
+    Doubles weights;
+    double sum = 0;
+    for (std::int64_t j = 0; j < seen; ++j) {
+      double score = 0;
+      for (std::int64_t d = 0; d < c.width; ++d)
+        score +=
+            at(q, b, c.queries, i, c.heads, h, c.width, d) * at(k, b, c.keys, j, c.heads_kv, kv, c.width, d);
+      weights.push_back(std::exp(score * scale));
+      sum += weights.back();
+    }
+    log_sums.push_back(std::log(sum));
+    out.resize(static_cast<std::size_t>(c.batch * c.queries * c.heads * c.width_v));
+    for (std::int64_t d = 0; d < c.width_v; ++d) {
+      double value = 0;
+      for (std::int64_t j = 0; j < seen; ++j)
+        value +=
+            weights[static_cast<std::size_t>(j)] / sum * at(v, b, c.keys, j, c.heads_kv, kv, c.width_v, d);
+      out[static_cast<std::size_t>(((b * c.queries + i) * c.heads + h) * c.width_v + d)] = value;
+    }
+  }
+};
+
+double length(const Doubles& x) {
+  double sum = 0;
+  for (const double value : x) sum += value * value;
+  return std::sqrt(sum);
+}
+double distance(const Doubles& a, const Doubles& b) {
+  Doubles difference = a;
+  for (std::size_t i = 0; i < b.size(); ++i) difference[i] -= b[i];
+  return a.size() == b.size() ? length(difference) : HUGE_VAL;
+}
+
+/// dq, dk and dv by the analytic formula in float64.
+struct ExpectedGradients {
+  Doubles dq, dk, dv;
+};
+ExpectedGradients by_differences(const AttentionCase& c, const Doubles& q, const Doubles& k, const Doubles& v,
+                                 const Doubles& dy, double scale) {
+  return {differences(q, dy, [&](const Doubles& x) { return Reference(c, x, k, v, scale).out; }),
+          differences(k, dy, [&](const Doubles& x) { return Reference(c, q, x, v, scale).out; }),
+          differences(v, dy, [&](const Doubles& x) { return Reference(c, q, k, x, scale).out; })};
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("gradients of attention follow finite differences", "[attention]", F32, F32Flash,
+                   Bf16Flash, F16Flash, F16UpcastAttention) {
+  using A = typename training<TestType>::gradient;
+  for (const AttentionCase& c : cases) {
+    if (emulated && c.queries * c.keys > 1000) continue;
+    CAPTURE(c.heads, c.heads_kv, c.queries, c.keys, c.width, c.width_v, c.causal, c.scale);
+    const auto q = random_tensor<A>({c.batch, c.queries, c.heads * c.width}, 1, c.scale),
+               k = random_tensor<A>({c.batch, c.keys, c.heads_kv * c.width}, 2, c.scale),
+               v = random_tensor<A>({c.batch, c.keys, c.heads_kv * c.width_v}, 3),
+               dy = random_tensor<A>({c.batch, c.queries, c.heads * c.width_v}, 4);
+    AttentionOptions options;
+    options.heads = c.heads, options.heads_kv = c.heads_kv, options.causal = c.causal;
+    const double scale = static_cast<f32>(1 / std::sqrt(static_cast<double>(c.width)));
+    Tensor<A> out(dy.shape()), dq(q.shape()), dk(k.shape()), dv(v.shape());
+    Tensor<f32> log_sums(Shape{c.batch, c.heads, c.queries});
+    const auto run = [&] {
+      attention_with_log_sums_into<TestType>(sent(q), sent(k), sent(v), options, out, log_sums);
+      attention_gradient_into<TestType>(sent(dy), sent(q), sent(k), sent(v), out, log_sums, options, dq, dk,
+                                        dv);
+      return dk.clone();
+    };
+    run();
+    const Reference reference(c, wide(q), wide(k), wide(v), scale);
+    // A score is a sum of `width` products, of operands as they are given: as many roundings of its terms;
+    // the exponential, and a sum of as many terms as there are keys.
+    double largest = 0;
+    for (const double score : reference.log_sums) largest = std::max(largest, std::abs(score));
+    const double terms =
+        static_cast<double>(c.width) * c.scale * c.scale + largest + static_cast<double>(c.keys) + 16;
+    CHECK(outside(log_sums, reference.log_sums, [&](std::size_t) { return 4 * terms * unit<f32>; }) == "");
+    const ExpectedGradients expected = by_differences(c, wide(q), wide(k), wide(v), wide(dy), scale);
+    // Weights, gradients of scores, the result and the gradients themselves are each rounded to the operand
+    // or the activation: four relative errors of the parts of a gradient, whose parts are as large as |dy|
+    // |v|.
+    using Operand = typename gradient_precisions<TestType, Attention>::operand;
+    const double rounding = 2 * (unit<Operand> + unit<A>)+4 * terms * unit<f32>;
+    const double parts = length(wide(dy)) * length(wide(v)) / std::sqrt(static_cast<double>(v.elements())) *
+                         std::sqrt(static_cast<double>(c.width_v));
+    const double of_scores = parts * scale * c.scale;
+    CHECK(distance(wide(dq), expected.dq) <= rounding * (length(expected.dq) + of_scores) + 1e-9);
+    CHECK(distance(wide(dk), expected.dk) <= rounding * (length(expected.dk) + of_scores) + 1e-9);
+    CHECK(distance(wide(dv), expected.dv) <= rounding * length(expected.dv) + 1e-9);
+    check_repeats(run);
+  }
+}
+
+TEST_CASE("gradients of attention go into slices of one array, and a bias counts", "[attention]") {
+  // Queries, keys and values side by side, as one product makes them.
+  const std::int64_t rows = 11, heads = 2, width = 5, columns = heads * width;
+  const auto qkv = random_tensor<f32>({1, rows, 3 * columns}, 1),
+             dy = random_tensor<f32>({1, rows, columns}, 2);
+  const auto bias = random_tensor<f32>({heads, rows, rows}, 3);
+  const Tensor<f32> there = sent(qkv), added = sent(bias);
+  const auto part = [&](int i) { return there.view().columns_between(i * columns, columns); };
+  AttentionOptions options;
+  options.heads = heads, options.causal = true, options.bias = added.view();
+  Tensor<f32> out(dy.shape()), gradients(qkv.shape()), log_sums(Shape{1, heads, rows});
+  attention_with_log_sums_into<F32Flash>(part(0), part(1), part(2), options, out, log_sums);
+  const auto to = [&](int i) { return gradients.view().columns_between(i * columns, columns); };
+  attention_gradient_into<F32Flash>(sent(dy), part(0), part(1), part(2), out, log_sums, options, to(0), to(1),
+                                    to(2));
+  Tensor<f32> dq(dy.shape()), dk(dy.shape()), dv(dy.shape());
+  const auto copy = [&](int i) {
+    HostTensor<f32> values(dy.shape());
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c)
+        values.data()[r * columns + c] = qkv.data()[r * 3 * columns + i * columns + c];
+    return sent(values);
+  };
+  attention_gradient_into<F32Flash>(sent(dy), copy(0), copy(1), copy(2), out, log_sums, options, dq, dk, dv);
+  const auto all = wide(gradients), q = wide(dq), v = wide(dv);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
+    for (std::size_t c = 0; c < static_cast<std::size_t>(columns); ++c) {
+      REQUIRE(all[r * 3 * columns + c] == q[r * columns + c]);
+      REQUIRE(all[r * 3 * columns + 2 * columns + c] == v[r * columns + c]);
+    }
+  Tensor<f32> without(dy.shape());
+  options.bias.reset();
+  attention_with_log_sums_into<F32Flash>(part(0), part(1), part(2), options, out, log_sums);
+  attention_gradient_into<F32Flash>(sent(dy), part(0), part(1), part(2), out, log_sums, options, without, dk,
+                                    dv);
+  CHECK(wide(without) != q);
+}
+
+TEST_CASE("plain attention in f16 has gradients that overflow, and flash has not", "[attention]") {
+  // Gradients of weights of 2e5, which f16 does not hold: dy v.
+  const auto q = filled<f16>({1, 2, 4}, 0), v = filled<f16>({1, 2, 4}, 200), dy = filled<f16>({1, 2, 4}, 250);
+  const AttentionOptions options;
+  Tensor<f16> out(q.shape()), dq(q.shape()), dk(q.shape()), dv(q.shape());
+  Tensor<f32> log_sums(Shape{1, 1, 2});
+  attention_with_log_sums_into<F16>(sent(q), sent(q), sent(v), options, out, log_sums);
+  attention_gradient_into<F16>(sent(dy), sent(q), sent(q), sent(v), out, log_sums, options, dq, dk, dv);
+  CHECK(!std::isfinite(wide(dq)[0]));
+  attention_gradient_into<F16Flash>(sent(dy), sent(q), sent(q), sent(v), out, log_sums, options, dq, dk, dv);
+  CHECK(wide(dq)[0] == 0);
+  CHECK(wide(dv)[0] == 250);
+}

@@ -1,0 +1,203 @@
+// What a scheduler_config.json says of each sampler, and files that say nothing usable.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sampling/scheduler_config.hpp>
+#include <unistd.h>
+
+#include <precast/error.hpp>
+
+using namespace precast;
+using namespace precast::sampling;
+
+namespace {
+
+SchedulerConfig loaded(const std::string& text) {
+  const std::filesystem::path path =
+      std::filesystem::path(PRECAST_BINARY_DIR) / ("given_scheduler." + std::to_string(::getpid()) + ".json");
+  std::ofstream(path) << text;
+  struct Gone {
+    const std::filesystem::path& path;
+    ~Gone() { std::filesystem::remove(path); }
+  } const gone{path};
+  return SchedulerConfig::load(path);
+}
+
+/// The message of a file that is refused, by itself or for a sampler; empty where it is taken.
+std::string refusal(const std::string& text, SamplerKind kind) {
+  try {
+    loaded(text).settings(kind);
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    CHECK(message.find("given_scheduler.") != std::string::npos);
+    CHECK(message.find('\n') == std::string::npos);
+    return message;
+  }
+  return "";
+}
+
+std::string with_key(const std::string& key, const nlohmann::json& value) {
+  return nlohmann::json({{"_class_name", "DDIMScheduler"}, {key, value}}).dump();
+}
+
+using Catch::Contains;
+
+}  // namespace
+
+TEST_CASE("samplers have names") {
+  for (const SamplerKind kind : sampler_kinds()) CHECK(sampler_named(sampler_name(kind)) == kind);
+  CHECK(sampler_kinds().size() == 7);
+  CHECK_THROWS_WITH(sampler_named("heun"),
+                    "there is no sampler 'heun': choose one of ddim, pndm, euler, euler_a, dpmpp_2m, "
+                    "dpmpp_2m_karras, lcm");
+}
+
+TEST_CASE("a folder's own sampler follows its class") {
+  const std::vector<std::pair<std::string, SamplerKind>> classes{
+      {"DDIMScheduler", SamplerKind::ddim},
+      {"PNDMScheduler", SamplerKind::pndm},
+      {"EulerDiscreteScheduler", SamplerKind::euler},
+      {"EulerAncestralDiscreteScheduler", SamplerKind::euler_a},
+      {"DPMSolverMultistepScheduler", SamplerKind::dpmpp_2m},
+      {"LCMScheduler", SamplerKind::lcm}};
+  for (const auto& [name, kind] : classes)
+    CHECK(loaded(nlohmann::json({{"_class_name", name}}).dump()).default_kind() == kind);
+  const auto karras = loaded(R"({"_class_name": "DPMSolverMultistepScheduler", "use_karras_sigmas": true})");
+  CHECK(karras.default_kind() == SamplerKind::dpmpp_2m_karras);
+  CHECK(karras.settings(SamplerKind::dpmpp_2m_karras).use_karras_sigmas);
+  CHECK_FALSE(karras.settings(SamplerKind::dpmpp_2m).use_karras_sigmas);
+
+  // Another of diffusers' schedulers holds settings for any sampler that is chosen instead.
+  const auto other =
+      loaded(R"({"_class_name": "UniPCMultistepScheduler", "beta_end": 0.012, "solver_type": "bh2"})");
+  CHECK_THROWS_WITH(other.default_kind(), Contains("'UniPCMultistepScheduler', a sampler that is not here") &&
+                                              Contains("choose one of ddim, pndm"));
+  CHECK(other.settings(SamplerKind::euler).beta_end == 0.012);
+  CHECK(other.settings(SamplerKind::dpmpp_2m).solver_type == SolverType::midpoint);
+}
+
+TEST_CASE("keys that are not in the file have their class's defaults") {
+  const auto bare = loaded(R"({"_class_name": "PNDMScheduler", "trained_betas": null})");
+  const auto ddim = bare.settings(SamplerKind::ddim);
+  CHECK(ddim.beta_start == 0.0001);
+  CHECK(ddim.beta_end == 0.02);
+  CHECK(ddim.beta_schedule == BetaSchedule::linear);
+  CHECK(ddim.timestep_spacing == TimestepSpacing::leading);
+  CHECK(ddim.clip_sample);
+  CHECK(ddim.set_alpha_to_one);
+  const auto pndm = bare.settings(SamplerKind::pndm);
+  CHECK_FALSE(pndm.set_alpha_to_one);
+  CHECK_FALSE(pndm.skip_prk_steps);
+  CHECK_FALSE(pndm.clip_sample);
+  for (const SamplerKind kind : {SamplerKind::euler, SamplerKind::euler_a, SamplerKind::dpmpp_2m})
+    CHECK(bare.settings(kind).timestep_spacing == TimestepSpacing::linspace);
+  const auto lcm = bare.settings(SamplerKind::lcm);
+  CHECK(lcm.beta_schedule == BetaSchedule::scaled_linear);
+  CHECK(lcm.beta_start == 0.00085);
+  CHECK(lcm.original_inference_steps == 50);
+  CHECK_FALSE(lcm.clip_sample);
+
+  const auto pythons =
+      loaded(R"({"_class_name": "DPMSolverMultistepScheduler", "lambda_min_clipped": -Infinity,
+                                  "_note": "a \"-Infinity\" in quotes"})");
+  CHECK_FALSE(pythons.settings(SamplerKind::dpmpp_2m).clips_lambda);
+}
+
+TEST_CASE("a key of the wrong type, out of range or not supported is one line") {
+  using Json = nlohmann::json;
+  const auto ddim = SamplerKind::ddim, euler = SamplerKind::euler, dpmpp = SamplerKind::dpmpp_2m,
+             lcm = SamplerKind::lcm, pndm = SamplerKind::pndm;
+  struct Bad {
+    SamplerKind kind;
+    std::string key;
+    Json value;
+  };
+  const std::vector<Bad> bad{
+      {ddim, "num_train_timesteps", 0},
+      {ddim, "num_train_timesteps", "1000"},
+      {ddim, "num_train_timesteps", 1e9},
+      {ddim, "beta_start", 0},
+      {ddim, "beta_start", -1},
+      {ddim, "beta_start", 0.5},
+      {ddim, "beta_end", 1},
+      {ddim, "beta_end", "x"},
+      {ddim, "beta_end", 1e-6},
+      {ddim, "beta_schedule", "sigmoid"},
+      {ddim, "beta_schedule", 3},
+      {ddim, "trained_betas", 0.5},
+      {ddim, "trained_betas", Json::array()},
+      {ddim, "trained_betas", Json(std::vector<double>(1000, 2.0))},
+      {ddim, "prediction_type", "flow"},
+      {ddim, "timestep_spacing", "even"},
+      {ddim, "steps_offset", -1},
+      {ddim, "steps_offset", 1000},
+      {ddim, "steps_offset", 0.5},
+      {ddim, "rescale_betas_zero_snr", 1},
+      {ddim, "set_alpha_to_one", "no"},
+      {ddim, "clip_sample", 1},
+      {ddim, "clip_sample_range", 0},
+      {ddim, "thresholding", true},
+      {pndm, "prediction_type", "sample"},
+      {SamplerKind::euler_a, "prediction_type", "sample"},
+      {pndm, "skip_prk_steps", 1},
+      {euler, "interpolation_type", "log_linear"},
+      {euler, "timestep_type", "odd"},
+      {euler, "use_karras_sigmas", 1},
+      {euler, "use_exponential_sigmas", true},
+      {euler, "use_beta_sigmas", true},
+      {euler, "sigma_min", -1},
+      {euler, "sigma_max", "x"},
+      {euler, "final_sigmas_type", "one"},
+      {dpmpp, "algorithm_type", "sde-dpmsolver++"},
+      {dpmpp, "algorithm_type", "dpmsolver"},
+      {dpmpp, "solver_type", "euler"},
+      {dpmpp, "solver_order", 4},
+      {dpmpp, "solver_order", 0},
+      {dpmpp, "lower_order_final", 1},
+      {dpmpp, "euler_at_final", 1},
+      {dpmpp, "use_lu_lambdas", true},
+      {dpmpp, "use_flow_sigmas", true},
+      {dpmpp, "use_dynamic_shifting", true},
+      {dpmpp, "variance_type", "learned"},
+      {dpmpp, "lambda_min_clipped", "low"},
+      {dpmpp, "thresholding", true},
+      {lcm, "original_inference_steps", 0},
+      {lcm, "original_inference_steps", 1001},
+      {lcm, "timestep_scaling", 0},
+      {lcm, "thresholding", true},
+  };
+  for (const Bad& one : bad) {
+    INFO(one.key << " of " << sampler_name(one.kind));
+    const std::string message = refusal(with_key(one.key, one.value), one.kind);
+    const bool named = message.find("'" + one.key + "'") != std::string::npos ||
+                       (one.key == "beta_end" && message.find("'beta_start'") != std::string::npos);
+    INFO(message);
+    CHECK(named);
+  }
+  CHECK_THAT(refusal(R"({"_class_name": "EulerDiscreteScheduler", "sigma_min": 3, "sigma_max": 2})", euler),
+             Contains("sigma_min"));
+  // What a sampler's class does not have is not looked at, as in diffusers.
+  CHECK(refusal(with_key("thresholding", true), euler).empty());
+  CHECK(refusal(with_key("algorithm_type", "sde-dpmsolver++"), ddim).empty());
+}
+
+TEST_CASE("files that are no scheduler's are refused in one line") {
+  const auto kind = SamplerKind::ddim;
+  CHECK_THAT(refusal("{}", kind), Contains("'_class_name': is missing"));
+  CHECK_THAT(refusal("[]", kind), Contains("JSON object"));
+  CHECK_THAT(refusal("{", kind), Contains("not valid JSON"));
+  CHECK_THAT(refusal("", kind), Contains("not valid JSON"));
+  CHECK_THAT(refusal(R"({"_class_name": -Infinity})", kind), Contains("'_class_name'"));
+  CHECK_THAT(refusal(R"({"_class_name": 3})", kind), Contains("'_class_name'"));
+  CHECK_THAT(refusal(R"({"_class_name": "UNet2DConditionModel"})", kind), Contains("no scheduler"));
+  CHECK_THAT(refusal(R"({"_class_name": "FlowMatchEulerDiscreteScheduler"})", kind),
+             Contains("flow matching"));
+  CHECK_THAT(refusal(R"({"_class_name": "DDIMScheduler", "beta_end": 0.01, "beta_end": 0.02})", kind),
+             Contains("stands there twice"));
+  CHECK_THROWS_AS(SchedulerConfig::load("/nowhere/scheduler_config.json"), InputError);
+}
