@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats tokenize completions help -h --help -V --version'
+    _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -221,6 +221,19 @@ _precast() {
     formats)
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --json'
       fi ;;
+    autocast)
+      case "$before" in
+        --device) _precast_offer -W 'cuda cpu'; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --device --json'
+      fi ;;
+    experiment)
+      case "$before" in
+        --html) _precast_offer -f; return ;;
+      esac
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --json --html'
+      else _precast_offer -W 'underflow stagnation softmax softplus accumulation overflow loss-scaling all'
+      fi ;;
     tokenize)
       case "$before" in
         --model|-m) _precast_offer -d; return ;;
@@ -228,13 +241,50 @@ _precast() {
       esac
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --text --json'
       fi ;;
+    train)
+      case "$before" in
+        --data|-d) _precast_offer -f; return ;;
+        --batches) _precast_offer -f; return ;;
+        --model|-m) _precast_offer -d; return ;;
+        --output|-o) _precast_offer -d; return ;;
+        --log) _precast_offer -f; return ;;
+        --policy) _precast_offer -W 'f32 naive-f16 amp-f16 amp-bf16 bf16 fp8'; return ;;
+        --compare) _precast_list 'f32 naive-f16 amp-f16 amp-bf16 bf16 fp8'; return ;;
+        --report) _precast_offer -f; return ;;
+        --steps) :; return ;;
+        --batch) :; return ;;
+        --context) :; return ;;
+        --seed) :; return ;;
+        --checkpoint-every) :; return ;;
+        --sample) :; return ;;
+        --threads) :; return ;;
+        --architecture) _precast_offer -W 'gpt2 llama'; return ;;
+        --layers) :; return ;;
+        --width) :; return ;;
+        --heads) :; return ;;
+        --heads-kv) :; return ;;
+        --tokenizer) _precast_offer -W 'characters bytes'; return ;;
+        --lr) :; return ;;
+        --betas) :; return ;;
+        --eps) :; return ;;
+        --weight-decay) :; return ;;
+        --clip) :; return ;;
+        --warmup) :; return ;;
+        --schedule) _precast_offer -W 'constant cosine'; return ;;
+        --init-scale) :; return ;;
+        --growth-factor) :; return ;;
+        --backoff-factor) :; return ;;
+        --growth-interval) :; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
+      fi ;;
     completions)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
       else _precast_offer -W 'bash zsh fish'
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats tokenize completions help'
+      else _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help'
       fi ;;
   esac
 }
