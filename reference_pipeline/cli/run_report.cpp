@@ -17,12 +17,14 @@ namespace precast::cli {
 
 namespace {
 
+/// `encoders`: how many the model has.
 std::string cut_prompt(const families::CutPrompt& cut, const families::Request& request,
-                       const std::vector<families::CutPrompt>& all) {
+                       const std::vector<families::CutPrompt>& all, std::size_t encoders) {
   const std::string encoder(cut.encoder);
-  const bool seen_by_another = std::ranges::none_of(all, [&](const families::CutPrompt& other) {
-    return other.prompt == cut.prompt && other.negative == cut.negative && other.encoder != cut.encoder;
-  });
+  const bool seen_by_another =
+      encoders > 1 && std::ranges::none_of(all, [&](const families::CutPrompt& other) {
+        return other.prompt == cut.prompt && other.negative == cut.negative && other.encoder != cut.encoder;
+      });
   const bool by_choice = request.max_sequence_length == cut.tokens;
   const std::string which = cut.negative                  ? "the negative prompt"
                             : request.prompts.size() == 1 ? "the prompt"
@@ -85,7 +87,8 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
     unused("--t5-padding", request.padding, used.padding, "this model has no T5");
   }
   const auto cut = pipeline.cut_prompts(request);
-  for (const families::CutPrompt& one : cut) warnings.push_back(cut_prompt(one, request, cut));
+  const std::size_t encoders = cut.empty() ? 0 : pipeline.tokens("").size();
+  for (const families::CutPrompt& one : cut) warnings.push_back(cut_prompt(one, request, cut, encoders));
   return warnings;
 }
 

@@ -16,6 +16,7 @@ ModelDefaults ModelDefaults::from(const io::Config& json) {
   defaults.width = integer("width", largest_side);
   defaults.height = integer("height", largest_side);
   if (json.has("guidance")) defaults.guidance = json.number("guidance", 0, 1000);
+  if (json.has("preview")) defaults.preview = PreviewMap::from(json);
   return defaults;
 }
 

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 
+#include <families/preview_map.hpp>
+
 #include <precast/io/config.hpp>
 
 namespace precast::families {
@@ -12,6 +14,7 @@ namespace precast::families {
 struct ModelDefaults {
   std::optional<int> steps, width, height;
   std::optional<double> guidance;
+  std::optional<PreviewMap> preview;  ///< how its latents look
 
   /// Reads the file where it is there. Throws InputError that names it and the key.
   static ModelDefaults load(const std::filesystem::path& file) {

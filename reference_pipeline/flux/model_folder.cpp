@@ -51,34 +51,6 @@ void check_index(const std::filesystem::path& path) {
   for (const auto& [component, known] : component_classes) check_class(index, component, known);
 }
 
-/// {"weights": [[red, green, blue] for each channel], "bias": [red, green, blue]}
-PreviewMap load_preview(const io::Config& json) {
-  const nlohmann::json& object = json.json().at("preview");
-  const auto colours = [&](const nlohmann::json& row) {
-    std::array<f32, 3> values{};
-    if (!row.is_array() || row.size() != values.size() ||
-        !std::ranges::all_of(row, [](const nlohmann::json& value) { return value.is_number(); }))
-      throw json.error("preview", "must hold rows of three numbers, red, green and blue: correct it");
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = row[i].get<f32>();
-    return values;
-  };
-  if (!object.is_object() || !object.contains("weights") || !object.contains("bias") ||
-      !object["weights"].is_array())
-    throw json.error("preview", "must be an object with 'weights' and 'bias': correct it");
-  PreviewMap map;
-  for (const nlohmann::json& row : object["weights"]) map.weights.push_back(colours(row));
-  map.bias = colours(object["bias"]);
-  return map;
-}
-
-ModelDefaults load_defaults(const std::filesystem::path& file) {
-  if (!io::is_there(file)) return {};
-  const io::Config json = io::Config::load(file);
-  ModelDefaults defaults{families::ModelDefaults::from(json), {}};
-  if (json.has("preview")) defaults.preview = load_preview(json);
-  return defaults;
-}
-
 /// That a number of the transformer's config is not what another component needs.
 InputError misfit(const ModelFolder& model, std::string_view key, const std::string& problem) {
   const std::filesystem::path config = model.path / "transformer" / "config.json";
@@ -208,14 +180,14 @@ ModelFolder ModelFolder::open(const families::ModelFiles& given) {
   model.t5 = config_of<text::T5Config>(model, Part::t5, t5_config);
   model.vae = config_of<vae::AutoencoderConfig>(model, Part::autoencoder, autoencoder_config);
   model.scheduler = schedule_of(model);
-  model.defaults = load_defaults(model.path / "precast.json");
+  model.defaults = families::ModelDefaults::load(model.path / "precast.json");
   check_fit(model);
   return model;
 }
 
 std::optional<PreviewMap> ModelFolder::preview_map() const {
   if (defaults.preview) return defaults.preview;
-  const PreviewMap usual = PreviewMap::of_flux();
+  const PreviewMap usual = usual_preview_map();
   if (static_cast<std::int64_t>(usual.weights.size()) == vae.latent_channels) return usual;
   return std::nullopt;
 }

@@ -21,12 +21,6 @@
 
 namespace precast::flux {
 
-/// What a model folder's own precast.json says of the settings it was made for. Optional, as each of its keys
-/// is.
-struct ModelDefaults : families::ModelDefaults {
-  std::optional<PreviewMap> preview;  ///< how its latents look
-};
-
 struct ModelFolder {
   std::filesystem::path path;
   TransformerConfig transformer;
@@ -34,7 +28,7 @@ struct ModelFolder {
   text::T5Config t5;
   vae::AutoencoderConfig vae;
   sampling::FlowMatchSettings scheduler;
-  ModelDefaults defaults;
+  families::ModelDefaults defaults;
 
   std::map<std::string, std::filesystem::path, std::less<>> files;  ///< components that lie elsewhere
   std::vector<std::string> notes;                                   ///< what of the files is not read

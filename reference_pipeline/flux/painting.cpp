@@ -177,8 +177,8 @@ void FluxPipeline::Parts::show_preview(const families::PreviewWish& wish, const 
     preview.picture = std::move(image::to_images(pixels).images.front());
   } else {
     if (DryRun::active()) return;
-    preview.picture =
-        image::resize(model.preview_map()->picture(latents, packed), *request.width, *request.height);
+    preview.picture = image::resize(model.preview_map()->picture(unpack(latents, packed, 1, 0)),
+                                    *request.width, *request.height);
   }
   wish.show(preview);
 }

@@ -1,11 +1,8 @@
-#include <algorithm>
-#include <cmath>
-
 #include <flux/preview.hpp>
 
 namespace precast::flux {
 
-PreviewMap PreviewMap::of_flux() {
+PreviewMap usual_preview_map() {
   // The numbers that programs publish for Flux's autoencoder, of which they are a property. Fits differ by up
   // to 0.1 in a weight; no real picture of Flux was at hand to fit them anew.
   return {{{-0.0346f, 0.0244f, 0.0681f},
@@ -25,28 +22,6 @@ PreviewMap PreviewMap::of_flux() {
            {-0.0280f, -0.0881f, -0.0499f},
            {-0.1262f, -0.0982f, -0.0778f}},
           {-0.0329f, -0.0718f, -0.0851f}};
-}
-
-image::Image PreviewMap::picture(HostView<const f32> packed, const PackedLayout& layout) const {
-  if (static_cast<std::int64_t>(weights.size()) != layout.channels)
-    throw ShapeError("a preview map of " + std::to_string(weights.size()) + " channels is not one of " +
-                     std::to_string(layout.channels));
-  image::Image result{static_cast<int>(layout.width), static_cast<int>(layout.height), {}};
-  result.rgb.reserve(image::channels * static_cast<std::size_t>(layout.width * layout.height));
-  for (std::int64_t y = 0; y < layout.height; ++y)
-    for (std::int64_t x = 0; x < layout.width; ++x) {
-      std::array<f32, 3> sum = bias;
-      for (std::int64_t channel = 0; channel < layout.channels; ++channel) {
-        const f32 latent = packed.data()[layout.index(channel, y, x)];
-        for (std::size_t i = 0; i < sum.size(); ++i)
-          sum[i] += weights[static_cast<std::size_t>(channel)][i] * latent;
-      }
-      for (const f32 value : sum) {
-        const f32 level = std::isnan(value) ? 0.0f : std::clamp(value * 0.5f + 0.5f, 0.0f, 1.0f);
-        result.rgb.push_back(static_cast<std::uint8_t>(std::nearbyint(level * 255.0f)));
-      }
-    }
-  return result;
 }
 
 Tensor<f32> without_noise(HostView<const f32> before, f32 from, HostView<const f32> now, f32 to) {

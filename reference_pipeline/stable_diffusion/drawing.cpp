@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include <families/request_error.hpp>
 #include <image/fit.hpp>
 #include <image/tensor_image.hpp>
 #include <sampling/torch_random.hpp>
@@ -78,7 +79,12 @@ std::optional<sampling::Sampler> StableDiffusionPipeline::Parts::sampler_of(cons
   if (full.refiner) (refines ? run.denoising_start : run.denoising_end) = *full.refiner_start;
   const sampling::SamplerKind kind =
       given.sampler ? sampling::sampler_named(*given.sampler) : model.folder.scheduler.default_kind();
-  return sampling::Sampler(model.folder.scheduler.settings(kind), run);
+  const sampling::SamplerSettings settings = model.folder.scheduler.settings(kind);
+  try {
+    return sampling::Sampler(settings, run);
+  } catch (const InputError& wrong) {
+    throw families::RequestError(wrong.what());
+  }
 }
 
 void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& progress, Prepared& prepared,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <families/free_memory.hpp>
+#include <image/resize.hpp>
 #include <image/tensor_image.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
 
@@ -102,6 +103,20 @@ HostTensor<f32> StableDiffusionPipeline::Parts::for_decoder(const Model& of, Hos
   return latents;
 }
 
+void StableDiffusionPipeline::Parts::show_preview(const families::PreviewWish& wish,
+                                                  const vae::Decoder* decoder, HostTensor<f32> latents,
+                                                  const Request& full, families::Preview preview) const {
+  if (decoder) {
+    const HostTensor<f32> pixels = decoder->decode(for_decoder(model, std::move(latents)));
+    if (DryRun::active()) return;
+    preview.picture = std::move(image::to_images(pixels).images.front());
+  } else {
+    if (DryRun::active()) return;
+    preview.picture = image::resize(model.folder.preview_map()->picture(latents), *full.width, *full.height);
+  }
+  wish.show(preview);
+}
+
 void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg& leg,
                                              const vae::Decoder* previews, std::int64_t picture,
                                              const Prepared& prepared, const Request& given,
@@ -142,9 +157,7 @@ void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg
           HostTensor<f32> clean =
               without_noise(before, leg.sampler->noise_mix(seen), now, leg.sampler->noise_mix(call));
           seen = call;
-          const HostTensor<f32> pixels = previews->decode(for_decoder(model, std::move(clean)));
-          if (DryRun::active()) return;
-          given.preview->show({std::move(image::to_images(pixels).images.front()), picture, call, calls});
+          show_preview(*given.preview, previews, std::move(clean), full, {{}, picture, call, calls});
         }};
   denoiser.denoise(state, input, [&](std::int64_t call) {
     if (progress) progress({leg.words, picture * calls + call, count * calls});

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <families/backend.hpp>
+#include <families/presets.hpp>
 #include <families/request_error.hpp>
 #include <families/request_limits.hpp>
 #include <families/shortest.hpp>
@@ -15,7 +16,6 @@
 #include <text/lost_words.hpp>
 
 #include <precast/io/message.hpp>
-#include <precast/policy/paths.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -57,19 +57,19 @@ void check_start(const ModelFolder& folder, const Request& full, const Request& 
 
 }  // namespace
 
-StableDiffusionPipeline::StableDiffusionPipeline(const std::filesystem::path& folder,
+StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& model,
                                                  const families::ComponentChoices& choices,
                                                  const families::Backend& backend) {
-  for (const families::Role role : families::all_roles) require_path(choices.of(role));
-  parts_ = std::make_unique<Parts>(Parts{Model::open(folder), choices, backend});
-  require_path(parts_->vae_choice(parts_->model));
+  for (const families::Role role : families::all_roles) families::require_policy(choices.of(role));
+  parts_ = std::make_unique<Parts>(Parts{Model::open(model), choices, backend});
+  families::require_policy(parts_->vae_choice(parts_->model));
 }
 StableDiffusionPipeline::~StableDiffusionPipeline() = default;
 
 std::vector<std::string> StableDiffusionPipeline::notes() const {
   std::vector<std::string> notes = parts_->model.folder.notes;
   if (parts_->vae_choice(parts_->model) != parts_->choices.vae)
-    notes.push_back(io::shown(parts_->model.folder.component("vae") / "config.json") +
+    notes.push_back(io::shown(parts_->model.folder.component("vae")) +
                     ": force_upcast: the VAE runs in f32, for its f16 overflows");
   return notes;
 }
@@ -157,7 +157,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
     if (!(*full.refiner_start > 0 && *full.refiner_start < 1))
       throw out_of_range("refiner start", families::shortest(*full.refiner_start), "between 0 and 1");
   }
-  if (request.preview && !request.preview->vae)
+  if (request.preview && !request.preview->vae && !folder.preview_map())
     throw RequestError("there is no map from the latents of " + io::shown(folder.path) +
                        " to colours: let the VAE make previews (--preview-vae)");
   check_start(folder, full, request);

@@ -78,6 +78,10 @@ struct StableDiffusionPipeline::Parts {
   void denoise(const Denoiser& denoiser, const Leg& leg, const vae::Decoder* previews, std::int64_t picture,
                const Prepared& prepared, const Request& given, const Reporter& progress,
                Result& result) const;
+  /// Shows what latents without noise are, by the decoder or, where there is none, by the sums of their
+  /// channels.
+  void show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder, HostTensor<f32> latents,
+                    const Request& full, families::Preview preview) const;
   void decode(const Model& of, const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
               const families::PictureCallback& on_picture, Result& result) const;
   /// What the decoder takes: [1, h, w, channels], unscaled.

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <flux/latents.hpp>
 #include <flux/pipeline.hpp>
 #include <flux/preview.hpp>
 
@@ -27,10 +28,10 @@ TEST_CASE("a preview map sums the channels of each latent") {
   for (int i = 0; i < 4; ++i) set(0, i / 2, i % 2, static_cast<f32>(i)), set(1, i / 2, i % 2, -1);
   const PreviewMap map{{{0.5f, 0, 0}, {0, 1, -1}}, {-1, 0, 0.5f}};
   // red: 0.5 i - 1; green: -1; blue: 1.5
-  CHECK(map.picture(packed, layout).rgb ==
+  CHECK(map.picture(unpack(packed, layout, 1, 0)).rgb ==
         std::vector<std::uint8_t>{0, 0, 255, 64, 0, 255, 128, 0, 255, 191, 0, 255});
-  CHECK_THROWS_AS(PreviewMap::of_flux().picture(packed, layout), ShapeError);
-  CHECK(PreviewMap::of_flux().weights.size() == 16);
+  CHECK_THROWS_AS(usual_preview_map().picture(unpack(packed, layout, 1, 0)), ShapeError);
+  CHECK(usual_preview_map().weights.size() == 16);
 }
 
 TEST_CASE("a straight way from two noise levels leads to none") {

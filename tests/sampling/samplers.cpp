@@ -234,6 +234,21 @@ TEST_CASE("samplers visit diffusers' timesteps and end in its latents") {
   CHECK(runs >= 280);
 }
 
+TEST_CASE("guidance and its rescaling are diffusers'") {
+  const auto& golden = sampler_goldens()["guidance"];
+  const auto tensor = [&](const char* key) {
+    return Tensor<f32>(Shape{2, 3, 5}, golden[key].get<std::vector<f32>>());
+  };
+  const Tensor<f32> negative = tensor("negative"), positive = tensor("positive");
+  Tensor<f32> guided(negative.shape());
+  guide_into(guided.view(), negative.view(), positive.view(), golden["scale"]);
+  CHECK(distance(guided.values(), tensor("guided").values()) == 0);
+  rescale_guidance(guided.view(), positive.view(), golden["share"]);
+  // PyTorch sums in double: 15 values are summed here with some roundings.
+  const auto rescaled = golden["rescaled"].get<std::vector<f32>>();
+  CHECK(distance(guided.values(), rescaled) <= 16 * std::numeric_limits<f32>::epsilon() * largest(rescaled));
+}
+
 TEST_CASE("a step that is out of order or lacks its noise is refused") {
   const auto settings = scheduler_config(R"({"_class_name": "EulerAncestralDiscreteScheduler"})")
                             .settings(SamplerKind::euler_a);

@@ -1,0 +1,185 @@
+// Stable Diffusion folders of which one thing is broken, and requests that cannot be met: one line that names
+// the file or the setting, and what to do.
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <families/registry.hpp>
+#include <families/request_error.hpp>
+#include <support/damaged_folder.hpp>
+#include <support/golden.hpp>
+#include <support/stable_diffusion_requests.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+image::Image grey(int side) {
+  return {side, side, std::vector<std::uint8_t>(static_cast<std::size_t>(3 * side * side), 128)};
+}
+
+families::Request small_request() {
+  families::Request request;
+  request.prompts = {"a circle"};
+  request.steps = 1;
+  request.width = request.height = 32;
+  return request;
+}
+
+/// What opening a folder and checking a request says, or "" where nothing is wrong.
+std::string complaint(const std::filesystem::path& folder, const families::Request& request) {
+  try {
+    families::open(folder, families::ComponentChoices::all(choices_in<f32>().front()),
+                   families::cpu_backend())
+        ->check(request);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void check_line(const std::string& message, const std::vector<std::string>& says) {
+  CHECK(!message.empty());
+  CHECK(message.find('\n') == std::string::npos);
+  for (const std::string& part : says) CHECK_THAT(message, Catch::Contains(part));
+}
+
+const nlohmann::json nulls = nlohmann::json::array({nullptr, nullptr});
+
+struct BadValue {
+  std::string folder, file, key;
+  nlohmann::json value;
+};
+const std::vector<BadValue> bad_values{
+    {"sd15", "model_index.json", "unet", nulls},
+    {"sd15", "model_index.json", "unet", {"diffusers", "UNet3DConditionModel"}},
+    {"sd15", "model_index.json", "unet", "UNet2DConditionModel"},
+    {"sd15", "model_index.json", "vae", {"diffusers", "AutoencoderTiny"}},
+    {"sd15", "model_index.json", "vae", nulls},
+    {"sd15", "model_index.json", "scheduler", nulls},
+    {"sd15", "model_index.json", "text_encoder", nulls},
+    {"sd15", "model_index.json", "text_encoder", {"transformers", "T5EncoderModel"}},
+    {"sd15", "model_index.json", "tokenizer", nulls},
+    {"sd15", "model_index.json", "force_zeros_for_empty_prompt", "yes"},
+    {"sdxl", "model_index.json", "text_encoder_2", nulls},
+    {"sdxl", "model_index.json", "text_encoder_2", {"transformers", "CLIPTextModel"}},
+    {"sdxl", "model_index.json", "tokenizer_2", nulls},
+    {"sdxl", "model_index.json", "add_watermarker", 3},
+    {"refiner", "model_index.json", "requires_aesthetics_score", 1},
+    {"sd15", "unet/config.json", "in_channels", 8},
+    {"sd15", "unet/config.json", "out_channels", 8},
+    {"sd15", "unet/config.json", "cross_attention_dim", 8},
+    {"sdxl", "unet/config.json", "cross_attention_dim", 14},
+    {"sdxl", "unet/config.json", "projection_class_embeddings_input_dim", 44},
+    {"sdxl", "text_encoder_2/config.json", "projection_dim", 0},
+    {"sdxl", "text_encoder_2/config.json", "num_attention_heads", 3},
+    {"sd15", "text_encoder/config.json", "hidden_act", "tanh"},
+    {"sd15", "text_encoder/config.json", "vocab_size", 0},
+    {"sd15", "vae/config.json", "block_out_channels", nlohmann::json::array()},
+    {"sd15", "vae/config.json", "force_upcast", 2},
+    {"sd15", "scheduler/scheduler_config.json", "beta_schedule", "exponential"},
+    {"sd15", "scheduler/scheduler_config.json", "num_train_timesteps", -1},
+};
+
+struct BadRequest {
+  std::string what, folder;
+  std::function<void(families::Request&)> change;
+  std::vector<std::string> says;
+};
+const std::vector<BadRequest> bad_requests{
+    {"no prompt", "sd15", [](auto& r) { r.prompts.clear(); }, {"prompt"}},
+    {"no steps", "sd15", [](auto& r) { r.steps = 0; }, {"steps"}},
+    {"more steps than it was trained on", "sd15", [](auto& r) { r.steps = 1001; }, {"steps", "1001"}},
+    {"an unknown sampler", "sd15", [](auto& r) { r.sampler = "heun"; }, {"heun", "euler_a"}},
+    {"eta above 1", "sd15", [](auto& r) { r.sampler = "ddim", r.eta = 1.5; }, {"eta", "1.5"}},
+    {"too much rescaling", "sd15", [](auto& r) { r.guidance_rescale = 2; }, {"rescale", "2"}},
+    {"negative guidance", "sd15", [](auto& r) { r.guidance = -1; }, {"guidance"}},
+    {"an odd width", "sd15", [](auto& r) { r.width = 33; }, {"width", "33", "multiple"}},
+    {"a mask alone", "sd15", [](auto& r) { r.mask = grey(32); }, {"--image"}},
+    {"no mask for a model that needs one", "inpaint", [](auto&) {}, {"--image", "--mask"}},
+    {"strength above 1", "sd15", [](auto& r) { r.image = grey(32), r.strength = 2; }, {"strength"}},
+    {"strength without a step", "sd15", [](auto& r) { r.image = grey(32), r.strength = 0.5; }, {"strength"}},
+    {"latents of another size",
+     "sd15",
+     [](auto& r) {
+       r.latents = Tensor<f32>(Shape{1, 4, 2, 2});
+     },
+     {"latents"}},
+    {"a refiner and an image",
+     "sdxl",
+     [](auto& r) { r.refiner = stable_diffusion_model("refiner"), r.image = grey(32); },
+     {"refiner"}},
+    {"a refiner from the start",
+     "sdxl",
+     [](auto& r) { r.refiner = stable_diffusion_model("refiner"), r.refiner_start = 0.0; },
+     {"refiner start", "0"}},
+    {"a refiner with other latents",
+     "sdxl",
+     [](auto& r) { r.refiner = stable_diffusion_model("inpaint"); },
+     {"refine"}},
+    {"a refiner that is not there",
+     "sdxl",
+     [](auto& r) { r.refiner = stable_diffusion_model("nowhere"); },
+     {"nowhere", "no such model folder"}},
+};
+
+}  // namespace
+
+TEST_CASE("a bad value in a Stable Diffusion folder is one line that names file and key") {
+  for (const BadValue& bad : bad_values) {
+    INFO(bad.folder << " " << bad.file << " " << bad.key << " = " << bad.value);
+    const DamagedFolder folder(stable_diffusion_model(bad.folder));
+    folder.set(bad.file, bad.key, bad.value);
+    check_line(complaint(folder.path(), small_request()), {bad.file, bad.key});
+  }
+}
+
+TEST_CASE("a component of a Stable Diffusion folder without weights, config or tokenizer is named") {
+  for (const char* file :
+       {"unet/config.json", "vae/config.json", "text_encoder/config.json", "scheduler/scheduler_config.json",
+        "unet/diffusion_pytorch_model.safetensors", "vae/diffusion_pytorch_model.safetensors",
+        "text_encoder/model.safetensors", "tokenizer/vocab.json"}) {
+    INFO(file);
+    const DamagedFolder folder(stable_diffusion_model("sd15"));
+    std::filesystem::remove(folder.path() / file);
+    check_line(complaint(folder.path(), small_request()), {std::filesystem::path(file).parent_path()});
+  }
+}
+
+TEST_CASE("a Stable Diffusion request that cannot be met is one line that says what to give") {
+  for (const char* folder : {"sd15", "sdxl", "lcm"})
+    CHECK(complaint(stable_diffusion_model(folder), small_request()).empty());
+  for (const BadRequest& bad : bad_requests) {
+    INFO(bad.what);
+    families::Request request = small_request();
+    bad.change(request);
+    check_line(complaint(stable_diffusion_model(bad.folder), request), bad.says);
+  }
+}
+
+TEST_CASE("folders of Stable Diffusion's relatives are refused by what they are") {
+  const DamagedFolder folder(stable_diffusion_model("sd15"));
+  for (const auto& [name, words] : {std::pair("StableDiffusion3Pipeline", "another architecture"),
+                                    std::pair("StableDiffusionControlNetPipeline", "ControlNet"),
+                                    std::pair("StableDiffusionUpscalePipeline", "upscaler")}) {
+    folder.set("model_index.json", "_class_name", name);
+    check_line(complaint(folder.path(), small_request()), {name, words, "plain Stable Diffusion"});
+  }
+}
+
+TEST_CASE("what of a Stable Diffusion folder is not used is told") {
+  const DamagedFolder folder(stable_diffusion_model("sd15"));
+  folder.set("model_index.json", "safety_checker", {"stable_diffusion", "StableDiffusionSafetyChecker"});
+  folder.set("model_index.json", "feature_extractor", {"transformers", "CLIPImageProcessor"});
+  folder.set("model_index.json", "image_encoder", {"transformers", "CLIPVisionModelWithProjection"});
+  const stable_diffusion::StableDiffusionPipeline pipeline(
+      folder.path(), families::ComponentChoices::all(choices_in<f32>().front()));
+  REQUIRE(pipeline.notes().size() == 2);
+  std::string all;
+  for (const std::string& note : pipeline.notes()) all += note + "\n";
+  CHECK_THAT(all,
+             Catch::Contains("safety_checker is not run") && Catch::Contains("image_encoder is not used"));
+}

@@ -1,0 +1,141 @@
+// How a Stable Diffusion run goes: batches, seeds, previews, progress, memory, what stays as it is.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <sampling/torch_random.hpp>
+#include <support/golden.hpp>
+#include <support/stable_diffusion_requests.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+families::Request request_of_case(const std::string& name) {
+  return request_of(Golden("stable_diffusion"), stable_diffusion_cases().at(name));
+}
+
+std::span<const f32> picture(const families::Result& result, std::int64_t index) {
+  const std::int64_t size = result.latents.elements() / result.latents.shape()[0];
+  return result.latents.values().subspan(static_cast<std::size_t>(index * size),
+                                         static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+TEST_CASE("with a seed step, every Stable Diffusion picture is the one that its seed makes alone") {
+  for (const char* name : {"sd15_txt2img_euler_a", "sd15_inpaint_euler_a", "inpaint_inpaint_own"}) {
+    INFO(name);
+    const auto pipeline =
+        open_stable_diffusion(stable_diffusion_cases().at(name)["folder"], choices_in<f32>().front());
+    families::Request request = request_of_case(name);
+    request.steps = 2;
+    request.batch = 2;
+    request.seed_step = 5;
+    const families::Result both = pipeline.generate(request);
+    request.batch = 1;
+    request.seed += 5;
+    const families::Result second = pipeline.generate(request);
+    CHECK(std::ranges::equal(picture(both, 1), second.latents.values()));
+    CHECK(both.images[1].rgb == second.images[0].rgb);
+    CHECK_FALSE(std::ranges::equal(picture(both, 0), picture(both, 1)));
+  }
+}
+
+TEST_CASE("previews of Stable Diffusion come when they are asked for, and change nothing") {
+  const auto pipeline = open_stable_diffusion("sd15", choices_in<f32>().front());
+  for (const char* name : {"sd15_txt2img_dpmpp_2m", "sd15_txt2img_pndm", "sd15_inpaint_ddim"}) {
+    INFO(name);
+    families::Request request = request_of_case(name);
+    const families::Result plain = pipeline.generate(request);
+    std::vector<std::int64_t> steps;
+    image::Image last;
+    request.preview = families::PreviewWish{2, true, [&](const families::Preview& preview) {
+                                              steps.push_back(preview.step);
+                                              last = preview.picture;
+                                            }};
+    const families::Result shown = pipeline.generate(request);
+    CHECK(std::ranges::equal(plain.latents.values(), shown.latents.values()));
+    REQUIRE(!steps.empty());
+    CHECK(steps.back() == plain.steps);
+    CHECK(steps.front() == 2);
+    CHECK(last.rgb == plain.images.front().rgb);  // without noise left, the picture itself
+    request.preview->vae = false;                 // by sums of channels
+    CHECK(std::ranges::equal(plain.latents.values(), pipeline.generate(request).latents.values()));
+    CHECK(last.width == *request.width);
+    CHECK(last.rgb != plain.images.front().rgb);
+  }
+}
+
+TEST_CASE("strength 0 keeps the picture as the autoencoder has it, with no step") {
+  const auto pipeline = open_stable_diffusion("sd15", choices_in<f32>().front());
+  families::Request request = request_of_case("sd15_img2img_ddim");
+  request.strength = 0;
+  const families::Result result = pipeline.generate(request);
+  CHECK(result.steps == 0);
+  CHECK(result.images.size() == 1);
+}
+
+TEST_CASE("given latents are the noise that Stable Diffusion starts from") {
+  const auto pipeline = open_stable_diffusion("sd15", choices_in<f32>().front());
+  families::Request request = request_of_case("sd15_txt2img_euler");
+  request.latents = sampling::TorchGenerator(request.seed)
+                        .randn(Shape{1, 4, pipeline.generate(request).latents.shape()[2],
+                                     pipeline.generate(request).latents.shape()[3]});
+  const families::Result given = pipeline.generate(request);
+  request.latents.reset();
+  CHECK(std::ranges::equal(given.latents.values(), pipeline.generate(request).latents.values()));
+}
+
+TEST_CASE("a negative prompt acts where there is guidance, and \"\" is not none for XL") {
+  const auto pipeline = open_stable_diffusion("sdxl", choices_in<f32>().front());
+  families::Request request = request_of_case("sdxl_txt2img_own_no_negative");
+  const families::Result none = pipeline.generate(request);
+  request.negative = "";
+  const families::Result empty = pipeline.generate(request);
+  CHECK_FALSE(std::ranges::equal(none.latents.values(), empty.latents.values()));
+  request.guidance = 1;
+  CHECK_FALSE(pipeline.with_defaults(request).negative.has_value());
+}
+
+TEST_CASE("defaults of Stable Diffusion are those of diffusers' pipelines") {
+  const auto defaults = [](const char* folder) {
+    families::Request request;
+    request.prompts = {"a"};
+    if (std::string_view(folder) == "inpaint")
+      request.image = request.mask = image::Image{8, 8, std::vector<std::uint8_t>(192)};
+    return open_stable_diffusion(folder, choices_in<f32>().front()).with_defaults(request);
+  };
+  CHECK(*defaults("sd15").steps == 50);
+  CHECK(*defaults("sd15").guidance == 7.5);
+  CHECK(*defaults("sdxl").guidance == 5.0);
+  CHECK(*defaults("lcm").guidance == 8.5);
+  CHECK(*defaults("lcm").steps == 4);
+  CHECK(*defaults("lcm").sampler == "lcm");
+  CHECK(*defaults("sd15").sampler == "pndm");
+  CHECK(*defaults("refiner").aesthetic_score == 6.0);
+  CHECK(*defaults("refiner").negative_aesthetic_score == 2.5);
+  CHECK_FALSE(defaults("sd15").aesthetic_score.has_value());
+}
+
+TEST_CASE("Stable Diffusion's stages are reported in their order, and each comes to its end") {
+  const auto pipeline = open_stable_diffusion("sdxl", choices_in<f32>().front());
+  std::vector<std::string> order;
+  std::map<std::string, families::Progress> last;
+  pipeline.generate(request_of_case("sdxl_txt2img_own_refined"), [&](const families::Progress& at) {
+    const std::string stage(at.stage);
+    if (std::ranges::find(order, stage) == order.end()) order.push_back(stage);
+    last[stage] = at;
+  });
+  CHECK(order == std::vector<std::string>{"load CLIP", "encode with CLIP", "load OpenCLIP",
+                                          "encode with OpenCLIP", "load UNet", "denoise", "load refiner",
+                                          "refine", "load VAE decoder", "decode"});
+  for (const auto& [stage, at] : last) {
+    INFO(stage);
+    CHECK(at.done == at.total);
+    CHECK(at.total > 0);
+  }
+}

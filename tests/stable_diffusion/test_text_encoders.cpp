@@ -1,0 +1,52 @@
+// CLIP and OpenCLIP of Stable Diffusion: ids as transformers gives them, each hidden state, and pooled
+// embeddings with and without a projection.
+#include <string>
+
+#include <catch2/catch.hpp>
+#include <stable_diffusion/model.hpp>
+#include <support/golden.hpp>
+#include <support/stable_diffusion_requests.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+TEST_CASE("text encoders of Stable Diffusion give transformers' ids, states and pooled embeddings") {
+  const Golden golden("stable_diffusion");
+  const std::string prompt = stable_diffusion_cases().at("sd15_txt2img_own")["prompt"];
+  for (const char* folder : stable_diffusion_folders) {
+    const auto model = stable_diffusion::Model::open(stable_diffusion_model(folder));
+    for (const stable_diffusion::Model::Encoder& encoder : model.encoders()) {
+      const std::string stem = std::string(folder) + (encoder.name == "text_encoder_2" ? ".text_2" : ".text");
+      INFO(stem);
+      const std::vector<std::int32_t> ids = model.tokens(encoder, prompt);
+      CHECK(ids == golden.ids(stem + ".ids"));
+      for (const PolicyChoice& choice : choices_in<f32>()) {
+        const stable_diffusion::ComponentWeights weights(model.folder.component(encoder.name), encoder.name);
+        const auto loaded =
+            stable_diffusion::models_of(families::cpu_backend(), choice).clip(encoder.config, weights);
+        const auto check = [&](const HostTensor<f32>& value, const std::string& name) {
+          INFO(name);
+          CHECK(relative_error(value.values(), golden.tensor(stem + name).values()) <= largest_error);
+        };
+        const text::ClipOutput last = loaded->encode(ids);
+        const text::ClipOutput penultimate = loaded->encode(ids, text::ClipState::penultimate);
+        check(last.hidden_state, ".last");
+        check(last.pooled, ".pooled");
+        check(penultimate.hidden_state, ".penultimate");
+        check(penultimate.pooled, ".pooled");
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "a padding token that is a word splits texts where it stands, as \"!\" does in OpenCLIP's tokenizer") {
+  const auto pipeline = open_stable_diffusion("sdxl", choices_in<f32>().front());
+  const auto with = pipeline.tokens("stop!now"), apart = pipeline.tokens("stop ! now");
+  REQUIRE(with.size() == 2);
+  CHECK(with[1].ids == apart[1].ids);
+  const auto model = stable_diffusion::Model::open(stable_diffusion_model("sdxl"));
+  const auto encoder = model.encoders().back();
+  CHECK(std::ranges::count(with[1].ids, encoder.tokenizer.pad_id()) == 1);
+  CHECK(encoder.tokenizer.pad_id() != encoder.tokenizer.end_id());
+}
