@@ -99,7 +99,10 @@ void build_app(CLI::App& app) {
   add_report_command(app);
   add_policy_command(app);
   add_formats_command(app);
+  add_autocast_command(app);
+  add_experiment_command(app);
   add_tokenize_command(app);
+  add_train_command(app);
   add_completions_command(app);
   add_help_command(app);
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))

@@ -20,8 +20,11 @@ void add_convert_command(CLI::App& app);
 void add_policy_command(CLI::App& app);
 void add_formats_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
+void add_train_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
 void add_report_command(CLI::App& app);
+void add_autocast_command(CLI::App& app);
+void add_experiment_command(CLI::App& app);
 void add_completions_command(CLI::App& app);
 
 /// Exit codes of the program.

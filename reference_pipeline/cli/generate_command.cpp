@@ -64,9 +64,8 @@ void add_options(CLI::App& command, GenerateOptions& options) {
       ->group("Stable Diffusion");
   CLI::Option* refiner =
       command
-          .add_option(
-              "--refiner", options.refiner,
-              "A folder (or a name in Hugging Face's cache) with XL's refiner, which takes the last steps")
+          .add_option("--refiner", options.refiner,
+                      "A folder with a refiner of XL, or its name as in --model, which takes the last steps")
           ->type_name("PATH")
           ->excludes(image)
           ->group("Stable Diffusion");

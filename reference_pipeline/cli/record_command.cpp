@@ -81,6 +81,7 @@ void record(const RecordOptions& options) {
   const families::ComponentChoices choices =
       resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
   const auto pipeline = families::open(model, choices, *device.backend);
+  require_used(*pipeline, request);
   pipeline->check(request);
   const families::Request full = pipeline->with_defaults(request);
   options.run.tell_device(device);

@@ -54,10 +54,10 @@ void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
            "all; 0.7 cures overexposure of models that predict v")
       ->group(group);
   add_real(command, "--aesthetic-score", options.aesthetic_score, 0, 100,
-           "What XL's refiner is told of the picture; default 6")
+           "What a refiner is told of the picture; default 6")
       ->group(group);
   add_real(command, "--negative-aesthetic-score", options.negative_aesthetic_score, 0, 100,
-           "What XL's refiner is told of what to keep away from; default 2.5")
+           "What a refiner is told of what to keep away from; default 2.5")
       ->group(group);
 }
 
@@ -162,9 +162,9 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       .add_option_function<std::string>(
           "--guidance,--guidance-scale",
           [&](const std::string& text) { options.guidance = parse_real("--guidance", text, 0, 1000); },
-          "How closely to follow the prompt. Flux: an input of models that were trained with it; default "
-          "3.5. "
-          "Stable Diffusion: classifier-free guidance, 1 is without; default 7.5, XL 5, LCM 8.5")
+          "How closely to follow the prompt; of Flux an input of models that were trained with it, default "
+          "3.5; of "
+          "Stable Diffusion classifier-free guidance, where 1 is without, default 7.5, XL 5, LCM 8.5")
       ->type_name("G");
   command
       .add_option_function<std::string>(

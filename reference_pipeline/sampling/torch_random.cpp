@@ -150,6 +150,13 @@ Tensor<T> TorchGenerator::randn(const Shape& shape) {
   }
 }
 
+Tensor<f32> TorchGenerator::uniform(const Shape& shape, f32 low, f32 high) {
+  Tensor<f32> result(shape);
+  if (DryRun::active()) return result;
+  for (f32& value : result.values()) value = uniform_f32() * (high - low) + low;
+  return result;
+}
+
 template Tensor<f32> TorchGenerator::randn<f32>(const Shape&);
 template Tensor<bf16> TorchGenerator::randn<bf16>(const Shape&);
 template Tensor<f16> TorchGenerator::randn<f16>(const Shape&);

@@ -21,6 +21,10 @@ class TorchGenerator {
   template <ScalarDtype T = f32>
   Tensor<T> randn(const Shape& shape);
 
+  /// Values spread evenly over [low, high), as torch.empty(shape).uniform_(low, high, generator=g) gives
+  /// them: bit for bit.
+  Tensor<f32> uniform(const Shape& shape, f32 low, f32 high);
+
  private:
   void draw_few(std::span<f32> values);
   void draw_blocks(std::span<f32> values, bool takes_rest_first);

@@ -11,6 +11,7 @@
 #include <precast/ops/position.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
+#include <precast/ops/sampler.hpp>
 #include <precast/ops/softmax.hpp>
 #include <precast/tensor/tensor.hpp>
 using namespace precast;
@@ -49,5 +50,14 @@ void run() {
   (void)mean<P>(x, Over::last_axis);
   (void)mean_squared_error<P>(x, x);
   (void)cross_entropy<P>(Tensor<A>(Shape{1, 64}), ids, {.ignore_index = 2});
+  Tensor<f32> state(Shape{1, 64});
+  euler_step(state, state, 0.1f);
+  combine_into(state, {.divisor = 2}, state);
+  combine_into(state, {.coefficients = {2, 3, 1, 1}}, state, state);
+  combine_into(state, {}, state, state, state);
+  combine_into(state, {}, state, state, state, state);
+  guide_into(state, state, state, 7.5f);
+  rescale_guidance(state, state, 0.7f);
+  repaint(state, state, state, state, 1, 0);
 }
 template void run<Policy<Storage<bf16>, Flash>>();

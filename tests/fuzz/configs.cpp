@@ -3,6 +3,8 @@
 #include <fuzz/input_file.hpp>
 #include <fuzz/target.hpp>
 #include <sampling/flow_match_euler.hpp>
+#include <sampling/sampler.hpp>
+#include <sampling/scheduler_config.hpp>
 #include <text/clip_text_model.hpp>
 #include <text/t5_encoder.hpp>
 #include <vae/autoencoder.hpp>
@@ -20,6 +22,12 @@ void fuzz_config(std::span<const std::byte> input) {
     const auto settings = sampling::FlowMatchSettings::load(path);
     answer_or_refusal([&] { sampling::sigmas(settings, 4, 16); });
   });
+  for (const sampling::SamplerKind kind : sampling::sampler_kinds())
+    answer_or_refusal([&] {
+      const auto settings = sampling::SchedulerConfig::load(path).settings(kind);
+      for (const int steps : {1, 4, 20})
+        answer_or_refusal([&] { sampling::Sampler(settings, {.steps = steps, .strength = 0.7}); });
+    });
 }
 
 }  // namespace precast::testing

@@ -45,6 +45,9 @@ inline constexpr ConvCase conv_cases[] = {
     {1, 46, 51, 5, 128, 2, 5, 1, 0, 3, 1, 2},
     {2, 35, 37, 4, 64, 3, 3, 2, 0, 0, 1, 1},
     {2, 90, 31, 19, 70, 3, 3, 1, 1, 1, 1, 1},
+    // Packed weights that lie as oneDNN wants them for bands.
+    {1, 33, 35, 32, 64, 3, 3, 1, 1, 1, 1, 1},
+    {1, 69, 67, 32, 128, 3, 3, 2, 0, 0, 1, 1},
 };
 
 }  // namespace precast::testing

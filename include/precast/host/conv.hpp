@@ -63,6 +63,41 @@ void gather_patch(HostView<const X> x, const ConvSizes& sizes, std::int64_t pixe
   }
 }
 
+/// The same where one block of pixels after another has its patches gathered by all threads, and its panels
+/// are what they share then: small pictures have fewer blocks than there are threads.
+template <class Types, OneDnnOperand Multiplied, class X>
+void conv_of_few_patches(HostView<const X> x, const ConvSizes& sizes,
+                         const PanelProduct<Types, Multiplied>& product,
+                         HostView<typename Types::result> out) {
+  const std::int64_t columns = sizes.patch();
+  const bool in_tiles = multiplies_in_tiles<Types>();
+  const std::int64_t depth = in_tiles ? rounded_up(columns, tile_depth) : columns;
+  constexpr std::int64_t together = tile_side;  // pixels of a task
+  const Buffer buffer(static_cast<std::size_t>(rounded_up(product.rows_of(0), together) * depth) *
+                      sizeof(Multiplied));
+  auto* const patches = reinterpret_cast<Multiplied*>(buffer.data());
+  const std::int64_t most_tasks = ceil_divide(product.rows_of(0), together);
+  if (in_tiles) scratch_memory<PatchScratch>(most_tasks, columns * std::int64_t{sizeof(Multiplied)});
+  for (std::int64_t block = 0; block < product.blocks(); ++block) {
+    const std::int64_t first = product.first_row(block), count = product.rows_of(block);
+    parallel_for(ceil_divide(count, together), [&](std::int64_t task) {
+      const std::int64_t end = std::min(count, (task + 1) * together);
+      for (std::int64_t p = task * together; p < end; ++p) {
+        if constexpr (fits_tile_registers<Multiplied>)
+          if (in_tiles) {
+            auto* const patch = reinterpret_cast<Multiplied*>(
+                thread_scratch<PatchScratch>(static_cast<std::size_t>(columns) * sizeof(Multiplied)));
+            gather_patch<typename Types::operand, Types::saturate>(x, sizes, first + p, patch);
+            store_in_tiles({patch, static_cast<std::size_t>(columns)}, p, depth, patches);
+            continue;
+          }
+        gather_patch<typename Types::operand, Types::saturate>(x, sizes, first + p, patches + p * columns);
+      }
+    });
+    parallel_for(product.panels(), [&](std::int64_t panel) { product.run(block, panel, patches, out); });
+  }
+}
+
 template <class Types, OneDnnOperand Multiplied, class X>
 void conv_of_patches(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
                      const ConvSizes& sizes, const Epilogue& epilogue, HostView<typename Types::result> out) {
@@ -70,6 +105,8 @@ void conv_of_patches(HostView<const X> x, const PackedWeight<typename Types::sto
   const std::int64_t columns = sizes.patch();
   const bool in_tiles = multiplies_in_tiles<Types>();
   const PanelProduct<Types, Multiplied> product(weight, epilogue, sizes.pixels(), pixels_per_block);
+  constexpr std::int64_t enough_blocks = 16;
+  if (product.blocks() < enough_blocks) return conv_of_few_patches<Types, Multiplied>(x, sizes, product, out);
   scratch_memory<PatchScratch>(product.blocks(), (pixels_per_block + 1) * rounded_up(columns, tile_depth) *
                                                      std::int64_t{sizeof(Multiplied)});
   parallel_for(product.blocks(), [&](std::int64_t task) {

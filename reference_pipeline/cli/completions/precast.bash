@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats tokenize completions help -h --help -V --version'
+    _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -36,6 +36,11 @@ _precast() {
         --height|-H) :; return ;;
         --max-sequence-length) :; return ;;
         --t5-padding) :; return ;;
+        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
+        --eta) :; return ;;
+        --guidance-rescale) :; return ;;
+        --aesthetic-score) :; return ;;
+        --negative-aesthetic-score) :; return ;;
         --threads) :; return ;;
         --batch) :; return ;;
         --prompts-file) _precast_offer -f; return ;;
@@ -43,6 +48,9 @@ _precast() {
         --image) _precast_offer -f; return ;;
         --strength) :; return ;;
         --fit) _precast_offer -W 'stretch crop pad'; return ;;
+        --mask) _precast_offer -f; return ;;
+        --refiner) _precast_offer -f; return ;;
+        --refiner-start) :; return ;;
         --preset) _precast_offer -W 'quality balanced fast memory auto'; return ;;
         --precision) _precast_offer -W 'f32 bf16 f16'; return ;;
         --transformer-precision|--unet-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
@@ -59,7 +67,7 @@ _precast() {
         --preview) :; return ;;
         --preview-output) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --plan --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --refiner --refiner-start --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --plan --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
       fi ;;
     compare)
       case "$before" in
@@ -79,13 +87,18 @@ _precast() {
         --height|-H) :; return ;;
         --max-sequence-length) :; return ;;
         --t5-padding) :; return ;;
+        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
+        --eta) :; return ;;
+        --guidance-rescale) :; return ;;
+        --aesthetic-score) :; return ;;
+        --negative-aesthetic-score) :; return ;;
         --threads) :; return ;;
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
         --report) _precast_offer -f; return ;;
         --quality) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --policies --output -o --report --quality --markdown --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --report --quality --markdown --json'
       fi ;;
     record)
       case "$before" in
@@ -105,6 +118,11 @@ _precast() {
         --height|-H) :; return ;;
         --max-sequence-length) :; return ;;
         --t5-padding) :; return ;;
+        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
+        --eta) :; return ;;
+        --guidance-rescale) :; return ;;
+        --aesthetic-score) :; return ;;
+        --negative-aesthetic-score) :; return ;;
         --threads) :; return ;;
         --batch) :; return ;;
         --prompts-file) _precast_offer -f; return ;;
@@ -122,7 +140,7 @@ _precast() {
         --every) :; return ;;
         --output|-o) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --json'
       fi ;;
     cost)
       case "$before" in
@@ -203,6 +221,19 @@ _precast() {
     formats)
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --json'
       fi ;;
+    autocast)
+      case "$before" in
+        --device) _precast_offer -W 'cuda cpu'; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --device --json'
+      fi ;;
+    experiment)
+      case "$before" in
+        --html) _precast_offer -f; return ;;
+      esac
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --json --html'
+      else _precast_offer -W 'underflow stagnation softmax softplus accumulation overflow loss-scaling all'
+      fi ;;
     tokenize)
       case "$before" in
         --model|-m) _precast_offer -d; return ;;
@@ -210,13 +241,50 @@ _precast() {
       esac
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --text --json'
       fi ;;
+    train)
+      case "$before" in
+        --data|-d) _precast_offer -f; return ;;
+        --batches) _precast_offer -f; return ;;
+        --model|-m) _precast_offer -d; return ;;
+        --output|-o) _precast_offer -d; return ;;
+        --log) _precast_offer -f; return ;;
+        --policy) _precast_offer -W 'f32 naive-f16 amp-f16 amp-bf16 bf16 fp8'; return ;;
+        --compare) _precast_list 'f32 naive-f16 amp-f16 amp-bf16 bf16 fp8'; return ;;
+        --report) _precast_offer -f; return ;;
+        --steps) :; return ;;
+        --batch) :; return ;;
+        --context) :; return ;;
+        --seed) :; return ;;
+        --checkpoint-every) :; return ;;
+        --sample) :; return ;;
+        --threads) :; return ;;
+        --architecture) _precast_offer -W 'gpt2 llama'; return ;;
+        --layers) :; return ;;
+        --width) :; return ;;
+        --heads) :; return ;;
+        --heads-kv) :; return ;;
+        --tokenizer) _precast_offer -W 'characters bytes'; return ;;
+        --lr) :; return ;;
+        --betas) :; return ;;
+        --eps) :; return ;;
+        --weight-decay) :; return ;;
+        --clip) :; return ;;
+        --warmup) :; return ;;
+        --schedule) _precast_offer -W 'constant cosine'; return ;;
+        --init-scale) :; return ;;
+        --growth-factor) :; return ;;
+        --backoff-factor) :; return ;;
+        --growth-interval) :; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
+      fi ;;
     completions)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
       else _precast_offer -W 'bash zsh fish'
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats tokenize completions help'
+      else _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help'
       fi ;;
   esac
 }

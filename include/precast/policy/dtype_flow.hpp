@@ -1,0 +1,96 @@
+// The dtype of every value of a small transformer under a policy, from the op table alone: what a trace of
+// its run has to say.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <type_traits>
+
+#include <precast/policy/autocast.hpp>
+#include <precast/policy/op_class.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/policy/options.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/policy/presets.hpp>
+
+namespace precast {
+
+/// An op of the transformer, where it stands, and what autocast leaves there with parameters in f32.
+struct FlowStep {
+  std::string_view path;      ///< "blocks.0.attn.qkv"
+  std::string_view function;  ///< of Precast: "linear"
+  std::string_view op;        ///< its class: "Matmul"
+  bool lower_on_cuda;         ///< whether its result is f16 or bf16 under autocast on CUDA, else f32
+  bool lower_on_cpu;
+};
+
+/// A language model of one block as autocast_amp_notebook.md writes it: embeddings of tokens and places,
+/// layer norm, attention, layer norm, gelu between two layers, layer norm, head, loss. In the order in which
+/// it runs.
+inline constexpr std::array dtype_flow_steps{
+    FlowStep{"tok_emb", "embedding", Pointwise::name, false, false},
+    FlowStep{"pos_emb", "embedding", Pointwise::name, false, false},
+    FlowStep{"x", "add", Pointwise::name, false, false},
+    FlowStep{"blocks.0.ln1", "layer_norm", Norm::name, false, false},
+    FlowStep{"blocks.0.attn.qkv", "linear", Matmul::name, true, true},
+    FlowStep{"blocks.0.attn", "attention", Attention::name, true, true},
+    FlowStep{"blocks.0.attn.proj", "linear", Matmul::name, true, true},
+    FlowStep{"blocks.0.residual_1", "add", Pointwise::name, false, false},
+    FlowStep{"blocks.0.ln2", "layer_norm", Norm::name, false, false},
+    FlowStep{"blocks.0.mlp.fc1", "linear", Matmul::name, true, true},
+    FlowStep{"blocks.0.mlp.gelu", "activate", Pointwise::name, true, true},
+    FlowStep{"blocks.0.mlp.fc2", "linear", Matmul::name, true, true},
+    FlowStep{"blocks.0.residual_2", "add", Pointwise::name, false, false},
+    FlowStep{"ln_f", "layer_norm", Norm::name, false, false},
+    FlowStep{"head", "linear", Matmul::name, true, true},
+    FlowStep{"loss", "cross_entropy", Loss::name, false, false},
+};
+
+/// The five dtypes of a step by name; empty where its op has none.
+struct FlowRow {
+  std::string_view storage, operand, accumulate, inside, result;
+
+  friend constexpr bool operator==(const FlowRow&, const FlowRow&) = default;
+};
+
+/// The dtypes of every step under a policy, in the order of `dtype_flow_steps`.
+template <PolicyType P>
+constexpr std::array<FlowRow, dtype_flow_steps.size()> dtype_flow() {
+  std::array<FlowRow, dtype_flow_steps.size()> rows{};
+  AllOpClasses::for_each([&]<class Op>(Op) {
+    using Types = precisions<P, Op>;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (dtype_flow_steps[i].op == Op::name)
+        rows[i] = {dtype_name<typename Types::storage>(), dtype_name<typename Types::operand>(),
+                   dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
+                   dtype_name<typename Types::result>()};
+  });
+  return rows;
+}
+
+/// A policy of training with its name.
+template <class P>
+struct FlowPolicy {
+  using policy = P;
+  std::string_view name;
+};
+
+/// Calls `visitor(FlowPolicy<P>{name})` for the policies that tables of the flow have: the presets, 16-bit
+/// formats alone, what mixed precision does, f16 as naive code has it, and fp8 operands.
+template <class Visitor>
+constexpr void for_each_flow_policy(Visitor&& visitor) {
+  visitor(FlowPolicy<presets::Quality>{"quality"});
+  visitor(FlowPolicy<presets::Balanced>{"balanced"});
+  visitor(FlowPolicy<presets::Fast>{"fast"});
+  visitor(FlowPolicy<presets::Memory>{"memory"});
+  visitor(FlowPolicy<Policy<Storage<bf16>>>{"bf16"});
+  visitor(FlowPolicy<Policy<Storage<f16>>>{"f16"});
+  visitor(FlowPolicy<Policy<Storage<f32>, Compute<bf16>>>{"amp-bf16"});
+  visitor(FlowPolicy<Policy<Storage<f32>, Compute<f16>>>{"amp-f16"});
+  visitor(FlowPolicy<
+          Policy<Storage<f16>, Downcast<Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, Pointwise>>>{
+      "naive-f16"});
+  visitor(FlowPolicy<Policy<Storage<bf16>, Compute<fp8_e4m3>>>{"fp8-operands"});
+}
+
+}  // namespace precast

@@ -1,0 +1,194 @@
+// precast train: a language model on a text, under a policy.
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include <cli/arguments.hpp>
+#include <cli/commands.hpp>
+#include <cli/notes.hpp>
+#include <cli/output.hpp>
+#include <cli/output_files.hpp>
+#include <cli/train_options.hpp>
+#include <cli/train_report.hpp>
+#include <cli/train_run.hpp>
+#include <language_model/sample_text.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
+#include <precast/memory/memory.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+using namespace language_model;
+
+constexpr const char* checkpoint_file = "checkpoint.safetensors";
+
+/// The log, a line a step. A run that goes on keeps the lines of the steps before its own.
+class Log {
+ public:
+  Log(const std::string& file, std::int64_t next_step) : file_(file) {
+    if (file.empty()) return;
+    std::string kept;
+    if (next_step > 0 && std::filesystem::exists(file)) {
+      const io::MappedFile old(file);
+      std::size_t end = 0;
+      for (std::int64_t line = 0; line < next_step && end < old.text().size(); ++line) {
+        const std::size_t newline = old.text().find('\n', end);
+        end = newline == std::string_view::npos ? old.text().size() : newline + 1;
+      }
+      kept = old.text().substr(0, end);
+    }
+    io::write_file(file, kept);
+    stream_.open(file, std::ios::app);
+  }
+  void write(const StepFacts& step) {
+    if (file_.empty()) return;
+    stream_ << step.json() << "\n" << std::flush;
+    if (!stream_)
+      throw io::file_error(file_, "could not be written: free some space, or choose another place");
+  }
+
+ private:
+  std::string file_;
+  std::ofstream stream_;
+};
+
+std::string four_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+std::string sampled(Trainer& trainer, const TrainInputs& inputs, const TrainOptions& options) {
+  const std::int64_t count = options.sample.value_or(200);
+  if (count == 0 || !inputs.tokenizer) return "";
+  const std::vector<std::int32_t> window = inputs.batches->step(0);
+  const auto start = std::span(window).first(static_cast<std::size_t>(inputs.batches->context()));
+  constexpr double temperature = 0.8;
+  const std::vector<std::int32_t> tokens =
+      sample_tokens(trainer.model(), {start.begin(), start.end()}, count, inputs.batches->context(),
+                    temperature, options.seed);
+  return inputs.tokenizer->decode(tokens);
+}
+
+Json run_json(const TrainedRun& run) {
+  const StepFacts& last = run.steps.back();
+  return {{"policy", run.policy},
+          {"steps", last.step + 1},
+          {"first_loss", json_number(run.steps.front().loss)},
+          {"loss", json_number(last.loss)},
+          {"mean_loss_of_last_tenth", json_number(run.final_loss())},
+          {"not_finite_from", run.failed_at() ? Json(*run.failed_at()) : Json()},
+          {"skipped", run.skipped()},
+          {"scale", json_number(last.scale)},
+          {"tokens_per_second", json_number(middle_speed(run))},
+          {"memory", last.memory}};
+}
+
+void train_one(const TrainOptions& options) {
+  const TrainInputs inputs = open_inputs(options);
+  Trainer trainer(inputs.config, options.training, inputs.values);
+  const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
+  if (options.resume) {
+    trainer.read_checkpoint(checkpoint);
+    if (trainer.done())
+      throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
+                       ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
+  } else {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed)
+      throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
+    io::write_file(folder / "config.json", inputs.config.json());
+    if (inputs.tokenizer) io::write_file(folder / "precast_tokenizer.json", inputs.tokenizer->json());
+  }
+  Log log(options.log, trainer.next_step());
+  const std::int64_t every = options.checkpoint_every.value_or(50);
+  const TrainedRun run = train_to_the_end(trainer, *inputs.batches, options.training.policy,
+                                          options.training.steps, [&](const StepFacts& step) {
+                                            log.write(step);
+                                            if ((step.step + 1) % every == 0 || trainer.done())
+                                              trainer.write_checkpoint(checkpoint);
+                                          });
+  trainer.write_model(folder);
+  const std::string text = sampled(trainer, inputs, options);
+  if (options.json) {
+    Json json = run_json(run);
+    json["output"] = options.output;
+    json["sample"] = text;
+    return print(json);
+  }
+  const StepFacts& last = run.steps.back();
+  print("loss " + four_digits(run.steps.front().loss) + " -> " + four_digits(last.loss) + " in " +
+        std::to_string(run.steps.size()) + " steps, " + std::to_string(run.skipped()) + " skipped, " +
+        four_digits(middle_speed(run)) + " tokens/s, peak memory " + in_bytes(last.memory) + "\n");
+  if (run.failed_at())
+    print("The loss is not finite from step " + std::to_string(*run.failed_at()) + " on.\n");
+  if (!text.empty()) print("\n" + text + "\n");
+  notes() << "wrote " << io::shown(folder) << "\n";
+}
+
+void compare(const TrainOptions& options) {
+  std::vector<std::string> names = parse_list("--compare", options.compare);
+  for (const std::string& name : names) training_policy(name);
+  if (options.resume) throw UsageError("--resume does not go with --compare: its runs leave no checkpoints");
+  if (!options.report.empty()) check_output_files(std::array{std::filesystem::path(options.report)});
+  const TrainInputs inputs = open_inputs(options);
+  std::vector<TrainedRun> runs;
+  for (const std::string& name : names) {
+    TrainingOptions training = options.training;
+    training.policy = name;
+    reset_peak_memory();
+    Trainer trainer(inputs.config, training, inputs.values);
+    runs.push_back(train_to_the_end(trainer, *inputs.batches, name, training.steps, [](const StepFacts&) {}));
+  }
+  if (!options.report.empty()) io::write_file(options.report, train_page(runs));
+  if (options.json) {
+    Json all = Json::array();
+    for (const TrainedRun& run : runs) all.push_back(run_json(run));
+    return print(Json{{"runs", all}});
+  }
+  print(aligned(comparison_table(runs), "lr"));
+}
+
+void run_train(const TrainOptions& options) {
+  if (options.threads) host::set_threads(*options.threads);
+  options.training.check();
+  if (options.compare.empty())
+    training_policy(options.training.policy);
+  else
+    return compare(options);
+  train_one(options);
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  const auto options = std::make_shared<TrainOptions>();
+  CLI::App* command =
+      app.add_subcommand("train", "Trains a small language model under a policy, as AMP does");
+  add_train_options(*command, *options);
+  command->footer(
+      "--output gets config.json and model.safetensors, which transformers reads, and "
+      "checkpoint.safetensors, from\n"
+      "which --resume goes on. Each appears whole or not at all: a run that is killed loses the steps since "
+      "its last\n"
+      "checkpoint. Under naive-f16 parameters and AdamW's moments are f16 too, and the loss is soon not "
+      "finite: that\n"
+      "is what it shows.\n"
+      "\n"
+      "Examples:\n"
+      "  precast train --steps 300 --lr 3e-3\n"
+      "  precast train --data book.txt --policy amp-f16 --schedule cosine --warmup 20 --log log.jsonl\n"
+      "  precast train --compare f32,naive-f16,amp-f16,amp-bf16 --report training.html\n"
+      "  precast train --output trained --steps 600 --resume");
+  command->callback([options] { run_train(*options); });
+}
+
+}  // namespace precast::cli

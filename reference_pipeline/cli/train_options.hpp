@@ -1,0 +1,35 @@
+// The options of precast train.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <language_model/config.hpp>
+#include <language_model/trainer.hpp>
+
+namespace precast::cli {
+
+struct TrainOptions {
+  std::string data, batches, model, log, report;
+  std::string output = "trained";
+  std::string compare;
+  language_model::TrainingOptions training{};
+  std::uint64_t seed = 0;
+  std::optional<int> batch, context, checkpoint_every, sample, threads;
+  std::optional<int> layers, width, heads, heads_kv;
+  std::string architecture = "gpt2", tokenizer = "characters";
+  bool resume = false, json = false;
+
+  std::int64_t batch_size() const { return batch.value_or(16); }
+  std::int64_t context_length() const { return context.value_or(64); }
+  /// A new model's sizes, for a vocabulary. Throws UsageError where they do not fit each other.
+  language_model::LanguageModelConfig new_model(std::int64_t vocabulary) const;
+};
+
+void add_train_options(CLI::App& command, TrainOptions& options);
+
+}  // namespace precast::cli

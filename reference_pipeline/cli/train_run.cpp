@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cmath>
+
+#include <cli/arguments.hpp>
+#include <cli/interrupt.hpp>
+#include <cli/progress.hpp>
+#include <cli/train_run.hpp>
+#include <language_model/shipped_text.hpp>
+
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+using namespace language_model;
+
+constexpr const char* tokenizer_file = "precast_tokenizer.json";
+
+struct Text {
+  std::string name, text;
+};
+
+Text text_of(const TrainOptions& options) {
+  if (options.data.empty()) return {"the text that ships with precast", std::string(shipped_text())};
+  const io::MappedFile file(options.data);
+  if (file.text().empty()) throw io::file_error(options.data, "is empty: give a text to train on");
+  return {io::shown(options.data), std::string(file.text())};
+}
+
+std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::int64_t vocabulary) {
+  const std::filesystem::path file = folder / tokenizer_file;
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) return Tokenizer::from_json(io::MappedFile(file).text(), file);
+  if (vocabulary == Tokenizer::of_bytes().size()) return Tokenizer::of_bytes();
+  return std::nullopt;
+}
+
+}  // namespace
+
+TrainInputs open_inputs(const TrainOptions& options) {
+  TrainInputs inputs;
+  const std::filesystem::path folder = options.resume ? options.output : options.model;
+  const bool is_new = folder.empty();
+  std::optional<Text> text;
+  if (options.batches.empty() || (is_new && options.tokenizer == "characters")) text = text_of(options);
+  if (is_new) {
+    inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
+                                                    : Tokenizer::of_characters(text->text, text->name);
+    inputs.config = options.new_model(inputs.tokenizer->size());
+    inputs.values = initial_values(parameters_of(inputs.config), options.seed);
+  } else {
+    inputs.config = LanguageModelConfig::load(folder / "config.json");
+    inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
+    if (options.resume)  // the checkpoint has them
+      for (const ParameterFacts& facts : parameters_of(inputs.config))
+        inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
+    else
+      inputs.values = read_values(folder, inputs.config);
+  }
+  if (!options.batches.empty()) {
+    inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
+  } else {
+    if (!inputs.tokenizer)
+      throw UsageError("--model has a tokenizer that precast does not read: give its tokens by --batches");
+    inputs.batches = random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size(),
+                                    options.context_length(), options.seed, text->name);
+  }
+  if (inputs.batches->context() > inputs.config.positions)
+    throw UsageError("the context is " + std::to_string(inputs.batches->context()) +
+                     " tokens, and the model reads " + std::to_string(inputs.config.positions) +
+                     ": give a smaller --context");
+  return inputs;
+}
+
+std::int64_t TrainedRun::skipped() const { return std::ranges::count_if(steps, &StepFacts::skipped); }
+
+std::optional<std::int64_t> TrainedRun::failed_at() const {
+  for (const StepFacts& step : steps)
+    if (!std::isfinite(step.loss)) return step.step;
+  return std::nullopt;
+}
+
+double TrainedRun::final_loss() const {
+  const std::size_t last = std::max<std::size_t>(1, steps.size() / 10);
+  double sum = 0;
+  for (std::size_t i = steps.size() - last; i < steps.size(); ++i) sum += steps[i].loss;
+  return sum / static_cast<double>(last);
+}
+
+TrainedRun train_to_the_end(Trainer& trainer, const Batches& batches, const std::string& policy,
+                            std::int64_t steps, const std::function<void(const StepFacts&)>& after_step) {
+  TrainedRun run{policy, {}, {}};
+  ProgressReporter progress;
+  while (!trainer.done()) {
+    throw_if_interrupted("--resume goes on from the last checkpoint");
+    run.steps.push_back(trainer.step(batches));
+    after_step(run.steps.back());
+    progress.update("training " + policy, trainer.next_step(), steps);
+  }
+  progress.wipe();
+  run.gradients = trainer.model().histogram();
+  return run;
+}
+
+}  // namespace precast::cli

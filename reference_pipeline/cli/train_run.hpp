@@ -1,0 +1,45 @@
+// What precast train trains: a model and its data, opened; and one run of it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <cli/train_options.hpp>
+#include <language_model/batches.hpp>
+#include <language_model/tokenizer.hpp>
+#include <language_model/trainer.hpp>
+
+namespace precast::cli {
+
+/// A model's sizes and first values, its tokenizer, and the data's order.
+struct TrainInputs {
+  language_model::LanguageModelConfig config;
+  language_model::ParameterValues values;
+  std::optional<language_model::Tokenizer> tokenizer;  ///< none of a folder with a tokenizer of another kind
+  std::unique_ptr<language_model::Batches> batches;
+};
+
+/// Reads what the options name. Throws InputError and UsageError.
+TrainInputs open_inputs(const TrainOptions& options);
+
+/// How a run went.
+struct TrainedRun {
+  std::string policy;
+  std::vector<language_model::StepFacts> steps;
+  language_model::GradientHistogram gradients;  ///< of the last step, unscaled
+  std::int64_t skipped() const;
+  /// The first step whose loss or values are not finite, or nothing.
+  std::optional<std::int64_t> failed_at() const;
+  /// The mean loss of the last tenth of the steps, which is smoother than the last one's.
+  double final_loss() const;
+};
+
+/// Trains to the end, telling progress; `after_step` is called after each step and may throw to stop.
+TrainedRun train_to_the_end(language_model::Trainer& trainer, const language_model::Batches& batches,
+                            const std::string& policy, std::int64_t steps,
+                            const std::function<void(const language_model::StepFacts&)>& after_step);
+
+}  // namespace precast::cli

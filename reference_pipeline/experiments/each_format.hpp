@@ -1,0 +1,62 @@
+// What experiments share: the three formats of training, and single numbers as tensors that ops take.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/tensor/owned_tensor.hpp>
+
+namespace precast::experiments {
+
+/// Everything in one format: results are rounded to it after each op, and sums are f32.
+template <ScalarDtype T>
+using All = Policy<Storage<T>>;
+
+template <ScalarDtype T>
+std::string name_of() {
+  return std::string(dtype_traits<T>::name);
+}
+
+/// Calls `function.operator()<T>()` for f16, bf16 and f32, in the order of the sources' tables.
+template <class Function>
+void for_each_format(Function&& function) {
+  function.template operator()<f16>();
+  function.template operator()<bf16>();
+  function.template operator()<f32>();
+}
+
+/// Numbers as a tensor [count], each rounded once.
+template <ScalarDtype T>
+Tensor<T> tensor_of(std::span<const double> values) {
+  Tensor<T> tensor(Shape{static_cast<std::int64_t>(values.size())});
+  for (std::size_t i = 0; i < values.size(); ++i) tensor.values()[i] = from_double<T>(values[i]);
+  return tensor;
+}
+template <ScalarDtype T>
+Tensor<T> tensor_of(double value) {
+  return tensor_of<T>(std::span<const double>(&value, 1));
+}
+
+/// The values of a tensor as doubles, exactly.
+template <ScalarDtype T>
+std::vector<double> doubles_of(const Tensor<T>& tensor) {
+  std::vector<double> values;
+  values.reserve(tensor.values().size());
+  for (const T value : tensor.values()) values.push_back(to_double(value));
+  return values;
+}
+
+/// `count` f32 numbers from first to last, as torch.linspace makes them: from both ends towards the middle.
+inline std::vector<double> even_steps(f32 first, f32 last, int count) {
+  const f32 step = (last - first) / static_cast<f32>(count - 1);
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i)
+    values.push_back(i < count / 2 ? first + step * static_cast<f32>(i)
+                                   : last - step * static_cast<f32>(count - 1 - i));
+  return values;
+}
+
+}  // namespace precast::experiments

@@ -1,0 +1,70 @@
+// Experiments: what the formats of training do to numbers, shown small enough to be read in a table and a
+// plot.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace precast::experiments {
+
+/// A cell of a table: words, a number, or yes and no.
+using Cell = std::variant<std::string, double, bool>;
+
+/// Columns by name, and rows of as many cells.
+struct Table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<Cell>> rows;
+};
+
+/// A line of a plot: as many x as y. NaN is a gap, infinity a cross at the edge.
+struct Line {
+  std::string name;
+  std::vector<double> x, y;
+};
+
+/// A place on the x axis with a name.
+struct Place {
+  std::string name;
+  double x;
+};
+
+/// Lines over one pair of axes, each of which counts evenly or in powers of ten.
+struct Plot {
+  std::string title, x_name, y_name;
+  bool powers_of_x = false, powers_of_y = false;
+  std::vector<Line> lines;
+  std::vector<Place> places = {};
+};
+
+/// A number as a source states it, beside the same number computed here.
+struct Stated {
+  std::string what;
+  std::string number;  ///< as the source writes it: "10.0001", "6e-5"
+  double computed;
+
+  /// Whether the computed number, rounded to the digits that the source gives, is the source's: it is at most
+  /// half a unit of the last of them away.
+  bool agrees() const;
+};
+
+/// What `run` gives: everything is computed by the library's ops and conversions as it is called.
+struct Experiment {
+  std::string name, title;
+  std::string explanation;  ///< two sentences
+  Table table;
+  Plot plot;
+  std::string source;  ///< the document that shows it first
+  std::vector<Stated> stated;
+};
+
+/// The names of all experiments, in the order in which they are printed.
+std::span<const std::string_view> names();
+
+/// Runs an experiment. Throws InputError where there is none of that name, and PathNotCompiled in a build
+/// that leaves f32, bf16 or f16 out.
+Experiment run(std::string_view name);
+
+}  // namespace precast::experiments

@@ -1,0 +1,105 @@
+#include <cstring>
+#include <limits>
+
+#include <language_model/batches.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/safetensors.hpp>
+
+namespace precast::language_model {
+
+namespace {
+
+/// Steele, Lea and Flood's generator: the same number for the same place, in any order.
+std::uint64_t splitmix64(std::uint64_t place) {
+  std::uint64_t z = place + 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+class RandomWindows final : public Batches {
+ public:
+  RandomWindows(std::vector<std::int32_t> tokens, std::int64_t batch, std::int64_t context,
+                std::uint64_t seed)
+      : tokens_(std::move(tokens)), batch_(batch), context_(context), seed_(seed) {}
+
+  std::vector<std::int32_t> step(std::int64_t step) const override {
+    std::vector<std::int32_t> windows;
+    const std::uint64_t places = tokens_.size() - static_cast<std::size_t>(context_);
+    for (std::int64_t row = 0; row < batch_; ++row) {
+      const auto number = static_cast<std::uint64_t>(step * batch_ + row);
+      const std::uint64_t place = splitmix64(splitmix64(seed_) + number) % places;
+      const auto first = tokens_.begin() + static_cast<std::ptrdiff_t>(place);
+      windows.insert(windows.end(), first, first + context_ + 1);
+    }
+    return windows;
+  }
+  std::int64_t batch() const override { return batch_; }
+  std::int64_t context() const override { return context_; }
+
+ private:
+  std::vector<std::int32_t> tokens_;
+  std::int64_t batch_, context_;
+  std::uint64_t seed_;
+};
+
+class GivenBatches final : public Batches {
+ public:
+  GivenBatches(std::vector<std::int32_t> tokens, std::int64_t batch, std::int64_t context)
+      : tokens_(std::move(tokens)), batch_(batch), context_(context) {}
+
+  std::vector<std::int32_t> step(std::int64_t step) const override {
+    const std::int64_t size = batch_ * (context_ + 1);
+    const auto first = tokens_.begin() + step * size;
+    return {first, first + size};
+  }
+  std::int64_t batch() const override { return batch_; }
+  std::int64_t context() const override { return context_; }
+
+ private:
+  std::vector<std::int32_t> tokens_;
+  std::int64_t batch_, context_;
+};
+
+}  // namespace
+
+std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::int64_t batch,
+                                        std::int64_t context, std::uint64_t seed, const std::string& name) {
+  if (tokens.empty()) throw InputError(name + ": is empty: give a text to train on");
+  if (static_cast<std::int64_t>(tokens.size()) < context + 1)
+    throw InputError(name + ": has " + std::to_string(tokens.size()) + " tokens, fewer than the " +
+                     std::to_string(context + 1) + " that a context of " + std::to_string(context) +
+                     " needs: give more text, or a smaller --context");
+  return std::make_unique<RandomWindows>(std::move(tokens), batch, context, seed);
+}
+
+std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
+                                         std::int64_t vocabulary) {
+  const io::SafetensorsFile opened(file);
+  const io::TensorEntry& entry = opened.at("tokens");
+  const Shape& shape = entry.shape;
+  if (entry.dtype.file_name != "I64" || shape.rank() != 3 || shape.elements() == 0 || shape[2] < 2)
+    throw io::tensor_error(file, "tokens",
+                           "is " + std::string(entry.dtype.file_name) + " " + to_string(shape) +
+                               " where I64 [steps, batch, context + 1] is expected: write it anew");
+  if (shape[0] < steps)
+    throw io::tensor_error(file, "tokens",
+                           "has the batches of " + std::to_string(shape[0]) + " steps, fewer than " +
+                               std::to_string(steps) + ": lower --steps, or give more");
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(steps * shape[1] * shape[2]));
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    std::int64_t token = 0;
+    std::memcpy(&token, entry.bytes.data() + i * sizeof token, sizeof token);
+    if (token < 0 || token >= vocabulary)
+      throw io::tensor_error(file, "tokens",
+                             "holds " + std::to_string(token) + " at place " + std::to_string(i) +
+                                 ", which is none of the model's " + std::to_string(vocabulary) +
+                                 " tokens: use the model's tokenizer");
+    tokens[i] = static_cast<std::int32_t>(token);
+  }
+  return std::make_unique<GivenBatches>(std::move(tokens), shape[1], shape[2] - 1);
+}
+
+}  // namespace precast::language_model

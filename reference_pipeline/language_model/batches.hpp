@@ -1,0 +1,33 @@
+// The windows of tokens that each step of a training run takes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+namespace precast::language_model {
+
+/// The data's order: which tokens a step takes follows from its number alone, so that a run can go on from
+/// any step.
+class Batches {
+ public:
+  virtual ~Batches() = default;
+  /// [batch, context + 1] tokens of step `step`, counted from 0.
+  virtual std::vector<std::int32_t> step(std::int64_t step) const = 0;
+  virtual std::int64_t batch() const = 0;
+  virtual std::int64_t context() const = 0;
+};
+
+/// Windows at random places of a text, drawn by splitmix64 from seed, step and row. Throws InputError where
+/// the text is shorter than a window; `name` is for messages.
+std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::int64_t batch,
+                                        std::int64_t context, std::uint64_t seed, const std::string& name);
+
+/// Those of a safetensors file with I64 `tokens` [steps, batch, context + 1], read as a whole. Throws
+/// InputError where the file is not that, has fewer steps than are asked for, or a token is none of
+/// `vocabulary`.
+std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
+                                         std::int64_t vocabulary);
+
+}  // namespace precast::language_model

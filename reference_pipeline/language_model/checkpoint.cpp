@@ -1,0 +1,122 @@
+// What a training run writes and reads: checkpoints, and models for transformers.
+#include <charconv>
+#include <cstring>
+#include <map>
+
+#include <language_model/trainer.hpp>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/safetensors.hpp>
+#include <precast/io/safetensors_writer.hpp>
+
+namespace precast::language_model {
+
+namespace {
+
+constexpr std::string_view kind = "precast training checkpoint";
+
+template <class Number>
+std::string text_of(Number value) {
+  char digits[64];
+  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
+}
+
+/// A number of a checkpoint's metadata. Throws InputError where it is none.
+template <class Number>
+Number number_of(const io::SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  Number value{};
+  if (found != file.metadata().end()) {
+    const std::string& text = found->second;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failed == std::errc{} && end == text.data() + text.size()) return value;
+  }
+  throw io::file_error(file.path(), "the checkpoint's " + key + " is missing or no number: take another one");
+}
+
+/// What parameters lie as in files: turned over where transformers has them so.
+std::vector<std::byte> stored_bytes(const StateTensor& tensor, bool transposed) {
+  std::vector<std::byte> bytes(tensor.bytes.begin(), tensor.bytes.end());
+  if (!transposed) return bytes;
+  const auto rows = static_cast<std::size_t>(tensor.shape[0]),
+             columns = static_cast<std::size_t>(tensor.shape[1]);
+  const auto size = static_cast<std::size_t>(tensor.dtype.bytes_per_block);
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t column = 0; column < columns; ++column)
+      std::memcpy(bytes.data() + (column * rows + row) * size,
+                  tensor.bytes.data() + (row * columns + column) * size, size);
+  return bytes;
+}
+
+}  // namespace
+
+void Trainer::write_checkpoint(const std::filesystem::path& file) const {
+  io::SafetensorsWriter writer(file);
+  writer.set("kind", std::string(kind));
+  writer.set("policy", options_.policy);
+  writer.set("config", config_.json());
+  writer.set("step", text_of(next_step_));
+  writer.set("optimiser_steps", text_of(optimiser_steps_));
+  writer.set("scale", text_of(scaler_.scale()));
+  writer.set("growth_tracker", text_of(scaler_.growth_tracker()));
+  const std::vector<StateTensor> state = model_->state();
+  for (const StateTensor& tensor : state) writer.declare(tensor.name, tensor.dtype, tensor.shape);
+  for (const StateTensor& tensor : state) writer.write(tensor.bytes);
+  writer.commit();
+}
+
+void Trainer::read_checkpoint(const std::filesystem::path& path) {
+  const io::SafetensorsFile file(path);
+  const auto fact = [&](const std::string& key) {
+    const auto found = file.metadata().find(key);
+    return found == file.metadata().end() ? std::string() : found->second;
+  };
+  if (fact("kind") != kind)
+    throw io::file_error(path, "is not a checkpoint that precast train wrote: name one, or train anew");
+  if (fact("policy") != options_.policy)
+    throw io::file_error(path, "was written under the policy " + io::printable(fact("policy"), 40) +
+                                   ", not " + options_.policy + ": resume with --policy " +
+                                   io::printable(fact("policy"), 40));
+  const std::vector<StateTensor> state = model_->state();
+  for (const StateTensor& tensor : state) {
+    const io::TensorEntry& entry = file.at(tensor.name);
+    if (entry.dtype.info != tensor.dtype || entry.shape != tensor.shape)
+      throw io::tensor_error(path, tensor.name,
+                             "is " + std::string(entry.dtype.info.name) + " " + to_string(entry.shape) +
+                                 " where the model has " + std::string(tensor.dtype.name) + " " +
+                                 to_string(tensor.shape) +
+                                 ": the checkpoint is of another model; resume with its sizes");
+  }
+  const auto step = number_of<std::int64_t>(file, "step");
+  const auto optimiser_steps = number_of<std::int64_t>(file, "optimiser_steps");
+  if (step < 0 || optimiser_steps < 0 || optimiser_steps > step)
+    throw io::file_error(path, "the checkpoint's steps make no sense: take another one");
+  if (scaler_.enabled())
+    scaler_.restore(number_of<f32>(file, "scale"), number_of<std::int64_t>(file, "growth_tracker"));
+  for (const StateTensor& tensor : state) {
+    const auto bytes = file.at(tensor.name).bytes;
+    std::memcpy(tensor.bytes.data(), bytes.data(), bytes.size());
+  }
+  next_step_ = step;
+  optimiser_steps_ = optimiser_steps;
+  model_->state_changed();
+}
+
+void Trainer::write_model(const std::filesystem::path& folder) const {
+  io::SafetensorsWriter writer(folder / "model.safetensors");
+  writer.set("format", "pt");
+  const std::vector<StateTensor> state = model_->state();
+  const std::vector<ParameterFacts> facts = parameters_of(config_);
+  constexpr std::size_t kinds = 3;  // a parameter, and its two moments
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    writer.declare(facts[i].name, state[kinds * i].dtype, facts[i].stored_shape());
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    writer.write(stored_bytes(state[kinds * i], facts[i].transposed));
+  writer.commit();
+  io::write_file(folder / "config.json", config_.json());
+}
+
+}  // namespace precast::language_model

@@ -1,0 +1,146 @@
+// Reads and writes config.json of a language model.
+#include <language_model/config.hpp>
+#include <nlohmann/json.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/config.hpp>
+
+namespace precast::language_model {
+
+namespace {
+
+constexpr std::int64_t widest = 1 << 17, deepest = 1024, largest_vocabulary = 1 << 21, longest = 1 << 20;
+
+/// The key may have one value alone.
+void require(const io::Config& json, const char* key, const std::string& usual, const std::string& known) {
+  if (json.string_or(key, usual) != known)
+    throw json.error(key, "only " + known + " is known here: use a model that has it");
+}
+void require_off(const io::Config& json, const char* key) {
+  if (json.boolean_or(key, false)) throw json.error(key, "is not known here: use a model without it");
+}
+
+LanguageModelConfig gpt2(const io::Config& json) {
+  LanguageModelConfig config;
+  require(json, "activation_function", "gelu_new", "gelu_new");
+  require_off(json, "scale_attn_by_inverse_layer_idx");
+  require_off(json, "add_cross_attention");
+  if (!json.boolean_or("scale_attn_weights", true))
+    throw json.error("scale_attn_weights", "false is not known here: use a model that scales its scores");
+  config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);
+  config.positions = json.integer_or("n_positions", 1024, 1, longest);
+  config.width = json.integer("n_embd", 1, widest);
+  config.layers = json.integer("n_layer", 1, deepest);
+  config.heads = json.integer("n_head", 1, widest);
+  config.heads_kv = config.heads;
+  config.head_width = config.width / config.heads;
+  config.inner = json.integer_or("n_inner", 4 * config.width, 1, widest * 4);
+  config.norm_eps = json.number_or("layer_norm_epsilon", 1e-5, 0, 1);
+  config.tied = json.boolean_or("tie_word_embeddings", true);
+  if (config.head_width * config.heads != config.width)
+    throw json.error("n_head", "must divide n_embd: correct it");
+  return config;
+}
+
+LanguageModelConfig llama(const io::Config& json) {
+  LanguageModelConfig config;
+  config.architecture = Architecture::llama;
+  require(json, "hidden_act", "silu", "silu");
+  require_off(json, "attention_bias");
+  require_off(json, "mlp_bias");
+  config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);
+  config.positions = json.integer_or("max_position_embeddings", 2048, 1, longest);
+  config.width = json.integer("hidden_size", 1, widest);
+  config.layers = json.integer("num_hidden_layers", 1, deepest);
+  config.heads = json.integer("num_attention_heads", 1, widest);
+  config.heads_kv = json.integer_or("num_key_value_heads", config.heads, 1, widest);
+  config.head_width = json.integer_or("head_dim", config.width / config.heads, 1, widest);
+  config.inner = json.integer("intermediate_size", 1, widest * 4);
+  config.norm_eps = json.number_or("rms_norm_eps", 1e-6, 0, 1);
+  config.tied = json.boolean_or("tie_word_embeddings", false);
+  constexpr double least_theta = 1, most_theta = 1e12;
+  config.rope_theta = json.number_or("rope_theta", 10000, least_theta, most_theta);
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {  // transformers 5, and older ones
+    if (!json.has(key)) continue;
+    const io::Config rope = json.object(key);
+    require(rope, "rope_type", "default", "default");
+    config.rope_theta = rope.number_or("rope_theta", config.rope_theta, least_theta, most_theta);
+  }
+  return config;
+}
+
+}  // namespace
+
+LanguageModelConfig LanguageModelConfig::load(const std::filesystem::path& file) {
+  const io::Config json = io::Config::load(file);
+  const std::string type = json.string("model_type");
+  if (type != "gpt2" && type != "llama")
+    throw json.error("model_type", "'" + io::printable(type, 40) +
+                                       "' is not known here: use a folder of GPT2LMHeadModel or "
+                                       "LlamaForCausalLM");
+  const LanguageModelConfig config = type == "gpt2" ? gpt2(json) : llama(json);
+  try {
+    config.check();
+  } catch (const InputError& wrong) {
+    throw io::file_error(file, wrong.what());
+  }
+  return config;
+}
+
+void LanguageModelConfig::check() const {
+  const auto require = [](bool holds, const std::string& rule) {
+    if (!holds) throw InputError("the model's sizes do not fit: " + rule);
+  };
+  require(heads >= 1 && heads_kv >= 1 && heads % heads_kv == 0,
+          std::to_string(heads) + " heads are no multiple of " + std::to_string(heads_kv) +
+              " heads of keys and values");
+  require(head_width >= 1, "heads are less than one value wide");
+  if (architecture == Architecture::gpt2)
+    require(heads * head_width == width,
+            std::to_string(heads) + " heads do not divide a width of " + std::to_string(width));
+  else
+    require(head_width % 2 == 0,
+            "rotary positions turn pairs, and heads are " + std::to_string(head_width) + " wide");
+}
+
+std::string LanguageModelConfig::json() const {
+  using Json = nlohmann::ordered_json;
+  Json all;
+  if (architecture == Architecture::gpt2)
+    all = {{"architectures", {"GPT2LMHeadModel"}},
+           {"model_type", "gpt2"},
+           {"vocab_size", vocabulary},
+           {"n_positions", positions},
+           {"n_embd", width},
+           {"n_layer", layers},
+           {"n_head", heads},
+           {"n_inner", inner},
+           {"activation_function", "gelu_new"},
+           {"layer_norm_epsilon", norm_eps},
+           {"attn_pdrop", 0.0},
+           {"embd_pdrop", 0.0},
+           {"resid_pdrop", 0.0}};
+  else
+    all = {{"architectures", {"LlamaForCausalLM"}},
+           {"model_type", "llama"},
+           {"vocab_size", vocabulary},
+           {"max_position_embeddings", positions},
+           {"hidden_size", width},
+           {"num_hidden_layers", layers},
+           {"num_attention_heads", heads},
+           {"num_key_value_heads", heads_kv},
+           {"head_dim", head_width},
+           {"intermediate_size", inner},
+           {"hidden_act", "silu"},
+           {"rms_norm_eps", norm_eps},
+           {"rope_theta", rope_theta},
+           {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", rope_theta}}},
+           {"attention_bias", false},
+           {"mlp_bias", false}};
+  all["tie_word_embeddings"] = tied;
+  all["bos_token_id"] = 0;
+  all["eos_token_id"] = 0;
+  return all.dump(2) + "\n";
+}
+
+}  // namespace precast::language_model

@@ -1,0 +1,43 @@
+// LanguageModelConfig: the sizes of a GPT-2 or Llama, as transformers' config.json has them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace precast::language_model {
+
+enum class Architecture : std::uint8_t {
+  gpt2,  ///< GPT2LMHeadModel: layer norm, learned positions, gelu by tanh
+  llama  ///< LlamaForCausalLM: RMS norm, rotary positions, SwiGLU, keys and values of fewer heads
+};
+
+constexpr std::string_view to_string(Architecture architecture) {
+  return architecture == Architecture::gpt2 ? "gpt2" : "llama";
+}
+
+struct LanguageModelConfig {
+  Architecture architecture = Architecture::gpt2;
+  std::int64_t vocabulary = 256;
+  std::int64_t positions = 64;  ///< the longest context
+  std::int64_t width = 128;
+  std::int64_t layers = 2;
+  std::int64_t heads = 4;
+  std::int64_t heads_kv = 4;     ///< divides `heads`; equal to it in GPT-2
+  std::int64_t head_width = 32;  ///< width / heads in GPT-2; even in Llama
+  std::int64_t inner = 512;      ///< width of the feed-forward layers
+  double norm_eps = 1e-5;
+  double rope_theta = 10000;  ///< Llama
+  bool tied = true;           ///< whether the head is the table of embeddings
+
+  /// Reads config.json. Throws InputError that names the key where something is missing or wrong, and where
+  /// the model has a part that is not known here.
+  static LanguageModelConfig load(const std::filesystem::path& file);
+  /// config.json, as transformers reads it.
+  std::string json() const;
+  /// Throws InputError where sizes do not fit each other.
+  void check() const;
+};
+
+}  // namespace precast::language_model

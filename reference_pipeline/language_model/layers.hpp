@@ -1,0 +1,221 @@
+// The layers of language models: each computes its result and records on a tape how gradients go back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <language_model/trained_parameter.hpp>
+
+#include <precast/backend.hpp>
+#include <precast/ops/attention_gradient.hpp>
+#include <precast/ops/embedding.hpp>
+#include <precast/ops/embedding_gradient.hpp>
+#include <precast/ops/norm.hpp>
+#include <precast/ops/norm_gradient.hpp>
+#include <precast/ops/pointwise.hpp>
+#include <precast/ops/pointwise_gradient.hpp>
+#include <precast/ops/rotary.hpp>
+#include <precast/ops/training_linear.hpp>
+#include <precast/train/tape.hpp>
+
+namespace precast::language_model {
+
+inline namespace PRECAST_BACKEND {
+
+/// A result between ops under a policy; gradients have the same dtype.
+template <PolicyType P>
+using Value = train::Variable<typename P::activation>;
+
+/// The layers under a policy. Without a tape nothing is recorded. Parameters must outlive the tape.
+template <PolicyType P>
+class Layers {
+ public:
+  using Activation = typename P::activation;
+  using Parameter = TrainedParameter<P>;
+  static_assert(std::is_same_v<Activation, typename training<P>::gradient>);
+
+  explicit Layers(train::Tape* tape) : tape_(tape) {}
+
+  /// Rows of a table: batch * length ids -> [batch, length, width].
+  Value<P> embed(Parameter& table, std::vector<std::int32_t> ids, std::int64_t batch) const {
+    const auto length = static_cast<std::int64_t>(ids.size()) / batch;
+    const Value<P> y = train::variable(
+        embedding<P>(table.weight(), ids).reshaped({batch, length, table.weight().columns()}));
+    record([y, &table, ids = std::move(ids)] {
+      embedding_gradient_into<P>(*y->gradient, ids, table.next_gradient(), table.gradient().view());
+    });
+    return y;
+  }
+
+  /// x [batch, length, width] + the first rows of a table of positions.
+  Value<P> add_positions(const Value<P>& x, Parameter& table) const {
+    const std::int64_t length = x->value.shape()[1];
+    const Value<P> y = train::variable(add<P>(x->value, table.weight().view().rows_between(0, length)));
+    record([x, y, length, &table] {
+      const GradientOptions options = table.next_gradient();
+      if (!options.accumulate) clear(table);  // positions behind the last get none
+      bias_gradient_into<P>(*y->gradient, options, table.gradient().view().rows_between(0, length));
+      train::add_gradient<P>(x, std::move(*y->gradient));
+    });
+    return y;
+  }
+
+  /// x W^T + b; `bias` may be null.
+  Value<P> linear(const Value<P>& x, Parameter& weight, Parameter* bias = nullptr) const {
+    Tensor<Activation> out(x->value.shape().with_back(weight.weight().shape()[0]));
+    if (bias)
+      linear_into<P>(x->value, weight.weight(), bias->weight(), out.view());
+    else
+      linear_into<P>(x->value, weight.weight(), out.view());
+    const Value<P> y = train::variable(std::move(out));
+    record([x, y, &weight, bias] {
+      linear_weight_gradient_into<P>(*y->gradient, x->value, weight.next_gradient(),
+                                     weight.gradient().view());
+      weight.round_as_result();
+      if (bias) {
+        bias_gradient_into<P>(*y->gradient, bias->next_gradient(), bias->gradient().view());
+        bias->round_as_result();
+      }
+      Tensor<Activation> dx(x->value.shape());
+      linear_input_gradient_into<P>(*y->gradient, weight.weight(), dx.view());
+      train::add_gradient<P>(x, std::move(dx));
+    });
+    return y;
+  }
+
+  Value<P> layer_norm(const Value<P>& x, Parameter& weight, Parameter& bias, double eps) const {
+    const Value<P> y = train::variable(precast::layer_norm<P>(x->value, weight.weight(), bias.weight(), eps));
+    record([x, y, &weight, &bias, eps] {
+      Tensor<Activation> dx(x->value.shape());
+      bias.next_gradient();
+      layer_norm_gradient_into<P>(*y->gradient, x->value, weight.weight(), eps, weight.next_gradient(),
+                                  dx.view(), weight.gradient().view(), bias.gradient().view());
+      train::add_gradient<P>(x, std::move(dx));
+    });
+    return y;
+  }
+
+  Value<P> rms_norm(const Value<P>& x, Parameter& weight, double eps) const {
+    const Value<P> y = train::variable(precast::rms_norm<P>(x->value, weight.weight(), eps));
+    record([x, y, &weight, eps] {
+      Tensor<Activation> dx(x->value.shape());
+      rms_norm_gradient_into<P>(*y->gradient, x->value, weight.weight(), eps, weight.next_gradient(),
+                                dx.view(), weight.gradient().view());
+      train::add_gradient<P>(x, std::move(dx));
+    });
+    return y;
+  }
+
+  Value<P> gelu(const Value<P>& x) const {
+    constexpr auto function = ActivationFunction::gelu_tanh;
+    const Value<P> y = train::variable(activate<P>(x->value, function));
+    record([x, y] {
+      Tensor<Activation> dx(x->value.shape());
+      activate_gradient_into<P>(*y->gradient, x->value, function, dx.view());
+      train::add_gradient<P>(x, std::move(dx));
+    });
+    return y;
+  }
+
+  /// silu(gate) up.
+  Value<P> swiglu(const Value<P>& gate, const Value<P>& up) const {
+    constexpr auto function = ActivationFunction::silu;
+    const Value<P> y = train::variable(gated_product<P>(gate->value, up->value, function));
+    record([gate, up, y] {
+      Tensor<Activation> dgate(gate->value.shape()), dup(up->value.shape());
+      gated_product_gradient_into<P>(*y->gradient, gate->value, up->value, function, dgate.view(),
+                                     dup.view());
+      train::add_gradient<P>(gate, std::move(dgate));
+      train::add_gradient<P>(up, std::move(dup));
+    });
+    return y;
+  }
+
+  Value<P> sum(const Value<P>& a, const Value<P>& b) const {
+    const Value<P> y = train::variable(add<P>(a->value, b->value));
+    record([a, b, y] {
+      train::add_gradient<P>(a, y->gradient->clone());
+      train::add_gradient<P>(b, std::move(*y->gradient));
+    });
+    return y;
+  }
+
+  /// Turns heads by their positions: x [batch, length, heads * D].
+  Value<P> rotate(const Value<P>& x, std::int64_t heads,
+                  const std::shared_ptr<const RotaryTable>& table) const {
+    const Rotation halves{.pairs = RotaryPairs::halves};
+    Tensor<Activation> out(x->value.shape());
+    rotate_into<P>(x->value, heads, *table, halves, out.view());
+    const Value<P> y = train::variable(std::move(out));
+    record([x, y, heads, table, halves] {
+      Tensor<Activation> dx(x->value.shape());
+      rotary_gradient_into<P>(*y->gradient, heads, *table, halves, dx.view());
+      train::add_gradient<P>(x, std::move(dx));
+    });
+    return y;
+  }
+
+  /// Causal attention of queries, keys and values, each a result of its own.
+  Value<P> attention(const Value<P>& q, const Value<P>& k, const Value<P>& v,
+                     const AttentionOptions& options) const {
+    auto [y, log_sums] = attend(q->value.view(), k->value.view(), v->value.view(), options);
+    record([q, k, v, y, log_sums, options] {
+      Tensor<Activation> dq(q->value.shape()), dk(k->value.shape()), dv(v->value.shape());
+      attention_gradient_into<P>(*y->gradient, q->value, k->value, v->value, y->value, log_sums->view(),
+                                 options, dq.view(), dk.view(), dv.view());
+      train::add_gradient<P>(q, std::move(dq));
+      train::add_gradient<P>(k, std::move(dk));
+      train::add_gradient<P>(v, std::move(dv));
+    });
+    return y;
+  }
+
+  /// The same of one result that holds queries, keys and values side by side: [batch, length, 3 width].
+  Value<P> attention_of_one(const Value<P>& qkv, const AttentionOptions& options) const {
+    const auto third = [](auto view, std::int64_t place) {
+      const std::int64_t width = view.columns() / 3;
+      return view.columns_between(place * width, width);
+    };
+    const View<const Activation> all = std::as_const(qkv->value).view();
+    auto [y, log_sums] = attend(third(all, 0), third(all, 1), third(all, 2), options);
+    record([qkv, y, log_sums, options, third] {
+      Tensor<Activation> gradient(qkv->value.shape());
+      const View<const Activation> in = std::as_const(qkv->value).view();
+      const View<Activation> out = gradient.view();
+      attention_gradient_into<P>(*y->gradient, third(in, 0), third(in, 1), third(in, 2), y->value,
+                                 log_sums->view(), options, third(out, 0), third(out, 1), third(out, 2));
+      train::add_gradient<P>(qkv, std::move(gradient));
+    });
+    return y;
+  }
+
+ private:
+  template <class Step>
+  void record(Step&& step) const {
+    if (tape_) tape_->record(std::forward<Step>(step));
+  }
+
+  static void clear(Parameter& parameter) {
+    auto& gradient = parameter.gradient();
+    std::fill_n(gradient.data(), gradient.elements(), convert<typename Parameter::Gradient>(0.0f));
+  }
+
+  std::pair<Value<P>, std::shared_ptr<Tensor<f32>>> attend(View<const Activation> q, View<const Activation> k,
+                                                           View<const Activation> v,
+                                                           const AttentionOptions& options) const {
+    const Shape& shape = q.shape();
+    Tensor<Activation> out(shape);
+    auto log_sums = std::make_shared<Tensor<f32>>(Shape{shape[0], options.heads, shape[1]});
+    attention_with_log_sums_into<P>(q, k, v, options, out.view(), log_sums->view());
+    return {train::variable(std::move(out)), std::move(log_sums)};
+  }
+
+  train::Tape* tape_;
+};
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::language_model

@@ -1,0 +1,121 @@
+#include <cmath>
+
+#include <language_model/parameters.hpp>
+#include <sampling/torch_random.hpp>
+#include <weights/weight_tensors.hpp>
+
+#include <precast/dtype/convert_value.hpp>
+#include <precast/error.hpp>
+#include <precast/io/component_source.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::language_model {
+
+namespace {
+
+constexpr double usual_deviation = 0.02;
+
+ParameterFacts matrix(std::string name, std::int64_t rows, std::int64_t columns, bool transposed = false,
+                      double deviation = usual_deviation) {
+  return {std::move(name), Shape{rows, columns}, transposed, deviation, 0};
+}
+ParameterFacts vector(std::string name, std::int64_t size, f32 value) {
+  return {std::move(name), Shape{size}, false, 0, value};
+}
+
+std::vector<ParameterFacts> gpt2(const LanguageModelConfig& c) {
+  const double into_residual = usual_deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
+  std::vector<ParameterFacts> all{matrix("transformer.wte.weight", c.vocabulary, c.width),
+                                  matrix("transformer.wpe.weight", c.positions, c.width)};
+  const auto norm = [&](const std::string& name) {
+    all.push_back(vector(name + ".weight", c.width, 1));
+    all.push_back(vector(name + ".bias", c.width, 0));
+  };
+  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, double deviation) {
+    all.push_back(matrix(name + ".weight", out, in, true, deviation));
+    all.push_back(vector(name + ".bias", out, 0));
+  };
+  for (std::int64_t i = 0; i < c.layers; ++i) {
+    const std::string layer = "transformer.h." + std::to_string(i) + ".";
+    norm(layer + "ln_1");
+    linear(layer + "attn.c_attn", 3 * c.width, c.width, usual_deviation);
+    linear(layer + "attn.c_proj", c.width, c.width, into_residual);
+    norm(layer + "ln_2");
+    linear(layer + "mlp.c_fc", c.inner, c.width, usual_deviation);
+    linear(layer + "mlp.c_proj", c.width, c.inner, into_residual);
+  }
+  norm("transformer.ln_f");
+  if (!c.tied) all.push_back(matrix("lm_head.weight", c.vocabulary, c.width));
+  return all;
+}
+
+std::vector<ParameterFacts> llama(const LanguageModelConfig& c) {
+  std::vector<ParameterFacts> all{matrix("model.embed_tokens.weight", c.vocabulary, c.width)};
+  for (std::int64_t i = 0; i < c.layers; ++i) {
+    const std::string layer = "model.layers." + std::to_string(i) + ".";
+    const std::int64_t queries = c.heads * c.head_width, keys = c.heads_kv * c.head_width;
+    all.push_back(vector(layer + "input_layernorm.weight", c.width, 1));
+    all.push_back(matrix(layer + "self_attn.q_proj.weight", queries, c.width));
+    all.push_back(matrix(layer + "self_attn.k_proj.weight", keys, c.width));
+    all.push_back(matrix(layer + "self_attn.v_proj.weight", keys, c.width));
+    all.push_back(matrix(layer + "self_attn.o_proj.weight", c.width, queries));
+    all.push_back(vector(layer + "post_attention_layernorm.weight", c.width, 1));
+    all.push_back(matrix(layer + "mlp.gate_proj.weight", c.inner, c.width));
+    all.push_back(matrix(layer + "mlp.up_proj.weight", c.inner, c.width));
+    all.push_back(matrix(layer + "mlp.down_proj.weight", c.width, c.inner));
+  }
+  all.push_back(vector("model.norm.weight", c.width, 1));
+  if (!c.tied) all.push_back(matrix("lm_head.weight", c.vocabulary, c.width));
+  return all;
+}
+
+}  // namespace
+
+std::vector<ParameterFacts> parameters_of(const LanguageModelConfig& config) {
+  return config.architecture == Architecture::gpt2 ? gpt2(config) : llama(config);
+}
+
+ParameterValues initial_values(const std::vector<ParameterFacts>& parameters, std::uint64_t seed) {
+  sampling::TorchGenerator generator(seed);
+  ParameterValues all;
+  for (const ParameterFacts& facts : parameters) {
+    std::vector<f32>& values = all.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
+    if (facts.deviation == 0) {
+      std::fill(values.begin(), values.end(), facts.first_value);
+      continue;
+    }
+    const Tensor<f32> drawn = generator.randn<f32>(facts.shape);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = drawn.data()[i] * static_cast<f32>(facts.deviation);
+  }
+  return all;
+}
+
+ParameterValues read_values(const std::filesystem::path& folder, const LanguageModelConfig& config) {
+  const io::ComponentSource source(folder);
+  constexpr std::string_view prefix = "transformer.";  // GPT2Model, without a head, saves names without it
+  ParameterValues all;
+  for (const ParameterFacts& facts : parameters_of(config)) {
+    const bool bare = !source.contains(facts.name) && facts.name.starts_with(prefix);
+    const std::string name = bare ? facts.name.substr(prefix.size()) : facts.name;
+    const nn::Parameter found = source.find(source.contains(name) ? name : facts.name);
+    if (found.shape != facts.stored_shape())
+      throw InputError(source.description() + ": tensor '" + name + "' has shape " + to_string(found.shape) +
+                       " where the config asks for " + to_string(facts.stored_shape()) +
+                       ": the weights and the config are not of one model");
+    std::vector<f32> values = weights::values_of(*source.lookup(name));
+    all.push_back(facts.transposed ? turned(values, found.shape) : std::move(values));
+  }
+  return all;
+}
+
+std::vector<f32> turned(const std::vector<f32>& values, const Shape& shape) {
+  const auto rows = static_cast<std::size_t>(shape[0]), columns = static_cast<std::size_t>(shape[1]);
+  std::vector<f32> result(values.size());
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t column = 0; column < columns; ++column)
+      result[column * rows + row] = values[row * columns + column];
+  return result;
+}
+
+}  // namespace precast::language_model

@@ -1,0 +1,82 @@
+// TrainedModel: a language model while it is trained under one policy on one backend, behind one interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <language_model/config.hpp>
+#include <language_model/parameters.hpp>
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/tensor/shape.hpp>
+#include <precast/train/adamw.hpp>
+#include <precast/train/grad_scaler.hpp>
+
+namespace precast::language_model {
+
+/// What an optimiser keeps of one parameter, in the dtype in which it keeps it: "parameter.NAME", "mean.NAME"
+/// and "square.NAME", as bytes that may be written.
+struct StateTensor {
+  std::string name;
+  DtypeInfo dtype;
+  Shape shape;
+  std::span<std::byte> bytes;
+};
+
+/// The gradients of a step.
+struct GradientFacts {
+  double norm = 0;              ///< of all of them together
+  std::int64_t non_finite = 0;  ///< values that are inf or NaN
+};
+
+/// How many values of gradients have which power of two: counts[i] is of |g| in [2^(i-160), 2^(i-159)), and
+/// zeros are apart.
+struct GradientHistogram {
+  static constexpr int lowest = -160, powers = 320;
+  std::vector<std::int64_t> counts = std::vector<std::int64_t>(powers);
+  std::int64_t zeros = 0, non_finite = 0;
+};
+
+class TrainedModel {
+ public:
+  virtual ~TrainedModel() = default;
+
+  /// The loss of windows [batch, context + 1] of tokens: the mean cross entropy of each token by those before
+  /// it; and, where `scale` is not 0, its gradients times `scale`, which replace those of the step before.
+  virtual double loss(std::span<const std::int32_t> windows, std::int64_t batch, f32 scale) = 0;
+  /// What the model says of the token after these.
+  virtual std::vector<f32> next_token(std::span<const std::int32_t> tokens) = 0;
+
+  /// Divides gradients by the scale, and says what they are then.
+  virtual GradientFacts unscale(const train::GradScaler& scaler) = 0;
+  virtual void scale_gradients(f32 factor) = 0;
+  virtual GradientHistogram histogram() const = 0;
+  /// AdamW's step number `step`, counted from 1.
+  virtual void step(const train::AdamWOptions& options, std::int64_t step) = 0;
+
+  /// What the optimiser keeps, in the order of the parameters.
+  virtual std::vector<StateTensor> state() = 0;
+  /// Is told after state was written.
+  virtual void state_changed() = 0;
+  virtual ParameterValues values() const = 0;
+};
+
+/// A policy that models are trained under, by name.
+struct TrainingPolicy {
+  std::string name;     ///< "amp-f16"
+  std::string meaning;  ///< "Policy<Storage<f32>, Compute<f16>>, loss scaled"
+  bool scales_loss = false;
+  std::unique_ptr<TrainedModel> (*make)(const LanguageModelConfig& config,
+                                        const ParameterValues& values) = nullptr;
+};
+
+/// Those that this build holds.
+const std::vector<TrainingPolicy>& training_policies();
+/// The policy of that name. Throws InputError with the names that there are.
+const TrainingPolicy& training_policy(const std::string& name);
+
+}  // namespace precast::language_model

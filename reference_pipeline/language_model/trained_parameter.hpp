@@ -1,0 +1,89 @@
+// TrainedParameter: one parameter under a policy, with its gradient and what AdamW keeps of it.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include <language_model/parameters.hpp>
+
+#include <precast/backend.hpp>
+#include <precast/dtype/convert_value.hpp>
+#include <precast/host/convert.hpp>
+#include <precast/policy/gradient_table.hpp>
+#include <precast/problem/gradient_options.hpp>
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::language_model {
+
+inline namespace PRECAST_BACKEND {
+
+/// A parameter as the op table has it: stored as the model's ops read it, its master in the dtype that the
+/// optimiser changes, its gradient in the dtype of parameters' gradients. Where a policy stores parameters in
+/// the master's dtype there is one copy of them.
+template <PolicyType P>
+class TrainedParameter {
+ public:
+  using Storage = vector_storage_for<typename P::storage>;
+  using Master = typename training<P>::master;
+  using Gradient = typename training<P>::parameter_gradient;
+  static_assert(ScalarDtype<typename P::storage>, "Parameters in blocks cannot be trained.");
+  static_assert(std::is_same_v<Master, Gradient>, "An optimiser takes gradients in its own dtype.");
+
+  TrainedParameter(ParameterFacts facts, std::span<const f32> values)
+      : facts_(std::move(facts)),
+        master_(facts_.shape),
+        mean_(facts_.shape),
+        square_(facts_.shape),
+        gradient_(facts_.shape) {
+    std::ranges::transform(values, master_.data(), [](f32 value) { return convert<Master>(value); });
+    for (Tensor<Master>* zeros : {&mean_, &square_, &gradient_})
+      std::fill_n(zeros->data(), zeros->elements(), convert<Master>(0.0f));
+    if constexpr (!one_copy) stored_ = Tensor<Storage>(facts_.shape);
+    master_changed();
+  }
+
+  const ParameterFacts& facts() const { return facts_; }
+  /// What ops read.
+  const Tensor<Storage>& weight() const {
+    if constexpr (one_copy)
+      return master_;
+    else
+      return stored_;
+  }
+  Tensor<Master>& master() { return master_; }
+  const Tensor<Master>& master() const { return master_; }
+  Tensor<Master>& mean() { return mean_; }
+  Tensor<Master>& square() { return square_; }
+  Tensor<Gradient>& gradient() { return gradient_; }
+  const Tensor<Gradient>& gradient() const { return gradient_; }
+
+  /// Rounds what the model reads anew.
+  void master_changed() {
+    if constexpr (!one_copy) host::convert_row<Storage>(std::as_const(master_).values(), stored_.values());
+  }
+  /// Forgets the gradient of the step before.
+  void begin_step() { has_gradient_ = false; }
+  /// How the next gradient comes to what is there.
+  GradientOptions next_gradient() { return {.accumulate = std::exchange(has_gradient_, true)}; }
+  /// Rounds the gradient as the result of a product is stored between ops: autocast casts parameters in the
+  /// forward pass, and so their gradients leave the products in that dtype. What is beyond f16 is inf.
+  void round_as_result() {
+    using Result = typename training<P>::gradient;
+    if constexpr (!std::is_same_v<Result, Gradient>)
+      for (Gradient& value : gradient_.values()) value = convert<Gradient>(convert<Result>(value));
+  }
+
+ private:
+  static constexpr bool one_copy = std::is_same_v<Storage, Master>;
+
+  ParameterFacts facts_;
+  Tensor<Master> master_, mean_, square_;
+  Tensor<Storage> stored_;
+  Tensor<Gradient> gradient_;
+  bool has_gradient_ = false;
+};
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::language_model

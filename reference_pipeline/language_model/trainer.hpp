@@ -1,0 +1,79 @@
+// Trainer: the steps of a training run, and all that a checkpoint must hold for a run to go on.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <language_model/batches.hpp>
+#include <language_model/trained_model.hpp>
+
+#include <precast/train/adamw.hpp>
+#include <precast/train/grad_scaler.hpp>
+#include <precast/train/schedule.hpp>
+
+namespace precast::language_model {
+
+struct TrainingOptions {
+  std::string policy = "f32";
+  std::int64_t steps = 200;
+  train::AdamWOptions adamw{};
+  std::optional<double> clip{};  ///< the most that the norm of all gradients may be
+  std::int64_t warmup = 0;
+  train::Schedule schedule = train::Schedule::constant;
+  train::GradScalerOptions scaler{};  ///< where the policy scales the loss
+
+  /// Throws InputError for what is out of range.
+  void check() const;
+};
+
+/// What a step came to.
+struct StepFacts {
+  std::int64_t step = 0;  ///< counted from 0
+  double loss = 0, grad_norm = 0;
+  double scale = 1;  ///< that the loss was multiplied by in this step
+  bool skipped = false;
+  double lr = 0;
+  double tokens_per_second = 0;
+  std::int64_t memory = 0;      ///< the most bytes that tensors held up to now
+  std::int64_t non_finite = 0;  ///< values of gradients
+
+  /// A line of JSON without a newline; inf and NaN as texts.
+  std::string json() const;
+};
+
+class Trainer {
+ public:
+  /// Throws what options and sizes do.
+  Trainer(const LanguageModelConfig& config, const TrainingOptions& options, const ParameterValues& values);
+
+  /// The number of the next step, counted from 0.
+  std::int64_t next_step() const { return next_step_; }
+  bool done() const { return next_step_ >= options_.steps; }
+  /// Takes the next step, as PyTorch's loop of autocast, GradScaler, clip_grad_norm_, AdamW and a schedule
+  /// does.
+  StepFacts step(const Batches& batches);
+
+  TrainedModel& model() { return *model_; }
+  const LanguageModelConfig& config() const { return config_; }
+
+  /// Everything that a run needs to go on with the same bits, in one file that appears whole or not at all.
+  void write_checkpoint(const std::filesystem::path& file) const;
+  /// Goes on from there. Throws InputError where the file is of another model or policy, or broken.
+  void read_checkpoint(const std::filesystem::path& file);
+  /// config.json and model.safetensors, as transformers reads them: f32, or f16 where the optimiser keeps
+  /// parameters so. Each file appears whole or not at all.
+  void write_model(const std::filesystem::path& folder) const;
+
+ private:
+  LanguageModelConfig config_;
+  TrainingOptions options_;
+  std::unique_ptr<TrainedModel> model_;
+  train::GradScaler scaler_;
+  std::int64_t next_step_ = 0;
+  std::int64_t optimiser_steps_ = 0;  ///< those that were not skipped
+};
+
+}  // namespace precast::language_model

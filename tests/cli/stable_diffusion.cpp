@@ -1,0 +1,88 @@
+// The program with models of Stable Diffusion: what it makes, what its pictures say, what it refuses.
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "program.hpp"
+
+using program::run;
+using program::Scratch;
+
+namespace {
+
+const std::string models = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/";
+using Words = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE(
+    "generate: Stable Diffusion with a sampler, a negative prompt and guidance, and the command again") {
+  const Scratch scratch;
+  const std::string first = (scratch.path() / "first.png").string(),
+                    again = (scratch.path() / "again.png").string();
+  const auto made = run({"generate",   "--model",   models + "sd15", "--prompt", "a cat",
+                         "--negative", "blurry",    "--guidance",    "6",        "--guidance-rescale",
+                         "0.3",        "--sampler", "ddim",          "--eta",    "0.5",
+                         "--steps",    "2",         "--output",      first,      "--json"});
+  REQUIRE(made.code == 0);
+  const auto settings = made.json()["settings"];
+  CHECK(settings["sampler"] == "ddim");
+  CHECK(settings["eta"] == 0.5);
+  CHECK(settings["guidance"] == 6);
+  CHECK(settings["negative"] == "blurry");
+  Words words = run({"info", first, "--json"}).json()["command"];
+  REQUIRE(words.size() > 2);
+  words.erase(words.begin());
+  for (std::size_t i = 0; i + 1 < words.size(); ++i)
+    if (words[i] == "--model") words[i + 1] = models + "sd15";
+  words.insert(words.end(), {"--output", again});
+  REQUIRE(run(words).code == 0);
+  CHECK(program::content(first) == program::content(again));
+}
+
+TEST_CASE("generate: Stable Diffusion's options on Flux, and files in place of its parts, are one line") {
+  const std::string model = models + "sd15";
+  const std::vector<std::pair<Words, std::string>> wrong{
+      {{"--sampler", "ddim"}, "--sampler is for Stable Diffusion"},
+      {{"--guidance-rescale", "0.5"}, "--guidance-rescale is for Stable Diffusion"},
+      {{"--model", model, "--sampler", "heun"}, "--sampler is 'heun'"},
+      {{"--model", model, "--eta", "2"}, "--eta is '2'"},
+      {{"--model", model, "--mask", "a.png"}, "--image"},
+      {{"--model", model, "--refiner-start", "0.5"}, "--refiner"},
+      {{"--model", models + "inpaint"}, "--mask"},
+      {{"--model", model, "--vae", model + "/vae"}, "opened as a folder alone"}};
+  for (const auto& [options, says] : wrong) {
+    Words words{"generate", "--prompt", "a"};
+    words.insert(words.end(), options.begin(), options.end());
+    const auto result = run(words);
+    INFO(says);
+    CHECK(result.code != 0);
+    CHECK(result.one_line_error());
+    CHECK_THAT(result.err, Catch::Contains(says));
+  }
+}
+
+TEST_CASE("generate: what does nothing for a Stable Diffusion model is told") {
+  const Scratch scratch;
+  const auto made = run({"generate", "--model", models + "sd15", "--prompt", "a", "--steps", "1",
+                         "--guidance", "1", "--negative", "b", "--eta", "1", "--aesthetic-score", "3",
+                         "--max-sequence-length", "9", "--output", (scratch.path() / "a.png").string()});
+  CHECK(made.code == 0);
+  for (const char* option : {"--negative does nothing", "--eta does nothing",
+                             "--aesthetic-score does nothing", "--max-sequence-length does nothing"})
+    CHECK_THAT(made.err, Catch::Contains(option));
+}
+
+TEST_CASE("generate: base and refiner in one command; inspect names the parts") {
+  const Scratch scratch;
+  const auto made =
+      run({"generate", "--model", models + "sdxl", "--refiner", models + "refiner", "--refiner-start", "0.6",
+           "--prompt", "a", "--steps", "4", "--output", (scratch.path() / "a.png").string(), "--json"});
+  REQUIRE(made.code == 0);
+  CHECK(made.json()["settings"]["refiner_start"] == 0.6);
+  const auto inspected = run({"inspect", models + "sdxl"});
+  REQUIRE(inspected.code == 0);
+  CHECK_THAT(inspected.out,
+             Catch::Contains("UNet2DConditionModel") && Catch::Contains("unet, by its config"));
+}

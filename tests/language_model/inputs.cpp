@@ -1,0 +1,142 @@
+// Texts, tokenizers, batches and configs: what they say, and what is refused.
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <language_model/batches.hpp>
+#include <language_model/config.hpp>
+#include <language_model/sample_text.hpp>
+#include <language_model/shipped_text.hpp>
+#include <language_model/tokenizer.hpp>
+#include <language_model/trainer.hpp>
+#include <support/temporary_folder.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/safetensors_writer.hpp>
+
+namespace precast::language_model {
+
+TEST_CASE("a tokenizer of characters gives a text back, and says where it is not UTF-8", "[language_model]") {
+  const std::string text = "na\u00efve \u4f60\U0001f600 a";
+  const Tokenizer tokenizer = Tokenizer::of_characters(text, "text");
+  CHECK(tokenizer.size() == 8);
+  CHECK(tokenizer.decode(tokenizer.encode(text, "text")) == text);
+  CHECK(Tokenizer::from_json(tokenizer.json(), "t.json").encode(text, "text") ==
+        tokenizer.encode(text, "text"));
+  CHECK_THROWS_WITH(tokenizer.encode("nb", "other"), Catch::Contains("character at byte 1"));
+  for (const char* wrong : {"ab\xff", "ab\xc3", "ab\xc0\x80", "ab\xed\xa0\x80", "ab\xf4\x90\x80\x80"})
+    CHECK_THROWS_WITH(Tokenizer::of_characters(wrong, "f"), Catch::Contains("f: byte 2 is not UTF-8"));
+  CHECK_THROWS_WITH(Tokenizer::of_characters("", "f"), Catch::Contains("is empty"));
+  CHECK_THROWS_AS(Tokenizer::from_json("{\"kind\": 3}", "t.json"), InputError);
+  const Tokenizer bytes = Tokenizer::of_bytes();
+  CHECK(bytes.decode(bytes.encode("a\xff", "f")) == "a\xff");
+  CHECK(Tokenizer::from_json(bytes.json(), "t.json").size() == 256);
+}
+
+TEST_CASE("windows follow from seed and step, and stay in the text", "[language_model]") {
+  std::vector<std::int32_t> tokens(50);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(i);
+  const auto batches = random_windows(tokens, 3, 10, 7, "text");
+  std::vector<bool> begun(tokens.size());
+  for (int step = 0; step < 200; ++step) {
+    const auto windows = batches->step(step);
+    REQUIRE(windows.size() == 33);
+    for (std::size_t i = 0; i < 33; i += 11) {
+      begun[static_cast<std::size_t>(windows[i])] = true;
+      CHECK(windows[i + 10] == windows[i] + 10);
+    }
+    CHECK(windows == random_windows(tokens, 3, 10, 7, "text")->step(step));
+  }
+  for (std::size_t i = 0; i < begun.size(); ++i) CHECK(begun[i] == (i < 40));
+  CHECK(batches->step(0) != random_windows(tokens, 3, 10, 8, "text")->step(0));
+  CHECK_NOTHROW(random_windows({1, 2, 3}, 1, 2, 0, "text")->step(0));
+  CHECK_THROWS_WITH(random_windows({1, 2, 3}, 1, 3, 0, "text"), Catch::Contains("fewer than the 4"));
+  CHECK_THROWS_WITH(random_windows({}, 1, 3, 0, "text"), Catch::Contains("is empty"));
+}
+
+TEST_CASE("batches of a file are taken as they are, and checked", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "batches.safetensors";
+  const auto write = [&](const std::vector<std::int64_t>& values, const Shape& shape,
+                         const DtypeInfo& dtype) {
+    io::SafetensorsWriter writer(file);
+    writer.declare("tokens", dtype, shape);
+    writer.write(std::as_bytes(std::span(values))
+                     .first(static_cast<std::size_t>(shape.elements() * dtype.bytes_per_block)));
+    writer.commit();
+  };
+  constexpr DtypeInfo i64{"i64", 1, 8};
+  write({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, Shape{2, 2, 3}, i64);
+  const auto batches = batches_of_file(file, 2, 12);
+  CHECK(batches->batch() == 2);
+  CHECK(batches->context() == 2);
+  CHECK(batches->step(1) == std::vector<std::int32_t>{6, 7, 8, 9, 10, 11});
+  CHECK_THROWS_WITH(batches_of_file(file, 3, 12), Catch::Contains("2 steps, fewer than 3"));
+  CHECK_THROWS_WITH(batches_of_file(file, 2, 11), Catch::Contains("holds 11 at place 11"));
+  write({0, 1, 2, 3}, Shape{2, 2}, i64);
+  CHECK_THROWS_WITH(batches_of_file(file, 1, 12), Catch::Contains("I64 [steps, batch, context + 1]"));
+  write({0, 1, 2, 3}, Shape{1, 2, 2}, DtypeInfo{"i32", 1, 4});
+  CHECK_THROWS_WITH(batches_of_file(file, 1, 12), Catch::Contains("I32"));
+}
+
+TEST_CASE("configs that are not known are refused by their keys", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "config.json";
+  const auto refused = [&](const std::string& json, const std::string& key) {
+    io::write_file(file, json);
+    CHECK_THROWS_WITH(LanguageModelConfig::load(file), Catch::Contains("key '" + key + "'"));
+  };
+  refused(R"({"model_type": "bert"})", "model_type");
+  refused(R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 10, "n_layer": 1, "n_head": 3})", "n_head");
+  refused(R"({"model_type": "gpt2", "activation_function": "relu"})", "activation_function");
+  refused(R"({"model_type": "llama", "attention_bias": true})", "attention_bias");
+  refused(R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 0})", "hidden_size");
+  LanguageModelConfig config{.architecture = Architecture::llama, .heads = 4, .heads_kv = 3};
+  CHECK_THROWS_AS(config.check(), InputError);
+}
+
+TEST_CASE("options of training out of range are refused", "[language_model]") {
+  CHECK_THROWS_AS((TrainingOptions{.steps = 0}.check()), InputError);
+  CHECK_THROWS_AS((TrainingOptions{.clip = 0.0}.check()), InputError);
+  CHECK_THROWS_AS((TrainingOptions{.steps = 3, .warmup = 4}.check()), InputError);
+  CHECK_THROWS_WITH(training_policy("f33"), Catch::Contains("it is one of f32"));
+}
+
+TEST_CASE("a model learns the text that ships, under every policy but naive f16", "[training]") {
+  for (const TrainingPolicy& policy : training_policies()) {
+    CAPTURE(policy.name);
+    const Tokenizer tokenizer = Tokenizer::of_characters(shipped_text(), "shipped");
+    const LanguageModelConfig config{.architecture = Architecture::llama,
+                                     .vocabulary = tokenizer.size(),
+                                     .positions = 16,
+                                     .width = 32,
+                                     .layers = 1,
+                                     .heads = 2,
+                                     .heads_kv = 1,
+                                     .head_width = 16,
+                                     .inner = 48,
+                                     .tied = true};
+    const auto batches = random_windows(tokenizer.encode(shipped_text(), "shipped"), 8, 16, 1, "shipped");
+    Trainer trainer(config, {.policy = policy.name, .steps = 200, .adamw = {.lr = 1e-2}},
+                    initial_values(parameters_of(config), 1));
+    std::vector<double> losses;
+    const std::size_t enough = policy.name == "naive-f16" ? 3 : 200;
+    while (losses.size() < enough) losses.push_back(trainer.step(*batches).loss);
+    if (policy.name == "naive-f16") {
+      CHECK_FALSE(std::isfinite(losses.back()));
+      continue;
+    }
+    const double first = losses.front(), last = std::accumulate(losses.end() - 20, losses.end(), 0.0) / 20;
+    CHECK(first == Approx(std::log(static_cast<double>(tokenizer.size()))).epsilon(0.05));
+    CHECK(last < 0.72 * first);  // frequencies of characters alone are 0.75 of it
+    const auto text = sample_tokens(trainer.model(), batches->step(0), 5, 16, 0.8, 3);
+    CHECK(text.size() == 5);
+    CHECK(text == sample_tokens(trainer.model(), batches->step(0), 5, 16, 0.8, 3));
+  }
+}
+
+}  // namespace precast::language_model

@@ -1,0 +1,174 @@
+// The optimiser, loss scaling, schedules and clipping against PyTorch's numbers
+// (tests/golden/make_training.py).
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <support/golden.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/train/adamw.hpp>
+#include <precast/train/clip.hpp>
+#include <precast/train/grad_scaler.hpp>
+#include <precast/train/schedule.hpp>
+
+namespace precast::train {
+
+using testing::Golden;
+
+namespace {
+
+template <ScalarDtype T>
+std::vector<T> in(const HostTensor<f32>& values) {
+  std::vector<T> result;
+  for (const f32 value : values.values()) result.push_back(convert<T>(value));
+  return result;
+}
+
+/// The parameter after each step of the golden file's.
+template <ScalarDtype T>
+std::vector<std::vector<T>> stepped(const Golden& golden, const std::string& name, bool decays = true) {
+  std::vector<T> parameter = in<T>(golden.tensor("adamw." + name + ".start"));
+  const std::vector<T> gradients = in<T>(golden.tensor("adamw." + name + ".gradients"));
+  std::vector<T> mean(parameter.size(), convert<T>(0.0f)), square = mean;
+  const AdamWOptions options{.lr = 3e-3, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1};
+  std::vector<std::vector<T>> all;
+  for (std::size_t step = 0; step * parameter.size() < gradients.size(); ++step) {
+    const auto gradient = std::span(gradients).subspan(step * parameter.size(), parameter.size());
+    adamw_step<T>(parameter, gradient, mean, square, options, static_cast<std::int64_t>(step) + 1, decays);
+    all.push_back(parameter);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("AdamW makes PyTorch's steps in f32", "[adamw]") {
+  const Golden golden("training");
+  const HostTensor<f32> expected = golden.tensor("adamw.f32.values");
+  const auto values = stepped<f32>(golden, "f32");
+  std::size_t place = 0;
+  for (const auto& step : values)
+    for (const f32 value : step) {
+      const f32 wanted = expected.data()[place++];
+      // PyTorch's vector code fuses some products and sums: a rounding or two of the update and the sum.
+      const f32 ulp = std::nextafter(std::abs(wanted), 1e9f) - std::abs(wanted);
+      CHECK(std::abs(value - wanted) <= 2 * ulp + 1e-9f);
+    }
+  CHECK(place == static_cast<std::size_t>(expected.elements()));
+}
+
+TEST_CASE("AdamW of an f16 model rounds where PyTorch's does", "[adamw]") {
+  const Golden golden("training");
+  const HostTensor<f32> expected = golden.tensor("adamw.f16.values");
+  const auto values = stepped<f16>(golden, "f16");
+  std::size_t place = 0, equal = 0;
+  for (const auto& step : values)
+    for (const f16 value : step) {
+      const f32 wanted = expected.data()[place++], got = convert<f32>(value);
+      equal += got == wanted;
+      CHECK(std::abs(got - wanted) <= std::max(std::abs(wanted), 6.2e-5f) * 0x1p-10f);
+    }
+  // All but those that a fused product of PyTorch's pushes over a tie.
+  CHECK(equal * 100 >= place * 98);
+}
+
+TEST_CASE("the weight decay applies to what is told to decay", "[adamw]") {
+  const Golden golden("training");
+  const auto with = stepped<f32>(golden, "f32"), without = stepped<f32>(golden, "f32", false);
+  CHECK(with.back() != without.back());
+}
+
+TEST_CASE("AdamW in f16 with a small eps divides by zero as PyTorch's does", "[adamw]") {
+  std::vector<f16> parameter{convert<f16>(1.0f)}, mean{convert<f16>(0.0f)}, square = mean;
+  const std::vector<f16> gradient{convert<f16>(1e-3f)};  // its square times 0.001 is 0 in f16, and so is eps
+  adamw_step<f16>(parameter, gradient, mean, square, {}, 1, false);
+  CHECK(!std::isfinite(convert<f32>(parameter[0])));
+}
+
+TEST_CASE("AdamW's bits do not depend on the number of threads", "[adamw]") {
+  const auto run = [](int threads) {
+    host::set_threads(threads);
+    std::vector<f32> parameter(100'000), mean(parameter.size()), square(parameter.size()),
+        gradient(parameter.size());
+    for (std::size_t i = 0; i < parameter.size(); ++i) {
+      parameter[i] = std::sin(static_cast<f32>(i));
+      gradient[i] = std::cos(static_cast<f32>(i) * 0.7f);
+    }
+    adamw_step<f32>(parameter, gradient, mean, square, {}, 1, true);
+    parameter.push_back(static_cast<f32>(sum_of_squares<f32>(parameter)));
+    return parameter;
+  };
+  const auto one = run(1);
+  CHECK(one == run(2));
+}
+
+TEST_CASE("options out of range are refused", "[adamw]") {
+  CHECK_THROWS_AS(check({.lr = -1}), InputError);
+  CHECK_THROWS_AS(check({.lr = NAN}), InputError);
+  CHECK_THROWS_AS(check({.beta1 = 1}), InputError);
+  CHECK_THROWS_AS(check({.eps = -1e-8}), InputError);
+  CHECK_THROWS_AS(GradScaler({.init_scale = 0}), InputError);
+  CHECK_THROWS_AS(GradScaler({.growth_factor = 1}), InputError);
+  CHECK_THROWS_AS(GradScaler({.backoff_factor = 1}), InputError);
+  CHECK_THROWS_AS(GradScaler({.growth_interval = 0}), InputError);
+  std::vector<f32> two(2), three(3);
+  CHECK_THROWS_AS(adamw_step<f32>(two, three, two, two, {}, 1, true), ShapeError);
+}
+
+TEST_CASE("the scale grows and backs off as PyTorch's", "[grad_scaler]") {
+  const Golden golden("training");
+  const std::vector<double> history = golden.doubles("scaler");
+  GradScaler scaler({.init_scale = 1024, .growth_factor = 3, .backoff_factor = 0.3, .growth_interval = 3});
+  for (std::size_t i = 0; i < history.size(); i += 3) {
+    std::vector<f32> gradients{1.0f, history[i] != 0 ? std::numeric_limits<f32>::infinity() : 2.0f};
+    const std::int64_t found = scaler.unscale<f32>(gradients);
+    CHECK(found == static_cast<std::int64_t>(history[i]));
+    scaler.update(found > 0);
+    CHECK(static_cast<double>(scaler.scale()) == history[i + 1]);
+    CHECK(static_cast<double>(scaler.growth_tracker()) == history[i + 2]);
+  }
+}
+
+TEST_CASE("a scale stays where growing would make it inf, and a scaler that is off changes nothing",
+          "[grad_scaler]") {
+  GradScaler scaler({.init_scale = 0x1p127, .growth_interval = 1});
+  scaler.update(false);
+  CHECK(scaler.scale() == 0x1p127f);
+  GradScaler off({.enabled = false});
+  std::vector<f32> gradients{3.0f, std::nanf("")};
+  CHECK(off.unscale<f32>(gradients) == 1);
+  CHECK(gradients[0] == 3.0f);
+  off.update(true);
+  CHECK(off.scale() == 1.0f);
+}
+
+TEST_CASE("schedules are transformers'", "[schedule]") {
+  const Golden golden("training");
+  for (const auto& [name, schedule] :
+       {std::pair("schedule.cosine", Schedule::cosine), std::pair("schedule.constant", Schedule::constant)}) {
+    const std::vector<double> expected = golden.doubles(name);
+    for (std::size_t step = 0; step < expected.size(); ++step)
+      CHECK(schedule_factor(schedule, static_cast<std::int64_t>(step), 7, 31) ==
+            Approx(expected[step]).margin(1e-15));
+  }
+}
+
+TEST_CASE("clipping by the global norm is PyTorch's", "[clip]") {
+  const Golden golden("training");
+  for (const auto& [name, most] : {std::pair("clip.above", 0.5), std::pair("clip.below", 1000.0)}) {
+    const HostTensor<f32> given = golden.tensor("clip.gradients");
+    std::vector<f32> gradients(given.values().begin(), given.values().end());
+    const double norm = std::sqrt(sum_of_squares<f32>(gradients));
+    CHECK(norm == Approx(golden.tensor(std::string(name) + ".norm").values()[0]).epsilon(3e-7));
+    scale_gradients<f32>(gradients, clip_factor(norm, most));
+    const HostTensor<f32> expected = golden.tensor(std::string(name) + ".gradients");
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      CHECK(gradients[i] == Approx(expected.values()[i]).epsilon(5e-7));
+  }
+}
+
+}  // namespace precast::train
