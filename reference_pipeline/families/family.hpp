@@ -66,6 +66,9 @@ class Family {
                                          const Backend& backend) const = 0;
   /// Whether it opens models whose parts are files.
   virtual bool opens_files() const { return false; }
+  /// Whether a file holds a denoiser of its models, by its tensors. The first family that opens files gets
+  /// those that none knows, and says what is wrong with them.
+  virtual bool knows_file(const std::filesystem::path&) const { return false; }
   /// Opens a model from files, or from a folder some parts of which are given as files. Only where it
   /// `opens_files`.
   virtual std::unique_ptr<Pipeline> open_files(const ModelFiles& files, const ComponentChoices& choices,

@@ -80,6 +80,14 @@ std::unique_ptr<Pipeline> open(const ModelFiles& files, const ComponentChoices& 
                                             "that take the place of its parts");
     return family.open_files(files, choices, backend);
   }
+  // Whose it is, the file with the denoiser says: the model itself, or what is given in its place.
+  const auto given = files.components.find("transformer");
+  const std::filesystem::path& denoiser = given == files.components.end() ? files.model : given->second;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(denoiser, ignored))
+    for (const Family* family : known())
+      if (family->opens_files() && family->knows_file(denoiser))
+        return family->open_files(files, choices, backend);
   for (const Family* family : known())
     if (family->opens_files()) return family->open_files(files, choices, backend);
   throw io::file_error(files.model, "no family here opens files: give --model a folder");

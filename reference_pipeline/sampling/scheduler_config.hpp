@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <precast/dtype/scalar.hpp>
@@ -64,6 +65,9 @@ class SchedulerConfig {
  public:
   /// Reads a file. Throws InputError where it is missing, malformed or not a scheduler's.
   static SchedulerConfig load(const std::filesystem::path& path);
+
+  /// The keys of such a file, where there is none: `config` names what they are of.
+  static SchedulerConfig from(io::Config config) { return SchedulerConfig(std::move(config)); }
 
   /// diffusers' name of the class that wrote the file, such as "PNDMScheduler".
   const std::string& class_name() const { return class_name_; }

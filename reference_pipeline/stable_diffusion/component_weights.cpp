@@ -91,6 +91,11 @@ FileComponent ComponentWeights::component_in(std::string_view component) const {
     if (!std::filesystem::is_directory(path_, ignored) && component == "unet" &&
         !source_.contains("conv_in.weight"))
       throw error("does not hold a Stable Diffusion UNet: give another file");
+    // A VAE is often a file of its own.
+    if (component == "vae")
+      for (const std::string_view prefix : {"", "first_stage_model.", "vae."})
+        if (source_.contains(std::string(prefix).append("decoder.mid.block_1.norm1.weight")))
+          return {std::string(component), Naming::ldm, std::string(prefix)};
     return {std::string(component), Naming::diffusers, ""};
   }
   if (const std::string why = refusal(*whole_); !why.empty())

@@ -132,7 +132,8 @@ vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights) {
         "has a VAE whose channels 32 groups do not divide, so that nothing says how they are normed: give "
         "--model the model's folder, whose vae/config.json does");
   const Kind kind = weights.file()->kind;
-  config.scaling_factor = kind == Kind::xl || kind == Kind::xl_refiner ? 0.13025 : 0.18215;
+  config.force_upcast = kind == Kind::xl || kind == Kind::xl_refiner;
+  config.scaling_factor = config.force_upcast ? 0.13025 : 0.18215;
   config.shift_factor = 0;
   return config;
 }

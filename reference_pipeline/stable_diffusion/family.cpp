@@ -8,6 +8,7 @@
 #include <stable_diffusion/family.hpp>
 #include <stable_diffusion/pipeline.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
+#include <stable_diffusion/weight_file.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -98,6 +99,15 @@ class StableDiffusionFamily final : public families::Family {
                                            const families::ComponentChoices& choices,
                                            const families::Backend& backend) const override {
     return std::make_unique<StableDiffusionPipeline>(folder, choices, backend);
+  }
+  bool opens_files() const override { return true; }
+  bool knows_file(const std::filesystem::path& file) const override {
+    return weight_file(io::ComponentSource(file)).has_value();
+  }
+  std::unique_ptr<families::Pipeline> open_files(const families::ModelFiles& files,
+                                                 const families::ComponentChoices& choices,
+                                                 const families::Backend& backend) const override {
+    return std::make_unique<StableDiffusionPipeline>(files, choices, backend);
   }
 };
 

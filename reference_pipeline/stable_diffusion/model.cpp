@@ -25,8 +25,9 @@ int Model::Encoder::length() const {
   return static_cast<int>(std::min(limit, config.max_position_embeddings));
 }
 
-Model Model::open(const std::filesystem::path& path) {
-  Model model{ModelFolder::open(path), {}, {}};
+Model Model::open(const families::ModelFiles& files) {
+  Model model{ModelFolder::open(files), {}, {}};
+  const std::filesystem::path& path = model.folder.path;
   if (model.folder.text_encoder) model.tokenizer = text::ClipTokenizer::load(path / "tokenizer");
   if (model.folder.text_encoder_2) model.tokenizer_2 = text::ClipTokenizer::load(path / "tokenizer_2");
   const std::vector<Encoder> encoders = model.encoders();

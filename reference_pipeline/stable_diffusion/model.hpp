@@ -45,7 +45,7 @@ struct Model {
   std::optional<text::ClipTokenizer> tokenizer, tokenizer_2;
 
   /// Reads configs and tokenizers. Throws InputError.
-  static Model open(const std::filesystem::path& path);
+  static Model open(const families::ModelFiles& files);
 
   /// Those that it has, in the order in which they run.
   std::vector<Encoder> encoders() const;

@@ -71,14 +71,29 @@ std::vector<std::string> notes_of(const io::Config& index) {
   return notes;
 }
 
-void check_fit(const ModelFolder& model) {
+/// That a number of the UNet's config is not what another component needs.
+struct Misfit {
+  const ModelFolder& model;
+
+  InputError error(std::string_view key, const std::string& problem) const {
+    for (const std::filesystem::path& config :
+         {model.component("unet") / "config.json", model.path / "unet" / "config.json"})
+      if (io::is_there(config)) return io::Config::load(config).error(key, problem);
+    return io::file_error(model.component("unet"), std::string(key) + ": " + problem);
+  }
+};
+
+}  // namespace
+
+void ModelFolder::check_fit() const {
+  const ModelFolder& model = *this;
   if (const auto& preview = model.defaults.preview;
       preview && std::ssize(preview->weights) != model.vae.latent_channels)
     throw io::Config::load(model.path / "precast.json")
         .error("preview", "must have a row of weights for each of the " +
                               std::to_string(model.vae.latent_channels) +
                               " latent_channels of vae/config.json");
-  const io::Config unet = io::Config::load(model.component("unet") / "config.json");
+  const Misfit unet{model};
   const std::int64_t latents = model.vae.latent_channels;
   if (model.unet.out_channels != latents)
     throw unet.error("out_channels", "must equal the latent_channels of vae/config.json, " +
@@ -119,20 +134,14 @@ void check_fit(const ModelFolder& model) {
                  : ""));
 }
 
-}  // namespace
-
-ModelFolder::ModelFolder(std::filesystem::path folder)
-    : path(std::move(folder)),
-      scheduler(sampling::SchedulerConfig::load(path / "scheduler" / "scheduler_config.json")) {}
-
-ModelFolder ModelFolder::open(const std::filesystem::path& path) {
+ModelFolder ModelFolder::open_folder(const std::filesystem::path& path) {
   const io::Config index = families::model_index(path);
   if (!family().recognises(index.string("_class_name"))) throw families::no_family(index);
   for (const auto& [component, known] : component_classes) check_class(index, component, known);
   for (const std::string_view component : {"unet", "vae", "scheduler"})
     require(index, component, "a Stable Diffusion model has one");
 
-  ModelFolder model(path);
+  ModelFolder model(path, sampling::SchedulerConfig::load(path / "scheduler" / "scheduler_config.json"));
   model.notes = notes_of(index);
   model.is_lcm = index.string("_class_name").starts_with("LatentConsistencyModel");
   model.force_zeros_for_empty_prompt = index.boolean_or("force_zeros_for_empty_prompt", true);
@@ -156,7 +165,7 @@ ModelFolder ModelFolder::open(const std::filesystem::path& path) {
     model.notes.push_back(io::shown(index.path()) + ": its text_encoder_2 is not used by its unet");
   model.vae = vae::AutoencoderConfig::load(model.component("vae") / "config.json");
   model.defaults = families::ModelDefaults::load(path / "precast.json");
-  check_fit(model);
+  model.check_fit();
   return model;
 }
 

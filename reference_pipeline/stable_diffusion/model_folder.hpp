@@ -4,12 +4,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <families/model_defaults.hpp>
+#include <families/model_files.hpp>
 #include <sampling/scheduler_config.hpp>
 #include <stable_diffusion/unet.hpp>
 #include <text/clip_text_model.hpp>
@@ -28,11 +32,15 @@ struct ModelFolder {
   bool requires_aesthetics_score = false;    ///< a score takes the place of the last two time ids
   bool is_lcm = false;                       ///< saved as a pipeline of latent consistency models
   families::ModelDefaults defaults;
-  std::vector<std::string> notes;  ///< what of the folder is not used
+  std::map<std::string, std::filesystem::path, std::less<>> files;  ///< components that lie elsewhere
+  std::vector<std::string> notes;  ///< what of the folder, and of files, is not used
 
-  /// Reads and checks every config, and that the components fit together. Throws InputError that names the
+  /// Reads and checks every config, and that the components fit together. What is given as a file takes the
+  /// place of a folder's component; a file's tensors and the folder's config must agree. A model that is a
+  /// file brings what is in it, and has the rest from its own folder: tokenizers at least. What no config
+  /// says is as its tensors say, and as in the published models of its kind. Throws InputError that names the
   /// file.
-  static ModelFolder open(const std::filesystem::path& path);
+  static ModelFolder open(const families::ModelFiles& given);
 
   /// Two text encoders side by side, and sizes as conditioning.
   bool is_xl() const { return unet.text_time; }
@@ -47,10 +55,22 @@ struct ModelFolder {
   /// have 4 channels; nothing where neither is so.
   std::optional<families::PreviewMap> preview_map() const;
 
-  std::filesystem::path component(std::string_view name) const { return path / name; }
+  /// A component's folder or file.
+  std::filesystem::path component(std::string_view name) const {
+    const auto found = files.find(name);
+    return found == files.end() ? path / name : found->second;
+  }
 
  private:
-  explicit ModelFolder(std::filesystem::path folder);
+  ModelFolder(std::filesystem::path folder, sampling::SchedulerConfig settings)
+      : path(std::move(folder)), scheduler(std::move(settings)) {}
+  /// A folder that diffusers saved, all of it.
+  static ModelFolder open_folder(const std::filesystem::path& path);
+  /// A model without a model_index.json, out of files and what lies beside them.
+  static ModelFolder open_parts(const std::filesystem::path& folder,
+                                std::map<std::string, std::filesystem::path, std::less<>> files);
+  /// Throws InputError where components are not of one model.
+  void check_fit() const;
 };
 
 }  // namespace precast::stable_diffusion

@@ -57,11 +57,11 @@ void check_start(const ModelFolder& folder, const Request& full, const Request& 
 
 }  // namespace
 
-StableDiffusionPipeline::StableDiffusionPipeline(const std::filesystem::path& folder,
+StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& model,
                                                  const families::ComponentChoices& choices,
                                                  const families::Backend& backend) {
   for (const families::Role role : families::all_roles) families::require_policy(choices.of(role));
-  parts_ = std::make_unique<Parts>(Parts{Model::open(folder), choices, backend});
+  parts_ = std::make_unique<Parts>(Parts{Model::open(model), choices, backend});
   families::require_policy(parts_->vae_choice(parts_->model));
 }
 StableDiffusionPipeline::~StableDiffusionPipeline() = default;
@@ -69,7 +69,7 @@ StableDiffusionPipeline::~StableDiffusionPipeline() = default;
 std::vector<std::string> StableDiffusionPipeline::notes() const {
   std::vector<std::string> notes = parts_->model.folder.notes;
   if (parts_->vae_choice(parts_->model) != parts_->choices.vae)
-    notes.push_back(io::shown(parts_->model.folder.component("vae") / "config.json") +
+    notes.push_back(io::shown(parts_->model.folder.component("vae")) +
                     ": force_upcast: the VAE runs in f32, for its f16 overflows");
   return notes;
 }

@@ -9,17 +9,19 @@
 
 #include <families/backend.hpp>
 #include <families/choices.hpp>
+#include <families/model_files.hpp>
 #include <families/pipeline.hpp>
 
 namespace precast::stable_diffusion {
 
-/// A Stable Diffusion model in a diffusers folder. Opening reads configs and tokenizers, no weights. Latents
-/// are [pictures, channels, h, w], as diffusers has them; those that are given are noise, of variance 1.
-/// Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or OutOfMemory.
+/// A Stable Diffusion model in a diffusers folder, or in files. Opening reads configs and tokenizers, no
+/// weights. Latents are [pictures, channels, h, w], as diffusers has them; those that are given are noise, of
+/// variance 1. Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or
+/// OutOfMemory.
 class StableDiffusionPipeline final : public families::Pipeline {
  public:
   /// Components run on `backend`, which must outlive the pipeline.
-  StableDiffusionPipeline(const std::filesystem::path& folder, const families::ComponentChoices& choices,
+  StableDiffusionPipeline(const families::ModelFiles& model, const families::ComponentChoices& choices,
                           const families::Backend& backend = families::cpu_backend());
   ~StableDiffusionPipeline() override;
 

@@ -19,10 +19,6 @@ using stable_diffusion::ComponentWeights, stable_diffusion::Kind, stable_diffusi
 
 namespace {
 
-std::filesystem::path single_file(const std::string& name) {
-  return stable_diffusion_model(name + ".safetensors");
-}
-
 /// Sizes without ones at their end.
 std::vector<std::int64_t> sizes_of(const Shape& shape) {
   std::vector<std::int64_t> sizes(shape.sizes().begin(), shape.sizes().end());
@@ -96,7 +92,7 @@ TEST_CASE("single files give each component's weights bit for bit as their folde
   for (const Expected& one : expected)
     for (const auto& [component, naming] : one.components) {
       INFO(one.name << " " << component);
-      const ComponentWeights file(single_file(one.name), component);
+      const ComponentWeights file(stable_diffusion_file(one.name), component);
       const ComponentWeights folder(stable_diffusion_model(one.name) / component, component);
       CHECK(file.naming() == naming);
       CHECK(folder.naming() == Naming::diffusers);
@@ -114,7 +110,7 @@ TEST_CASE("single files give each component's weights bit for bit as their folde
 TEST_CASE("single files are known by their tensors") {
   for (const Expected& one : expected) {
     INFO(one.name);
-    const auto found = stable_diffusion::weight_file(io::ComponentSource(single_file(one.name)));
+    const auto found = stable_diffusion::weight_file(io::ComponentSource(stable_diffusion_file(one.name)));
     REQUIRE(found);
     CHECK(found->kind == one.kind);
     CHECK(in_words(*found) == one.words);
@@ -171,7 +167,7 @@ TEST_CASE("what a single file lacks, or is instead, is one line") {
       "is InstructPix2Pix of Stable Diffusion 1.x, which edits a picture as it is told, which is not read"));
   CHECK(says(problem(unet_file(folder, prefix, 5), "unet"), "follows a map of depths"));
   CHECK(says(problem(unet_file(folder, prefix, 12), "unet"), "takes 12 channels in"));
-  CHECK(says(problem(single_file("refiner"), "text_encoder"),
+  CHECK(says(problem(stable_diffusion_file("refiner"), "text_encoder"),
              "is Stable Diffusion XL refiner without its text_encoder"));
   CHECK(says(problem(stable_diffusion_model("sd15") / "vae/diffusion_pytorch_model.safetensors", "unet"),
              "does not hold a Stable Diffusion UNet"));
@@ -185,6 +181,25 @@ TEST_CASE("what a single file lacks, or is instead, is one line") {
                     Catch::Contains("its 4 rows are no 3 equal parts"));
   CHECK_THROWS_WITH(text.find("text_model.encoder.layers.1.self_attn.k_proj.weight"),
                     Catch::Contains("is missing"));
+}
+
+TEST_CASE("a VAE alone in the authors' names gives its weights, with a prefix or without") {
+  const std::string prefix = "first_stage_model.";
+  const io::ComponentSource whole(stable_diffusion_file("sdxl"));
+  const ComponentWeights folder(stable_diffusion_model("sdxl") / "vae", "vae");
+  for (const std::string other : {"", "first_stage_model.", "vae."}) {
+    INFO("prefix '" << other << "'");
+    FileTensors tensors;
+    for (const io::TensorEntry* entry : whole.tensors())
+      if (entry->name.starts_with(prefix))
+        tensors[other + entry->name.substr(prefix.size())] = {
+            std::string(entry->dtype.file_name),
+            entry->shape,
+            {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()}};
+    const TemporaryFolder place;
+    write_tensors(place.path() / "vae", tensors);
+    check_same_weights(ComponentWeights(place.path() / "vae", "vae"), folder);
+  }
 }
 
 TEST_CASE("a VAE's attention is found under the names of older releases") {
@@ -205,7 +220,7 @@ TEST_CASE("a VAE's attention is found under the names of older releases") {
 }
 
 TEST_CASE("inspect names a single file's model, its parts and whose names they have") {
-  const cli::FileFacts facts = cli::facts_of(io::ComponentSource(single_file("sdxl")));
+  const cli::FileFacts facts = cli::facts_of(io::ComponentSource(stable_diffusion_file("sdxl")));
   CHECK(facts.model == "Stable Diffusion XL");
   CHECK(facts.problem.empty());
   REQUIRE(facts.parts.size() == 4);

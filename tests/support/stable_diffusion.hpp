@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +16,11 @@ inline constexpr std::array stable_diffusion_folders{"sd15", "sd21", "sdxl", "re
 
 inline std::filesystem::path stable_diffusion_model(std::string_view folder) {
   return std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden/stable_diffusion" / folder;
+}
+
+/// The weights of a folder once more, in one file with the authors' names.
+inline std::filesystem::path stable_diffusion_file(const std::string& folder) {
+  return stable_diffusion_model(folder + ".safetensors");
 }
 
 /// Every case by its name; Golden("stable_diffusion") has its results.

@@ -1,0 +1,167 @@
+// Opens models out of single files: what lies in them, what lies beside them, and whether both are of one
+// model.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include <stable_diffusion/component_weights.hpp>
+#include <stable_diffusion/configs_of_tensors.hpp>
+#include <stable_diffusion/model_folder.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::stable_diffusion {
+
+namespace {
+
+using Files = std::map<std::string, std::filesystem::path, std::less<>>;
+
+/// Commands and other families call every denoiser so.
+constexpr std::string_view other_name_of_unet = "transformer";
+
+bool is_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+/// The components of a model that is a file.
+Files files_in(const std::filesystem::path& file) {
+  const auto found = weight_file(io::ComponentSource(file));
+  if (!found || !refusal(*found).empty()) ComponentWeights{file, "unet"};  // which says what is wrong
+  Files files;
+  for (const FileComponent& part : found->components) files.emplace(part.component, file);
+  return files;
+}
+
+/// The text encoders of a kind, and the tokenizers that go with them.
+std::vector<std::pair<std::string, std::string>> encoders_of(Kind kind) {
+  std::vector<std::pair<std::string, std::string>> encoders;
+  if (kind != Kind::xl_refiner) encoders.emplace_back("text_encoder", "tokenizer");
+  if (kind == Kind::xl || kind == Kind::xl_refiner) encoders.emplace_back("text_encoder_2", "tokenizer_2");
+  return encoders;
+}
+
+/// "FILE: 2 tensors are not read: 'a', 'b'"
+void note_unread(std::vector<std::string>& notes, const std::filesystem::path& file,
+                 const ComponentWeights& weights) {
+  const std::vector<std::string>& names = weights.unread();
+  if (names.empty()) return;
+  constexpr std::size_t shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, names.size()); ++i)
+    text += (i ? ", " : "") + ("'" + io::printable(names[i]) + "'");
+  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+  notes.push_back(io::shown(file) + ": " + std::to_string(names.size()) +
+                  (names.size() == 1 ? " tensor is" : " tensors are") + " not read: " + text);
+}
+
+/// A component's config: a file in the model folder, with which tensors must agree, or what they tell.
+template <class Config, class FromTensors>
+Config config_of(const ModelFolder& model, std::vector<std::string>& notes, const std::string& name,
+                 FromTensors&& from_tensors) {
+  const std::filesystem::path usual = model.path / name / "config.json";
+  const auto file = model.files.find(name);
+  if (file == model.files.end()) return Config::load(usual);
+  const ComponentWeights weights(file->second, name);
+  note_unread(notes, file->second, weights);
+  for (const std::filesystem::path& config_file : {file->second / "config.json", usual})
+    if (io::is_there(config_file)) {
+      Config config = Config::load(config_file);
+      check_agreement(weights, config, config_file);
+      return config;
+    }
+  if (!weights.file())
+    throw weights.error("has no config.json beside it, nor " + io::shown(usual) +
+                        ": give --model a folder that has it");
+  return from_tensors(weights);
+}
+
+/// Throws InputError that says which folder is lacking.
+void require_parts(const std::filesystem::path& folder, const Files& files, const std::filesystem::path& file,
+                   const WeightFile& whole) {
+  const auto lacks = [&](const std::string& component) {
+    return !files.contains(component) && !io::is_there(folder / component);
+  };
+  for (const auto& [encoder, tokenizer] : encoders_of(whole.kind)) {
+    if (!io::is_there(folder / tokenizer))
+      throw io::file_error(file, "is " + in_words(whole) + ", and its " + tokenizer + "/ does not lie in " +
+                                     io::shown(folder) + ": put " + tokenizer +
+                                     "/ of a model of its kind, as diffusers saves it, there");
+    if (lacks(encoder))
+      throw io::file_error(file, "is " + in_words(whole) + " without its " + encoder + ", and there is no " +
+                                     encoder + "/ in " + io::shown(folder) +
+                                     ": put it there, or give a file");
+  }
+  if (lacks("vae"))
+    throw io::file_error(file, "is " + in_words(whole) + " without its vae, and there is no vae/ in " +
+                                   io::shown(folder) + ": put it there, or give a file (--vae)");
+}
+
+}  // namespace
+
+ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files files) {
+  const auto unet_file = files.find("unet");
+  if (unet_file == files.end() || !is_file(unet_file->second))
+    throw io::file_error(folder,
+                         "holds no model_index.json, and no file with a UNet is given: give --model a folder "
+                         "that diffusers saved, or such a file");
+  const std::filesystem::path file = unet_file->second;
+  const ComponentWeights unet_weights(file, "unet");
+  if (!unet_weights.file())
+    throw io::file_error(file,
+                         "has diffusers' names, and no model_index.json is beside it: give --model the "
+                         "folder that it is of");
+  const WeightFile& whole = *unet_weights.file();
+  require_parts(folder, files, file, whole);
+  const std::filesystem::path scheduler_file = folder / "scheduler" / "scheduler_config.json";
+  ModelFolder model(folder, io::is_there(scheduler_file) ? sampling::SchedulerConfig::load(scheduler_file)
+                                                         : sampling::SchedulerConfig::from(io::Config(
+                                                               file, scheduler_config(whole.kind))));
+  if (whole.kind == Kind::v2 && !io::is_there(scheduler_file))
+    model.notes.push_back(
+        io::shown(file) +
+        ": no tensor of Stable Diffusion 2.x says what it predicts: taken for v, as 2.1 does "
+        "(2.1-base does not: put its scheduler/ beside the file)");
+  model.files = std::move(files);
+  model.force_zeros_for_empty_prompt = whole.kind == Kind::xl;
+  model.requires_aesthetics_score = whole.kind == Kind::xl_refiner;
+  model.unet = config_of<UNetConfig>(model, model.notes, "unet", unet_config);
+  for (const auto& [name, tokenizer] : encoders_of(whole.kind)) {
+    text::ClipConfig config = config_of<text::ClipConfig>(model, model.notes, name, clip_config);
+    config.scope = name;
+    config.projects = name == "text_encoder_2";
+    (name == "text_encoder" ? model.text_encoder : model.text_encoder_2) = config;
+  }
+  model.vae = config_of<vae::AutoencoderConfig>(model, model.notes, "vae", autoencoder_config);
+  model.defaults = families::ModelDefaults::load(folder / "precast.json");
+  model.check_fit();
+  return model;
+}
+
+ModelFolder ModelFolder::open(const families::ModelFiles& given) {
+  if (given.is_folder_alone()) return open_folder(given.model);
+  Files files = is_file(given.model) ? files_in(given.model) : Files{};
+  for (const auto& [name, path] : given.components)
+    files.insert_or_assign(name == other_name_of_unet ? std::string("unet") : name, path);
+  const std::filesystem::path folder =
+      is_file(given.model) ? std::filesystem::absolute(given.model).parent_path() : given.model;
+  if (!io::is_there(folder / "model_index.json")) return open_parts(folder, std::move(files));
+
+  ModelFolder model = open_folder(folder);
+  const auto check = [&](const std::string& name, const auto& config) {
+    const auto file = files.find(name);
+    if (file == files.end()) return;
+    const ComponentWeights weights(file->second, name);
+    note_unread(model.notes, file->second, weights);
+    check_agreement(weights, config, folder / name / "config.json");
+  };
+  check("unet", model.unet);
+  check("vae", model.vae);
+  if (model.text_encoder) check("text_encoder", *model.text_encoder);
+  if (model.text_encoder_2) check("text_encoder_2", *model.text_encoder_2);
+  model.files = std::move(files);
+  return model;
+}
+
+}  // namespace precast::stable_diffusion

@@ -1,0 +1,93 @@
+// Models out of single files: the bits of the folders that they were made of, and what each says where a part
+// is not there.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include <catch2/catch.hpp>
+#include <families/registry.hpp>
+#include <support/golden.hpp>
+#include <support/stable_diffusion_requests.hpp>
+#include <support/temporary_folder.hpp>
+#include <weights/files.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A model's folder without its weights and its list of parts.
+void copy_without_weights(const std::string& name, const fs::path& to) {
+  fs::copy(stable_diffusion_model(name), to, fs::copy_options::recursive);
+  fs::remove(to / "model_index.json");
+  for (const char* weights :
+       {"unet/diffusion_pytorch_model.safetensors", "vae/diffusion_pytorch_model.safetensors",
+        "text_encoder/model.safetensors", "text_encoder_2/model.safetensors"})
+    fs::remove(to / weights);
+}
+
+families::ComponentChoices plain() { return families::ComponentChoices::all(choices_in<f32>().front()); }
+
+std::string problem(const families::ModelFiles& files) {
+  try {
+    families::open(files, plain(), families::cpu_backend());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "opened";
+}
+
+}  // namespace
+
+TEST_CASE("single files draw the folders' pictures, bit for bit") {
+  const Golden golden("stable_diffusion");
+  const nlohmann::json cases = stable_diffusion_cases();
+  const std::map<std::string, std::string> runs{{"sd15", "sd15_img2img_ddim"},
+                                                {"sd21", "sd21_txt2img_own"},
+                                                {"sdxl", "sdxl_txt2img_own"},
+                                                {"refiner", "refiner_img2img_own"}};
+  for (const auto& [name, run] : runs) {
+    INFO(run);
+    const TemporaryFolder place;
+    const fs::path folder = place.path() / "model";
+    copy_without_weights(name, folder);
+    fs::copy(stable_diffusion_file(name), folder / "any name");
+    const families::Request request = request_of(golden, cases.at(run));
+    const auto expected =
+        families::open(stable_diffusion_model(name), plain(), families::cpu_backend())->generate(request);
+    const auto alone =
+        families::open(folder / "any name", plain(), families::cpu_backend())->generate(request);
+    CHECK(std::ranges::equal(alone.latents.values(), expected.latents.values()));
+    CHECK(alone.images.front().rgb == expected.images.front().rgb);
+    // In place of a folder's parts.
+    const families::ModelFiles replaced(
+        stable_diffusion_model(name),
+        {{"transformer", stable_diffusion_file(name)}, {"vae", stable_diffusion_file(name)}});
+    const auto in_place = families::open(replaced, plain(), families::cpu_backend())->generate(request);
+    CHECK(std::ranges::equal(in_place.latents.values(), expected.latents.values()));
+    CHECK(in_place.images.front().rgb == expected.images.front().rgb);
+  }
+}
+
+TEST_CASE("what a model that is a file needs beside it is one line") {
+  const TemporaryFolder place;
+  const fs::path file = place.path() / "file";
+  fs::copy(stable_diffusion_file("sdxl"), file);
+  CHECK(says(problem(file), "is Stable Diffusion XL, and its tokenizer/ does not lie in"));
+  fs::copy(stable_diffusion_model("sdxl") / "tokenizer", place.path() / "tokenizer");
+  CHECK(says(problem(file), "is Stable Diffusion XL, and its tokenizer_2/ does not lie in"));
+  fs::copy(stable_diffusion_model("sdxl") / "tokenizer_2", place.path() / "tokenizer_2");
+  CHECK(says(problem(file), "which no published Stable Diffusion XL has"));
+  fs::create_directory(place.path() / "unet");
+  fs::copy(stable_diffusion_model("sd15") / "unet/config.json", place.path() / "unet/config.json");
+  CHECK(says(problem(file), "they are not of one model; give a file and a folder that are"));
+  CHECK(says(problem({stable_diffusion_model("sd15"), {{"transformer", stable_diffusion_file("sd21")}}}),
+             "they are not of one model"));
+  write_tensors(file, {{"model.diffusion_model.input_blocks.0.0.weight",
+                        file_tensor("F32", Shape{1, 8}, std::vector<float>(8))},
+                       {"model.diffusion_model.time_embed.0.weight",
+                        file_tensor("F32", Shape{1}, std::vector<float>(1))}});
+  CHECK(says(problem(file), "is InstructPix2Pix of Stable Diffusion 1.x"));
+}
