@@ -19,6 +19,7 @@ consteval bool compiled() {
       return true;
   };
   return compiled_preset == "all" && holds(static_cast<typename P::storage*>(nullptr)) &&
+         holds(static_cast<typename P::compute*>(nullptr)) &&
          holds(static_cast<typename P::activation*>(nullptr));
 }
 
