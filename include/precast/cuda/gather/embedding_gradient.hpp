@@ -15,6 +15,8 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/stream.hpp>
 #include <precast/problem/gradient_kernels.hpp>
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/owned_tensor.hpp>

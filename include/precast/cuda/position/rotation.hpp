@@ -11,6 +11,7 @@
 #include <precast/cuda/device/side.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/gradient_kernels.hpp>
+#include <precast/problem/math.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
