@@ -143,7 +143,8 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
   CHECK(runs[2]["skipped"] > 0);
   CHECK(runs[2]["scale"] < 1e9);
   const std::string html = program::content(page);
-  for (const char* part : {"<svg", "naive-f16", "Loss scale", "0 in f16", "gradient norm by step"})
+  for (const char* part : {"<svg", "naive-f16", "Loss scale", "0 in f16", "gradient norm by step",
+                           "class=\"non-finite\"", "naive-f16: ", "amp-f16: 1e+09 at 0"})
     CHECK_THAT(html, Catch::Contains(part));
   CHECK(html.find("nan\"") == std::string::npos);
 }
