@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <image/unicode.hpp>
 
 #include <precast/io/safetensors.hpp>
 
@@ -184,6 +185,13 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--report", "page.html"}, 2, "--compare");
   refused({"--resume"}, 1, "config.json");
   refused({"--model", (scratch.path() / "nothing").string()}, 1, "config.json");
+  const std::string other = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/tiny_gpt2/";
+  scratch.file("config.json", program::content(other + "config.json"));
+  fs::copy_file(other + "model.safetensors", scratch.path() / "model.safetensors");
+  std::string letters;
+  for (int i = 0; i < 2000; ++i) precast::image::append_utf8(letters, 0x4e00 + i);
+  scratch.file("precast_tokenizer.json", "{\"characters\": \"" + letters + "\"}");
+  refused({"--model", scratch.path().string()}, 1, "are not of one model");
   const auto sizes = run({"train", "--width", "30", "--heads", "4", "--output", out.string()});
   CHECK(sizes.code == 2);
   CHECK_THAT(sizes.err, Catch::Contains("multiple of --heads"));
