@@ -3,17 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
+#include <functional>
+#include <span>
+#include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include <formats/stored_format.hpp>
 
 #include <precast/dtype/decode_run.hpp>
 #include <precast/dtype/scalar.hpp>
-#include <precast/error.hpp>
 #include <precast/host/convert.hpp>
-#include <precast/host/parallel.hpp>
 #include <precast/quant/encode.hpp>
 
 namespace precast::formats {
@@ -24,14 +25,7 @@ inline constexpr std::int64_t values_at_once = 8192;
 namespace detail {
 
 /// Calls work(first, count) for pieces of so many values, on all threads.
-template <class Work>
-void for_pieces(std::size_t values, Work&& work) {
-  const auto count = static_cast<std::int64_t>(values);
-  host::parallel_for(ceil_divide(count, values_at_once), [&](std::int64_t task) {
-    const std::int64_t first = task * values_at_once;
-    work(static_cast<std::size_t>(first), static_cast<std::size_t>(std::min(values_at_once, count - first)));
-  });
-}
+void for_pieces(std::size_t values, const std::function<void(std::size_t first, std::size_t count)>& work);
 
 template <Dtype T>
 void decode_values(std::span<const std::byte> bytes, std::span<f32> values) {
@@ -100,21 +94,29 @@ consteval bool storable() {
   return false;
 }
 
+/// The facts of a dtype, without its conversions.
+template <Dtype T>
+StoredFormat facts_of() {
+  StoredFormat format;
+  format.name = dtype_traits<T>::name;
+  format.info = dtype_info<T>;
+  format.bits = bits_per_value(format.info);
+  format.file_name = detail::file_name_of<T>();
+  if constexpr (ScalarDtype<T>) format.scalar = dtype_traits<T>::format;
+  return format;
+}
+
 /// The facts and conversions of a dtype. A scalar needs its dtype_traits; a block dtype `decode` in them too,
 /// and `encode_block(const f32* values, T& block)` in its own namespace.
 template <class T>
 StoredFormat of_dtype() {
-  StoredFormat format;
   if constexpr (storable<T>()) {
-    format.name = dtype_traits<T>::name;
-    format.info = dtype_info<T>;
-    format.bits = bits_per_value(format.info);
-    format.file_name = detail::file_name_of<T>();
-    if constexpr (ScalarDtype<T>) format.scalar = dtype_traits<T>::format;
+    StoredFormat format = facts_of<T>();
     format.decode = &detail::decode_values<T>;
     format.encode = &detail::encode_values<T>;
+    return format;
   }
-  return format;
+  return {};
 }
 
 }  // namespace precast::formats

@@ -6,27 +6,46 @@
 #include <formats/registry.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/error.hpp>
+#include <precast/host/parallel.hpp>
 #include <precast/quant/by_name.hpp>
 
 namespace precast::formats {
 
+void detail::for_pieces(std::size_t values,
+                        const std::function<void(std::size_t first, std::size_t count)>& work) {
+  const auto count = static_cast<std::int64_t>(values);
+  host::parallel_for(ceil_divide(count, values_at_once), [&](std::int64_t task) {
+    const std::int64_t first = task * values_at_once;
+    work(static_cast<std::size_t>(first), static_cast<std::size_t>(std::min(values_at_once, count - first)));
+  });
+}
+
 namespace {
+
+/// Keeps the order: by falling bits, and where they are equal in the order in which they came.
+void insert(std::vector<StoredFormat>& formats, StoredFormat&& format) {
+  const auto place =
+      std::ranges::find_if(formats, [&](const StoredFormat& f) { return f.bits < format.bits; });
+  formats.insert(place, std::move(format));
+}
 
 /// A block format of Precast's own: its decoder is the one that kernels/ compiles, where PRECAST_QUANT has
 /// it.
 template <BlockDtype Format>
 StoredFormat of_listed() {
-  StoredFormat format = of_dtype<Format>();
+  StoredFormat format = facts_of<Format>();
   format.holds_f16_range = true;  // each has scales for that
   format.decode = [](std::span<const std::byte> bytes, std::span<f32> values) {
     quant::decode(dtype_traits<Format>::name, bytes, values);
   };
+  format.encode = &detail::encode_values<Format>;
   return format;
 }
 
 template <class... Entries>
-void add_listed(std::vector<StoredFormat>& formats, BlockFormatList<Entries...>) {
-  (formats.push_back(of_listed<typename Entries::format>()), ...);
+void insert_listed(std::vector<StoredFormat>& formats, BlockFormatList<Entries...>) {
+  for (StoredFormat (*const made)() : {&of_listed<typename Entries::format>...}) insert(formats, made());
 }
 
 struct Lists {
@@ -37,12 +56,11 @@ struct Lists {
   void collect() {
     all.clear();
     any_dtype(ScalarDtypes{}, [&]<class T>() {
-      if constexpr (in_files<T>) all.push_back(of_dtype<T>());
+      if constexpr (in_files<T>) insert(all, of_dtype<T>());
       return false;
     });
-    add_listed(all, BlockFormats{});
-    all.insert(all.end(), added.begin(), added.end());
-    std::ranges::stable_sort(all, std::ranges::greater{}, &StoredFormat::bits);
+    insert_listed(all, BlockFormats{});
+    for (const StoredFormat& format : added) insert(all, StoredFormat(format));
   }
 };
 

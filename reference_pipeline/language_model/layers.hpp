@@ -74,10 +74,10 @@ class Layers {
     record([x, y, &weight, bias] {
       linear_weight_gradient_into<P>(*y->gradient, x->value, weight.next_gradient(),
                                      weight.gradient().view());
-      weight.round_as_result();
+      weight.round_as_operand();
       if (bias) {
         bias_gradient_into<P>(*y->gradient, bias->next_gradient(), bias->gradient().view());
-        bias->round_as_result();
+        bias->round_as_operand();
       }
       Tensor<Activation> dx(x->value.shape());
       linear_input_gradient_into<P>(*y->gradient, weight.weight(), dx.view());

@@ -68,7 +68,7 @@ class TrainedModel {
 /// A policy that models are trained under, by name.
 struct TrainingPolicy {
   std::string name;     ///< "amp-f16"
-  std::string meaning;  ///< "Policy<Storage<f32>, Compute<f16>>, loss scaled"
+  std::string meaning;  ///< "Policy<Storage<f32>, Compute<f16>, Activation<f32>>, loss scaled"
   bool scales_loss = false;
   std::unique_ptr<TrainedModel> (*make)(const LanguageModelConfig& config,
                                         const ParameterValues& values) = nullptr;

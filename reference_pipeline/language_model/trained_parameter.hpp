@@ -66,10 +66,10 @@ class TrainedParameter {
   void begin_step() { has_gradient_ = false; }
   /// How the next gradient comes to what is there.
   GradientOptions next_gradient() { return {.accumulate = std::exchange(has_gradient_, true)}; }
-  /// Rounds the gradient as the result of a product is stored between ops: autocast casts parameters in the
-  /// forward pass, and so their gradients leave the products in that dtype. What is beyond f16 is inf.
-  void round_as_result() {
-    using Result = typename training<P>::gradient;
+  /// Rounds the gradient as the operands of products are: autocast casts parameters in the forward pass, and
+  /// so their gradients leave the products in that dtype. What is beyond f16 is inf.
+  void round_as_operand() {
+    using Result = typename gradient_precisions<P, Matmul>::operand;
     if constexpr (!std::is_same_v<Result, Gradient>)
       for (Gradient& value : gradient_.values()) value = convert<Gradient>(convert<Result>(value));
   }

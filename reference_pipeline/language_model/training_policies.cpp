@@ -19,6 +19,7 @@ consteval bool compiled() {
       return true;
   };
   return compiled_preset == "all" && holds(static_cast<typename P::storage*>(nullptr)) &&
+         holds(static_cast<typename P::compute*>(nullptr)) &&
          holds(static_cast<typename P::activation*>(nullptr));
 }
 
@@ -34,8 +35,9 @@ std::vector<TrainingPolicy> list() {
   add<policies::NaiveF16>(all, "naive-f16",
                           "Policy<Storage<f16>, Downcast<Matmul, Attention, Norm, Softmax, Reduction, Loss, "
                           "Pointwise>>, parameters and moments in f16");
-  add<policies::AmpF16>(all, "amp-f16", "Policy<Storage<f32>, Compute<f16>>, loss scaled", true);
-  add<policies::AmpBf16>(all, "amp-bf16", "Policy<Storage<f32>, Compute<bf16>>");
+  add<policies::AmpF16>(all, "amp-f16", "Policy<Storage<f32>, Compute<f16>, Activation<f32>>, loss scaled",
+                        true);
+  add<policies::AmpBf16>(all, "amp-bf16", "Policy<Storage<f32>, Compute<bf16>, Activation<f32>>");
   add<policies::Bf16>(all, "bf16", "Policy<Storage<bf16>>, masters of parameters in f32");
   add<policies::Fp8>(all, "fp8", "Policy<Storage<f32>, Compute<fp8_e4m3>>");
   return all;

@@ -1,4 +1,5 @@
 // Training runs against PyTorch's from the same weights and data, step by step.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -68,7 +69,7 @@ TEST_CASE("naive f16 fails in the step in which PyTorch's does", "[training]") {
   CHECK_FALSE(std::isfinite(steps.back().loss));
 }
 
-TEST_CASE("AMP in f16 leaves out PyTorch's first steps, and recovers", "[training]") {
+TEST_CASE("AMP in f16 leaves out PyTorch's steps, and recovers with its scales", "[training]") {
   const Golden golden("training");
   const std::string model = GENERATE("tiny_gpt2", "tiny_llama");
   CAPTURE(model);
@@ -77,25 +78,16 @@ TEST_CASE("AMP in f16 leaves out PyTorch's first steps, and recovers", "[trainin
   const auto losses = golden_column(golden, model + ".amp-f16", 0);
   const auto steps = run(
       model, {.policy = "amp-f16", .steps = 200, .scaler = {.init_scale = 0x1p24, .growth_interval = 20}});
-  // Where a scale has just grown, whether a sum passes 65504 may hang on a rounding: the first recovery is
-  // PyTorch's step by step, later ones by their number.
-  std::size_t first_recovery = 0;
-  while (skipped[first_recovery] != 0) ++first_recovery;
-  REQUIRE(first_recovery > 3);
-  for (std::size_t i = 0; i < first_recovery + 20; ++i) {
+  double distance = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
     CAPTURE(i);
     CHECK(steps[i].skipped == (skipped[i] != 0));
     CHECK(steps[i].scale == scales[i]);
+    const double difference = std::abs(steps[i].loss - losses[i]);
+    if (!(difference <= distance)) distance = difference;
   }
-  double ours = 0, theirs = 0, distance = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    ours += steps[i].skipped;
-    theirs += skipped[i];
-    distance = std::max(distance, std::abs(steps[i].loss - losses[i]));
-    CHECK(std::isfinite(steps[i].loss));
-  }
-  INFO("skipped " << ours << " and " << theirs << ", losses apart " << distance);
-  CHECK(std::abs(ours - theirs) <= 3);
+  CHECK(std::ranges::count(skipped, 1.0) > 10);
+  CHECK(distance < 1e-3);  // an ulp of f16 at 1, where f16's operands have rounded apart
 }
 
 TEST_CASE("AMP in bf16 is about as far from f32 as PyTorch's", "[training]") {

@@ -48,6 +48,8 @@ inline constexpr ConvCase conv_cases[] = {
     // Packed weights that lie as oneDNN wants them for bands.
     {1, 33, 35, 32, 64, 3, 3, 1, 1, 1, 1, 1},
     {1, 69, 67, 32, 128, 3, 3, 2, 0, 0, 1, 1},
+    // And one of features in blocks that are no panels.
+    {1, 33, 35, 32, 384, 3, 3, 1, 1, 1, 1, 1},
 };
 
 }  // namespace precast::testing

@@ -1,6 +1,6 @@
 // Convolution of large pictures: oneDNN's own, on bands of rows. Where it wants the weight in another layout
-// than the packed one, it is rearranged at each call: a picture meets each weight once, so that once a call is
-// once, and one copy of the weights is kept.
+// than the packed one, it is rearranged at each call: a picture meets each weight once, so that once a call
+// is once, and one copy of the weights is kept.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -170,14 +171,24 @@ bool lies_in_panels(const PackedWeight<typename Types::storage>& weight, const C
   return false;
 }
 
+/// How many neighbouring features a weight's layout keeps together.
+inline std::int64_t features_per_block(const dnnl_memory_desc_t& layout) {
+  const auto& blocks = layout.format_desc.blocking;
+  std::int64_t features = 1;
+  for (int i = 0; i < blocks.inner_nblks; ++i)
+    if (blocks.inner_idxs[i] == 0) features *= blocks.inner_blks[i];
+  return features;
+}
+
 /// A packed weight of columns [kernel_height, kernel_width, channels] in another layout.
 template <class Types, OneDnnOperand T>
 Buffer rearranged_weight(const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
                          const dnnl_memory_desc_t& layout) {
   const std::int64_t features = weight.features();
   Buffer buffer(dnnl_memory_desc_get_size(&layout));
-  // Panels are rearranged side by side where the layout keeps them apart.
-  const std::int64_t group = features % widest_panel == 0 ? widest_panel : features;
+  // As few panels are rearranged at a time as the layout keeps apart: it may have blocks of 48 features.
+  const std::int64_t least = std::lcm(widest_panel, features_per_block(layout));
+  const std::int64_t group = features % least == 0 ? least : features;
   const auto layout_of = [&](std::int64_t first) {
     dnnl_memory_desc_t part;
     const std::int64_t dims[4] = {group, sizes.channels, sizes.kernel_height, sizes.kernel_width};

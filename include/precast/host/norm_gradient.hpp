@@ -90,31 +90,31 @@ void norm_gradient(HostView<const DY> dy, HostView<const X> x, HostView<const W>
   const std::int64_t of_weight = dweight.elements(), of_bias = dbias.elements();
   const WideRows wide = wide_rows(weight);
   const f32* const scales = wide.rows.data();
+  const std::int64_t runs_of_row = run ? columns / run : 0;
   sum_columns<Types>(
-      x.rows(), of_weight + of_bias,
-      [&](std::int64_t r, f32* sums) {
+      x.rows() * runs_of_row, of_weight + of_bias,
+      [&](std::int64_t index, f32* sums) {
         auto* const scratch = reinterpret_cast<f32*>(
-            thread_scratch<NormGradientScratch>(static_cast<std::size_t>(5 * columns) * sizeof(f32)));
-        const std::span<const f32> in = row_in_f32(x.row(r), scratch),
-                                   in_dy = row_in_f32(dy.row(r), scratch + columns);
-        f32 *const normalised = scratch + 2 * columns, *const g = scratch + 3 * columns;
-        const std::span<f32> computed = row_to_compute(dx.row(r), scratch + 4 * columns);
-        for (std::int64_t first = 0; first < columns; first += run) {
-          const auto at = static_cast<std::size_t>(first);
-          const f32* const gradient = in_dy.data() + first;
-          const f32 inverse =
-              normalise<Types, Centred>(in.subspan(at, static_cast<std::size_t>(run)), eps, normalised);
-          if (of_weight)
-            for (std::int64_t i = 0; i < run; ++i)
-              sums[i] =
-                  narrow_add<Types>(sums[i], rounded_to<typename Types::inside>(gradient[i] * normalised[i]));
-          if (of_bias)
-            for (std::int64_t i = 0; i < run; ++i)
-              sums[of_weight + i] = narrow_add<Types>(sums[of_weight + i], gradient[i]);
-          norm_gradient_of_run<Types, Centred>(run, gradient, normalised, scales, inverse, g,
-                                               computed.data() + first);
-        }
-        store_row<Types::saturate>(std::span<const f32>(computed), dx.row(r));
+            thread_scratch<NormGradientScratch>(static_cast<std::size_t>(5 * run) * sizeof(f32)));
+        const auto of_run = [&](const auto& rows) {
+          return rows.row(index / runs_of_row)
+              .subspan(static_cast<std::size_t>(index % runs_of_row * run), static_cast<std::size_t>(run));
+        };
+        const std::span<const f32> in = row_in_f32(of_run(x), scratch),
+                                   in_dy = row_in_f32(of_run(dy), scratch + run);
+        f32 *const normalised = scratch + 2 * run, *const g = scratch + 3 * run;
+        const std::span<f32> computed = row_to_compute(of_run(dx), scratch + 4 * run);
+        const f32* const gradient = in_dy.data();
+        const f32 inverse = normalise<Types, Centred>(in, eps, normalised);
+        if (of_weight)
+          for (std::int64_t i = 0; i < run; ++i)
+            sums[i] =
+                narrow_add<Types>(sums[i], rounded_to<typename Types::inside>(gradient[i] * normalised[i]));
+        if (of_bias)
+          for (std::int64_t i = 0; i < run; ++i)
+            sums[of_weight + i] = narrow_add<Types>(sums[of_weight + i], gradient[i]);
+        norm_gradient_of_run<Types, Centred>(run, gradient, normalised, scales, inverse, g, computed.data());
+        store_row<Types::saturate>(std::span<const f32>(computed), of_run(dx));
       },
       [&](std::int64_t column, f32 total) {
         G& place = column < of_weight ? dweight.data()[column] : dbias.data()[column - of_weight];

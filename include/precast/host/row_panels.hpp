@@ -19,16 +19,16 @@
 
 namespace precast::host {
 
-/// A matrix b [depth, columns] of operands, cut into chunks of rows, each of them in panels of 64 columns:
-/// panel p of a chunk is [rows, 64], or [rows / 2, 64, 2] where bf16 is multiplied as bf16, as PackedWeight
-/// has them. Rows are copied and not turned, so that it costs what it takes to read and write them.
+/// A matrix b [depth, columns] of operands in panels of 64 columns, each of them [depth, 64], or [depth / 2,
+/// 64, 2] where bf16 is multiplied as bf16, as PackedWeight has them. Rows are copied and not turned, so that
+/// it costs what it takes to read and write them.
 template <OneDnnOperand Multiplied>
 class RowPanels {
  public:
-  /// Packs rows rounded to Operand, in chunks of `chunk_depth` rows: a multiple of 32, or all of them.
+  /// Packs rows rounded to Operand.
   template <class Operand, bool Saturates, ScalarDtype B>
-  static RowPanels of(HostView<const B> b, std::int64_t chunk_depth) {
-    RowPanels packed(b.rows(), b.columns(), chunk_depth);
+  static RowPanels of(HostView<const B> b) {
+    RowPanels packed(b.rows(), b.columns());
     constexpr std::int64_t rows_per_task = 64;
     const std::int64_t tasks = ceil_divide(padded(b.rows()), rows_per_task);
     parallel_for(tasks, [&](std::int64_t task) {
@@ -45,34 +45,23 @@ class RowPanels {
   std::int64_t columns() const { return columns_; }
   std::int64_t width() const { return width_; }
   std::int64_t panels() const { return ceil_divide(columns_, width_); }
-  std::int64_t chunk_depth() const { return chunk_depth_; }
-  std::int64_t chunks() const { return ceil_divide(depth_, chunk_depth_); }
-  const Multiplied* panel(std::int64_t chunk, std::int64_t index) const {
-    return values_.data() + place(chunk * chunk_depth_, index);
+  /// [depth, width] or [depth / 2, width, 2], with zeros up to padded(depth).
+  const Multiplied* panel(std::int64_t index) const {
+    return values_.data() + index * padded(depth_) * width_;
   }
 
  private:
   static constexpr std::int64_t pairs = std::is_same_v<Multiplied, bf16> ? 2 : 1;
 
-  RowPanels(std::int64_t depth, std::int64_t columns, std::int64_t chunk_depth)
+  RowPanels(std::int64_t depth, std::int64_t columns)
       : depth_(depth),
         columns_(columns),
         width_(std::min(widest_panel, rounded_up(columns, 16))),
-        chunk_depth_(chunk_depth),
         values_(Shape{padded(depth), panels() * width_}) {}
-
-  /// Where row k, which starts a chunk or is one of its rows, lies in a panel.
-  std::int64_t place(std::int64_t k, std::int64_t panel) const {
-    const std::int64_t begin = k / chunk_depth_ * chunk_depth_;
-    const std::int64_t rows = std::min(padded(chunk_depth_), padded(depth_) - begin);
-    return begin * panels() * width_ + (panel * rows + (k - begin)) * width_;
-  }
 
   template <class Operand, bool Saturates, class B>
   void pack_rows(HostView<const B> b, std::int64_t k) {
     std::array<Multiplied, static_cast<std::size_t>(pairs * widest_panel)> rows;
-    // Zeros after the last row belong to the chunk of that row.
-    const std::int64_t begin = std::min(k, depth_ - 1) / chunk_depth_ * chunk_depth_;
     for (std::int64_t panel = 0; panel < panels(); ++panel) {
       const std::int64_t first = panel * width_, count = std::min(width_, columns_ - first);
       for (std::int64_t i = 0; i < pairs; ++i) {
@@ -86,7 +75,7 @@ class RowPanels {
         }
         std::fill(to.begin() + filled, to.end(), Multiplied{});
       }
-      Multiplied* const to = values_.data() + place(begin, panel) + (k - begin) * width_;
+      Multiplied* const to = values_.data() + (panel * padded(depth_) + k) * width_;
       if constexpr (pairs == 1)
         std::copy_n(rows.data(), width_, to);
       else
@@ -97,7 +86,7 @@ class RowPanels {
     }
   }
 
-  std::int64_t depth_, columns_, width_, chunk_depth_;
+  std::int64_t depth_, columns_, width_;
   HostTensor<Multiplied> values_;
 };
 

@@ -21,7 +21,13 @@ inline namespace PRECAST_BACKEND {
 /// must not overlap what it reads.
 template <OpClass Op, class Types, class Kernel, class... T>
 void run_gradients_into([[maybe_unused]] std::string_view name, Kernel&& kernel, View<T>... outs) {
-  if (MemoryCounter::active()) return kernel(Types{}, outs...);
+  if (MemoryCounter::active()) {
+    constexpr bool takes_memory =
+        std::is_same_v<Op, Matmul> || std::is_same_v<Op, Attention> ||
+        ((std::is_same_v<Op, Norm> || std::is_same_v<Op, Reduction>)&&!backend::Memory::on_host);
+    if constexpr (takes_memory) kernel(Types{}, outs...);
+    return;
+  }
 #if PRECAST_HAS_WATCH
   watch::take_ran();  // of what is no op
   kernel(Types{}, outs...);

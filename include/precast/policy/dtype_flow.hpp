@@ -85,8 +85,8 @@ constexpr void for_each_flow_policy(Visitor&& visitor) {
   visitor(FlowPolicy<presets::Memory>{"memory"});
   visitor(FlowPolicy<Policy<Storage<bf16>>>{"bf16"});
   visitor(FlowPolicy<Policy<Storage<f16>>>{"f16"});
-  visitor(FlowPolicy<Policy<Storage<f32>, Compute<bf16>>>{"amp-bf16"});
-  visitor(FlowPolicy<Policy<Storage<f32>, Compute<f16>>>{"amp-f16"});
+  visitor(FlowPolicy<Policy<Storage<f32>, Compute<bf16>, Activation<f32>>>{"amp-bf16"});
+  visitor(FlowPolicy<Policy<Storage<f32>, Compute<f16>, Activation<f32>>>{"amp-f16"});
   visitor(FlowPolicy<
           Policy<Storage<f16>, Downcast<Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, Pointwise>>>{
       "naive-f16"});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/host_device.hpp>
@@ -111,7 +112,10 @@ struct GatedProductGradient {
   /// dy f(a).
   template <class Inside>
   static PRECAST_HOST_DEVICE f32 of_b(f32 dy, f32 a) {
-    return dy * rounded_to<Inside>(in_steps<Inside>(Activation{})(a));
+    if constexpr (std::is_same_v<Inside, f32>)
+      return dy * Activation{}(a);
+    else
+      return dy * rounded_to<Inside>(Stepwise<Inside, Activation>{}(a));
   }
 };
 

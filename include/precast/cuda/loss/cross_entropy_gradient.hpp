@@ -1,0 +1,85 @@
+// The gradient of the cross entropy.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/side.hpp>
+#include <precast/cuda/gather/embedding.hpp>
+#include <precast/cuda/norm/column_sums.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/problem/gradient_kernels.hpp>
+#include <precast/problem/loss_gradient_steps.hpp>
+#include <precast/problem/loss_kernels.hpp>
+#include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
+
+namespace precast::gpu {
+
+namespace detail {
+
+template <class From, class To>
+struct CrossEntropyGradientArguments {
+  GlobalPointer<const From> x;
+  GlobalPointer<To> out;
+  std::int64_t x_stride, out_stride, columns;
+  f32 factor;
+};
+
+// Bytes moved: each logit read three times, from a cache but for the first where a row fits there, and each
+// gradient written once.
+template <class Types, class From>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void cross_entropy_gradient_kernel(
+    CrossEntropyGradientArguments<From, typename Types::result> a, Ids targets) {
+  using To = typename Types::result;
+  using Steps = CrossEntropyGradientSteps<typename Types::inside>;
+  const std::int64_t row = block_index().x;
+  const std::int32_t target = targets.values[row];
+  const GlobalPointer<const From> x = a.x + row * a.x_stride;
+  const GlobalPointer<To> out = a.out + row * a.out_stride;
+  if (planted<"ignored row counts">(target == no_target, false)) {
+    for (std::int64_t i = thread_index(); i < a.columns; i += narrow_partial_sums) out[i] = To{};
+    return;
+  }
+  f32 largest = -infinity;
+  for (std::int64_t i = thread_index(); i < a.columns; i += narrow_partial_sums)
+    largest = maximum(largest, to_f32(x[i]));
+  largest = planted<"largest not subtracted">(
+      block_max<narrow_partial_sums, struct LargestOfGradient>(largest), 0.0f);
+  const auto term = [&](std::int64_t i) {
+    return planted<"inside ignored">(Steps::term(to_f32(x[i]), largest),
+                                     math::exp_of_negative(to_f32(x[i]) - largest));
+  };
+  const f32 sum = sum_in_block<Types, struct TermsOfGradient>(a.columns, term);
+  for (std::int64_t i = thread_index(); i < a.columns; i += narrow_partial_sums)
+    out[i] = round_to<To, Types::saturate>(
+        Steps::gradient(term(i), sum, planted<"target not subtracted">(i == target, false), a.factor));
+}
+
+}  // namespace detail
+
+/// out = (softmax(logits) - 1 at the target) factor, row by row; zeros where the target is `no_target`.
+/// Targets are the host's, and travel with the launches, 512 with each.
+template <class Types, class From>
+void cross_entropy_gradient(DeviceView<const From> logits, std::span<const std::int32_t> targets, f32 factor,
+                            DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
+  static_assert(takes_as_given<Types>,
+                "cross_entropy_gradient takes its operand as given, or widened to f32.");
+  detail::for_each_launch(targets, out, [&](const auto& rows, const detail::Ids& part) {
+    const std::int64_t first = (rows.data() - out.data()) / max_of<std::int64_t>(out.row_stride(), 1);
+    const auto from = logits.rows_between(first, rows.rows());
+    launch(
+        "cross_entropy_gradient", detail::cross_entropy_gradient_kernel<Types, From>,
+        {{static_cast<int>(rows.rows()), 1, 1}, narrow_partial_sums}, stream,
+        detail::CrossEntropyGradientArguments<From, typename Types::result>{
+            pointer_to(from), pointer_to(rows), from.row_stride(), rows.row_stride(), rows.columns(), factor},
+        part);
+  });
+}
+
+}  // namespace precast::gpu

@@ -1,0 +1,94 @@
+// a b and a^T b, whose right side is summed over its rows: both sides are turned over as products x W^T take
+// them, which costs what it takes to read and write them once.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/matmul/matmul.hpp>
+#include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/transpose.hpp>
+#include <precast/cuda/pointwise/map_kernel.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/problem/epilogue.hpp>
+#include <precast/problem/gradient_kernels.hpp>
+#include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
+
+namespace precast::gpu {
+
+namespace detail {
+
+/// A gradient added to the one that is there, and rounded.
+template <class To, bool Saturates>
+struct AddGradient {
+  PRECAST_DEVICE To operator()(To there, f32 gradient) const {
+    return round_to<To, Saturates>(planted<"gradient not added">(to_f32(there), 0.0f) + gradient);
+  }
+};
+/// A gradient rounded to what it is stored as.
+template <class To, bool Saturates>
+struct StoreGradient {
+  PRECAST_DEVICE To operator()(f32 gradient) const { return round_to<To, Saturates>(gradient); }
+};
+
+/// Stores gradients, or adds them to those that are there.
+template <bool Saturates, class To>
+void store_gradients(DeviceView<const f32> gradients, bool accumulate, DeviceView<To> out, Stream stream) {
+  if (accumulate)
+    map_arrays("add_gradients", AddGradient<To, Saturates>{}, out, stream, DeviceView<const To>(out),
+               gradients);
+  else
+    map_arrays("store_gradients", StoreGradient<To, Saturates>{}, out, stream, gradients);
+}
+
+template <class T>
+Tensor<T, Memory> turned_over(DeviceView<const T> matrix, Stream stream) {
+  Tensor<T, Memory> turned(Shape{matrix.columns(), matrix.rows()});
+  gpu::transpose(matrix, turned.view(), stream);
+  return turned;
+}
+
+/// A row of the op table for a right side of this dtype, and a result.
+template <class Types, class Right, class Result>
+using product_row =
+    OpDtypes<Right, typename Types::operand, typename Types::accumulate, NoDtype, Result, Types::saturate>;
+
+}  // namespace detail
+
+/// out [M, N] = a [M, K] b [K, N], rounded as matmul_transposed rounds.
+template <class Types, class A, class B>
+void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename Types::result> out,
+              Stream stream) {
+  using Row = detail::product_row<Types, B, typename Types::result>;
+  watch::ran_in<Types>();
+  if (out.elements() == 0) return;
+  const StreamScope scope(stream);  // of the right side turned over
+  const auto right = detail::turned_over(b, stream);
+  matmul_transposed<Row>(a, PackedWeight<B>::template for_one_product<Row>(right.view()), Epilogue{}, out,
+                         stream);
+}
+
+/// out [M, N] = a^T b for a [K, M] and b [K, N], the sum over all rows; or added to what `out` holds.
+template <class Types, class A, class B>
+void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const GradientOptions& options,
+                        DeviceView<typename Types::result> out, Stream stream) {
+  using Row = detail::product_row<Types, B, f32>;
+  watch::ran_in<Types>();
+  if (out.elements() == 0) return;
+  const StreamScope scope(stream);  // of what is turned over, and of the product
+  Tensor<f32, Memory> sums(Shape{out.rows(), out.columns()});
+  if (a.rows() == 0) {  // a sum of nothing
+    sums = Tensor<f32, Memory>(sums.shape(), std::vector<f32>(static_cast<std::size_t>(sums.elements())));
+  } else {
+    const auto left = detail::turned_over(a, stream);
+    const auto right = detail::turned_over(b, stream);
+    matmul_transposed<Row>(left.view(), PackedWeight<B>::template for_one_product<Row>(right.view()),
+                           Epilogue{}, sums.view(), stream);
+  }
+  watch::ran_in<Types>();
+  detail::store_gradients<Types::saturate>(DeviceView<const f32>(sums.view()), options.accumulate, out,
+                                           stream);
+}
+
+}  // namespace precast::gpu

@@ -1,0 +1,45 @@
+// The gradient of what is added to every row.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/cuda/norm/column_sums.hpp>
+#include <precast/problem/gradient_kernels.hpp>
+#include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
+
+namespace precast::gpu {
+
+namespace detail {
+
+/// The value of each repetition that belongs to a place of what is repeated.
+template <class DY>
+struct RepeatedValue {
+  GlobalPointer<const DY> dy;
+  std::int64_t stride, columns, repeated;
+  PRECAST_DEVICE f32 operator()(std::int64_t r, std::int64_t place) const {
+    const auto [row, column] = divide_index(place, columns);
+    return to_f32(
+        dy[(r * planted<"rows of one repetition">(repeated, std::int64_t{1}) + row) * stride + column]);
+  }
+};
+
+}  // namespace detail
+
+/// out [..., C] = the sum of the rows of dy that follow each other in steps of out's rows; or added to it.
+/// `out` is contiguous.
+template <class Types, class DY>
+void sum_of_rows(DeviceView<const DY> dy, const GradientOptions& options,
+                 DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
+  if (out.elements() == 0) return;
+  const auto whole = out.reshaped(Shape{1, out.elements()});
+  detail::sum_columns<Types>(
+      "sum_of_rows", detail::RepeatedValue<DY>{pointer_to(dy), dy.row_stride(), dy.columns(), out.rows()},
+      dy.rows() / out.rows(), out.elements(),
+      detail::TotalsOutput<typename Types::result>{pointer_to(whole), pointer_to(whole), out.elements(),
+                                                   options.accumulate},
+      stream);
+}
+
+}  // namespace precast::gpu

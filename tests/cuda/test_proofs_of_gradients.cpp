@@ -1,0 +1,344 @@
+// The proofs of the kernels of gradients: without any one of their barriers, or with any one of their faults,
+// a row's field ignored among them, their results are wrong. The verdicts stand in docs/kernel_proofs.md.
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <cuda/check_proof.hpp>
+#include <support/arrays.hpp>
+#include <support/norm_reference.hpp>
+#include <support/on_device.hpp>
+
+#include <precast/cuda/attention/attention_gradient.hpp>
+#include <precast/cuda/gather/embedding_gradient.hpp>
+#include <precast/cuda/loss/cross_entropy_gradient.hpp>
+#include <precast/cuda/matmul/product_gradient.hpp>
+#include <precast/cuda/norm/norm_gradient.hpp>
+#include <precast/cuda/pointwise/dropout.hpp>
+#include <precast/cuda/pointwise/gated_product_gradient.hpp>
+#include <precast/cuda/position/rotation.hpp>
+#include <precast/cuda/reduction/sum_of_rows.hpp>
+#include <precast/host/dropout.hpp>
+#include <precast/host/embedding_gradient.hpp>
+#include <precast/host/loss_gradient.hpp>
+#include <precast/host/norm_gradient.hpp>
+#include <precast/host/pointwise_gradient.hpp>
+#include <precast/host/rotation.hpp>
+#include <precast/host/sum_of_rows.hpp>
+#include <precast/policy/op_table.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+using InF32 = OpDtypes<f32, AsGiven, f32, f32, f32>;
+/// Sums of f16, and intermediates of f16: the same steps in the same order as the host's, so the same bits.
+using NarrowSums = OpDtypes<f32, AsGiven, f16, f32, f32>;
+using NarrowSteps = OpDtypes<f32, AsGiven, f32, f16, f32>;
+
+/// Whether a kernel's results are the host's, up to the roundings of both in sums of this size.
+bool agree(const HostTensor<f32>& device, const HostTensor<f32>& host, double size) {
+  return outside(device, wide(host), [size](std::size_t) { return 2 * norm_roundings * unit<f32> * size; })
+      .empty();
+}
+template <class Types>
+bool as_alike(const HostTensor<f32>& device, const HostTensor<f32>& host, double size) {
+  return is_narrow<Types> ? same_bits(device, host) : agree(device, host, size);
+}
+
+/// Columns [0, columns) of rows that are wider.
+HostView<const f32> slice_of(const HostTensor<f32>& x, std::int64_t columns) {
+  return x.view().columns_between(0, columns);
+}
+
+// Runs in rows that lie apart, a mean that f32 does not hold; more rows than there are partial sums.
+template <class Types>
+bool norm_gradients_agree(std::int64_t rows, std::int64_t columns, std::int64_t run, double mean) {
+  const auto x = random_tensor<f32>(Shape{rows, columns + 3}, 1, 1, mean),
+             dy = random_tensor<f32>(x.shape(), 2);
+  const auto in = slice_of(x, columns), gradient = slice_of(dy, columns);
+  const auto weight = random_tensor<f32>(Shape{run}, 3, 0.5, 1);
+  const Shape shape{rows, columns};
+  HostTensor<f32> device(shape), host(shape), device_rms(shape), host_rms(shape);
+  for (const bool accumulate : {true, false}) {
+    const GradientOptions options{accumulate};
+    auto device_weight = random_tensor<f32>(Shape{run}, 4, 30),
+         device_bias = random_tensor<f32>(Shape{run}, 5, 30);
+    HostTensor<f32> host_weight = device_weight.clone(), host_bias = device_bias.clone();
+    if (run == columns) {
+      gpu::layer_norm_gradient<Types, f32, f32, f32, f32>(
+          on_device(gradient), on_device(in), on_device(weight), 1e-5f, options, on_device(device),
+          on_device(device_weight), on_device(device_bias), {});
+      host::layer_norm_gradient<Types, f32, f32, f32, f32>(gradient, in, weight.view(), 1e-5f, options, host,
+                                                           host_weight.view(), host_bias.view());
+      if (!as_alike<Types>(device, host, 3) || !as_alike<Types>(device_weight, host_weight, 100) ||
+          !as_alike<Types>(device_bias, host_bias, 100))
+        return false;
+    }
+    gpu::rms_norm_gradient<Types, f32, f32, f32, f32>(on_device(gradient), on_device(in), on_device(weight),
+                                                      1e-5f, options, on_device(device_rms),
+                                                      on_device(device_weight), {});
+    host::rms_norm_gradient<Types, f32, f32, f32, f32>(gradient, in, weight.view(), 1e-5f, options, host_rms,
+                                                       host_weight.view());
+    if (!as_alike<Types>(device_rms, host_rms, 3) || !as_alike<Types>(device_weight, host_weight, 100))
+      return false;
+  }
+  return true;
+}
+template <class Types>
+bool sums_of_rows_agree() {
+  const auto dy = random_tensor<f32>(Shape{300, 14}, 1, 3);
+  const auto part = slice_of(dy, 11);
+  for (const std::int64_t repeated : {1, 4}) {
+    auto device = random_tensor<f32>(Shape{repeated, 11}, 2);
+    HostTensor<f32> host = device.clone();
+    gpu::sum_of_rows<Types, f32>(on_device(part), GradientOptions{true}, on_device(device), {});
+    host::sum_of_rows<Types, f32>(part, GradientOptions{true}, host);
+    if (!as_alike<Types>(device, host, 300)) return false;
+  }
+  return true;
+}
+bool norms_and_biases_agree() {
+  return norm_gradients_agree<InF32>(5, 140, 140, 30000) && norm_gradients_agree<InF32>(2, 12, 4, 1) &&
+         norm_gradients_agree<NarrowSums>(3, 140, 140, 1) &&
+         norm_gradients_agree<NarrowSteps>(3, 140, 140, 1) &&
+         norm_gradients_agree<NarrowSums>(140, 4, 2, 1) && norm_gradients_agree<NarrowSteps>(2, 12, 4, 1) &&
+         sums_of_rows_agree<InF32>() && sums_of_rows_agree<NarrowSums>();
+}
+
+template <class Types>
+bool gated_products_agree(std::int64_t columns) {
+  const auto dy = random_tensor<f32>(Shape{3, columns + 3}, 1), a = random_tensor<f32>(dy.shape(), 2, 2),
+             b = random_tensor<f32>(dy.shape(), 3);
+  const Shape shape{3, columns};
+  HostTensor<f32> device_a(shape), device_b(shape), host_a(shape), host_b(shape);
+  gpu::gated_product_gradient<Types, f32, f32, f32>(
+      on_device(slice_of(dy, columns)), on_device(slice_of(a, columns)), on_device(slice_of(b, columns)),
+      ActivationFunction::silu, on_device(device_a), on_device(device_b), {});
+  host::gated_product_gradient<Types, f32, f32, f32>(slice_of(dy, columns), slice_of(a, columns),
+                                                     slice_of(b, columns), ActivationFunction::silu, host_a,
+                                                     host_b);
+  return agree(device_a, host_a, 1) && agree(device_b, host_b, 1);
+}
+bool dropouts_agree(std::int64_t columns) {
+  const auto x = random_tensor<f32>(Shape{5, columns + 3}, 1);
+  HostTensor<f32> device(Shape{5, columns}), host(device.shape());
+  gpu::dropout<InF32, f32>(on_device(slice_of(x, columns)), 0.5f, 1, 2, on_device(device), {});
+  host::dropout<InF32, f32>(slice_of(x, columns), 0.5f, 1, 2, host);
+  return same_bits(device, host);
+}
+bool rotations_agree() {
+  using Turned = OpDtypes<f32, f32, f32, f32, f32>;
+  const auto x = random_tensor<f32>(Shape{2, 5, 24}, 1), cos = random_tensor<f32>(Shape{5, 8}, 2),
+             sin = random_tensor<f32>(Shape{5, 8}, 3);
+  HostTensor<f32> device(x.shape()), host(x.shape());
+  for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::neighbours})
+    for (const bool inverse : {false, true}) {
+      const Rotation rotation{pairs, inverse};
+      gpu::rotate<Turned, f32>(on_device(x), on_device(cos), on_device(sin), rotation, on_device(device), {});
+      host::rotate<Turned, f32>(x.view(), cos.view(), sin.view(), rotation, host);
+      if (!same_bits(device, host)) return false;
+    }
+  return true;
+}
+// Gradients that are stored or added, in rows that lie apart.
+bool stores_agree() {
+  const auto gradients = random_tensor<f32>(Shape{3, 13}, 1);
+  for (const std::int64_t columns : {13, 10}) {
+    const auto there = random_tensor<f32>(Shape{3, 13}, 2);
+    for (const bool accumulate : {true, false}) {
+      HostTensor<f32> device = there.clone(), host = there.clone();
+      const auto out = device.view().columns_between(0, columns);
+      gpu::detail::store_gradients<false>(on_device(slice_of(gradients, columns)), accumulate, on_device(out),
+                                          {});
+      for (std::int64_t r = 0; r < 3; ++r)
+        for (std::int64_t c = 0; c < columns; ++c)
+          host.data()[r * 13 + c] =
+              (accumulate ? there.data()[r * 13 + c] : 0.0f) + gradients.data()[r * 13 + c];
+      if (!same_bits(device, host)) return false;
+    }
+  }
+  return true;
+}
+bool values_agree() {
+  return gated_products_agree<InF32>(13) && gated_products_agree<NarrowSteps>(130) && dropouts_agree(13) &&
+         rotations_agree() && stores_agree();
+}
+
+// One target is ignored; logits beyond what exp can hold.
+template <class Types>
+bool cross_entropy_gradients_agree() {
+  for (const std::int64_t classes : {12, 514}) {
+    const auto logits =
+        random_tensor<f32>(Shape{5, classes}, 1, is_narrow<Types> ? 2 : 20, is_narrow<Types> ? 0 : 100);
+    const std::vector<std::int32_t> targets{3, no_target, 11, 0, 5};
+    HostTensor<f32> device(logits.shape()), host(logits.shape());
+    gpu::cross_entropy_gradient<Types, f32>(on_device(logits), targets, 3.0f, on_device(device), {});
+    host::cross_entropy_gradient<Types, f32>(logits.view(), targets, 3.0f, host);
+    if (!as_alike<Types>(device, host, 3)) return false;
+  }
+  return true;
+}
+bool losses_agree() {
+  return cross_entropy_gradients_agree<InF32>() && cross_entropy_gradients_agree<NarrowSums>() &&
+         cross_entropy_gradients_agree<NarrowSteps>();
+}
+
+// More terms than a launch takes along.
+template <class Types>
+bool embedding_gradients_agree() {
+  const auto dy = random_tensor<f32>(Shape{450, 3}, 1);
+  std::vector<std::int32_t> ids;
+  for (std::int32_t i = 0; i < 450; ++i) ids.push_back(i * i % 7);
+  for (const bool accumulate : {true, false}) {
+    auto device = random_tensor<f32>(Shape{8, 3}, 2);
+    HostTensor<f32> host = device.clone();
+    gpu::embedding_gradient<Types, f32>(on_device(dy), ids, GradientOptions{accumulate}, on_device(device),
+                                        {});
+    host::embedding_gradient<Types, f32>(dy.view(), ids, GradientOptions{accumulate}, host);
+    if (!same_bits(device, host)) return false;
+  }
+  return true;
+}
+bool tables_agree() { return embedding_gradients_agree<InF32>() && embedding_gradients_agree<NarrowSums>(); }
+
+struct AttentionSizes {
+  std::int64_t batch, heads, heads_kv, queries, keys, width, width_v;
+  bool causal;
+  f32 scale;
+};
+
+// The logarithms of sums from the host for both, so that narrow rows have the same bits.
+template <class Types>
+bool attention_gradients_agree(const AttentionSizes& s) {
+  using Operand = typename Types::operand;
+  const auto q = random_tensor<f32>(Shape{s.batch, s.queries, s.heads * s.width}, 1),
+             k = random_tensor<f32>(Shape{s.batch, s.keys, s.heads_kv * s.width}, 2),
+             v = random_tensor<f32>(Shape{s.batch, s.keys, s.heads_kv * s.width_v}, 3),
+             dout = random_tensor<f32>(Shape{s.batch, s.queries, s.heads * s.width_v}, 4),
+             out = random_tensor<f32>(dout.shape(), 5);
+  const AttentionProblem problem{.batch = s.batch,
+                                 .heads = s.heads,
+                                 .heads_kv = s.heads_kv,
+                                 .queries = s.queries,
+                                 .keys = s.keys,
+                                 .width = s.width,
+                                 .width_v = s.width_v,
+                                 .scale = s.scale,
+                                 .causal = s.causal};
+  HostTensor<f32> device_sums(Shape{s.batch, s.heads, s.queries}), host_sums(device_sums.shape());
+  const auto heads = [](const HostTensor<f32>& rows, std::int64_t count) {
+    return split_heads(rows.view(), count);
+  };
+  const auto there = [](const HostTensor<f32>& rows, std::int64_t count) {
+    return split_heads(on_device(rows), count);
+  };
+  gpu::log_sums_of_scores<Types, Operand, f32, f32>(problem, there(q, s.heads), there(k, s.heads_kv),
+                                                    on_device(device_sums), {});
+  // In float64, of operands and scores rounded as the row says.
+  std::vector<double> exact;
+  for (std::int64_t b = 0; b < s.batch; ++b)
+    for (std::int64_t h = 0; h < s.heads; ++h)
+      for (std::int64_t i = 0; i < s.queries; ++i) {
+        const std::int64_t seen = s.causal ? std::min(s.keys, i + 1) : s.keys;
+        double sum = 0, largest = -HUGE_VAL;
+        std::vector<double> scores;
+        for (std::int64_t j = 0; j < seen; ++j) {
+          const auto left = heads(q, s.heads).row(b, h, i);
+          const auto right = heads(k, s.heads_kv).row(b, h / (s.heads / s.heads_kv), j);
+          f32 score = 0;
+          for (std::size_t d = 0; d < left.size(); ++d)
+            score = rounded_to<typename Types::accumulate>(
+                std::fma(rounded_to<Operand>(left[d]), rounded_to<Operand>(right[d]), score));
+          scores.push_back(rounded_to<typename Types::inside>(score * s.scale));
+          largest = std::max(largest, scores.back());
+        }
+        for (const double score : scores) sum += std::exp(score - largest);
+        exact.push_back(largest + std::log(sum));
+        host_sums.data()[exact.size() - 1] = static_cast<f32>(exact.back());
+      }
+  if (!outside(device_sums, exact, [&](std::size_t i) {
+         return (norm_roundings + std::abs(exact[i])) * unit<f32>;
+       }).empty())
+    return false;
+  HostTensor<f32> dq(q.shape()), dk(k.shape()), dv(v.shape());
+  gpu::attention_gradient<Types, Operand, f32, f32, f32, f32, f32>(
+      problem, there(dout, s.heads), there(q, s.heads), there(k, s.heads_kv), there(v, s.heads_kv),
+      there(out, s.heads), on_device(std::as_const(host_sums)), split_heads(on_device(dq), s.heads),
+      split_heads(on_device(dk), s.heads_kv), split_heads(on_device(dv), s.heads_kv), {});
+  // The formulas once more, value by value in the order of the sums.
+  const auto kept = [](f32 x) { return rounded_to<typename Types::inside>(x); };
+  const auto add = [](f32 a, f32 b, f32 sum) {
+    return rounded_to<typename Types::accumulate>(std::fma(a, b, sum));
+  };
+  const auto given = [](f32 x) { return rounded_to<Operand>(x); };
+  std::vector<f32> sum_q(q.values().size()), sum_k(k.values().size()), sum_v(v.values().size());
+  const auto place = [](std::int64_t b, std::int64_t rows, std::int64_t row, std::int64_t count,
+                        std::int64_t head, std::int64_t width) {
+    return static_cast<std::size_t>(((b * rows + row) * count + head) * width);
+  };
+  for (std::int64_t b = 0; b < s.batch; ++b)
+    for (std::int64_t h = 0; h < s.heads; ++h)
+      for (std::int64_t i = 0; i < s.queries; ++i) {
+        const std::size_t at_q = place(b, s.queries, i, s.heads, h, s.width),
+                          at_o = place(b, s.queries, i, s.heads, h, s.width_v);
+        f32 delta = 0;
+        for (std::int64_t d = 0; d < s.width_v; ++d)
+          delta += dout.values()[at_o + static_cast<std::size_t>(d)] *
+                   out.values()[at_o + static_cast<std::size_t>(d)];
+        for (std::int64_t j = 0; j < (s.causal ? std::min(s.keys, i + 1) : s.keys); ++j) {
+          const std::int64_t kv = h / (s.heads / s.heads_kv);
+          const std::size_t at_k = place(b, s.keys, j, s.heads_kv, kv, s.width),
+                            at_v = place(b, s.keys, j, s.heads_kv, kv, s.width_v);
+          f32 score = 0, product = 0;
+          for (std::size_t d = 0; d < static_cast<std::size_t>(s.width); ++d)
+            score = add(given(q.values()[at_q + d]), given(k.values()[at_k + d]), score);
+          for (std::size_t d = 0; d < static_cast<std::size_t>(s.width_v); ++d)
+            product = add(given(dout.values()[at_o + d]), given(v.values()[at_v + d]), product);
+          const f32 log_sum = host_sums.data()[(b * s.heads + h) * s.queries + i];
+          const f32 weight = kept(math::exp_of_negative(kept(score * s.scale) - log_sum));
+          const f32 gradient = given(kept(weight * (kept(product) - delta)));
+          for (std::size_t d = 0; d < static_cast<std::size_t>(s.width); ++d) {
+            sum_q[at_q + d] = add(gradient, given(k.values()[at_k + d]), sum_q[at_q + d]);
+            sum_k[at_k + d] = add(gradient, given(q.values()[at_q + d]), sum_k[at_k + d]);
+          }
+          for (std::size_t d = 0; d < static_cast<std::size_t>(s.width_v); ++d)
+            sum_v[at_v + d] = add(given(weight), given(dout.values()[at_o + d]), sum_v[at_v + d]);
+        }
+      }
+  for (std::size_t i = 0; i < sum_q.size(); ++i)
+    if (dq.values()[i] != sum_q[i] * s.scale) return false;
+  for (std::size_t i = 0; i < sum_k.size(); ++i)
+    if (dk.values()[i] != sum_k[i] * s.scale) return false;
+  for (std::size_t i = 0; i < sum_v.size(); ++i)
+    if (dv.values()[i] != sum_v[i]) return false;
+  return true;
+}
+// Two rounds of queries and of keys; heads that share keys, and scores that exp cannot hold; narrow rows.
+bool attentions_agree() {
+  using Plain = OpDtypes<f32, f32, f32, f32, f32>;
+  return attention_gradients_agree<Plain>({1, 1, 1, 130, 131, 1, 2, false, 0.5f}) &&
+         attention_gradients_agree<Plain>({2, 4, 2, 7, 9, 3, 2, true, 100.0f}) &&
+         attention_gradients_agree<OpDtypes<f32, f16, f16, f32, f32>>({1, 2, 1, 9, 9, 5, 2, false, 0.5f}) &&
+         attention_gradients_agree<OpDtypes<f32, f16, f32, f16, f32>>({1, 2, 1, 9, 9, 5, 2, false, 0.5f});
+}
+
+}  // namespace
+
+TEST_CASE("proof of gradients of norms and biases", "[gradient]") {
+  check_proof("gradients of norms and biases", norms_and_biases_agree);
+}
+TEST_CASE("proof of gradients of values", "[gradient]") { check_proof("gradients of values", values_agree); }
+TEST_CASE("proof of the gradient of cross_entropy", "[gradient]") {
+  check_proof("gradient of the cross entropy", losses_agree);
+}
+TEST_CASE("proof of the gradient of embedding", "[gradient]") {
+  check_proof("gradient of an embedding's table", tables_agree);
+}
+TEST_CASE("proof of gradients of attention", "[gradient]") {
+  check_proof("gradients of attention", attentions_agree);
+}
