@@ -29,8 +29,8 @@ namespace detail {
 /// What gradients of scores are made of.
 template <class DO, class V>
 struct GradientOf {
-  HeadsPointer<const DO> dout;
-  HeadsPointer<const V> v;
+  Heads<const DO> dout;
+  Heads<const V> v;
   GlobalPointer<const f32> log_sums, deltas;
 };
 
@@ -50,8 +50,8 @@ PRECAST_DEVICE WeightAndGradient weight_and_gradient(const ScoresOf<Q, K>& of, c
   const f32 log_sum = from.log_sums[row];
   const f32 score = of.template score<Types, ForwardOperand>(batch, head, query, key);
   const f32 weight = kept(math::exp_of_negative(score - (log_sum == -infinity ? 0.0f : log_sum)));
-  const auto left = from.dout.row(batch, head, query);
-  const auto right = from.v.row(batch, of.kv_head(head), key);
+  const auto left = row_of(from.dout, batch, head, query);
+  const auto right = row_of(from.v, batch, of.kv_head(head), key);
   f32 product = 0;
   for (std::int64_t d = 0; d < of.width_v; ++d)
     product = add_product<Types>(operand_of<Operand>(left[d]), operand_of<ForwardOperand>(right[d]), product);
@@ -63,14 +63,13 @@ PRECAST_DEVICE WeightAndGradient weight_and_gradient(const ScoresOf<Q, K>& of, c
 // A block has a query: the sum of dout out of its row.
 template <class DO, class O>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
-                                     1) void deltas_kernel(HeadsPointer<const DO> dout,
-                                                           HeadsPointer<const O> out, std::int64_t queries,
-                                                           std::int64_t heads, std::int64_t width_v,
-                                                           GlobalPointer<f32> deltas) {
+                                     1) void deltas_kernel(Heads<const DO> dout, Heads<const O> out,
+                                                           std::int64_t queries, std::int64_t heads,
+                                                           std::int64_t width_v, GlobalPointer<f32> deltas) {
   const auto [index, query] = divide_index(block_index().x, queries);
   const auto [batch, head] = divide_index(index, heads);
-  const auto gradient = dout.row(batch, head, query);
-  const auto result = out.row(batch, head, query);
+  const auto gradient = row_of(dout, batch, head, query);
+  const auto result = row_of(out, batch, head, query);
   f32 sum = 0;
   for (std::int64_t d = thread_index(); d < width_v; d += gradient_threads)
     sum += to_f32(gradient[d]) * to_f32(result[d]);
@@ -83,7 +82,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
 template <class Types, class ForwardOperand, class Q, class K, class DO, class V>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
                                      1) void query_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from,
-                                                                   HeadsPointer<typename Types::result> dq) {
+                                                                   Heads<typename Types::result> dq) {
   const auto gradients = static_shared<f32, gradient_threads, struct GradientsOfScores>();
   const auto [index, query] = divide_index(block_index().x, of.queries);
   const auto [batch, head] = divide_index(index, of.heads);
@@ -102,12 +101,12 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
       if (column < of.width)
         for (std::int64_t j = 0; j < count; ++j)
           sum = add_product<Types>(
-              gradients[j], operand_of<ForwardOperand>(of.k.row(batch, of.kv_head(head), first + j)[column]),
-              sum);
+              gradients[j],
+              operand_of<ForwardOperand>(row_of(of.k, batch, of.kv_head(head), first + j)[column]), sum);
       sync_block();
     }
     if (column < of.width)
-      dq.row(batch, head, query)[column] = round_to<typename Types::result, Types::saturate>(
+      row_of(dq, batch, head, query)[column] = round_to<typename Types::result, Types::saturate>(
           sum * planted<"scale of queries">(of.scale, 1.0f));
   }
 }
@@ -117,8 +116,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
 template <class Types, class ForwardOperand, class Q, class K, class DO, class V>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
                                      1) void key_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from,
-                                                                 HeadsPointer<typename Types::result> dk,
-                                                                 HeadsPointer<typename Types::result> dv) {
+                                                                 Heads<typename Types::result> dk,
+                                                                 Heads<typename Types::result> dv) {
   using Result = typename Types::result;
   const auto gradients = static_shared<f32, gradient_threads, struct GradientsOfColumn>();
   const auto weights = static_shared<f32, gradient_threads, struct WeightsOfColumn>();
@@ -142,18 +141,21 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
         for (std::int64_t i = 0; i < count; ++i) {
           if (column < of.width)
             sum_k = add_product<Types>(
-                gradients[i], operand_of<ForwardOperand>(of.q.row(batch, head, first + i)[column]), sum_k);
+                gradients[i], operand_of<ForwardOperand>(row_of(of.q, batch, head, first + i)[column]),
+                sum_k);
           if (column < of.width_v)
             sum_v = add_product<Types>(
                 weights[i],
-                operand_of<typename Types::operand>(from.dout.row(batch, head, first + i)[column]), sum_v);
+                operand_of<typename Types::operand>(row_of(from.dout, batch, head, first + i)[column]),
+                sum_v);
         }
         sync_block();
       }
     if (column < of.width)
-      dk.row(batch, kv_head, key)[column] =
+      row_of(dk, batch, kv_head, key)[column] =
           round_to<Result, Types::saturate>(sum_k * planted<"scale of keys">(of.scale, 1.0f));
-    if (column < of.width_v) dv.row(batch, kv_head, key)[column] = round_to<Result, Types::saturate>(sum_v);
+    if (column < of.width_v)
+      row_of(dv, batch, kv_head, key)[column] = round_to<Result, Types::saturate>(sum_v);
   }
 }
 
@@ -169,24 +171,23 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
                         DeviceHeadsView<typename Types::result> dk,
                         DeviceHeadsView<typename Types::result> dv, Stream stream) {
   watch::ran_in<Types>();
-  using Result = typename Types::result;
   const std::int64_t rows = problem.batch * problem.heads * problem.queries,
                      keys = problem.batch * problem.heads_kv * problem.keys;
   const StreamScope scope(stream);  // of the deltas
   Tensor<f32, DeviceMemory> deltas(Shape{max_of<std::int64_t>(rows, 1)});
   launch("attention_deltas", detail::deltas_kernel<DO, O>,
-         {{static_cast<int>(rows), 1, 1}, detail::gradient_threads}, stream,
-         detail::HeadsPointer<const DO>(dout), detail::HeadsPointer<const O>(out), problem.queries,
-         problem.heads, problem.width_v, pointer_to(deltas.view()));
-  const detail::ScoresOf<Q, K> scores(problem, q, k);
-  const detail::GradientOf<DO, V> from{detail::HeadsPointer<const DO>(dout), detail::HeadsPointer<const V>(v),
-                                       pointer_to(log_sums), pointer_to(std::as_const(deltas).view())};
+         {{detail::checked_int(rows, "rows"), 1, 1}, detail::gradient_threads}, stream,
+         detail::heads_in(dout), detail::heads_in(out), problem.queries, problem.heads, problem.width_v,
+         pointer_to(deltas.view()));
+  const auto scores = detail::scores_of(problem, q, k);
+  const detail::GradientOf<DO, V> from{detail::heads_in(dout), detail::heads_in(v), pointer_to(log_sums),
+                                       pointer_to(std::as_const(deltas).view())};
   launch("query_gradient", detail::query_gradient_kernel<Types, ForwardOperand, Q, K, DO, V>,
-         {{static_cast<int>(rows), 1, 1}, detail::gradient_threads}, stream, scores, from,
-         detail::HeadsPointer<Result>(dq));
+         {{detail::checked_int(rows, "rows"), 1, 1}, detail::gradient_threads}, stream, scores, from,
+         detail::heads_in(dq));
   launch("key_gradient", detail::key_gradient_kernel<Types, ForwardOperand, Q, K, DO, V>,
-         {{static_cast<int>(keys), 1, 1}, detail::gradient_threads}, stream, scores, from,
-         detail::HeadsPointer<Result>(dk), detail::HeadsPointer<Result>(dv));
+         {{detail::checked_int(keys, "rows"), 1, 1}, detail::gradient_threads}, stream, scores, from,
+         detail::heads_in(dk), detail::heads_in(dv));
 }
 
 }  // namespace precast::gpu

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/index.hpp>
@@ -13,6 +14,7 @@
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/problem/attention_gradient_kernels.hpp>
+#include <precast/problem/attention_problem.hpp>
 #include <precast/problem/math.hpp>
 #include <precast/tensor/heads_view.hpp>
 
@@ -20,17 +22,12 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// Heads, as kernels get them.
+/// A row of a head.
 template <class T>
-struct HeadsPointer {
-  GlobalPointer<T> data;
-  HeadsStrides strides;
-  explicit HeadsPointer(const DeviceHeadsView<T>& view)
-      : data(global_pointer(view.data(), view.spanned())), strides(view.strides()) {}
-  PRECAST_DEVICE GlobalPointer<T> row(std::int64_t batch, std::int64_t head, std::int64_t row) const {
-    return data + (batch * strides.batch + head * strides.head + row * strides.row);
-  }
-};
+PRECAST_DEVICE GlobalPointer<T> row_of(const Heads<T>& heads, std::int64_t batch, std::int64_t head,
+                                       std::int64_t row) {
+  return heads.first(static_cast<int>(batch), static_cast<int>(head)) + row * heads.stride;
+}
 
 /// A value as the forward op's operand, which the gradient's holds.
 template <class Operand, class T>
@@ -45,33 +42,11 @@ PRECAST_DEVICE f32 add_product(f32 a, f32 b, f32 sum) {
                                        multiply_then_add(a, b, sum));
 }
 
-/// A problem without what is the host's, and its operands.
+/// An attention and what its scores are made of.
 template <class Q, class K>
-struct ScoresOf {
-  std::int64_t heads, heads_kv, queries, keys, width, width_v;
-  f32 scale;
-  bool causal;
-  GlobalPointer<const f32> bias;
-  std::int64_t bias_stride;
-  bool biased;
-  HeadsPointer<const Q> q;
-  HeadsPointer<const K> k;
-
-  ScoresOf(const AttentionProblem& p, const DeviceHeadsView<const Q>& queries_of,
-           const DeviceHeadsView<const K>& keys_of)
-      : heads(p.heads),
-        heads_kv(p.heads_kv),
-        queries(p.queries),
-        keys(p.keys),
-        width(p.width),
-        width_v(p.width_v),
-        scale(p.scale),
-        causal(p.causal),
-        bias(pointer_to(p.bias)),
-        bias_stride(p.bias.row_stride()),
-        biased(p.bias.data() != nullptr),
-        q(queries_of),
-        k(keys_of) {}
+struct ScoresOf : AttentionShape {
+  Heads<const Q> q;
+  Heads<const K> k;
 
   PRECAST_DEVICE std::int64_t kv_head(std::int64_t head) const {
     return planted<"head of keys">(head / (heads / heads_kv), std::int64_t{0});
@@ -84,18 +59,24 @@ struct ScoresOf {
   PRECAST_DEVICE f32 score(std::int64_t batch, std::int64_t head, std::int64_t query,
                            std::int64_t key) const {
     if (!sees(query, key)) return -infinity;
-    const auto left = q.row(batch, head, query);
-    const auto right = k.row(batch, kv_head(head), key);
+    const auto left = row_of(q, batch, head, query);
+    const auto right = row_of(k, batch, kv_head(head), key);
     f32 sum = 0;
     for (std::int64_t d = 0; d < width; ++d)
       sum =
           add_product<Types>(operand_of<ForwardOperand>(left[d]), operand_of<ForwardOperand>(right[d]), sum);
-    const f32 hidden = biased ? bias[(head * queries + query) * bias_stride + key] : 0.0f;
+    const f32 hidden = biased ? bias_row(static_cast<int>(head), static_cast<int>(query))[key] : 0.0f;
     const f32 scaled = biased ? multiply_then_add(sum, scale, hidden) : sum * scale;
     if (Types::saturate && hidden == -infinity) return hidden;  // what a bias hides stays hidden
     return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(scaled), scaled);
   }
 };
+
+template <class Q, class K>
+ScoresOf<Q, K> scores_of(const AttentionProblem& problem, const DeviceHeadsView<const Q>& q,
+                         const DeviceHeadsView<const K>& k) {
+  return {shape_of(problem), heads_in(q), heads_in(k)};
+}
 
 inline constexpr int gradient_threads = 128;
 
@@ -127,10 +108,10 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads, 1) void log_sums_kernel(S
 template <class Types, class ForwardOperand, class Q, class K>
 void log_sums_of_scores(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
                         DeviceHeadsView<const K> k, DeviceView<f32> log_sums, Stream stream) {
-  launch(
-      "log_sums_of_scores", detail::log_sums_kernel<Types, ForwardOperand, Q, K>,
-      {{static_cast<int>(problem.batch * problem.heads * problem.queries), 1, 1}, detail::gradient_threads},
-      stream, detail::ScoresOf<Q, K>(problem, q, k), pointer_to(log_sums));
+  launch("log_sums_of_scores", detail::log_sums_kernel<Types, ForwardOperand, Q, K>,
+         {{detail::checked_int(problem.batch * problem.heads * problem.queries, "rows"), 1, 1},
+          detail::gradient_threads},
+         stream, detail::scores_of(problem, q, k), pointer_to(log_sums));
 }
 
 }  // namespace precast::gpu
