@@ -1,9 +1,6 @@
 // The proofs of the kernels of gradients: without any one of their barriers, or with any one of their faults,
 // a row's field ignored among them, their results are wrong. The verdicts stand in docs/kernel_proofs.md.
-#include <cmath>
 #include <cstdint>
-#include <span>
-#include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -12,7 +9,6 @@
 #include <support/norm_reference.hpp>
 #include <support/on_device.hpp>
 
-#include <precast/cuda/attention/attention_gradient.hpp>
 #include <precast/cuda/gather/embedding_gradient.hpp>
 #include <precast/cuda/loss/cross_entropy_gradient.hpp>
 #include <precast/cuda/matmul/product_gradient.hpp>
@@ -206,127 +202,6 @@ bool embedding_gradients_agree() {
 }
 bool tables_agree() { return embedding_gradients_agree<InF32>() && embedding_gradients_agree<NarrowSums>(); }
 
-struct AttentionSizes {
-  std::int64_t batch, heads, heads_kv, queries, keys, width, width_v;
-  bool causal;
-  f32 scale;
-};
-
-// The logarithms of sums from the host for both, so that narrow rows have the same bits.
-template <class Types>
-bool attention_gradients_agree(const AttentionSizes& s) {
-  using Operand = typename Types::operand;
-  const auto q = random_tensor<f32>(Shape{s.batch, s.queries, s.heads * s.width}, 1),
-             k = random_tensor<f32>(Shape{s.batch, s.keys, s.heads_kv * s.width}, 2),
-             v = random_tensor<f32>(Shape{s.batch, s.keys, s.heads_kv * s.width_v}, 3),
-             dout = random_tensor<f32>(Shape{s.batch, s.queries, s.heads * s.width_v}, 4),
-             out = random_tensor<f32>(dout.shape(), 5);
-  const AttentionProblem problem{.batch = s.batch,
-                                 .heads = s.heads,
-                                 .heads_kv = s.heads_kv,
-                                 .queries = s.queries,
-                                 .keys = s.keys,
-                                 .width = s.width,
-                                 .width_v = s.width_v,
-                                 .scale = s.scale,
-                                 .causal = s.causal};
-  HostTensor<f32> device_sums(Shape{s.batch, s.heads, s.queries}), host_sums(device_sums.shape());
-  const auto heads = [](const HostTensor<f32>& rows, std::int64_t count) {
-    return split_heads(rows.view(), count);
-  };
-  const auto there = [](const HostTensor<f32>& rows, std::int64_t count) {
-    return split_heads(on_device(rows), count);
-  };
-  gpu::log_sums_of_scores<Types, Operand, f32, f32>(problem, there(q, s.heads), there(k, s.heads_kv),
-                                                    on_device(device_sums), {});
-  // In float64, of operands and scores rounded as the row says.
-  std::vector<double> exact;
-  for (std::int64_t b = 0; b < s.batch; ++b)
-    for (std::int64_t h = 0; h < s.heads; ++h)
-      for (std::int64_t i = 0; i < s.queries; ++i) {
-        const std::int64_t seen = s.causal ? std::min(s.keys, i + 1) : s.keys;
-        double sum = 0, largest = -HUGE_VAL;
-        std::vector<double> scores;
-        for (std::int64_t j = 0; j < seen; ++j) {
-          const auto left = heads(q, s.heads).row(b, h, i);
-          const auto right = heads(k, s.heads_kv).row(b, h / (s.heads / s.heads_kv), j);
-          f32 score = 0;
-          for (std::size_t d = 0; d < left.size(); ++d)
-            score = rounded_to<typename Types::accumulate>(
-                std::fma(rounded_to<Operand>(left[d]), rounded_to<Operand>(right[d]), score));
-          scores.push_back(rounded_to<typename Types::inside>(score * s.scale));
-          largest = std::max(largest, scores.back());
-        }
-        for (const double score : scores) sum += std::exp(score - largest);
-        exact.push_back(largest + std::log(sum));
-        host_sums.data()[exact.size() - 1] = static_cast<f32>(exact.back());
-      }
-  if (!outside(device_sums, exact, [&](std::size_t i) {
-         return (norm_roundings + std::abs(exact[i])) * unit<f32>;
-       }).empty())
-    return false;
-  HostTensor<f32> dq(q.shape()), dk(k.shape()), dv(v.shape());
-  gpu::attention_gradient<Types, Operand, f32, f32, f32, f32, f32>(
-      problem, there(dout, s.heads), there(q, s.heads), there(k, s.heads_kv), there(v, s.heads_kv),
-      there(out, s.heads), on_device(std::as_const(host_sums)), split_heads(on_device(dq), s.heads),
-      split_heads(on_device(dk), s.heads_kv), split_heads(on_device(dv), s.heads_kv), {});
-  // The formulas once more, value by value in the order of the sums.
-  const auto kept = [](f32 x) { return rounded_to<typename Types::inside>(x); };
-  const auto add = [](f32 a, f32 b, f32 sum) {
-    return rounded_to<typename Types::accumulate>(std::fma(a, b, sum));
-  };
-  const auto given = [](f32 x) { return rounded_to<Operand>(x); };
-  std::vector<f32> sum_q(q.values().size()), sum_k(k.values().size()), sum_v(v.values().size());
-  const auto place = [](std::int64_t b, std::int64_t rows, std::int64_t row, std::int64_t count,
-                        std::int64_t head, std::int64_t width) {
-    return static_cast<std::size_t>(((b * rows + row) * count + head) * width);
-  };
-  for (std::int64_t b = 0; b < s.batch; ++b)
-    for (std::int64_t h = 0; h < s.heads; ++h)
-      for (std::int64_t i = 0; i < s.queries; ++i) {
-        const std::size_t at_q = place(b, s.queries, i, s.heads, h, s.width),
-                          at_o = place(b, s.queries, i, s.heads, h, s.width_v);
-        f32 delta = 0;
-        for (std::int64_t d = 0; d < s.width_v; ++d)
-          delta += dout.values()[at_o + static_cast<std::size_t>(d)] *
-                   out.values()[at_o + static_cast<std::size_t>(d)];
-        for (std::int64_t j = 0; j < (s.causal ? std::min(s.keys, i + 1) : s.keys); ++j) {
-          const std::int64_t kv = h / (s.heads / s.heads_kv);
-          const std::size_t at_k = place(b, s.keys, j, s.heads_kv, kv, s.width),
-                            at_v = place(b, s.keys, j, s.heads_kv, kv, s.width_v);
-          f32 score = 0, product = 0;
-          for (std::size_t d = 0; d < static_cast<std::size_t>(s.width); ++d)
-            score = add(given(q.values()[at_q + d]), given(k.values()[at_k + d]), score);
-          for (std::size_t d = 0; d < static_cast<std::size_t>(s.width_v); ++d)
-            product = add(given(dout.values()[at_o + d]), given(v.values()[at_v + d]), product);
-          const f32 log_sum = host_sums.data()[(b * s.heads + h) * s.queries + i];
-          const f32 weight = kept(math::exp_of_negative(kept(score * s.scale) - log_sum));
-          const f32 gradient = given(kept(weight * (kept(product) - delta)));
-          for (std::size_t d = 0; d < static_cast<std::size_t>(s.width); ++d) {
-            sum_q[at_q + d] = add(gradient, given(k.values()[at_k + d]), sum_q[at_q + d]);
-            sum_k[at_k + d] = add(gradient, given(q.values()[at_q + d]), sum_k[at_k + d]);
-          }
-          for (std::size_t d = 0; d < static_cast<std::size_t>(s.width_v); ++d)
-            sum_v[at_v + d] = add(given(weight), given(dout.values()[at_o + d]), sum_v[at_v + d]);
-        }
-      }
-  for (std::size_t i = 0; i < sum_q.size(); ++i)
-    if (dq.values()[i] != sum_q[i] * s.scale) return false;
-  for (std::size_t i = 0; i < sum_k.size(); ++i)
-    if (dk.values()[i] != sum_k[i] * s.scale) return false;
-  for (std::size_t i = 0; i < sum_v.size(); ++i)
-    if (dv.values()[i] != sum_v[i]) return false;
-  return true;
-}
-// Two rounds of queries and of keys; heads that share keys, and scores that exp cannot hold; narrow rows.
-bool attentions_agree() {
-  using Plain = OpDtypes<f32, f32, f32, f32, f32>;
-  return attention_gradients_agree<Plain>({1, 1, 1, 130, 131, 1, 2, false, 0.5f}) &&
-         attention_gradients_agree<Plain>({2, 4, 2, 7, 9, 3, 2, true, 100.0f}) &&
-         attention_gradients_agree<OpDtypes<f32, f16, f16, f32, f32>>({1, 2, 1, 9, 9, 5, 2, false, 0.5f}) &&
-         attention_gradients_agree<OpDtypes<f32, f16, f32, f16, f32>>({1, 2, 1, 9, 9, 5, 2, false, 0.5f});
-}
-
 }  // namespace
 
 TEST_CASE("proof of gradients of norms and biases", "[gradient]") {
@@ -338,7 +213,4 @@ TEST_CASE("proof of the gradient of cross_entropy", "[gradient]") {
 }
 TEST_CASE("proof of the gradient of embedding", "[gradient]") {
   check_proof("gradient of an embedding's table", tables_agree);
-}
-TEST_CASE("proof of gradients of attention", "[gradient]") {
-  check_proof("gradients of attention", attentions_agree);
 }

@@ -175,6 +175,13 @@ TEST_CASE("gradients of attention go into slices of one array, and a bias counts
   attention_gradient_into<F32Flash>(sent(dy), part(0), part(1), part(2), out, log_sums, options, without, dk,
                                     dv);
   CHECK(wide(without) != q);
+  Tensor<f32> wider(Shape{1, heads, rows + 1});
+  const auto with_gaps = wider.view().columns_between(0, rows);
+  CHECK_THROWS_AS(attention_with_log_sums_into<F32Flash>(part(0), part(1), part(2), options, out, with_gaps),
+                  ShapeError);
+  CHECK_THROWS_AS(attention_gradient_into<F32Flash>(sent(dy), part(0), part(1), part(2), out, with_gaps,
+                                                    options, dq, dk, dv),
+                  ShapeError);
 }
 
 TEST_CASE("plain attention in f16 has gradients that overflow, and flash has not", "[attention]") {

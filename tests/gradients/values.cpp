@@ -1,22 +1,17 @@
-// Gradients of activations, gates, losses, look-ups and positions, and dropout, against float64.
+// Gradients of activations and gates against float64, and dropout.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <tuple>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <gradients/differences.hpp>
 #include <op_cases/run.hpp>
 #include <support/arrays.hpp>
-#include <support/norm_reference.hpp>
 #include <support/policies.hpp>
 
 #include <precast/ops/dropout.hpp>
-#include <precast/ops/embedding_gradient.hpp>
-#include <precast/ops/loss_gradient.hpp>
 #include <precast/ops/pointwise_gradient.hpp>
-#include <precast/ops/rotary.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -139,132 +134,21 @@ TEST_CASE("Downcast<Pointwise> keeps what is between the steps of a gradient in 
   CHECK(wide(da)[0] != wide(db)[0]);
 }
 
-TEMPLATE_TEST_CASE("the gradient of the cross entropy", "[loss]", F32, Bf16, F16, Bf16InF32) {
-  using A = typename training<TestType>::gradient;
-  const std::tuple<std::int64_t, std::int64_t, double> sizes[] = {
-      {1, 1, 1}, {1, 2, 1}, {5, 7, 1}, {3, 33, 20}, {4, 300, 5}, {2, 5000, 3}, {600, 3, 1}};
-  for (const auto& [rows, classes, scale] : sizes) {
-    if (emulated && rows * classes > 8000) continue;
-    CAPTURE(rows, classes, scale);
-    const auto x = random_tensor<A>({rows, classes}, 1, scale);
-    const auto logits = wide(x);
-    std::vector<std::int64_t> targets;
-    for (std::int64_t r = 0; r < rows; ++r) targets.push_back(r % 4 == 1 ? -100 : r * 7919 % classes);
-    double kept = 0;
-    for (const std::int64_t target : targets) kept += target >= 0;
-    const double loss_scale = 1024;
-    std::vector<double> expected, bounds;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const auto row = row_of(logits, r, classes);
-      const double most = *std::max_element(row.begin(), row.end());
-      double sum = 0;
-      for (const double each : row) sum += std::exp(each - most);
-      for (std::int64_t c = 0; c < classes; ++c) {
-        const std::int64_t target = targets[static_cast<std::size_t>(r)];
-        const double below = most - row[static_cast<std::size_t>(c)], p = std::exp(-below) / sum;
-        const double factor = target < 0 ? 0 : loss_scale / std::max(kept, 1.0);
-        expected.push_back((p - (c == target)) * factor);
-        // Rounding of x - max shifts the exponent; exp, the sum's tree, the quotient; the difference, the
-        // product.
-        bounds.push_back(factor *
-                         (unit<f32> * (p * (below + 8 + norm_roundings) + 3 * std::abs(p - (c == target))) +
-                          std::exp(-86.0)));
-      }
-    }
-    const auto run = [&] {
-      Tensor<A> out(x.shape());
-      cross_entropy_gradient_into<TestType>(sent(x), targets, CrossEntropyOptions{},
-                                            static_cast<f32>(loss_scale), out);
-      return out;
-    };
-    CHECK(outside(run(), expected, [&](std::size_t i) { return bounds[i]; }) == "");
-    check_repeats(run);
-  }
-}
-
-TEST_CASE("the gradient of a cross entropy of ignored rows alone is 0, and NaN of logits goes through",
-          "[loss]") {
-  auto x = random_tensor<f32>({2, 5}, 1);
-  Tensor<f32> out(x.shape());
-  cross_entropy_gradient_into<F32>(sent(x), std::vector<std::int32_t>{-100, -100}, CrossEntropyOptions{},
-                                   1.0f, out);
-  CHECK(wide(out) == std::vector<double>(10, 0.0));
-  x.data()[2] = std::numeric_limits<f32>::infinity();
-  cross_entropy_gradient_into<F32>(sent(x), std::vector<std::int32_t>{1, 1}, CrossEntropyOptions{}, 1.0f,
-                                   out);
-  CHECK(std::isnan(wide(out)[0]));
-  CHECK(std::isfinite(wide(out)[5]));
-  CHECK_THROWS_AS(cross_entropy_gradient_into<F32>(sent(x), std::vector<std::int32_t>{1, 5},
-                                                   CrossEntropyOptions{}, 1.0f, out),
-                  InputError);
-}
-
-TEMPLATE_TEST_CASE("the gradient of an embedding's table adds rows in their order", "[gather]", F32, Bf16,
-                   F16) {
-  using A = typename training<TestType>::gradient;
-  const std::tuple<std::int64_t, std::int64_t, std::int64_t> sizes[] = {
-      {1, 1, 1}, {9, 7, 5}, {200, 40, 17}, {700, 3, 4}, {50, 1000, 130}, {0, 4, 3}};
-  for (const auto& [count, entries, columns] : sizes) {
-    CAPTURE(count, entries, columns);
-    const auto dy = random_tensor<A>({count, columns}, 1);
-    std::vector<std::int32_t> ids;
-    for (std::int64_t i = 0; i < count; ++i)
-      ids.push_back(static_cast<std::int32_t>(i * i % 11 * 7919 % entries));
-    const auto start = random_tensor<f32>({entries, columns}, 2);
-    for (const bool accumulate : {false, true}) {
-      // One sum after another in f32, exactly as promised.
-      std::vector<f32> sums(static_cast<std::size_t>(entries * columns));
-      for (std::size_t i = 0; i < ids.size(); ++i)
-        for (std::int64_t c = 0; c < columns; ++c)
-          sums[static_cast<std::size_t>(ids[i] * columns + c)] +=
-              convert<f32>(dy.data()[static_cast<std::int64_t>(i) * columns + c]);
-      for (std::size_t i = 0; accumulate && i < sums.size(); ++i) sums[i] = start.values()[i] + sums[i];
-      const auto run = [&] {
-        Tensor<f32> out = sent(start);
-        embedding_gradient_into<TestType>(sent(dy), ids, GradientOptions{accumulate}, out);
-        return out;
-      };
-      CHECK(wide(run()) == std::vector<double>(sums.begin(), sums.end()));
-      check_repeats(run);
+TEST_CASE("far from 0 an activation's slope in f16 is 1 or 0, whatever its steps overflow to",
+          "[pointwise]") {
+  using Naive = Policy<Storage<f16>, Downcast<Pointwise>, Activation<f32>>;
+  for (const ActivationFunction f : all_activations) {
+    if (f == ActivationFunction::none) continue;
+    for (const double x : {70.0, 300.0, 60000.0}) {
+      CAPTURE(to_string(f), x);
+      const auto at = filled<f32>({1, 3}, x), below = filled<f32>({1, 3}, -x), dy = filled<f32>({1, 3}, 1);
+      Tensor<f32> dx(at.shape());
+      activate_gradient_into<Naive>(sent(dy), sent(at), f, dx);
+      CHECK(wide(dx) == std::vector<double>(3, 1.0));
+      activate_gradient_into<Naive>(sent(dy), sent(below), f, dx);
+      CHECK(wide(dx) == std::vector<double>(3, 0.0));
     }
   }
-  Tensor<f32> out(Shape{4, 1});
-  const std::vector<std::int32_t> outside_of_it{4};
-  CHECK_THROWS_AS(
-      embedding_gradient_into<TestType>(Tensor<A>(Shape{1, 1}), outside_of_it, GradientOptions{}, out),
-      InputError);
-}
-
-TEST_CASE("rotary embeddings of halves are those of neighbours in another order, and turn back",
-          "[position]") {
-  const std::int64_t width = 6, heads = 3, tokens = 5;
-  const auto x = random_tensor<f32>({2, tokens, heads * width}, 1);
-  const std::vector<f32> positions{0, 1, 2, 30, 1000};
-  const RotaryTable halves = rotary_table_of_halves(width, 10000, positions);
-  const std::vector<std::int64_t> axes{width};
-  const RotaryTable neighbours = rotary_table(axes, 10000, positions);
-  // Value i of one layout is value place(i) of the other.
-  const auto place = [&](std::int64_t i) { return i < width / 2 ? 2 * i : 2 * (i - width / 2) + 1; };
-  HostTensor<f32> moved(x.shape());
-  for (std::int64_t i = 0; i < x.elements(); ++i)
-    moved.data()[i / width * width + place(i % width)] = x.data()[i];
-  Tensor<f32> by_halves(x.shape()), by_neighbours(x.shape()), before(x.shape()), back(x.shape());
-  rotate_into<F32>(sent(x), heads, halves, Rotation{RotaryPairs::halves}, by_halves);
-  rotate_into<F32>(sent(moved), heads, neighbours, Rotation{}, by_neighbours);
-  const auto a = wide(by_halves), b = wide(by_neighbours);
-  for (std::int64_t i = 0; i < x.elements(); ++i)
-    REQUIRE(a[static_cast<std::size_t>(i)] ==
-            b[static_cast<std::size_t>(i / width * width + place(i % width))]);
-  rotary_into<F32>(sent(moved), heads, neighbours, before);
-  CHECK(same_bits(before, by_neighbours));
-  // A rotation's inverse is its transpose: the gradient of what was turned is what went in. Cosines and sines
-  // are rounded, and three operations each way.
-  rotary_gradient_into<F32>(by_halves, heads, halves, Rotation{RotaryPairs::halves}, back);
-  CHECK(outside(back, wide(x), [&](std::size_t i) {
-          const std::size_t pair = i % width < width / 2 ? i + width / 2 : i - width / 2;
-          return 8 * unit<f32> * (std::abs(wide(x)[i]) + std::abs(wide(x)[pair]));
-        }) == "");
-  CHECK_THROWS_AS(rotary_table_of_halves(5, 10000, positions), ShapeError);
 }
 
 TEST_CASE("Philox gives the words of its authors' known answers", "[dropout]") {

@@ -117,6 +117,7 @@ TEST_CASE("options out of range are refused", "[adamw]") {
   CHECK_THROWS_AS(GradScaler({.growth_interval = 0}), InputError);
   std::vector<f32> two(2), three(3);
   CHECK_THROWS_AS(adamw_step<f32>(two, three, two, two, {}, 1, true), ShapeError);
+  CHECK_THROWS_AS(adamw_step<f32>(two, two, two, two, {}, 0, true), InputError);
 }
 
 TEST_CASE("the scale grows and backs off as PyTorch's", "[grad_scaler]") {

@@ -2,8 +2,11 @@
 // keys and values.
 #pragma once
 
+#include <string>
+
 #include <precast/backend.hpp>
 #include <precast/backend/attention_gradient.hpp>
+#include <precast/error.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/run_gradient.hpp>
 #include <precast/problem/attention_gradient_kernels.hpp>
@@ -11,19 +14,35 @@
 
 namespace precast {
 
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// Kernels count the logarithms by rows of scores, without a gap.
+template <class T>
+void require_log_sums(const char* op, const AttentionProblem& problem, const View<T>& log_sums) {
+  require_same_shape(op, Shape{problem.batch, problem.heads, problem.queries}, log_sums.shape());
+  if (!log_sums.contiguous())
+    throw ShapeError(std::string(op) + ": the log_sums " + to_string(log_sums.shape()) +
+                     " have gaps between their rows: give it an array of their own");
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
 inline namespace PRECAST_BACKEND {
 
 /// attention_into, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of each row, in f32:
-/// what attention_gradient_into makes weights of once more. A row that sees no key has -inf. Throws as
-/// attention does.
+/// what attention_gradient_into makes weights of once more. Contiguous. A row that sees no key has -inf.
+/// Throws as attention does.
 template <PolicyType P, AttentionArray Q, AttentionArray K, AttentionArray V>
 void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const AttentionOptions& options,
                                   View<typename precisions<P, Attention>::result> out, View<f32> log_sums) {
   const auto call = detail::attention_call<EveryAttention>(q, k, v, options);
   const AttentionProblem& problem = call.problem;
   detail::require_same_shape("attention", call.rows(), out.shape());
-  detail::require_same_shape("attention", Shape{problem.batch, problem.heads, problem.queries},
-                             log_sums.shape());
+  detail::require_log_sums("attention", problem, log_sums);
   call.template into<P>(out);
   using Forward = precisions<P, Attention>;
   backend::log_sums_of_scores<gradient_precisions<P, Attention>, typename Forward::operand>(problem, call.q,
@@ -44,8 +63,7 @@ void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v,
   const AttentionProblem& problem = call.problem;
   detail::require_same_shape("attention_gradient", call.rows(), dout.shape());
   detail::require_same_shape("attention_gradient", call.rows(), out.shape());
-  detail::require_same_shape("attention_gradient", Shape{problem.batch, problem.heads, problem.queries},
-                             log_sums.shape());
+  detail::require_log_sums("attention_gradient", problem, log_sums);
   detail::require_same_shape(
       "attention_gradient", Shape{problem.batch, problem.queries, problem.heads * problem.width}, dq.shape());
   detail::require_same_shape(

@@ -22,7 +22,9 @@ PRECAST_HOST_DEVICE f32 slope_of_sigmoid_product(f32 x, f32 z, f32 slope_of_z) {
   const f32 s = kept(math::sigmoid(kept(z)));
   // 1 - sigmoid(z) without a difference of near equals.
   const f32 rest = kept(math::sigmoid(-kept(z)));
-  return kept(s + kept(kept(x * kept(slope_of_z)) * kept(s * rest)));
+  const f32 steep = kept(s * rest);
+  // Far from 0 x z' may not fit Inside, and inf times this 0 would be NaN, which only x itself may bring.
+  return steep == 0 ? s + 0.0f * x : kept(s + kept(kept(x * kept(slope_of_z)) * steep));
 }
 
 }  // namespace detail
@@ -61,7 +63,7 @@ struct Slope<GeluErf> {
     const f32 square = x * x, lost = std::fma(x, x, -square);
     const f32 gauss = math::exp(-0.5f * square);
     const f32 density = kept(0.398942280f * std::fma(gauss, -0.5f * lost, gauss));
-    return kept(below + kept(square < 400.0f ? x * density : 0.0f * square));
+    return kept(below + kept(square < 400.0f ? x * density : 0.0f * x));
   }
 };
 

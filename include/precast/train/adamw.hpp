@@ -2,7 +2,6 @@
 // torch.optim.AdamW.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -11,7 +10,7 @@
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/train/for_each_chunk.hpp>
 
 namespace precast::train {
 
@@ -76,8 +75,8 @@ struct AdamWStep {
 
 /// Step number `step`, counted from 1, of AdamW on one parameter: its values, its gradients, and the moving
 /// means of gradients and of their squares, which begin as zeros. All in T: f32 for master weights, or f16 as
-/// a model that is f16 throughout has them. `decays` says whether the weight decay applies: matrices'
-/// alone does. Throws ShapeError where the sizes differ.
+/// a model that is f16 throughout has them. `decays` says whether the weight decay applies to it; options are
+/// those that `check` lets pass. Throws ShapeError where the sizes differ, and InputError for another step.
 template <ScalarDtype T>
 void adamw_step(std::span<T> parameter, std::span<const T> gradient, std::span<T> mean, std::span<T> square,
                 const AdamWOptions& options, std::int64_t step, bool decays) {
@@ -85,13 +84,10 @@ void adamw_step(std::span<T> parameter, std::span<const T> gradient, std::span<T
       square.size() != parameter.size())
     throw ShapeError("AdamW: a parameter of " + std::to_string(parameter.size()) +
                      " values has gradients or moments of another size");
+  if (step < 1) throw InputError("AdamW: steps are counted from 1, and " + std::to_string(step) + " is none");
   const detail::AdamWStep<T> one(options, step, decays);
-  constexpr std::int64_t chunk = 16384;
-  const auto count = static_cast<std::int64_t>(parameter.size());
-  host::parallel_for((count + chunk - 1) / chunk, [&](std::int64_t task) {
-    const auto end = static_cast<std::size_t>(std::min(count, (task + 1) * chunk));
-    for (auto i = static_cast<std::size_t>(task * chunk); i < end; ++i)
-      one(parameter[i], gradient[i], mean[i], square[i]);
+  detail::for_each_chunk(parameter.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) one(parameter[i], gradient[i], mean[i], square[i]);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,7 +11,7 @@
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/train/for_each_chunk.hpp>
 
 namespace precast::train {
 
@@ -69,17 +70,13 @@ class GradScaler {
   template <ScalarDtype T>
   std::int64_t unscale(std::span<T> gradients) const {
     const f32 inverse = static_cast<f32>(1.0 / static_cast<double>(scale()));
-    constexpr std::int64_t chunk = 16384;
-    const auto count = static_cast<std::int64_t>(gradients.size());
     std::atomic<std::int64_t> non_finite{0};
-    host::parallel_for((count + chunk - 1) / chunk, [&](std::int64_t task) {
-      const std::int64_t end = std::min(count, (task + 1) * chunk);
+    detail::for_each_chunk(gradients.size(), [&](std::size_t, std::size_t first, std::size_t end) {
       std::int64_t found = 0;
-      for (std::int64_t i = task * chunk; i < end; ++i) {
-        T& gradient = gradients[static_cast<std::size_t>(i)];
-        const f32 value = convert<f32>(gradient);
+      for (std::size_t i = first; i < end; ++i) {
+        const f32 value = convert<f32>(gradients[i]);
         found += !std::isfinite(value);
-        if (inverse != 1.0f) gradient = convert<T>(value * inverse);
+        if (inverse != 1.0f) gradients[i] = convert<T>(value * inverse);
       }
       non_finite.fetch_add(found, std::memory_order_relaxed);
     });

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
+#include <precast/cuda/attention/attention_scores.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/index.hpp>
@@ -24,112 +26,11 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// Heads, as kernels get them.
-template <class T>
-struct HeadsPointer {
-  GlobalPointer<T> data;
-  HeadsStrides strides;
-  explicit HeadsPointer(const DeviceHeadsView<T>& view)
-      : data(global_pointer(view.data(), view.spanned())), strides(view.strides()) {}
-  PRECAST_DEVICE GlobalPointer<T> row(std::int64_t batch, std::int64_t head, std::int64_t row) const {
-    return data + (batch * strides.batch + head * strides.head + row * strides.row);
-  }
-};
-
-/// A value as the forward op's operand, which the gradient's holds.
-template <class Operand, class T>
-PRECAST_DEVICE f32 operand_of(T value) {
-  return rounded_to<Operand>(to_f32(value));
-}
-
-/// One more product of a sum that Types::accumulate keeps.
-template <class Types>
-PRECAST_DEVICE f32 add_product(f32 a, f32 b, f32 sum) {
-  return planted<"accumulate ignored">(rounded_to<typename Types::accumulate>(multiply_then_add(a, b, sum)),
-                                       multiply_then_add(a, b, sum));
-}
-
-/// A problem without what is the host's, and its operands.
-template <class Q, class K>
-struct ScoresOf {
-  std::int64_t heads, heads_kv, queries, keys, width, width_v;
-  f32 scale;
-  bool causal;
-  GlobalPointer<const f32> bias;
-  std::int64_t bias_stride;
-  bool biased;
-  HeadsPointer<const Q> q;
-  HeadsPointer<const K> k;
-
-  ScoresOf(const AttentionProblem& p, const DeviceHeadsView<const Q>& queries_of,
-           const DeviceHeadsView<const K>& keys_of)
-      : heads(p.heads),
-        heads_kv(p.heads_kv),
-        queries(p.queries),
-        keys(p.keys),
-        width(p.width),
-        width_v(p.width_v),
-        scale(p.scale),
-        causal(p.causal),
-        bias(pointer_to(p.bias)),
-        bias_stride(p.bias.row_stride()),
-        biased(p.bias.data() != nullptr),
-        q(queries_of),
-        k(keys_of) {}
-
-  PRECAST_DEVICE std::int64_t kv_head(std::int64_t head) const {
-    return planted<"head of keys">(head / (heads / heads_kv), std::int64_t{0});
-  }
-  PRECAST_DEVICE bool sees(std::int64_t query, std::int64_t key) const {
-    return !planted<"causal ignored">(causal, false) || key <= query;
-  }
-  /// As the op keeps it: rounded to `inside`; -inf where the query does not see the key.
-  template <class Types, class ForwardOperand>
-  PRECAST_DEVICE f32 score(std::int64_t batch, std::int64_t head, std::int64_t query,
-                           std::int64_t key) const {
-    if (!sees(query, key)) return -infinity;
-    const auto left = q.row(batch, head, query);
-    const auto right = k.row(batch, kv_head(head), key);
-    f32 sum = 0;
-    for (std::int64_t d = 0; d < width; ++d)
-      sum =
-          add_product<Types>(operand_of<ForwardOperand>(left[d]), operand_of<ForwardOperand>(right[d]), sum);
-    const f32 hidden = biased ? bias[(head * queries + query) * bias_stride + key] : 0.0f;
-    const f32 scaled = biased ? multiply_then_add(sum, scale, hidden) : sum * scale;
-    if (Types::saturate && hidden == -infinity) return hidden;  // what a bias hides stays hidden
-    return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(scaled), scaled);
-  }
-};
-
-inline constexpr int gradient_threads = 128;
-
-// A block has a query: a thread has each 128th of its keys.
-template <class Types, class ForwardOperand, class Q, class K>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads, 1) void log_sums_kernel(ScoresOf<Q, K> of,
-                                                                               GlobalPointer<f32> log_sums) {
-  const auto [index, query] = divide_index(block_index().x, of.queries);
-  const auto [batch, head] = divide_index(index, of.heads);
-  const auto score = [&](std::int64_t key) {
-    return of.template score<Types, ForwardOperand>(batch, head, query, key);
-  };
-  f32 largest = -infinity;
-  for (std::int64_t key = thread_index(); key < of.keys; key += gradient_threads)
-    largest = maximum(largest, score(key));
-  largest = block_max<gradient_threads, struct LargestScores>(largest);
-  const f32 base = planted<"largest not subtracted">(largest == -infinity ? 0.0f : largest, 0.0f);
-  f32 sum = 0;
-  for (std::int64_t key = thread_index(); key < of.keys; key += gradient_threads)
-    sum += math::exp_of_negative(score(key) - base);
-  sum = block_sum<gradient_threads, struct SumsOfScores>(sum);
-  if (thread_index() == 0)
-    log_sums[block_index().x] = largest == -infinity && sum == 0 ? -infinity : base + logf(sum);
-}
-
 /// What gradients of scores are made of.
 template <class DO, class V>
 struct GradientOf {
-  HeadsPointer<const DO> dout;
-  HeadsPointer<const V> v;
+  Heads<const DO> dout;
+  Heads<const V> v;
   GlobalPointer<const f32> log_sums, deltas;
 };
 
@@ -149,8 +50,8 @@ PRECAST_DEVICE WeightAndGradient weight_and_gradient(const ScoresOf<Q, K>& of, c
   const f32 log_sum = from.log_sums[row];
   const f32 score = of.template score<Types, ForwardOperand>(batch, head, query, key);
   const f32 weight = kept(math::exp_of_negative(score - (log_sum == -infinity ? 0.0f : log_sum)));
-  const auto left = from.dout.row(batch, head, query);
-  const auto right = from.v.row(batch, of.kv_head(head), key);
+  const auto left = row_of(from.dout, batch, head, query);
+  const auto right = row_of(from.v, batch, of.kv_head(head), key);
   f32 product = 0;
   for (std::int64_t d = 0; d < of.width_v; ++d)
     product = add_product<Types>(operand_of<Operand>(left[d]), operand_of<ForwardOperand>(right[d]), product);
@@ -162,14 +63,13 @@ PRECAST_DEVICE WeightAndGradient weight_and_gradient(const ScoresOf<Q, K>& of, c
 // A block has a query: the sum of dout out of its row.
 template <class DO, class O>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
-                                     1) void deltas_kernel(HeadsPointer<const DO> dout,
-                                                           HeadsPointer<const O> out, std::int64_t queries,
-                                                           std::int64_t heads, std::int64_t width_v,
-                                                           GlobalPointer<f32> deltas) {
+                                     1) void deltas_kernel(Heads<const DO> dout, Heads<const O> out,
+                                                           std::int64_t queries, std::int64_t heads,
+                                                           std::int64_t width_v, GlobalPointer<f32> deltas) {
   const auto [index, query] = divide_index(block_index().x, queries);
   const auto [batch, head] = divide_index(index, heads);
-  const auto gradient = dout.row(batch, head, query);
-  const auto result = out.row(batch, head, query);
+  const auto gradient = row_of(dout, batch, head, query);
+  const auto result = row_of(out, batch, head, query);
   f32 sum = 0;
   for (std::int64_t d = thread_index(); d < width_v; d += gradient_threads)
     sum += to_f32(gradient[d]) * to_f32(result[d]);
@@ -182,7 +82,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
 template <class Types, class ForwardOperand, class Q, class K, class DO, class V>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
                                      1) void query_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from,
-                                                                   HeadsPointer<typename Types::result> dq) {
+                                                                   Heads<typename Types::result> dq) {
   const auto gradients = static_shared<f32, gradient_threads, struct GradientsOfScores>();
   const auto [index, query] = divide_index(block_index().x, of.queries);
   const auto [batch, head] = divide_index(index, of.heads);
@@ -201,12 +101,12 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
       if (column < of.width)
         for (std::int64_t j = 0; j < count; ++j)
           sum = add_product<Types>(
-              gradients[j], operand_of<ForwardOperand>(of.k.row(batch, of.kv_head(head), first + j)[column]),
-              sum);
+              gradients[j],
+              operand_of<ForwardOperand>(row_of(of.k, batch, of.kv_head(head), first + j)[column]), sum);
       sync_block();
     }
     if (column < of.width)
-      dq.row(batch, head, query)[column] = round_to<typename Types::result, Types::saturate>(
+      row_of(dq, batch, head, query)[column] = round_to<typename Types::result, Types::saturate>(
           sum * planted<"scale of queries">(of.scale, 1.0f));
   }
 }
@@ -216,8 +116,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
 template <class Types, class ForwardOperand, class Q, class K, class DO, class V>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
                                      1) void key_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from,
-                                                                 HeadsPointer<typename Types::result> dk,
-                                                                 HeadsPointer<typename Types::result> dv) {
+                                                                 Heads<typename Types::result> dk,
+                                                                 Heads<typename Types::result> dv) {
   using Result = typename Types::result;
   const auto gradients = static_shared<f32, gradient_threads, struct GradientsOfColumn>();
   const auto weights = static_shared<f32, gradient_threads, struct WeightsOfColumn>();
@@ -241,32 +141,25 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
         for (std::int64_t i = 0; i < count; ++i) {
           if (column < of.width)
             sum_k = add_product<Types>(
-                gradients[i], operand_of<ForwardOperand>(of.q.row(batch, head, first + i)[column]), sum_k);
+                gradients[i], operand_of<ForwardOperand>(row_of(of.q, batch, head, first + i)[column]),
+                sum_k);
           if (column < of.width_v)
             sum_v = add_product<Types>(
                 weights[i],
-                operand_of<typename Types::operand>(from.dout.row(batch, head, first + i)[column]), sum_v);
+                operand_of<typename Types::operand>(row_of(from.dout, batch, head, first + i)[column]),
+                sum_v);
         }
         sync_block();
       }
     if (column < of.width)
-      dk.row(batch, kv_head, key)[column] =
+      row_of(dk, batch, kv_head, key)[column] =
           round_to<Result, Types::saturate>(sum_k * planted<"scale of keys">(of.scale, 1.0f));
-    if (column < of.width_v) dv.row(batch, kv_head, key)[column] = round_to<Result, Types::saturate>(sum_v);
+    if (column < of.width_v)
+      row_of(dv, batch, kv_head, key)[column] = round_to<Result, Types::saturate>(sum_v);
   }
 }
 
 }  // namespace detail
-
-/// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key.
-template <class Types, class ForwardOperand, class Q, class K>
-void log_sums_of_scores(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
-                        DeviceHeadsView<const K> k, DeviceView<f32> log_sums, Stream stream) {
-  launch(
-      "log_sums_of_scores", detail::log_sums_kernel<Types, ForwardOperand, Q, K>,
-      {{static_cast<int>(problem.batch * problem.heads * problem.queries), 1, 1}, detail::gradient_threads},
-      stream, detail::ScoresOf<Q, K>(problem, q, k), pointer_to(log_sums));
-}
 
 /// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is
 /// kept between the steps are rounded as Types says; scores are made of operands in ForwardOperand.
@@ -278,24 +171,23 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
                         DeviceHeadsView<typename Types::result> dk,
                         DeviceHeadsView<typename Types::result> dv, Stream stream) {
   watch::ran_in<Types>();
-  using Result = typename Types::result;
   const std::int64_t rows = problem.batch * problem.heads * problem.queries,
                      keys = problem.batch * problem.heads_kv * problem.keys;
   const StreamScope scope(stream);  // of the deltas
   Tensor<f32, DeviceMemory> deltas(Shape{max_of<std::int64_t>(rows, 1)});
   launch("attention_deltas", detail::deltas_kernel<DO, O>,
-         {{static_cast<int>(rows), 1, 1}, detail::gradient_threads}, stream,
-         detail::HeadsPointer<const DO>(dout), detail::HeadsPointer<const O>(out), problem.queries,
-         problem.heads, problem.width_v, pointer_to(deltas.view()));
-  const detail::ScoresOf<Q, K> scores(problem, q, k);
-  const detail::GradientOf<DO, V> from{detail::HeadsPointer<const DO>(dout), detail::HeadsPointer<const V>(v),
-                                       pointer_to(log_sums), pointer_to(std::as_const(deltas).view())};
+         {{detail::checked_int(rows, "rows"), 1, 1}, detail::gradient_threads}, stream,
+         detail::heads_in(dout), detail::heads_in(out), problem.queries, problem.heads, problem.width_v,
+         pointer_to(deltas.view()));
+  const auto scores = detail::scores_of(problem, q, k);
+  const detail::GradientOf<DO, V> from{detail::heads_in(dout), detail::heads_in(v), pointer_to(log_sums),
+                                       pointer_to(std::as_const(deltas).view())};
   launch("query_gradient", detail::query_gradient_kernel<Types, ForwardOperand, Q, K, DO, V>,
-         {{static_cast<int>(rows), 1, 1}, detail::gradient_threads}, stream, scores, from,
-         detail::HeadsPointer<Result>(dq));
+         {{detail::checked_int(rows, "rows"), 1, 1}, detail::gradient_threads}, stream, scores, from,
+         detail::heads_in(dq));
   launch("key_gradient", detail::key_gradient_kernel<Types, ForwardOperand, Q, K, DO, V>,
-         {{static_cast<int>(keys), 1, 1}, detail::gradient_threads}, stream, scores, from,
-         detail::HeadsPointer<Result>(dk), detail::HeadsPointer<Result>(dv));
+         {{detail::checked_int(keys, "rows"), 1, 1}, detail::gradient_threads}, stream, scores, from,
+         detail::heads_in(dk), detail::heads_in(dv));
 }
 
 }  // namespace precast::gpu

@@ -61,6 +61,7 @@ void rotate(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<cons
   watch::ran_in<Types>();
   static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   using To = typename Types::result;
+  if (out.elements() == 0) return;
   const std::int64_t width = cos.columns(), heads = x.columns() / width, pairs = x.elements() / 2;
   launch("rotate", detail::rotate_kernel<Types::saturate, From, To>,
          {{static_cast<int>(ceil_divide(pairs, detail::rotation_threads)), 1, 1}, detail::rotation_threads},

@@ -1,0 +1,117 @@
+// Scores of attention on the device, computed once more for its gradients, and the logarithms of their sums.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/index.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/reduce.hpp>
+#include <precast/cuda/device/side.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/problem/attention_gradient_kernels.hpp>
+#include <precast/problem/attention_problem.hpp>
+#include <precast/problem/math.hpp>
+#include <precast/tensor/heads_view.hpp>
+
+namespace precast::gpu {
+
+namespace detail {
+
+/// A row of a head.
+template <class T>
+PRECAST_DEVICE GlobalPointer<T> row_of(const Heads<T>& heads, std::int64_t batch, std::int64_t head,
+                                       std::int64_t row) {
+  return heads.first(static_cast<int>(batch), static_cast<int>(head)) + row * heads.stride;
+}
+
+/// A value as the forward op's operand, which the gradient's holds.
+template <class Operand, class T>
+PRECAST_DEVICE f32 operand_of(T value) {
+  return rounded_to<Operand>(to_f32(value));
+}
+
+/// One more product of a sum that Types::accumulate keeps.
+template <class Types>
+PRECAST_DEVICE f32 add_product(f32 a, f32 b, f32 sum) {
+  return planted<"accumulate ignored">(rounded_to<typename Types::accumulate>(multiply_then_add(a, b, sum)),
+                                       multiply_then_add(a, b, sum));
+}
+
+/// An attention and what its scores are made of.
+template <class Q, class K>
+struct ScoresOf : AttentionShape {
+  Heads<const Q> q;
+  Heads<const K> k;
+
+  PRECAST_DEVICE std::int64_t kv_head(std::int64_t head) const {
+    return planted<"head of keys">(head / (heads / heads_kv), std::int64_t{0});
+  }
+  PRECAST_DEVICE bool sees(std::int64_t query, std::int64_t key) const {
+    return !planted<"causal ignored">(causal, false) || key <= query;
+  }
+  /// As the op keeps it: rounded to `inside`; -inf where the query does not see the key.
+  template <class Types, class ForwardOperand>
+  PRECAST_DEVICE f32 score(std::int64_t batch, std::int64_t head, std::int64_t query,
+                           std::int64_t key) const {
+    if (!sees(query, key)) return -infinity;
+    const auto left = row_of(q, batch, head, query);
+    const auto right = row_of(k, batch, kv_head(head), key);
+    f32 sum = 0;
+    for (std::int64_t d = 0; d < width; ++d)
+      sum =
+          add_product<Types>(operand_of<ForwardOperand>(left[d]), operand_of<ForwardOperand>(right[d]), sum);
+    const f32 hidden = biased ? bias_row(static_cast<int>(head), static_cast<int>(query))[key] : 0.0f;
+    const f32 scaled = biased ? multiply_then_add(sum, scale, hidden) : sum * scale;
+    if (Types::saturate && hidden == -infinity) return hidden;  // what a bias hides stays hidden
+    return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(scaled), scaled);
+  }
+};
+
+template <class Q, class K>
+ScoresOf<Q, K> scores_of(const AttentionProblem& problem, const DeviceHeadsView<const Q>& q,
+                         const DeviceHeadsView<const K>& k) {
+  return {shape_of(problem), heads_in(q), heads_in(k)};
+}
+
+inline constexpr int gradient_threads = 128;
+
+// A block has a query: a thread has each 128th of its keys.
+template <class Types, class ForwardOperand, class Q, class K>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads, 1) void log_sums_kernel(ScoresOf<Q, K> of,
+                                                                               GlobalPointer<f32> log_sums) {
+  const auto [index, query] = divide_index(block_index().x, of.queries);
+  const auto [batch, head] = divide_index(index, of.heads);
+  const auto score = [&](std::int64_t key) {
+    return of.template score<Types, ForwardOperand>(batch, head, query, key);
+  };
+  f32 largest = -infinity;
+  for (std::int64_t key = thread_index(); key < of.keys; key += gradient_threads)
+    largest = maximum(largest, score(key));
+  largest = block_max<gradient_threads, struct LargestScores>(largest);
+  const f32 base = planted<"largest not subtracted">(largest == -infinity ? 0.0f : largest, 0.0f);
+  f32 sum = 0;
+  for (std::int64_t key = thread_index(); key < of.keys; key += gradient_threads)
+    sum += math::exp_of_negative(score(key) - base);
+  sum = block_sum<gradient_threads, struct SumsOfScores>(sum);
+  if (thread_index() == 0)
+    log_sums[block_index().x] = largest == -infinity && sum == 0 ? -infinity : base + logf(sum);
+}
+
+}  // namespace detail
+
+/// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key.
+template <class Types, class ForwardOperand, class Q, class K>
+void log_sums_of_scores(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
+                        DeviceHeadsView<const K> k, DeviceView<f32> log_sums, Stream stream) {
+  launch("log_sums_of_scores", detail::log_sums_kernel<Types, ForwardOperand, Q, K>,
+         {{detail::checked_int(problem.batch * problem.heads * problem.queries, "rows"), 1, 1},
+          detail::gradient_threads},
+         stream, detail::scores_of(problem, q, k), pointer_to(log_sums));
+}
+
+}  // namespace precast::gpu
