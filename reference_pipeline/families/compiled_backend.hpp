@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include <families/backend.hpp>
 #include <families/presets.hpp>
@@ -26,7 +27,7 @@ class CompiledBackend : public Backend {
   std::span<const FamilyModels* const> models(const PolicyChoice& choice) const override {
     require_policy(choice);
     if (const AddedPreset* const added = added_preset(choice)) {
-      if (backend::Memory::on_host) return added->models();
+      if constexpr (std::is_same_v<BackendSpace, HostSpace>) return added->models();
       throw PathNotCompiled("the preset " + std::string(added->name) +
                             " has models for the CPU alone: add --device cpu");
     }

@@ -149,26 +149,28 @@ std::shared_ptr<const BandConv<T>> band_conv_for(const ConvSizes& sizes, std::in
       [&] { return BandConv<T>(sizes, features, rows_per_band); });
 }
 
-/// Whether a layout is that of the panels of a packed weight of columns [kernel_height, kernel_width,
-/// channels], which are operands as they lie.
+/// A packed weight of columns [kernel_height, kernel_width, channels], where it lies in this layout already
+/// and holds operands; else null.
 template <class Types, OneDnnOperand T>
-bool lies_in_panels(const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
-                    const dnnl_memory_desc_t& layout) {
+const void* weight_as_it_lies(const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+                              const dnnl_memory_desc_t& layout) {
   constexpr std::int64_t pairs = std::is_same_v<T, bf16> ? 2 : 1;
   if constexpr (are_operands<typename Types::operand, T, typename Types::storage>) {
     if (weight.decoder() || weight.columns_at_once() != pairs || weight.features() % widest_panel != 0 ||
         weight.columns() != weight.padded_columns() || sizes.channels % pairs != 0)
-      return false;
+      return nullptr;
     const auto& blocks = layout.format_desc.blocking;
     const bool same_blocks = blocks.inner_nblks == pairs && blocks.inner_blks[0] == widest_panel &&
                              blocks.inner_idxs[0] == 0 &&
                              (pairs == 1 || (blocks.inner_blks[1] == pairs && blocks.inner_idxs[1] == 1));
     const std::int64_t of_column = widest_panel * sizes.channels;
-    return layout.format_kind == dnnl_blocked && layout.offset0 == 0 && same_blocks &&
-           blocks.strides[0] == weight.panel_values() && blocks.strides[1] == widest_panel * pairs &&
-           blocks.strides[2] == of_column * sizes.kernel_width && blocks.strides[3] == of_column;
+    const bool same = layout.format_kind == dnnl_blocked && layout.offset0 == 0 && same_blocks &&
+                      blocks.strides[0] == weight.panel_values() &&
+                      blocks.strides[1] == widest_panel * pairs &&
+                      blocks.strides[2] == of_column * sizes.kernel_width && blocks.strides[3] == of_column;
+    return same ? weight.panel(0) : nullptr;
   }
-  return false;
+  return nullptr;
 }
 
 /// How many neighbouring features a weight's layout keeps together.
@@ -249,10 +251,12 @@ bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::stora
   const auto bands = band_conv_for<Multiplied>(sizes, features, rows_per_band);
   if (!bands->fast()) return false;
 
-  const bool as_it_lies = lies_in_panels<Types, Multiplied>(weight, sizes, bands->weight_layout());
-  const Buffer rearranged =
-      as_it_lies ? Buffer() : rearranged_weight<Types, Multiplied>(weight, sizes, bands->weight_layout());
-  const void* const weights = as_it_lies ? static_cast<const void*>(weight.panel(0)) : rearranged.data();
+  const void* weights = weight_as_it_lies<Types, Multiplied>(weight, sizes, bands->weight_layout());
+  Buffer rearranged;
+  if (!weights) {
+    rearranged = rearranged_weight<Types, Multiplied>(weight, sizes, bands->weight_layout());
+    weights = rearranged.data();
+  }
   const bool in_place = are_operands<Operand, Multiplied, X> && x.row_stride() == sizes.channels;
   const std::int64_t tasks = sizes.batch * bands->bands();
   if (!in_place)
