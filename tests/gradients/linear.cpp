@@ -93,6 +93,9 @@ TEMPLATE_LIST_TEST_CASE("linear of a borrowed weight, and its three gradients", 
       expected.values[i] += bias;
     }
     CHECK(outside(forward(), expected.values, expected.bound()) == "");
+    Tensor<A> in_context(Shape{c.rows, c.out});
+    linear_into<TestType>(Context{}, sent(x), sent(w), sent(b), in_context.view());
+    CHECK(same_bits(in_context, forward()));
     const auto dx = [&] {
       Tensor<A> out(Shape{c.rows, c.in});
       linear_input_gradient_into<TestType>(sent(dy), sent(w), out);

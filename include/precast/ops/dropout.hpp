@@ -7,7 +7,7 @@
 #include <precast/backend.hpp>
 #include <precast/backend/dropout.hpp>
 #include <precast/error.hpp>
-#include <precast/ops/run_gradient.hpp>
+#include <precast/ops/run_op.hpp>
 #include <precast/problem/context.hpp>
 
 namespace precast {
@@ -31,12 +31,9 @@ void dropout_into(const X& x, const DropoutOptions& options,
   if (!(options.probability >= 0 && options.probability < 1))
     throw InputError("dropout: a probability of " + std::to_string(options.probability) +
                      " is not at least 0 and below 1");
-  detail::run_gradients_into<Pointwise, precisions<P, Pointwise>>(
-      "dropout",
-      [&]<class Types>(Types, auto to) {
-        backend::dropout<Types>(as_view(x), options.probability, options.seed, options.offset, to);
-      },
-      out);
+  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("dropout", out, [&]<class Types>(Types, auto to) {
+    backend::dropout<Types>(as_view(x), options.probability, options.seed, options.offset, to);
+  });
 }
 
 /// Each in a context, which stands before its other arguments.

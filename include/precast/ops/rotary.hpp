@@ -10,7 +10,8 @@
 #include <precast/backend.hpp>
 #include <precast/backend/rotation.hpp>
 #include <precast/ops/position.hpp>
-#include <precast/ops/run_gradient.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/policy/gradient_table.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/problem/rotation.hpp>
 #include <precast/tensor/arrived.hpp>
@@ -52,12 +53,9 @@ void rotate_into(const X& x, std::int64_t heads, const RotaryTable& table, const
     detail::shapes_do_not_fit("rotate", shape, table.cos.shape(),
                               "are not [B, S, " + std::to_string(heads) + " * D] and [S, D] for an even D");
   detail::require_same_shape("rotate", shape, out.shape());
-  detail::run_gradients_into<Position, precisions<P, Position>>(
-      "rotate",
-      [&]<class Types>(Types, auto to) {
-        backend::rotate<Types>(as_view(x), table.cos.view(), table.sin.view(), rotation, to);
-      },
-      out);
+  detail::run_op_into<Position, precisions<P, Position>>("rotate", out, [&]<class Types>(Types, auto to) {
+    backend::rotate<Types>(as_view(x), table.cos.view(), table.sin.view(), rotation, to);
+  });
 }
 
 /// The gradient of rotate's input: dy [B, S, heads * D] turned back.

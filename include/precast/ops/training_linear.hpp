@@ -114,6 +114,10 @@ void bias_gradient_into(const DY& dy, const GradientOptions& options,
 }
 
 /// Each in a context, which stands before its other arguments.
+template <PolicyType P, ScalarArray X, class... Rest>
+void linear_into(const Context& context, const X& x, const Rest&... rest) {
+  with_context(context, [&] { linear_into<P>(x, rest...); });
+}
 template <PolicyType P, class... Arguments>
 auto linear_input_gradient_into(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return linear_input_gradient_into<P>(arguments...); });
