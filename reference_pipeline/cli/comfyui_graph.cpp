@@ -246,7 +246,8 @@ std::optional<PictureSettings> read_comfyui(const std::string& text, const std::
   if (has_second)
     settings.notes.emplace_back("its second pass is left out: these are the settings of the first");
   settings.prompt = text_of(reader, conditioned, positive);
-  settings.negative = text_of(reader, conditioned, "negative");
+  if (std::string negative = text_of(reader, conditioned, "negative"); !negative.empty())
+    settings.negative = std::move(negative);
   const auto add = [&](const char* name, std::string value) {
     if (!value.empty()) settings.values.emplace_back(name, std::move(value));
   };

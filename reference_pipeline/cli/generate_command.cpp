@@ -148,10 +148,11 @@ io::OldFile old_files(const GenerateOptions& options) {
   return options.no_overwrite ? io::OldFile::kept : io::OldFile::replaced;
 }
 
-/// The prompts, each with the negative prompt that is recorded beside it.
+/// The prompts, each with the negative prompt, which is recorded beside it where it acts: what that takes,
+/// the model says, and it is not open yet.
 std::vector<std::string> recorded_texts(const families::Request& request) {
   std::vector<std::string> texts = request.prompts;
-  if (request.negative && request.cfg_scale != 1)
+  if (request.negative)
     for (std::string& text : texts) text += *request.negative;
   return texts;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <cli/html.hpp>
@@ -65,11 +66,22 @@ std::vector<double> ticks(const LineAxis& axis) {
 
 std::string tick_name(double value) { return svg_value(std::fabs(value) < 1e-300 ? 0 : value); }
 
+/// `powers` takes the place of `upwards` where values are counted in them.
 struct LineAxes {
   LineAxis across, upwards;
+  std::optional<PowerScale> powers;
   double x(double value) const { return frame_left + frame_width * across.part(value); }
-  double y(double value) const { return frame_top + frame_height * (1 - upwards.part(value)); }
+  double y(double value) const {
+    return powers ? powers->y(value) : frame_top + frame_height * (1 - upwards.part(value));
+  }
 };
+
+PowerScale power_scale(const std::vector<double>& values) {
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const double value : values)
+    if (std::isfinite(value) && value > 0) least = std::min(least, value), most = std::max(most, value);
+  return PowerScale::around(least, most, frame_top, frame_height);
+}
 
 LineAxes axes_of(const experiments::Plot& plot) {
   std::vector<double> x, y;
@@ -78,12 +90,15 @@ LineAxes axes_of(const experiments::Plot& plot) {
     y.insert(y.end(), line.y.begin(), line.y.end());
   }
   for (const experiments::Place& place : plot.places) x.push_back(place.x);
-  return {axis_of(x, plot.powers_of_x), axis_of(y, plot.powers_of_y)};
+  LineAxes axes{axis_of(x, plot.powers_of_x), axis_of(y, false), {}};
+  if (plot.powers_of_y) axes.powers = power_scale(y);
+  return axes;
 }
 
 std::string grid(const experiments::Plot& plot, const LineAxes& axes) {
   std::string text;
-  for (const double value : ticks(axes.upwards))
+  if (axes.powers) text += axes.powers->lines(frame_left, frame_width);
+  for (const double value : axes.powers ? std::vector<double>() : ticks(axes.upwards))
     text += svg_line(frame_left, axes.y(value), frame_left + frame_width, axes.y(value), "grid") +
             svg_text(frame_left - 8, axes.y(value) + 4, "end", tick_name(value));
   for (const double value : ticks(axes.across))

@@ -41,8 +41,7 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
     add("Policies", facts.policies);
   if (facts.quality) add("Quality", std::to_string(facts.quality));
   add("Version", "precast " PRECAST_VERSION);
-  const bool has_negative = used.negative && !used.negative->empty();
-  return facts.prompt + "\n" + (has_negative ? "Negative prompt: " + *used.negative + "\n" : "") + line;
+  return facts.prompt + "\n" + (used.negative ? "Negative prompt: " + *used.negative + "\n" : "") + line;
 }
 
 }  // namespace precast::cli

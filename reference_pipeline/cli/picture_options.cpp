@@ -65,7 +65,7 @@ void check_picture_name(const std::string& output, std::span<const std::string> 
   };
   if (std::ranges::any_of(texts, too_long))
     throw UsageError(
-        "--prompt, with --negative where it acts, is longer than a JPEG picture's text can be, " +
+        "--prompt, with --negative, is longer than a JPEG picture's text can be, " +
         std::to_string(longest_for_jpeg) + " characters: write --output as .png or .webp");
 }
 

@@ -28,7 +28,7 @@ std::string_view to_string(SettingsSource source);
 struct PictureSettings {
   SettingsSource source = SettingsSource::precast;
   std::string prompt;
-  std::string negative;  ///< "" where there is none
+  std::optional<std::string> negative;  ///< "" is not none: XL models keep away from it, and not from zeros
   /// Names and values in their order, under the names of the text "parameters": "Steps", "20".
   std::vector<std::pair<std::string, std::string>> values;
   std::vector<std::string> notes;  ///< sentences on what was left out

@@ -110,12 +110,13 @@ void train_one(const TrainOptions& options) {
   }
   Log log(options.log, trainer.next_step());
   const std::int64_t every = options.checkpoint_every.value_or(50);
-  const TrainedRun run = train_to_the_end(trainer, *inputs.batches, options.training.policy,
-                                          options.training.steps, [&](const StepFacts& step) {
-                                            log.write(step);
-                                            if ((step.step + 1) % every == 0 || trainer.done())
-                                              trainer.write_checkpoint(checkpoint);
-                                          });
+  const TrainedRun run =
+      train_to_the_end(trainer, *inputs.batches, options.training.policy, options.training.steps,
+                       "--resume goes on from the last checkpoint", [&](const StepFacts& step) {
+                         log.write(step);
+                         if ((step.step + 1) % every == 0 || trainer.done())
+                           trainer.write_checkpoint(checkpoint);
+                       });
   trainer.write_model(folder);
   const std::string text = sampled(trainer, inputs, options);
   if (options.json) {
@@ -146,7 +147,8 @@ void compare(const TrainOptions& options) {
     training.policy = name;
     reset_peak_memory();
     Trainer trainer(inputs.config, training, inputs.values);
-    runs.push_back(train_to_the_end(trainer, *inputs.batches, name, training.steps, [](const StepFacts&) {}));
+    runs.push_back(train_to_the_end(trainer, *inputs.batches, name, training.steps, "nothing was written",
+                                    [](const StepFacts&) {}));
   }
   if (!options.report.empty()) io::write_file(options.report, train_page(runs));
   if (options.json) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include <cli/html.hpp>
+#include <cli/line_plot.hpp>
 #include <cli/svg.hpp>
 #include <cli/train_report.hpp>
 
@@ -24,60 +25,29 @@ std::string shown(double value) {
   return text;
 }
 
-/// A plot of one number of each step, a line a run; what is not finite is a cross at the top.
+/// A plot of one number of each step, a line a run. Where a number stops being finite is a cross.
 template <class Number>
 std::string plot_of_steps(std::span<const TrainedRun> runs, const std::string& name, Number&& number) {
-  double least = HUGE_VAL, most = 0;
-  std::size_t steps = 1;
+  experiments::Plot plot;
+  plot.title = name + " by step";
+  plot.x_name = "step";
+  plot.y_name = name;
+  plot.powers_of_y = true;
   for (const TrainedRun& run : runs) {
-    steps = std::max(steps, run.steps.size());
-    for (const StepFacts& step : run.steps)
-      if (const double value = number(step); std::isfinite(value) && value > 0)
-        least = std::min(least, value), most = std::max(most, value);
-  }
-  const PowerScale scale = PowerScale::around(least, most, top, height);
-  const auto x = [&](std::size_t step) {
-    return left + width * (steps == 1 ? 0.5 : static_cast<double>(step) / static_cast<double>(steps - 1));
-  };
-  std::string svg = "<svg viewBox=\"0 0 1080 350\" role=\"img\" aria-label=\"" + html_text(name) + "\">";
-  svg += scale.lines(left, width);
-  for (std::size_t place = 0; place < runs.size(); ++place) {
-    std::string path;
-    bool drawing = false;
-    for (std::size_t i = 0; i < runs[place].steps.size(); ++i) {
-      const double value = number(runs[place].steps[i]);
-      if (!std::isfinite(value)) {
-        if (drawing || i == 0)
-          svg += "<path class=\"non-finite\" stroke=\"" + std::string(report_colour(place)) + "\" d=\"M" +
-                 svg_number(x(i) - 4) + " " + svg_number(top - 9) + "l8 8m0 -8l-8 8\"/>";
-        drawing = false;
-        continue;
-      }
-      path += (drawing ? "L" : "M") + svg_number(x(i)) + " " + svg_number(scale.y(value));
-      drawing = true;
+    experiments::Line line{run.policy, {}, {}};
+    bool was_finite = true;
+    for (const StepFacts& step : run.steps) {
+      const double value = number(step);
+      const bool is_finite = std::isfinite(value);
+      line.x.push_back(static_cast<double>(step.step));
+      line.y.push_back(is_finite ? value : was_finite ? HUGE_VAL : NAN);
+      was_finite = is_finite;
     }
-    svg += "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + std::string(report_colour(place)) +
-           "\" stroke-width=\"" + svg_number(std::max(1.2, 3.6 - 0.7 * static_cast<double>(place))) +
-           "\" stroke-linejoin=\"round\"/>";
-    const std::size_t marks = 6;  // each run's at places of its own
-    for (std::size_t mark = 0; mark < marks; ++mark) {
-      const std::size_t i = (mark * runs.size() + place) * runs[place].steps.size() / (marks * runs.size());
-      if (const double value = number(runs[place].steps[i]); std::isfinite(value))
-        svg += svg_mark(place, x(i), scale.y(value),
-                        svg_title(runs[place].policy + ", step " + std::to_string(i) + ": " + shown(value)));
-    }
+    plot.lines.push_back(std::move(line));
   }
-  for (const std::size_t step : {std::size_t{0}, steps / 2, steps - 1})
-    svg += svg_text(x(step), top + height + 18, "middle", std::to_string(step));
-  svg += svg_text(left + width / 2, top + height + 38, "middle", "step");
-  return "<div class=\"scroll\">" + svg + "</svg></div>";
-}
-
-std::string legend(std::span<const TrainedRun> runs) {
-  std::string text = "<div class=\"legend\">";
-  for (std::size_t place = 0; place < runs.size(); ++place)
-    text += "<span>" + report_key(place) + html_text(runs[place].policy) + "</span>";
-  return text + "</div>";
+  std::string id = name;
+  std::ranges::replace(id, ' ', '-');
+  return line_legend(plot) + "<div class=\"scroll\">" + line_plot(id, plot) + "</div>";
 }
 
 /// How many of a histogram's values are f16's zeros once they are multiplied by 2^power: those below half of
@@ -161,20 +131,19 @@ std::string train_page(std::span<const TrainedRun> runs) {
     for (std::size_t column = 0; column < table[row].size(); ++column) {
       const std::string tag = row == 0 ? "th" : "td";
       body += "<" + tag + (column > 0 ? " class=\"number\">" : ">") +
-              (row > 0 && column == 0 ? report_key(row - 1) : "") + html_text(table[row][column]) + "</" +
-              tag + ">";
+              (row > 0 && column == 0 ? report_key(row) : "")  // as line_plot counts
+              + html_text(table[row][column]) + "</" + tag + ">";
     }
     body += "</tr>\n";
   }
-  body += "</table></div>\n<h2>Loss</h2>\n" + legend(runs) +
-          plot_of_steps(runs, "loss by step", [](const StepFacts& step) { return step.loss; });
-  body += "<h2>Gradient norm</h2>\n" + legend(runs) +
-          plot_of_steps(runs, "gradient norm by step", [](const StepFacts& step) { return step.grad_norm; });
+  body += "</table></div>\n<h2>Loss</h2>\n" +
+          plot_of_steps(runs, "loss", [](const StepFacts& step) { return step.loss; });
+  body += "<h2>Gradient norm</h2>\n" +
+          plot_of_steps(runs, "gradient norm", [](const StepFacts& step) { return step.grad_norm; });
   body +=
       "<h2>Loss scale</h2>\n<p>What the loss is multiplied by, so that small gradients are numbers in f16. A "
       "step with inf or NaN is left out and lowers it.</p>\n" +
-      legend(runs) +
-      plot_of_steps(runs, "loss scale by step", [](const StepFacts& step) { return step.scale; });
+      plot_of_steps(runs, "loss scale", [](const StepFacts& step) { return step.scale; });
   const TrainedRun& first = runs.front();
   body += "<h2>Gradients of " + html_text(first.policy) + " in the last step</h2>\n<p>" +
           per_cent(flushed_part(first.gradients, 0)) +

@@ -64,6 +64,12 @@ TrainInputs open_inputs(const TrainOptions& options) {
   } else {
     if (!inputs.tokenizer)
       throw UsageError("--model has a tokenizer that precast does not read: give its tokens by --batches");
+    if (inputs.tokenizer->size() > inputs.config.vocabulary)
+      throw io::file_error(folder / tokenizer_file,
+                           "has " + std::to_string(inputs.tokenizer->size()) + " tokens, and the model " +
+                               std::to_string(inputs.config.vocabulary) +
+                               ": they are not of one model; take the file away, or give its tokens by "
+                               "--batches");
     inputs.batches = random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size(),
                                     options.context_length(), options.seed, text->name);
   }
@@ -90,11 +96,12 @@ double TrainedRun::final_loss() const {
 }
 
 TrainedRun train_to_the_end(Trainer& trainer, const Batches& batches, const std::string& policy,
-                            std::int64_t steps, const std::function<void(const StepFacts&)>& after_step) {
+                            std::int64_t steps, const std::string& left_behind,
+                            const std::function<void(const StepFacts&)>& after_step) {
   TrainedRun run{policy, {}, {}};
   ProgressReporter progress;
   while (!trainer.done()) {
-    throw_if_interrupted("--resume goes on from the last checkpoint");
+    throw_if_interrupted(left_behind);
     run.steps.push_back(trainer.step(batches));
     after_step(run.steps.back());
     progress.update("training " + policy, trainer.next_step(), steps);

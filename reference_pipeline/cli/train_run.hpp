@@ -37,9 +37,10 @@ struct TrainedRun {
   double final_loss() const;
 };
 
-/// Trains to the end, telling progress; `after_step` is called after each step and may throw to stop.
+/// Trains to the end, telling progress; `after_step` is called after each step and may throw to stop. Throws
+/// Interrupted, which says what is `left_behind`.
 TrainedRun train_to_the_end(language_model::Trainer& trainer, const language_model::Batches& batches,
-                            const std::string& policy, std::int64_t steps,
+                            const std::string& policy, std::int64_t steps, const std::string& left_behind,
                             const std::function<void(const language_model::StepFacts&)>& after_step);
 
 }  // namespace precast::cli

@@ -30,7 +30,7 @@ struct Request {
   std::optional<int> max_sequence_length;  ///< most tokens of the longest text encoder
   std::optional<int> padding;              ///< tokens that its shorter prompts are filled up to, and longer
                                            ///< ones are not; unset: max_sequence_length
-  std::optional<std::string> negative;     ///< what to keep away from; acts where cfg_scale is not 1
+  std::optional<std::string> negative;     ///< what to keep away from; unset: as the family does
   double cfg_scale = 1;                    ///< of classifier-free guidance; 1 is without
   std::optional<int> width, height;        ///< pixels
   int batch = 1;                           ///< pictures per prompt

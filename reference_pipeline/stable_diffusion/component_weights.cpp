@@ -38,13 +38,15 @@ std::string newer_vae_name(const std::string& name) {
   return name;
 }
 
-/// The number that follows `stem` in a name, or -1.
+/// The number that follows `stem` in a name, or -1 where there is none or it numbers no block of a model.
 std::int64_t number_after(std::string_view name, std::string_view stem) {
+  constexpr std::int64_t most = 9999;  // so that no file makes us reserve room for more
   if (!name.starts_with(stem)) return -1;
   name.remove_prefix(stem.size());
   std::int64_t number = -1;
   const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return failed == std::errc{} && end != name.data() + name.size() && *end == '.' ? number : -1;
+  const bool is_number = failed == std::errc{} && end != name.data() + name.size() && *end == '.';
+  return is_number && number <= most ? number : -1;
 }
 
 /// Residual blocks of each level on the way down: those before the first change of resolution.

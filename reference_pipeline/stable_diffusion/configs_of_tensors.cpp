@@ -61,6 +61,7 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
     if (!transformer.empty()) {
       level.transformer_layers = weights.blocks(transformer + "transformer_blocks.");
       config.context_width = required(weights, transformer + "transformer_blocks.0.attn2.to_k.weight", 2)[1];
+      required(weights, transformer + "proj_in.weight", 4);
       config.linear_projection = weights.shape(transformer + "proj_in.weight")->rank() == 2;
     }
     config.levels.push_back(level);

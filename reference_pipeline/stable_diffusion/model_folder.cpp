@@ -171,17 +171,18 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path) {
 
 std::optional<families::PreviewMap> ModelFolder::preview_map() const {
   if (defaults.preview) return defaults.preview;
-  // The numbers that programs publish for these two autoencoders, of which they are a property.
+  // Fits of these two autoencoders, of which they are a property: ComfyUI's latent_rgb_factors of SD15 and
+  // SDXL (comfy/latent_formats.py, 2025).
   static const families::PreviewMap usual{{{0.3512f, 0.2297f, 0.3227f},
                                            {0.3250f, 0.4974f, 0.2350f},
                                            {-0.2829f, 0.1762f, 0.2721f},
                                            {-0.2120f, -0.2616f, -0.7177f}},
                                           {}};
-  static const families::PreviewMap of_xl{{{0.3920f, 0.4054f, 0.4549f},
-                                           {-0.2634f, -0.0196f, 0.0653f},
-                                           {0.0568f, 0.1687f, -0.0755f},
-                                           {-0.3112f, -0.2359f, -0.2076f}},
-                                          {}};
+  static const families::PreviewMap of_xl{{{0.3651f, 0.4232f, 0.4341f},
+                                           {-0.2533f, -0.0042f, 0.1068f},
+                                           {0.1076f, 0.1111f, -0.0362f},
+                                           {-0.3165f, -0.2492f, -0.2188f}},
+                                          {0.1084f, -0.0175f, -0.0011f}};
   if (vae.latent_channels != std::ssize(usual.weights)) return std::nullopt;
   return is_xl() ? of_xl : usual;
 }

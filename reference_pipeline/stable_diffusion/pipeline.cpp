@@ -145,8 +145,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   if (kind == sampling::SamplerKind::ddim) full.eta = request.eta;
   if (Parts::guided(model, full)) {
     full.guidance_rescale = request.guidance_rescale;
-    full.negative = request.negative;
-    if (!full.negative && !model.zeros_for_no_negative()) full.negative = "";
+    full.negative = request.negative;  // what none means, a base and its refiner may differ in
   }
   if (folder.requires_aesthetics_score || full.refiner) {
     full.aesthetic_score = request.aesthetic_score.value_or(6.0);

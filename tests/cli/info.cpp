@@ -159,7 +159,7 @@ TEST_CASE("info: the first of two passes, in ComfyUI's graphs") {
   CHECK(settings->value("Size") == "64x32");
   CHECK(settings->value("Denoising strength").empty());
   CHECK(settings->prompt == "a dog");
-  CHECK(settings->negative.empty());
+  CHECK_FALSE(settings->negative);
   REQUIRE(command_for(*settings).notes.size() == 2);
   CHECK_THAT(command_for(*settings).notes.front(), Catch::Contains("second pass"));
   // Of two that stand alone the lower number: 9 is before 10.

@@ -1,4 +1,6 @@
 // The program with models of Stable Diffusion: what it makes, what its pictures say, what it refuses.
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,28 @@ TEST_CASE(
   words.insert(words.end(), {"--output", again});
   REQUIRE(run(words).code == 0);
   CHECK(program::content(first) == program::content(again));
+}
+
+TEST_CASE("generate: a negative prompt of \"\" stands in an XL picture, and makes it again") {
+  const Scratch scratch;
+  const auto made = [&](const char* file, const Words& more) {
+    const std::string path = (scratch.path() / file).string();
+    Words words{"generate", "--model", models + "sdxl", "--prompt", "a cat",
+                "--steps",  "1",       "--output",      path};
+    words.insert(words.end(), more.begin(), more.end());
+    REQUIRE(run(words).code == 0);
+    return path;
+  };
+  const auto negative = [](const std::string& path) {
+    return run({"info", path, "--json"}).json()["negative_prompt"];
+  };
+  const std::string none = made("none.png", {}), empty = made("empty.png", {"--negative", ""});
+  CHECK(negative(none).is_null());
+  CHECK(negative(empty) == "");
+  Words words = run({"info", empty, "--json"}).json()["command"];
+  const auto option = std::ranges::find(words, "--negative");
+  REQUIRE(std::distance(option, words.end()) > 1);
+  CHECK(*std::next(option) == "");
 }
 
 TEST_CASE("generate: Stable Diffusion's options on Flux, and files in place of its parts, are one line") {

@@ -9,6 +9,7 @@
 #include <cli/output.hpp>
 #include <cli/parameters_text.hpp>
 #include <cli/picture_run.hpp>
+#include <cli/picture_settings.hpp>
 #include <cli/preview_options.hpp>
 #include <cli/trace_file.hpp>
 
@@ -41,6 +42,13 @@ TEST_CASE("the parameters of a picture") {
       parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false, "Euler", true}),
       Catch::StartsWith("a red circle\nNegative prompt: blue, green\nSteps: 20, Sampler: Euler, CFG scale: "
                         "4, Distilled CFG Scale: 3.5, Seed: 1"));
+  used.negative = "";  // is another picture than none, of XL models
+  const std::string empty = parameters_text(used, {"a\nNegative prompt: b", "x", "fast"});
+  CHECK_THAT(empty, Catch::StartsWith("a\nNegative prompt: b\nNegative prompt: \nSteps: 20"));
+  const auto read = read_parameters(empty);
+  REQUIRE(read);
+  CHECK(read->prompt == "a\nNegative prompt: b");
+  CHECK(read->negative == "");
   used.cfg_scale = 1;
   used.negative.reset();
   used.strength = 0.75;

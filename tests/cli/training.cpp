@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <image/unicode.hpp>
 
 #include <precast/io/safetensors.hpp>
 
@@ -143,7 +144,8 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
   CHECK(runs[2]["skipped"] > 0);
   CHECK(runs[2]["scale"] < 1e9);
   const std::string html = program::content(page);
-  for (const char* part : {"<svg", "naive-f16", "Loss scale", "0 in f16", "gradient norm by step"})
+  for (const char* part : {"<svg", "naive-f16", "Loss scale", "0 in f16", "gradient norm by step",
+                           "class=\"non-finite\"", "naive-f16: ", "amp-f16: 1e+09 at 0"})
     CHECK_THAT(html, Catch::Contains(part));
   CHECK(html.find("nan\"") == std::string::npos);
 }
@@ -183,6 +185,13 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--report", "page.html"}, 2, "--compare");
   refused({"--resume"}, 1, "config.json");
   refused({"--model", (scratch.path() / "nothing").string()}, 1, "config.json");
+  const std::string other = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/tiny_gpt2/";
+  scratch.file("config.json", program::content(other + "config.json"));
+  fs::copy_file(other + "model.safetensors", scratch.path() / "model.safetensors");
+  std::string letters;
+  for (int i = 0; i < 2000; ++i) precast::image::append_utf8(letters, 0x4e00 + i);
+  scratch.file("precast_tokenizer.json", "{\"characters\": \"" + letters + "\"}");
+  refused({"--model", scratch.path().string()}, 1, "are not of one model");
   const auto sizes = run({"train", "--width", "30", "--heads", "4", "--output", out.string()});
   CHECK(sizes.code == 2);
   CHECK_THAT(sizes.err, Catch::Contains("multiple of --heads"));

@@ -2,9 +2,11 @@
 #include <flux/transformer.hpp>
 #include <fuzz/input_file.hpp>
 #include <fuzz/target.hpp>
+#include <language_model/config.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <sampling/sampler.hpp>
 #include <sampling/scheduler_config.hpp>
+#include <stable_diffusion/unet.hpp>
 #include <text/clip_text_model.hpp>
 #include <text/t5_encoder.hpp>
 #include <vae/autoencoder.hpp>
@@ -15,6 +17,8 @@ void fuzz_config(std::span<const std::byte> input) {
   const InputFile file(input);
   const auto path = file.path();
   answer_or_refusal([&] { flux::TransformerConfig::load(path); });
+  answer_or_refusal([&] { stable_diffusion::UNetConfig::load(path); });
+  answer_or_refusal([&] { language_model::LanguageModelConfig::load(path); });
   answer_or_refusal([&] { text::ClipConfig::load(path); });
   answer_or_refusal([&] { text::T5Config::load(path); });
   answer_or_refusal([&] { vae::AutoencoderConfig::load(path); });

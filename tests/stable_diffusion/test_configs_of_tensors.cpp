@@ -130,6 +130,20 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
                                         {1536, 2, false, false, 24, 4}});
 }
 
+TEST_CASE("a transformer without its first layer, and a block of an absurd number, are no model's") {
+  const TemporaryFolder folder;
+  UNetShapes lacking(4, 768, false);
+  lacking.level(320, 0, true);
+  lacking.add("middle_block.1.norm.weight", {1});
+  lacking.add("middle_block.1.transformer_blocks.0.attn2.to_k.weight", {1, 768});
+  CHECK_THROWS_WITH(lacking.config(folder), Catch::Contains("lacks mid_block.attentions.0.proj_in.weight"));
+  UNetShapes absurd(4, 768, false);
+  absurd.level(320, 0, true);
+  absurd.transformer("middle_block.1.", 1);
+  absurd.add("middle_block.1.transformer_blocks.9223372036854775807.attn2.to_k.weight", {1, 768});
+  CHECK(absurd.config(folder).levels.front().transformer_layers == 1);
+}
+
 TEST_CASE("tiny single files agree with their folders' configs, and with no other's") {
   for (const std::string name : {"sd15", "sd21", "sdxl", "refiner"}) {
     INFO(name);
