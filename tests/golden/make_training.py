@@ -1,4 +1,4 @@
-"""What PyTorch and transformers make of training: AdamW, GradScaler, schedules and clipping on numbers, and the losses of
+"""What PyTorch and transformers make of training: GradScaler, schedules and clipping on numbers, and the losses of
 tiny GPT-2 and Llama models step by step in f32, f16 throughout, and under autocast.
 
     python make_training.py [OUTPUT]      # a minute; writes expected/training.safetensors and models/tiny_gpt2, models/tiny_llama
@@ -87,21 +87,6 @@ def train(folder, regime, lr, steps=STEPS, init_scale=65536.0, growth_interval=2
   return torch.tensor(rows, dtype=torch.float64)
 
 
-def optimiser_steps(dtype):
-  generator = torch.Generator().manual_seed(3)
-  start = torch.randn(37, generator=generator).to(dtype)
-  parameter = start.clone().requires_grad_()
-  optimiser = torch.optim.AdamW([parameter], lr=3e-3, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.1, foreach=False)
-  gradients, values = [], []
-  for step in range(6):
-    gradient = (torch.randn(37, generator=generator) * 10.0 ** (step - 3)).to(dtype)
-    parameter.grad = gradient.clone()
-    optimiser.step()
-    gradients.append(gradient)
-    values.append(parameter.detach().clone())
-  return start, torch.stack(gradients), torch.stack(values)
-
-
 def scaler_history():
   scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_factor=3.0, backoff_factor=0.3, growth_interval=3)
   parameter = torch.zeros(2, requires_grad=True)
@@ -162,9 +147,6 @@ for name, config in [("tiny_gpt2", gpt2()), ("tiny_llama", llama())]:
   tensors[f"{name}.naive-f16"] = train(folder, "naive-f16", 1e-3, steps=10)
   tensors[f"{name}.amp-f16"] = train(folder, "amp-f16", 1e-3, init_scale=2.0**24)
   tensors[f"{name}.amp-bf16"] = train(folder, "amp-bf16", 1e-3)
-for dtype, name in [(torch.float32, "f32"), (torch.float16, "f16")]:
-  start, gradients, values = optimiser_steps(dtype)
-  tensors |= {f"adamw.{name}.start": start, f"adamw.{name}.gradients": gradients, f"adamw.{name}.values": values}
 tensors["scaler"] = scaler_history()
 tensors |= schedules() | clipping()
 facts = {"columns": json.dumps(["loss", "grad_norm", "scale", "skipped", "lr"]), "batch": json.dumps(BATCH),
