@@ -1,7 +1,7 @@
-#include <cli/arguments.hpp>
 #include <cli/generate_options.hpp>
 #include <cli/given_files.hpp>
 #include <cli/picture_options.hpp>
+#include <cli/real_option.hpp>
 
 namespace precast::cli {
 
@@ -23,12 +23,8 @@ void add_generate_options(CLI::App& command, GenerateOptions& options) {
           ->type_name("PATH")
           ->excludes(image)
           ->group("Stable Diffusion");
-  command
-      .add_option_function<std::string>(
-          "--refiner-start",
-          [&](const std::string& text) { options.refiner_start = parse_real("--refiner-start", text, 0, 1); },
-          "Where in the noise the refiner takes over, between 0 and 1; default 0.8")
-      ->type_name("X")
+  add_real(command, "--refiner-start", options.refiner_start, 0, 1,
+           "Where in the noise the refiner takes over, between 0 and 1; default 0.8")
       ->needs(refiner)
       ->group("Stable Diffusion");
   add_policy_options(command, options.policy);
