@@ -81,9 +81,9 @@ std::vector<std::string> command_names(const CLI::App& app) {
 void build_app(CLI::App& app) {
   app.name("precast");
   app.description(
-      "Precast makes pictures from words with Flux models on the CPU, under a precision policy that was "
-      "fixed when\n"
-      "it was compiled, and shows what every number format does on the way.");
+      "Precast makes pictures from words with Flux and Stable Diffusion models and trains small language "
+      "models, under a precision policy that was fixed when it was compiled, and shows what every number "
+      "format does on the way.");
   app.formatter(help_formatter());
   app.set_version_flag("-V,--version", version_text, "Version, commit, and what this build holds");
   app.set_help_flag("-h,--help", "This help; after a command, the help of that command");

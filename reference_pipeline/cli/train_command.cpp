@@ -60,6 +60,7 @@ class Log {
 };
 
 std::string four_digits(double value) {
+  if (std::isnan(value)) return "NaN";  // printf shows a sign, which says nothing
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
@@ -139,6 +140,7 @@ void compare(const TrainOptions& options) {
   std::vector<std::string> names = parse_list("--compare", options.compare);
   for (const std::string& name : names) training_policy(name);
   if (options.resume) throw UsageError("--resume does not go with --compare: its runs leave no checkpoints");
+  if (!options.log.empty()) throw UsageError("--log does not go with --compare: take --report or --json");
   if (!options.report.empty()) check_output_files(std::array{std::filesystem::path(options.report)});
   const TrainInputs inputs = open_inputs(options);
   std::vector<TrainedRun> runs;

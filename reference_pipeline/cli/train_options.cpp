@@ -120,12 +120,12 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
       .add_option_function<std::string>(
           "--betas",
           [&training](const std::string& text) {
-            const std::vector<std::string> parts = parse_list("--betas", text);
-            if (parts.size() != 2)
+            const std::size_t comma = text.find(',');  // parse_list refuses equal parts, and 0.9,0.9 is fine
+            if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos)
               throw UsageError("--betas is '" + text + "': it must read B1,B2, as in 0.9,0.999");
             constexpr double below_1 = 0.9999999;
-            training.adamw.beta1 = parse_real("--betas", parts[0], 0, below_1);
-            training.adamw.beta2 = parse_real("--betas", parts[1], 0, below_1);
+            training.adamw.beta1 = parse_real("--betas", text.substr(0, comma), 0, below_1);
+            training.adamw.beta2 = parse_real("--betas", text.substr(comma + 1), 0, below_1);
           },
           "Of AdamW's moving means of gradients and of their squares; default 0.9,0.999")
       ->type_name("B1,B2");

@@ -150,6 +150,18 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
   CHECK(html.find("nan\"") == std::string::npos);
 }
 
+TEST_CASE("train takes equal betas, and prints NaN without a sign", "[train]") {
+  const Scratch scratch;
+  const auto equal = run(train(scratch.path() / "equal", {"--steps", "2", "--betas", "0.9,0.9"}));
+  INFO(equal.err);
+  CHECK(equal.code == 0);
+  // without --eps the rows of characters that do not occur are 0 / 0
+  const auto failed = run(train(scratch.path() / "failed", {"--steps", "3", "--eps", "0"}));
+  INFO(failed.err);
+  CHECK(failed.code == 0);
+  CHECK_THAT(failed.out, Catch::Contains("-> NaN in"));
+}
+
 TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]") {
   const Scratch scratch;
   const std::string empty = scratch.file("empty.txt", ""), brief = scratch.file("short.txt", "abc"),
@@ -173,6 +185,8 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--lr", "nan"}, 2, "--lr");
   refused({"--betas", "0.9"}, 2, "--betas");
   refused({"--betas", "0.9,1"}, 2, "--betas");
+  refused({"--betas", "0.9,"}, 2, "--betas");
+  refused({"--betas", "0.9,0.99,0.999"}, 2, "--betas");
   refused({"--clip", "0"}, 2, "--clip");
   refused({"--steps", "0"}, 2, "--steps");
   refused({"--steps", "-3"}, 2, "--steps");
@@ -183,6 +197,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--policy", "f33"}, 1, "there is no training policy 'f33'");
   refused({"--schedule", "linear"}, 2, "--schedule");
   refused({"--report", "page.html"}, 2, "--compare");
+  refused({"--compare", "f32", "--log", "log.jsonl"}, 2, "--log");
   refused({"--resume"}, 1, "config.json");
   refused({"--model", (scratch.path() / "nothing").string()}, 1, "config.json");
   const std::string other = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/tiny_gpt2/";
