@@ -32,6 +32,9 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
   }
   if (used.eta) add("Eta", shortest(*used.eta));
   if (used.guidance_rescale) add("CFG Rescale", shortest(*used.guidance_rescale));
+  if (used.aesthetic_score) add("Aesthetic score", shortest(*used.aesthetic_score));
+  if (used.negative_aesthetic_score)
+    add("Negative aesthetic score", shortest(*used.negative_aesthetic_score));
   if (used.refiner_start) add("Refiner switch at", shortest(*used.refiner_start));
   if (used.max_sequence_length) add("T5 length", std::to_string(*used.max_sequence_length));
   if (used.padding) add("T5 padding", std::to_string(*used.padding));

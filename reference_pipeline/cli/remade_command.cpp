@@ -9,6 +9,7 @@
 #include <cli/policy_options.hpp>
 #include <families/presets.hpp>
 #include <image/fit.hpp>
+#include <sampling/sampler_title.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -136,32 +137,25 @@ bool is_stable_diffusion(const PictureSettings& settings) {
 }
 
 /// The sampler's name here, or "" where it is none of those.
-std::string sampler_of(const PictureSettings& settings) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> names{
-      {{"DDIM", "ddim"},
-       {"PLMS", "pndm"},
-       {"Euler", "euler"},
-       {"Euler a", "euler_a"},
-       {"euler_a", "euler_a"},
-       {"DPM++ 2M", "dpmpp_2m"},
-       {"DPM++ 2M Karras", "dpmpp_2m_karras"},
-       {"dpm++2m", "dpmpp_2m"},
-       {"LCM", "lcm"}}};
+std::string_view sampler_of(const PictureSettings& settings) {
   if (!settings.value("Distilled CFG Scale").empty()) return {};  // of a Flux model
-  const std::string sampler = settings.value("Sampler");
-  const auto found = std::ranges::find(names, std::string_view(sampler),
-                                       &std::pair<std::string_view, std::string_view>::first);
-  if (found == names.end() || (found->second == "euler" && !is_stable_diffusion(settings))) return {};
+  std::string title = settings.value("Sampler");
+  if (title == "euler_a") title = "Euler a";  // as stable-diffusion.cpp says
+  if (title == "dpm++2m") title = "DPM++ 2M";
   // Newer versions of AUTOMATIC1111 say the schedule by itself.
-  if (found->second == "dpmpp_2m" && settings.value("Schedule type") == "Karras") return "dpmpp_2m_karras";
-  return std::string(found->second);
+  if (title == "DPM++ 2M" && settings.value("Schedule type") == "Karras") title += " Karras";
+  const auto found = sampling::sampler_titled(title);
+  if (!found || (*found == sampling::SamplerKind::euler && !is_stable_diffusion(settings))) return {};
+  return sampling::sampler_name(*found);
 }
 
 void add_sampler(Arguments& to, const PictureSettings& settings) {
-  if (const std::string sampler = sampler_of(settings); !sampler.empty()) to.add("--sampler", sampler);
+  if (const auto sampler = sampler_of(settings); !sampler.empty()) to.add("--sampler", std::string(sampler));
   if (settings.source != SettingsSource::precast) return;
   to.add_real("--eta", settings.value("Eta"), 0, 1);
   to.add_real("--guidance-rescale", settings.value("CFG Rescale"), 0, 1);
+  to.add_real("--aesthetic-score", settings.value("Aesthetic score"), 0, 100);
+  to.add_real("--negative-aesthetic-score", settings.value("Negative aesthetic score"), 0, 100);
   if (const std::string refiner = settings.value("Refiner"); !refiner.empty()) {
     to.add("--refiner", refiner);
     to.add_real("--refiner-start", settings.value("Refiner switch at"), 0, 1);

@@ -4,6 +4,7 @@
 #include <cli/arguments.hpp>
 #include <cli/notes.hpp>
 #include <cli/prompts.hpp>
+#include <cli/real_option.hpp>
 #include <cli/run_options.hpp>
 #include <families/registry.hpp>
 #include <sampling/scheduler_config.hpp>
@@ -13,16 +14,6 @@
 namespace precast::cli {
 
 namespace {
-
-/// A number in [low, high], into `value`.
-CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<double>& value, double low,
-                      double high, const std::string& description) {
-  return command
-      .add_option_function<std::string>(
-          name, [=, &value](const std::string& text) { value = parse_real(name, text, low, high); },
-          description)
-      ->type_name("X");
-}
 
 std::string with_bars(std::span<const sampling::SamplerKind> kinds) {
   std::string text;

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include <cli/arguments.hpp>
+#include <cli/real_option.hpp>
 #include <cli/run_options.hpp>
 #include <cli/train_options.hpp>
 
@@ -10,16 +11,7 @@ namespace {
 
 using language_model::Architecture;
 
-/// A number in [low, high], straight into `value`.
-template <class Number>
-void add_real(CLI::App& command, const std::string& name, Number& value, double low, double high,
-              const std::string& description) {
-  command
-      .add_option_function<std::string>(
-          name, [=, &value](const std::string& text) { value = parse_real(name, text, low, high); },
-          description)
-      ->type_name("X");
-}
+/// An integer in [low, high], straight into `value`.
 void add_count(CLI::App& command, const std::string& name, std::int64_t& value, std::int64_t low,
                std::int64_t high, const std::string& description) {
   command

@@ -1,6 +1,5 @@
 // The stages of a run: pictures are denoised, refined and decoded.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -8,6 +7,7 @@
 #include <families/free_memory.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
+#include <sampling/sampler_title.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
 
 namespace precast::stable_diffusion {
@@ -50,19 +50,6 @@ HostTensor<f32> without_noise(HostView<const f32> before, sampling::NoiseMix fro
 }
 
 }  // namespace
-
-std::string sampler_title(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> titles{
-      {{"ddim", "DDIM"},
-       {"pndm", "PLMS"},
-       {"euler", "Euler"},
-       {"euler_a", "Euler a"},
-       {"dpmpp_2m", "DPM++ 2M"},
-       {"dpmpp_2m_karras", "DPM++ 2M Karras"},
-       {"lcm", "LCM"}}};
-  const auto found = std::ranges::find(titles, name, &std::pair<std::string_view, std::string_view>::first);
-  return std::string(found == titles.end() ? name : found->second);
-}
 
 PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of) const {
   PolicyChoice choice = choices.vae;
@@ -203,7 +190,7 @@ Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, c
                                            const families::PictureCallback& on_picture) const {
   Result result;
   result.used = std::move(full);
-  result.sampler = sampler_title(*result.used.sampler);
+  result.sampler = sampling::sampler_title(sampling::sampler_named(*result.used.sampler));
   const Prepared all = prepared(given, refiner, progress, result);
   const std::int64_t count = families::pictures(result.used);
   const Model& last = refiner ? *refiner : model;

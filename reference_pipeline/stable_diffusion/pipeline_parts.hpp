@@ -20,9 +20,6 @@ namespace precast::stable_diffusion {
 
 using families::Order, families::Reporter, families::Request, families::Result;
 
-/// What pictures' programs call a sampler: "Euler a".
-std::string sampler_title(std::string_view name);
-
 /// A model's share of a run: all of it, or a base's or a refiner's part.
 struct Leg {
   const Model* model = nullptr;

@@ -65,7 +65,7 @@ TEST_CASE("generate: a negative prompt of \"\" stands in an XL picture, and make
   CHECK(*std::next(option) == "");
 }
 
-TEST_CASE("generate: Stable Diffusion's options on Flux, and files in place of its parts, are one line") {
+TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another model, are one line") {
   const std::string model = models + "sd15";
   const std::vector<std::pair<Words, std::string>> wrong{
       {{"--sampler", "ddim"}, "--sampler is for Stable Diffusion"},
@@ -75,7 +75,7 @@ TEST_CASE("generate: Stable Diffusion's options on Flux, and files in place of i
       {{"--model", model, "--mask", "a.png"}, "--image"},
       {{"--model", model, "--refiner-start", "0.5"}, "--refiner"},
       {{"--model", models + "inpaint"}, "--mask"},
-      {{"--model", model, "--vae", model + "/vae"}, "opened as a folder alone"}};
+      {{"--model", model, "--transformer", models + "sdxl.safetensors"}, "they are not of one model"}};
   for (const auto& [options, says] : wrong) {
     Words words{"generate", "--prompt", "a"};
     words.insert(words.end(), options.begin(), options.end());

@@ -49,6 +49,18 @@ TEST_CASE("the parameters of a picture") {
   REQUIRE(read);
   CHECK(read->prompt == "a\nNegative prompt: b");
   CHECK(read->negative == "");
+  used.max_sequence_length.reset();
+  used.aesthetic_score = 6.5;
+  used.negative_aesthetic_score = 1;
+  const auto refined =
+      read_parameters(parameters_text(used, {"a", "sdxl", "fast", 0, 1, false, false, "Euler"}));
+  REQUIRE(refined);
+  const std::vector<std::string> scores{"--aesthetic-score", "6.5", "--negative-aesthetic-score", "1"};
+  const std::vector<std::string> arguments = command_for(*refined).arguments;
+  CHECK(std::ranges::search(arguments, scores).begin() != arguments.end());
+  used.max_sequence_length = 512;
+  used.aesthetic_score.reset();
+  used.negative_aesthetic_score.reset();
   used.cfg_scale = 1;
   used.negative.reset();
   used.strength = 0.75;

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <sampling/sampler_title.hpp>
 #include <sampling/scheduler_config.hpp>
 #include <unistd.h>
 
@@ -200,4 +201,11 @@ TEST_CASE("files that are no scheduler's are refused in one line") {
   CHECK_THAT(refusal(R"({"_class_name": "DDIMScheduler", "beta_end": 0.01, "beta_end": 0.02})", kind),
              Contains("stands there twice"));
   CHECK_THROWS_AS(SchedulerConfig::load("/nowhere/scheduler_config.json"), InputError);
+}
+
+TEST_CASE("a sampler's title in a picture is that sampler's alone") {
+  for (const SamplerKind kind : sampler_kinds()) CHECK(sampler_titled(sampler_title(kind)) == kind);
+  CHECK(sampler_title(SamplerKind::pndm) == "PLMS");
+  CHECK_FALSE(sampler_titled("Heun"));
+  CHECK_FALSE(sampler_titled(""));
 }

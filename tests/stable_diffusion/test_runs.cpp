@@ -76,7 +76,12 @@ TEST_CASE("strength 0 keeps the picture as the autoencoder has it, with no step"
   request.strength = 0;
   const families::Result result = pipeline.generate(request);
   CHECK(result.steps == 0);
-  CHECK(result.images.size() == 1);
+  REQUIRE(result.images.size() == 1);
+  request.sampler = "euler_a";
+  request.steps = 7;
+  CHECK(std::ranges::equal(pipeline.generate(request).latents.values(), result.latents.values()));
+  for (std::uint8_t& level : request.image->rgb) level = static_cast<std::uint8_t>(255 - level);
+  CHECK_FALSE(std::ranges::equal(pipeline.generate(request).latents.values(), result.latents.values()));
 }
 
 TEST_CASE("given latents are the noise that Stable Diffusion starts from") {
