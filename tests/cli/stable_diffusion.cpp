@@ -98,7 +98,7 @@ TEST_CASE("generate: what does nothing for a Stable Diffusion model is told") {
     CHECK_THAT(made.err, Catch::Contains(option));
 }
 
-TEST_CASE("generate: base and refiner in one command; inspect names the parts") {
+TEST_CASE("generate: base and refiner in one command, whose parts inspect names") {
   const Scratch scratch;
   const auto made =
       run({"generate", "--model", models + "sdxl", "--refiner", models + "refiner", "--refiner-start", "0.6",

@@ -200,7 +200,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--compare", "f32", "--log", "log.jsonl"}, 2, "--log");
   refused({"--resume"}, 1, "config.json");
   refused({"--model", (scratch.path() / "nothing").string()}, 1, "config.json");
-  const std::string other = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/tiny_gpt2/";
+  const std::string other = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/language_models/tiny_gpt2/";
   scratch.file("config.json", program::content(other + "config.json"));
   fs::copy_file(other + "model.safetensors", scratch.path() / "model.safetensors");
   std::string letters;

@@ -1,7 +1,7 @@
 """What PyTorch and transformers make of training: GradScaler, schedules and clipping on numbers, and the losses of
 tiny GPT-2 and Llama models step by step in f32, f16 throughout, and under autocast.
 
-    python make_training.py [OUTPUT]      # a minute; writes expected/training.safetensors and models/tiny_gpt2, models/tiny_llama
+    python make_training.py [OUTPUT]      # a minute; writes expected/training.safetensors and language_models/*
 
 Batches are windows of the text that ships with the program, at places that a formula says (`batch_of`, and the C++ test's)."""
 
@@ -133,7 +133,7 @@ def clipping():
 
 tensors = {}
 for name, config in [("tiny_gpt2", gpt2()), ("tiny_llama", llama())]:
-  folder = OUTPUT / "models" / name
+  folder = OUTPUT / "language_models" / name
   torch.manual_seed(11)
   model = transformers.AutoModelForCausalLM.from_config(config)
   with torch.no_grad():  # far enough from zeros that every gradient counts

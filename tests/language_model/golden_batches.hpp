@@ -1,6 +1,7 @@
 // The batches and models of tests/golden/make_training.py.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,12 @@ class GoldenBatches final : public Batches {
   std::int64_t context() const override { return 24; }
 };
 
+inline std::filesystem::path golden_folder(const std::string& model) {
+  return std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden/language_models" / model;
+}
+
 inline Trainer golden_trainer(const std::string& model, const TrainingOptions& options) {
-  const auto folder = testing::golden_model(model);
+  const auto folder = golden_folder(model);
   const LanguageModelConfig config = LanguageModelConfig::load(folder / "config.json");
   return Trainer(config, options, read_values(folder, config));
 }

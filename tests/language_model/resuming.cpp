@@ -87,7 +87,7 @@ TEST_CASE("checkpoints of another model or policy, and broken ones, are refused 
   refused("tiny_gpt2", "amp-f16", "was written under the policy f32");
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   refused("tiny_gpt2", "f32", "checkpoint.safetensors");
-  std::filesystem::copy_file(testing::golden_model("tiny_gpt2") / "model.safetensors", file,
+  std::filesystem::copy_file(golden_folder("tiny_gpt2") / "model.safetensors", file,
                              std::filesystem::copy_options::overwrite_existing);
   refused("tiny_gpt2", "f32", "is not a checkpoint");
 }
@@ -98,7 +98,7 @@ TEST_CASE("a model that is written is the one that was read", "[training]") {
   const testing::TemporaryFolder folder;
   Trainer trainer = golden_trainer(model, {.steps = 3});
   trainer.write_model(folder.path());
-  const auto given = testing::golden_model(model);
+  const auto given = golden_folder(model);
   const LanguageModelConfig config = LanguageModelConfig::load(folder.path() / "config.json");
   CHECK(config.json() == LanguageModelConfig::load(given / "config.json").json());
   CHECK(read_values(folder.path(), config) == read_values(given, config));

@@ -84,10 +84,10 @@ inline constexpr int gradient_threads = 128;
 template <class Types, class ForwardOperand, class Q, class K>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads, 1) void log_sums_kernel(ScoresOf<Q, K> of,
                                                                                GlobalPointer<f32> log_sums) {
-  const auto [index, query] = divide_index(block_index().x, of.queries);
-  const auto [batch, head] = divide_index(index, of.heads);
+  const DividedIndex row = divide_index(block_index().x, of.queries);
+  const DividedIndex place = divide_index(row.quotient, of.heads);  // a lambda of clang's captures no binding
   const auto score = [&](std::int64_t key) {
-    return of.template score<Types, ForwardOperand>(batch, head, query, key);
+    return of.template score<Types, ForwardOperand>(place.quotient, place.rest, row.rest, key);
   };
   f32 largest = -infinity;
   for (std::int64_t key = thread_index(); key < of.keys; key += gradient_threads)
