@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
@@ -106,17 +107,23 @@ void train_one(const TrainOptions& options) {
     std::filesystem::create_directories(folder, failed);
     if (failed)
       throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
+  }
+  // Not before the first checkpoint: a run that fails sooner leaves a model of --output as it was.
+  bool is_described = options.resume;
+  const auto describe = [&] {
+    if (std::exchange(is_described, true)) return;
     io::write_file(folder / "config.json", inputs.config.json());
     if (inputs.tokenizer) io::write_file(folder / "precast_tokenizer.json", inputs.tokenizer->json());
-  }
+  };
   Log log(options.log, trainer.next_step());
   const std::int64_t every = options.checkpoint_every.value_or(50);
   const TrainedRun run =
       train_to_the_end(trainer, *inputs.batches, options.training.policy, options.training.steps,
                        "--resume goes on from the last checkpoint", [&](const StepFacts& step) {
                          log.write(step);
-                         if ((step.step + 1) % every == 0 || trainer.done())
-                           trainer.write_checkpoint(checkpoint);
+                         if ((step.step + 1) % every != 0 && !trainer.done()) return;
+                         describe();
+                         trainer.write_checkpoint(checkpoint);
                        });
   trainer.write_model(folder);
   const std::string text = sampled(trainer, inputs, options);

@@ -150,6 +150,19 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
   CHECK(html.find("nan\"") == std::string::npos);
 }
 
+TEST_CASE("a run that fails before its first checkpoint leaves the model of its folder as it was",
+          "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  const std::string config = program::content(out / "config.json");
+  const std::string log = (scratch.path() / "none" / "log.jsonl").string();
+  CHECK(run(train(out, {"--steps", "2", "--architecture", "llama", "--log", log})).code == 1);
+  CHECK(program::content(out / "config.json") == config);
+  REQUIRE(run(train(out, {"--steps", "2", "--architecture", "llama"})).code == 0);
+  CHECK(program::content(out / "config.json") != config);
+}
+
 TEST_CASE("train takes equal betas, and prints NaN without a sign", "[train]") {
   const Scratch scratch;
   const auto equal = run(train(scratch.path() / "equal", {"--steps", "2", "--betas", "0.9,0.9"}));
