@@ -1,6 +1,5 @@
 // Opens a component's weights in any layout.
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include <flux/component_weights.hpp>
 #include <text/t5_gguf_names.hpp>
 #include <vae/original_names.hpp>
+#include <weights/component_facts.hpp>
 
 namespace precast::flux {
 
@@ -46,17 +46,10 @@ std::span<const io::NameLine> table_of(Part part) {
   }
 }
 
-/// No model has as many blocks.
-constexpr std::int64_t most_blocks = 1'000'000;
-
-/// The number that follows `stem` in a name, or -1.
+/// The number of a block, or -1.
 std::int64_t number_after(std::string_view name, std::string_view stem) {
-  if (!name.starts_with(stem)) return -1;
-  name.remove_prefix(stem.size());
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool ends = failed == std::errc{} && end != name.data() + name.size() && *end == '.';
-  return ends && number >= 0 && number < most_blocks ? number : -1;
+  constexpr std::int64_t most = 999'999;  // no model has as many
+  return weights::number_after(name, stem, most);
 }
 
 /// How the names of CLIP's tensors begin: transformers before version 5 put them in "text_model.".

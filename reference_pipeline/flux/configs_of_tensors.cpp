@@ -3,6 +3,7 @@
 #include <string>
 
 #include <flux/component_weights.hpp>
+#include <weights/component_facts.hpp>
 
 namespace precast::flux {
 
@@ -11,47 +12,27 @@ namespace {
 constexpr std::string_view double_stem = "transformer_blocks.", single_stem = "single_transformer_blocks.",
                            clip_stem = "encoder.layers.", t5_stem = "encoder.block.";
 
-/// A weight's shape, of so many sizes.
-Shape required(const ComponentWeights& weights, const std::string& name, std::size_t rank) {
-  const auto shape = weights.shape(name);
-  if (!shape) throw weights.error("lacks " + name + ": the file is incomplete, get it anew");
-  if (shape->rank() != rank)
-    throw weights.error(name + " has shape " + to_string(*shape) + ", of which " + std::to_string(rank) +
-                        " sizes are expected: get the file anew");
-  return *shape;
+using weights::required_shape;
+
+weights::Agreement<ComponentWeights> agreement(const ComponentWeights& weights,
+                                               const std::filesystem::path& config) {
+  return {weights, config, "a --model"};
 }
-
-/// Compares what a file and a config say of one thing.
-class Agreement {
- public:
-  Agreement(const ComponentWeights& weights, const std::filesystem::path& config)
-      : weights_(weights), config_(config) {}
-  const Agreement& same(const std::string& what, std::int64_t in_file, std::int64_t in_config) const {
-    if (in_file != in_config)
-      throw weights_.error("has " + what + " " + std::to_string(in_file) + " where " + io::shown(config_) +
-                           " says " + std::to_string(in_config) +
-                           ": they are not of one model; give a file and a --model that are");
-    return *this;
-  }
-
- private:
-  const ComponentWeights& weights_;
-  const std::filesystem::path& config_;
-};
 
 /// All but the axes of positions, of which tensors say nothing.
 TransformerConfig sizes_of_transformer(const ComponentWeights& weights) {
   TransformerConfig config;
-  const Shape in = required(weights, "x_embedder.weight", 2);
+  const Shape in = required_shape(weights, "x_embedder.weight", 2);
   config.in_channels = config.out_channels = in[1];
-  config.joint_attention_dim = required(weights, "context_embedder.weight", 2)[1];
-  config.pooled_projection_dim = required(weights, "time_text_embed.text_embedder.linear_1.weight", 2)[1];
+  config.joint_attention_dim = required_shape(weights, "context_embedder.weight", 2)[1];
+  config.pooled_projection_dim =
+      required_shape(weights, "time_text_embed.text_embedder.linear_1.weight", 2)[1];
   config.num_layers = weights.blocks(double_stem);
   config.num_single_layers = weights.blocks(single_stem);
   config.guidance_embeds = weights.shape("time_text_embed.guidance_embedder.linear_1.weight").has_value();
   const std::string norm =
       (config.num_layers ? std::string(double_stem) : std::string(single_stem)) + "0.attn.norm_q.weight";
-  config.attention_head_dim = required(weights, norm, 1)[0];
+  config.attention_head_dim = required_shape(weights, norm, 1)[0];
   if (config.attention_head_dim == 0 || in[0] % config.attention_head_dim != 0)
     throw weights.error("has rows of " + std::to_string(in[0]) + " values, which heads of " +
                         std::to_string(config.attention_head_dim) + " do not divide: get the file anew");
@@ -78,12 +59,12 @@ TransformerConfig transformer_config(const ComponentWeights& weights) {
 
 text::ClipConfig clip_config(const ComponentWeights& weights) {
   text::ClipConfig config;
-  const Shape tokens = required(weights, "embeddings.token_embedding.weight", 2);
+  const Shape tokens = required_shape(weights, "embeddings.token_embedding.weight", 2);
   config.vocab_size = tokens[0];
   config.hidden_size = tokens[1];
-  config.max_position_embeddings = required(weights, "embeddings.position_embedding.weight", 2)[0];
+  config.max_position_embeddings = required_shape(weights, "embeddings.position_embedding.weight", 2)[0];
   config.num_hidden_layers = clip_layers(weights);
-  config.intermediate_size = required(weights, "encoder.layers.0.mlp.fc1.weight", 2)[0];
+  config.intermediate_size = required_shape(weights, "encoder.layers.0.mlp.fc1.weight", 2)[0];
   if (config.hidden_size != 768 || config.vocab_size != 49408)
     throw weights.error("is a CLIP model of width " + std::to_string(config.hidden_size) + " and " +
                         std::to_string(config.vocab_size) +
@@ -95,15 +76,16 @@ text::ClipConfig clip_config(const ComponentWeights& weights) {
 text::T5Config t5_config(const ComponentWeights& weights) {
   text::T5Config config;
   const std::string block = std::string(t5_stem) + "0.layer.";
-  const Shape tokens =
-      required(weights, weights.shape("shared.weight") ? "shared.weight" : "encoder.embed_tokens.weight", 2);
+  const Shape tokens = required_shape(
+      weights, weights.shape("shared.weight") ? "shared.weight" : "encoder.embed_tokens.weight", 2);
   config.vocab_size = tokens[0];
   config.d_model = tokens[1];
   config.num_layers = weights.blocks(t5_stem);
-  const Shape positions = required(weights, block + "0.SelfAttention.relative_attention_bias.weight", 2);
+  const Shape positions =
+      required_shape(weights, block + "0.SelfAttention.relative_attention_bias.weight", 2);
   config.relative_attention_num_buckets = positions[0];
   config.num_heads = positions[1];
-  const Shape query = required(weights, block + "0.SelfAttention.q.weight", 2);
+  const Shape query = required_shape(weights, block + "0.SelfAttention.q.weight", 2);
   if (config.num_heads == 0 || query[0] % config.num_heads != 0)
     throw weights.error("has queries of " + std::to_string(query[0]) + " values for " +
                         std::to_string(config.num_heads) + " heads: get the file anew");
@@ -113,13 +95,13 @@ text::T5Config t5_config(const ComponentWeights& weights) {
     throw weights.error(
         "has no gated layers, where Flux has T5 1.1: give t5xxl, or a --model whose "
         "text_encoder_2/config.json describes it");
-  config.d_ff = required(weights, block + "1.DenseReluDense.wi_0.weight", 2)[0];
+  config.d_ff = required_shape(weights, block + "1.DenseReluDense.wi_0.weight", 2)[0];
   return config;
 }
 
 vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights) {
   vae::AutoencoderConfig config;
-  config.latent_channels = required(weights, "decoder.conv_in.weight", 4)[1];
+  config.latent_channels = required_shape(weights, "decoder.conv_in.weight", 4)[1];
   config.use_quant_conv = weights.shape("quant_conv.weight").has_value();
   config.use_post_quant_conv = weights.shape("post_quant_conv.weight").has_value();
   if (config.latent_channels != 16 || config.use_post_quant_conv)
@@ -133,7 +115,7 @@ vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights) {
 void check_agreement(const ComponentWeights& weights, const TransformerConfig& config,
                      const std::filesystem::path& config_file) {
   const TransformerConfig found = sizes_of_transformer(weights);
-  Agreement(weights, config_file)
+  agreement(weights, config_file)
       .same("a number of double blocks of", found.num_layers, config.num_layers)
       .same("a number of single blocks of", found.num_single_layers, config.num_single_layers)
       .same("heads of size", found.attention_head_dim, config.attention_head_dim)
@@ -147,16 +129,16 @@ void check_agreement(const ComponentWeights& weights, const TransformerConfig& c
 
 void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
                      const std::filesystem::path& config_file) {
-  Agreement(weights, config_file)
+  agreement(weights, config_file)
       .same("a number of layers of", clip_layers(weights), config.num_hidden_layers);
 }
 void check_agreement(const ComponentWeights& weights, const text::T5Config& config,
                      const std::filesystem::path& config_file) {
-  Agreement(weights, config_file).same("a number of layers of", weights.blocks(t5_stem), config.num_layers);
+  agreement(weights, config_file).same("a number of layers of", weights.blocks(t5_stem), config.num_layers);
 }
 void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
                      const std::filesystem::path& config_file) {
-  Agreement(weights, config_file)
+  agreement(weights, config_file)
       .same("a number of levels of", weights.blocks("decoder.up_blocks."),
             std::ssize(config.block_out_channels));
 }

@@ -9,6 +9,7 @@
 #include <flux/component_weights.hpp>
 #include <flux/family.hpp>
 #include <flux/model_folder.hpp>
+#include <weights/component_facts.hpp>
 
 #include <precast/io/config.hpp>
 
@@ -126,14 +127,7 @@ void check_folder(const ModelFolder& model) {
 /// "FILE: reads neither 'a' nor ..."
 void note_unread(ModelFolder& model, const ComponentWeights& weights) {
   const std::vector<std::string> names = weights.unread();
-  if (names.empty()) return;
-  constexpr std::size_t shown = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(shown, names.size()); ++i)
-    text += (i ? ", " : "") + ("'" + io::printable(names[i]) + "'");
-  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
-  model.notes.push_back(io::shown(weights.path()) + ": " + std::to_string(names.size()) +
-                        (names.size() == 1 ? " tensor is" : " tensors are") + " not read: " + text);
+  if (!names.empty()) model.notes.push_back(weights::unread_note(weights.path(), names));
 }
 
 /// A component's config: its folder's; of a file the model folder's, which must agree with its tensors, or

@@ -3,11 +3,10 @@
 
 #include <memory>
 
+#include <families/latent_models_template.hpp>
 #include <flux/models.hpp>
 #include <flux/transformer_model.hpp>
-#include <text/clip_text_model_template.hpp>
 #include <text/t5_encoder_template.hpp>
-#include <vae/autoencoder_template.hpp>
 
 #include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
@@ -17,27 +16,15 @@ namespace precast::flux {
 inline namespace PRECAST_BACKEND {
 
 template <PolicyType P>
-class CompiledModels final : public Models {
+class CompiledModels final : public families::CompiledLatentModels<P, Models> {
  public:
   std::unique_ptr<BlockwiseTransformer> transformer(const TransformerConfig& config,
                                                     const nn::ParameterSource& source) const override {
     return make_transformer<P>(config, source);
   }
-  std::unique_ptr<text::ClipTextModel> clip(const text::ClipConfig& config,
-                                            const nn::ParameterSource& source) const override {
-    return text::make_clip_text_model<P>(config, source);
-  }
   std::unique_ptr<text::T5Encoder> t5(const text::T5Config& config,
                                       const nn::ParameterSource& source) const override {
     return text::make_t5_encoder<P>(config, source);
-  }
-  std::unique_ptr<vae::Decoder> decoder(const vae::AutoencoderConfig& config,
-                                        const nn::ParameterSource& source) const override {
-    return vae::make_decoder<P>(config, source);
-  }
-  std::unique_ptr<vae::Encoder> encoder(const vae::AutoencoderConfig& config,
-                                        const nn::ParameterSource& source) const override {
-    return vae::make_encoder<P>(config, source);
   }
 };
 

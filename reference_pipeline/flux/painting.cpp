@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include <families/decode_stage.hpp>
 #include <families/free_memory.hpp>
 #include <flux/latents.hpp>
 #include <flux/models.hpp>
@@ -234,32 +235,14 @@ void FluxPipeline::Parts::denoise(const BlockwiseTransformer& transformer, const
 
 void FluxPipeline::Parts::decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
                                  const families::PictureCallback& on_picture, Result& result) const {
-  const auto start = std::chrono::steady_clock::now();
-  const Request& request = result.used;
-  const PackedLayout packed = layout(request);
-  const std::int64_t count = pictures(request);
-  if (progress) progress({"decode", picture, count});
-  const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
-                                Shape{packed.tokens(), packed.token_channels()});
-  const Tensor<f32> latents = unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
-                                     static_cast<f32>(model.vae.shift_factor));
-  if (DryRun::active()) {
-    DryHold made_of_them;
-    {
-      const HostTensor<f32> pixels = decoder.decode(latents);
-      made_of_them.add(picture_bytes(request));
-    }
-    if (request.written_as)
-      const DryHold encoder(image::encoding_bytes(*request.written_as, *request.width, *request.height));
-    return;
-  }
-  image::Pictures decoded = image::to_images(decoder.decode(latents));
-  result.images.push_back(std::move(decoded.images.front()));
-  result.nan_values += decoded.nan;
-  result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
-  if (progress && picture + 1 == count) progress({"decode", count, count});
-  result.decode_seconds += seconds_since(start);
-  if (on_picture) on_picture(result);
+  const auto latents = [&] {
+    const PackedLayout packed = layout(result.used);
+    const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
+                                  Shape{packed.tokens(), packed.token_channels()});
+    return unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
+                  static_cast<f32>(model.vae.shift_factor));
+  };
+  families::decode_picture(decoder, picture, latents, progress, on_picture, result);
 }
 
 void FluxPipeline::Parts::paint_one_by_one(const Denoising& denoising, const Reporter& progress,
@@ -269,7 +252,7 @@ void FluxPipeline::Parts::paint_one_by_one(const Denoising& denoising, const Rep
   if (denoising.previews_by_vae()) decoder = load_decoder(progress, result);
   const auto transformer = load_transformer(progress, result);
   const std::int64_t count = pictures(result.used);
-  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
   for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
     denoise(*transformer, denoising.previews_by_vae() ? decoder.get() : nullptr, picture, denoising, progress,
             result);
@@ -292,7 +275,7 @@ void FluxPipeline::Parts::paint_in_stages(const Denoising& denoising, const Repo
   }
   families::give_back_memory();
   if (!decoder) decoder = load_decoder(progress, result);
-  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
   for (std::int64_t picture = 0; picture < seen; ++picture)
     decode(*decoder, picture, progress, on_picture, result);
 }

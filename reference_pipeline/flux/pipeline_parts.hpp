@@ -135,10 +135,6 @@ struct FluxPipeline::Parts {
                               int first_step, const Reporter& progress, Result& result) const;
   std::unique_ptr<BlockwiseTransformer> load_transformer(const Reporter& progress, Result& result) const;
   std::unique_ptr<vae::Decoder> load_decoder(const Reporter& progress, Result& result) const;
-  /// Bytes of one picture.
-  static std::int64_t picture_bytes(const Request& request) {
-    return std::int64_t{3} * *request.width * *request.height;
-  }
   /// Each on the picture of that number: its latents, and what they are decoded to.
   void denoise(const BlockwiseTransformer& transformer, const vae::Decoder* previews, std::int64_t picture,
                const Denoising& denoising, const Reporter& progress, Result& result) const;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <families/timestep_embedding.hpp>
 #include <flux/transformer.hpp>
 #include <flux/transformer_blocks.hpp>
 
@@ -28,22 +29,8 @@ namespace precast::flux {
 
 inline namespace PRECAST_BACKEND {
 
-/// Two linear layers with silu between them: the embedders of time, guidance and pooled text.
-template <PolicyType P>
-class Embedder {
- public:
-  Embedder(const nn::ParameterPath& place, std::int64_t in_features, std::int64_t inner)
-      : first_(place / "linear_1", in_features, inner), second_(place / "linear_2", inner, inner) {}
-
-  template <ScalarArray X>
-  Tensor<typename P::activation> operator()(const X& x) const {
-    const auto hidden = watch::scoped("linear_1", [&] { return first_(x, ActivationFunction::silu); });
-    return watch::scoped("linear_2", [&] { return second_(hidden); });
-  }
-
- private:
-  nn::Linear<P> first_, second_;
-};
+/// Of time, guidance and pooled text.
+using families::TimestepEmbedding;
 
 /// FluxTransformer2DModel of diffusers, for one picture at a time.
 template <PolicyType P>
@@ -61,8 +48,8 @@ class TransformerModel final : public BlockwiseTransformer {
         norm_out_(place / "norm_out", config.inner_dim(), 2),
         out_(place / "proj_out", config.inner_dim(), config.out_channels) {
     if (config.guidance_embeds)
-      guidance_ = std::make_unique<Embedder<P>>(place / "time_text_embed" / "guidance_embedder",
-                                                time_channels, config.inner_dim());
+      guidance_ = std::make_unique<TimestepEmbedding<P>>(place / "time_text_embed" / "guidance_embedder",
+                                                         time_channels, config.inner_dim());
     double_blocks_.reserve(static_cast<std::size_t>(config.num_layers));
     for (std::int64_t i = 0; i < config.num_layers; ++i)
       double_blocks_.emplace_back(place / double_name / i, config);
@@ -260,7 +247,7 @@ class TransformerModel final : public BlockwiseTransformer {
     return {std::move(sum), std::move(conditioning)};
   }
 
-  static Tensor<Activation> embed_number(View<const f32> number, const Embedder<P>& embedder,
+  static Tensor<Activation> embed_number(View<const f32> number, const TimestepEmbedding<P>& embedder,
                                          std::string_view name) {
     const watch::Scope scope(name);
     return embedder(timestep_embedding<P>(number, time_channels));
@@ -282,8 +269,8 @@ class TransformerModel final : public BlockwiseTransformer {
 
   TransformerConfig config_;
   nn::Linear<P> latents_in_, text_in_;
-  Embedder<P> time_, pooled_;
-  std::unique_ptr<Embedder<P>> guidance_;
+  TimestepEmbedding<P> time_, pooled_;
+  std::unique_ptr<TimestepEmbedding<P>> guidance_;
   std::vector<DoubleBlock<P>> double_blocks_;
   std::vector<SingleBlock<P>> single_blocks_;
   Modulation<P> norm_out_;

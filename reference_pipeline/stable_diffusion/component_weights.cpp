@@ -1,7 +1,6 @@
 // Opens a component's weights in any layout, and finds where each of our parameters lies in it.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <stable_diffusion/ldm_names.hpp>
 #include <text/openclip_names.hpp>
 #include <vae/original_names.hpp>
+#include <weights/component_facts.hpp>
 #include <weights/renamed_source.hpp>
 
 #include <precast/memory/dry_run.hpp>
@@ -38,15 +38,10 @@ std::string newer_vae_name(const std::string& name) {
   return name;
 }
 
-/// The number that follows `stem` in a name, or -1 where there is none or it numbers no block of a model.
+/// The number of a block, or -1.
 std::int64_t number_after(std::string_view name, std::string_view stem) {
   constexpr std::int64_t most = 9999;  // so that no file makes us reserve room for more
-  if (!name.starts_with(stem)) return -1;
-  name.remove_prefix(stem.size());
-  std::int64_t number = -1;
-  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool is_number = failed == std::errc{} && end != name.data() + name.size() && *end == '.';
-  return is_number && number <= most ? number : -1;
+  return weights::number_after(name, stem, most);
 }
 
 /// Residual blocks of each level on the way down: those before the first change of resolution.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <stable_diffusion/configs_of_tensors.hpp>
+#include <weights/component_facts.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -15,14 +16,7 @@ constexpr std::string_view layers_of_text = "text_model.encoder.layers.";
 
 /// A parameter's shape, of so many sizes; ones at its end may be missing.
 Shape required(const ComponentWeights& weights, const std::string& name, std::size_t rank) {
-  const auto shape = weights.shape(name);
-  if (!shape) throw weights.error("lacks " + name + ": the file is incomplete, get it anew");
-  if (shape->rank() > rank || shape->rank() == 0)
-    throw weights.error(name + " has shape " + to_string(*shape) + ", of which " + std::to_string(rank) +
-                        " sizes are expected: get the file anew");
-  std::vector<std::int64_t> sizes(shape->sizes().begin(), shape->sizes().end());
-  sizes.resize(rank, 1);
-  return Shape(std::span<const std::int64_t>(sizes));
+  return weights::required_shape(weights, name, rank, weights::LastOnes::may_be_missing);
 }
 
 bool has(const ComponentWeights& weights, const std::string& name) { return weights.contains(name); }
@@ -69,23 +63,10 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
   return config;
 }
 
-/// Compares what a file and a config say of one thing.
-class Agreement {
- public:
-  Agreement(const ComponentWeights& weights, const std::filesystem::path& config)
-      : weights_(weights), config_(config) {}
-  const Agreement& same(const std::string& what, std::int64_t in_file, std::int64_t in_config) const {
-    if (in_file != in_config)
-      throw weights_.error("has " + what + " " + std::to_string(in_file) + " where " + io::shown(config_) +
-                           " says " + std::to_string(in_config) +
-                           ": they are not of one model; give a file and a folder that are");
-    return *this;
-  }
-
- private:
-  const ComponentWeights& weights_;
-  const std::filesystem::path& config_;
-};
+weights::Agreement<ComponentWeights> agreement_of(const ComponentWeights& weights,
+                                                  const std::filesystem::path& config) {
+  return {weights, config, "a folder"};
+}
 
 /// The layers that are run: of 2.x one less than the file has.
 std::int64_t text_layers(const ComponentWeights& weights) {
@@ -185,7 +166,7 @@ nlohmann::json scheduler_config(Kind kind) {
 void check_agreement(const ComponentWeights& weights, const UNetConfig& config,
                      const std::filesystem::path& config_file) {
   const UNetConfig found = unet_sizes(weights);
-  const Agreement agreement(weights, config_file);
+  const auto agreement = agreement_of(weights, config_file);
   agreement.same("a number of channels in of", found.in_channels, config.in_channels)
       .same("a width of text of", found.context_width, config.context_width)
       .same("a number of levels of", std::ssize(found.levels), std::ssize(config.levels))
@@ -203,7 +184,7 @@ void check_agreement(const ComponentWeights& weights, const UNetConfig& config,
 }
 void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
                      const std::filesystem::path& config_file) {
-  Agreement(weights, config_file)
+  agreement_of(weights, config_file)
       .same("a number of levels of", weights.blocks("decoder.up_blocks."),
             std::ssize(config.block_out_channels))
       .same("a number of latent channels of", required(weights, "decoder.conv_in.weight", 4)[1],
@@ -211,7 +192,7 @@ void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConf
 }
 void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
                      const std::filesystem::path& config_file) {
-  Agreement(weights, config_file)
+  agreement_of(weights, config_file)
       .same("a number of layers of", text_layers(weights), config.num_hidden_layers);
 }
 

@@ -8,6 +8,7 @@
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/configs_of_tensors.hpp>
 #include <stable_diffusion/model_folder.hpp>
+#include <weights/component_facts.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -46,14 +47,7 @@ std::vector<std::pair<std::string, std::string>> encoders_of(Kind kind) {
 void note_unread(std::vector<std::string>& notes, const std::filesystem::path& file,
                  const ComponentWeights& weights) {
   const std::vector<std::string>& names = weights.unread();
-  if (names.empty()) return;
-  constexpr std::size_t shown = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(shown, names.size()); ++i)
-    text += (i ? ", " : "") + ("'" + io::printable(names[i]) + "'");
-  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
-  notes.push_back(io::shown(file) + ": " + std::to_string(names.size()) +
-                  (names.size() == 1 ? " tensor is" : " tensors are") + " not read: " + text);
+  if (!names.empty()) notes.push_back(weights::unread_note(file, names));
 }
 
 /// A component's config: a file in the model folder, with which tensors must agree, or what they tell.

@@ -4,9 +4,8 @@
 #include <memory>
 
 #include <families/backend.hpp>
+#include <families/latent_models.hpp>
 #include <stable_diffusion/denoiser.hpp>
-#include <text/clip_text_model.hpp>
-#include <vae/autoencoder.hpp>
 
 #include <precast/nn/parameter_source.hpp>
 #include <precast/policy/choice.hpp>
@@ -14,16 +13,10 @@
 namespace precast::stable_diffusion {
 
 /// Each function loads a component. Throws what reading does.
-class Models : public families::FamilyModels {
+class Models : public families::LatentModels {
  public:
   virtual std::unique_ptr<Denoiser> denoiser(const UNetConfig& config,
                                              const nn::ParameterSource& source) const = 0;
-  virtual std::unique_ptr<text::ClipTextModel> clip(const text::ClipConfig& config,
-                                                    const nn::ParameterSource& source) const = 0;
-  virtual std::unique_ptr<vae::Decoder> decoder(const vae::AutoencoderConfig& config,
-                                                const nn::ParameterSource& source) const = 0;
-  virtual std::unique_ptr<vae::Encoder> encoder(const vae::AutoencoderConfig& config,
-                                                const nn::ParameterSource& source) const = 0;
 };
 
 /// Stable Diffusion's models under a policy. Throws PathNotCompiled where a build leaves it out.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include <families/decode_stage.hpp>
 #include <families/free_memory.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
@@ -159,30 +160,11 @@ void StableDiffusionPipeline::Parts::decode(const Model& of, const vae::Decoder&
                                             std::int64_t picture, const Reporter& progress,
                                             const families::PictureCallback& on_picture,
                                             Result& result) const {
-  const auto start = std::chrono::steady_clock::now();
-  const Request& request = result.used;
-  const LatentSize latents = size(request);
-  const std::int64_t count = families::pictures(request);
-  if (progress) progress({"decode", picture, count});
-  const HostTensor<f32> unscaled =
-      for_decoder(of, channels_last(result.latents.data() + picture * latents.elements(), latents));
-  if (DryRun::active()) {
-    DryHold made_of_them;
-    {
-      const HostTensor<f32> pixels = decoder.decode(unscaled);
-      made_of_them.add(picture_bytes(request));
-    }
-    if (request.written_as)
-      const DryHold encoder(image::encoding_bytes(*request.written_as, *request.width, *request.height));
-    return;
-  }
-  image::Pictures decoded = image::to_images(decoder.decode(unscaled));
-  result.images.push_back(std::move(decoded.images.front()));
-  result.nan_values += decoded.nan;
-  result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
-  if (progress && picture + 1 == count) progress({"decode", count, count});
-  result.decode_seconds += families::seconds_since(start);
-  if (on_picture) on_picture(result);
+  const auto unscaled = [&] {
+    const LatentSize latents = size(result.used);
+    return for_decoder(of, channels_last(result.latents.data() + picture * latents.elements(), latents));
+  };
+  families::decode_picture(decoder, picture, unscaled, progress, on_picture, result);
 }
 
 Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, const Model* refiner,
@@ -195,7 +177,7 @@ Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, c
   const std::int64_t count = families::pictures(result.used);
   const Model& last = refiner ? *refiner : model;
   const bool previews = given.preview && given.preview->vae;
-  const DryHold others((count - 1) * picture_bytes(result.used));  // beside the last one
+  const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
   std::unique_ptr<vae::Decoder> decoder;
   if (previews) decoder = load_decoder(last, progress, result);
   if (order == Order::one_by_one) {

@@ -88,9 +88,6 @@ struct StableDiffusionPipeline::Parts {
   /// How a request is going to run, and what that takes.
   std::pair<Order, families::MemoryEstimate> plan(const StableDiffusionPipeline& pipeline,
                                                   const Request& request, const Model* refiner) const;
-  static std::int64_t picture_bytes(const Request& request) {
-    return std::int64_t{3} * *request.width * *request.height;
-  }
 };
 
 }  // namespace precast::stable_diffusion

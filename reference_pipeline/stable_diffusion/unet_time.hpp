@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <families/timestep_embedding.hpp>
 #include <stable_diffusion/unet.hpp>
 
 #include <precast/backend.hpp>
@@ -32,23 +33,7 @@ Tensor<typename P::activation> add_rows(const Tensor<typename P::activation>& a,
   return add<P>(a, b.view().reshaped(Shape{b.columns()}));
 }
 
-/// Two linear layers with silu between them.
-template <PolicyType P>
-class TimeEmbedder {
- public:
-  TimeEmbedder(const nn::ParameterPath& place, std::int64_t in_features, const UNetConfig& config)
-      : first_(place / "linear_1", in_features, config.time_width),
-        second_(place / "linear_2", config.time_width, config.time_width) {}
-
-  template <ScalarArray X>
-  Tensor<typename P::activation> operator()(const X& x) const {
-    const auto hidden = watch::scoped("linear_1", [&] { return first_(x, ActivationFunction::silu); });
-    return watch::scoped("linear_2", [&] { return second_(hidden); });
-  }
-
- private:
-  nn::Linear<P> first_, second_;
-};
+using families::TimestepEmbedding;
 
 /// The embedding of time and of what is added to it.
 template <PolicyType P>
@@ -62,11 +47,12 @@ class UNetTime {
         text_time_width_(config.text_time_width),
         guidance_channels_(config.guidance_channels),
         waves_{config.cosines_first, config.frequency_shift},
-        time_(root / "time_embedding", channels_, config) {
+        time_(root / "time_embedding", channels_, config.time_width) {
     if (config.guidance_channels > 0)
       guidance_.emplace(root / "time_embedding" / "cond_proj", config.guidance_channels, channels_,
                         nn::Linear<P>::Bias::absent);
-    if (config.text_time) text_time_.emplace(root / "add_embedding", config.text_time_width, config);
+    if (config.text_time)
+      text_time_.emplace(root / "add_embedding", config.text_time_width, config.time_width);
   }
 
   /// What the guidance of each conditioning adds to the waves of a time, [n, channels]; empty without one.
@@ -131,9 +117,9 @@ class UNetTime {
 
   std::int64_t channels_, time_id_channels_, text_time_width_, guidance_channels_;
   TimestepWaves waves_;
-  TimeEmbedder<P> time_;
+  TimestepEmbedding<P> time_;
   std::optional<nn::Linear<P>> guidance_;
-  std::optional<TimeEmbedder<P>> text_time_;
+  std::optional<TimestepEmbedding<P>> text_time_;
 };
 
 }  // namespace PRECAST_BACKEND

@@ -22,13 +22,14 @@ Tensor<f32> conditioning_of(const Golden& golden, const nn::ParameterPath& root,
                             const flux::TransformerConfig& config) {
   const nn::ParameterPath place = root / "time_text_embed";
   const auto number = [&](const char* name, f32 value) {
-    const flux::Embedder<P> embedder(place / name, 256, config.inner_dim());
+    const families::TimestepEmbedding<P> embedder(place / name, 256, config.inner_dim());
     const f32 scaled = value * 1000;
     return embedder(timestep_embedding<P>(View<const f32>(&scaled, {1}), 256));
   };
   const Tensor<f32> time = number("timestep_embedder", golden.tensor("forward.timestep").values()[0]);
   const Tensor<f32> guidance = number("guidance_embedder", golden.tensor("forward.guidance").values()[0]);
-  const flux::Embedder<P> text(place / "text_embedder", config.pooled_projection_dim, config.inner_dim());
+  const families::TimestepEmbedding<P> text(place / "text_embedder", config.pooled_projection_dim,
+                                            config.inner_dim());
   const Tensor<f32> pooled = golden.tensor("clip_pooled");
   const Tensor<f32> of_text = text(pooled.view().reshaped({1, pooled.elements()}));
   return activate<P>(add<P>(add<P>(time, guidance), of_text), ActivationFunction::silu);
