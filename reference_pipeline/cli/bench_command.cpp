@@ -1,4 +1,4 @@
-// precast bench: how long the steps of language models take.
+// precast bench: how long the steps of language models take, and attention alone.
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <benchmark/results.hpp>
-#include <benchmark/suite.hpp>
 #include <cli/arguments.hpp>
 #include <cli/bench_options.hpp>
 #include <cli/bench_page.hpp>
@@ -18,6 +16,8 @@
 #include <cli/output_files.hpp>
 #include <cli/progress.hpp>
 #include <families/free_memory.hpp>
+#include <timing/results.hpp>
+#include <timing/suite.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
@@ -27,8 +27,8 @@ namespace precast::cli {
 
 namespace {
 
-using benchmark::Results;
-using benchmark::SuiteCase;
+using timing::Results;
+using timing::SuiteCase;
 
 std::vector<std::filesystem::path> files_of(const BenchOptions& options) {
   std::vector<std::filesystem::path> files;
@@ -41,15 +41,15 @@ std::vector<std::filesystem::path> files_of(const BenchOptions& options) {
 }
 
 void write_json(const BenchOptions& options, const Results& results) {
-  if (!options.json.empty()) io::write_file(options.json, benchmark::results_json(results));
+  if (!options.json.empty()) io::write_file(options.json, timing::results_json(results));
 }
 
 /// Writes every file, and the table to standard output.
 void finish(const BenchOptions& options, const Results& results) {
   write_json(options, results);
-  if (!options.csv.empty()) io::write_file(options.csv, benchmark::results_csv(results));
+  if (!options.csv.empty()) io::write_file(options.csv, timing::results_csv(results));
   if (!options.page.empty()) io::write_file(options.page, bench_page(results));
-  print(benchmark::results_markdown(results));
+  print(timing::results_markdown(results));
   for (const std::filesystem::path& file : files_of(options)) notes() << "wrote " << io::shown(file) << "\n";
 }
 
@@ -62,7 +62,7 @@ std::string lacking(const SuiteCase& of) {
   return "needs " + in_bytes(needed) + ", and " + in_bytes(*free_bytes) + " are free";
 }
 
-Results measured(const BenchOptions& options, const benchmark::Suite& suite) {
+Results measured(const BenchOptions& options, const timing::Suite& suite) {
   std::vector<std::int64_t> chosen(suite.cases.size());
   std::iota(chosen.begin(), chosen.end(), std::int64_t{0});
   chosen = casting::layers_of(chosen, options.shard);
@@ -108,30 +108,32 @@ Results measured(const BenchOptions& options, const benchmark::Suite& suite) {
 }
 
 void merge(const BenchOptions& options) {
-  std::vector<benchmark::NamedResults> all;
+  std::vector<timing::NamedResults> all;
   for (const std::string& name : options.merge->results()) {
-    all.push_back({name, benchmark::read_results(name)});
+    all.push_back({name, timing::read_results(name)});
     if (all.back().results.benchmark != options.name)
       throw UsageError(io::printable(name) + " is of bench " + io::printable(all.back().results.benchmark) +
                        ", not of bench " + options.name);
   }
-  finish(options, benchmark::merge_results(all));
+  finish(options, timing::merge_results(all));
 }
 
 void bench(const BenchOptions& options) {
-  parse_name("bench", options.name, std::array<std::string_view, 1>{"lm"});
+  parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
   check_output_files(files_of(options));
   if (options.merge->count() > 0) return merge(options);
   if (options.threads) host::set_threads(*options.threads);
-  finish(options, measured(options, benchmark::model_suite(options.model_grid())));
+  finish(options,
+         measured(options, options.name == "lm" ? timing::model_suite(options.model_grid())
+                                                : timing::attention_suite(options.attention_grid())));
 }
 
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
   const auto options = std::make_shared<BenchOptions>();
-  CLI::App* command =
-      app.add_subcommand("bench", "Measures the steps of language models: forward, backward, optimiser");
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measures the steps of language models, or attention alone: forward, backward, memory");
   add_bench_options(*command, *options);
   command->footer(
       "The table goes to standard output, in Markdown: means and standard deviations in seconds. \"back\" is "
@@ -144,6 +146,7 @@ void add_bench_command(CLI::App& app) {
       "  precast bench lm --sizes tiny --contexts 32                   # a second\n"
       "  precast bench lm --sizes S,M --contexts 256 --output lm.html\n"
       "  precast bench lm --sizes S --warmup 0,1,5 --policies f32,amp-bf16 --json lm.json\n"
+      "  precast bench attention --policies f32 --contexts 256,1024 --output attention.html\n"
       "  precast bench lm --shard 1/2 --json lm-1.json                 # and 2/2 on another machine\n"
       "  precast bench lm --merge lm-1.json lm-2.json --csv lm.csv");
   command->callback([options] { bench(*options); });

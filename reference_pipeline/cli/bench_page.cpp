@@ -71,7 +71,7 @@ Plot plot_of(const Table& table, const Axes& axes) {
 
 }  // namespace
 
-std::string bench_page(const benchmark::Results& results) {
+std::string bench_page(const timing::Results& results) {
   const Table& table = results.table;
   std::string body = "<h1>precast bench " + html_text(results.benchmark) + "</h1>\n<p class=\"soft\">" +
                      html_text(results.settings) + "</p>\n";

@@ -1,9 +1,9 @@
-#include <benchmark/model_sizes.hpp>
+#include <timing/model_sizes.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 namespace {
 
@@ -46,4 +46,4 @@ language_model::LanguageModelConfig model_config(const ModelSize& size,
   return config;
 }
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include <benchmark/timing.hpp>
 #include <language_model/config.hpp>
+#include <language_model/trained_model.hpp>
+#include <timing/runs.hpp>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 /// Which parts of a step are measured.
 struct Parts {
@@ -22,6 +25,23 @@ struct ModelCase {
   language_model::Architecture architecture = language_model::Architecture::llama;
   std::int64_t context = 128, batch = 4, warmup = 5, steps = 10;
   Parts parts{};
+};
+
+/// A model with random values and the random tokens of a step.
+class TrainingStep {
+ public:
+  /// In a dry run without the values. Throws what options and sizes do.
+  explicit TrainingStep(const ModelCase& of);
+
+  void forward() { model_->loss(windows_, batch_, 0.0f); }
+  void forward_backward() { model_->loss(windows_, batch_, 1.0f); }
+  /// AdamW's step with the gradients that are there.
+  void optimizer();
+
+ private:
+  std::unique_ptr<language_model::TrainedModel> model_;
+  std::vector<std::int32_t> windows_;
+  std::int64_t batch_, steps_ = 0;
 };
 
 /// What was measured of it.
@@ -44,4 +64,4 @@ ModelTimings measure(const ModelCase& of, const BeforeRun& before_run);
 /// How often `measure` calls `before_run`.
 std::int64_t runs_of(const ModelCase& of);
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <benchmark/results.hpp>
-#include <benchmark/timing.hpp>
+#include <timing/results.hpp>
+#include <timing/runs.hpp>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 using Row = std::vector<experiments::Cell>;
 
@@ -26,4 +26,4 @@ struct Suite {
   std::vector<SuiteCase> cases;
 };
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing

@@ -8,7 +8,7 @@
 
 #include <language_model/config.hpp>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 /// A model's size by name. The feed-forward layers are as wide for SwiGLU, which has three matrices, as for
 /// gelu, which has two.
@@ -29,4 +29,4 @@ language_model::LanguageModelConfig model_config(const ModelSize& size,
                                                  language_model::Architecture architecture,
                                                  std::int64_t context);
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <benchmark/language_models.hpp>
-#include <benchmark/suite.hpp>
+#include <timing/language_models.hpp>
+#include <timing/suite.hpp>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 /// What is measured: each size at each context under each policy after each warm-up.
 struct ModelGrid {
@@ -30,4 +30,4 @@ struct ModelGrid {
 /// seconds. Throws what sizes and policies do that there are not.
 Suite model_suite(const ModelGrid& grid);
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing

@@ -3,16 +3,16 @@
 #include <span>
 #include <vector>
 
-#include <benchmark/language_models.hpp>
-#include <benchmark/model_sizes.hpp>
 #include <families/free_memory.hpp>
 #include <language_model/trained_model.hpp>
+#include <timing/language_models.hpp>
+#include <timing/model_sizes.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 namespace {
 
@@ -57,13 +57,26 @@ std::vector<std::int32_t> random_windows(const LanguageModelConfig& config, cons
   return tokens;
 }
 
-LanguageModelConfig config_of(const ModelCase& of) {
-  return model_config(model_size(of.size), of.architecture, of.context);
-}
-
 constexpr train::AdamWOptions optimizer_options{};
 
 }  // namespace
+
+TrainingStep::TrainingStep(const ModelCase& of) : batch_(of.batch) {
+  const LanguageModelConfig config = model_config(model_size(of.size), of.architecture, of.context);
+  const std::vector<ParameterFacts> parameters = parameters_of(config);
+  const TrainingPolicy& policy = training_policy(of.policy);
+  windows_ = random_windows(config, of);
+  if (!DryRun::active()) {
+    model_ = policy.make(config, random_values(parameters));
+    return;
+  }
+  DryHold values;  // until the model has its own
+  for (const ParameterFacts& facts : parameters)
+    values.add(facts.shape.elements() * std::int64_t{sizeof(f32)});
+  model_ = policy.make(config, ParameterValues(parameters.size()));
+}
+
+void TrainingStep::optimizer() { model_->step(optimizer_options, ++steps_); }
 
 std::optional<Timing> ModelTimings::backward() const {
   if (!forward || !forward_backward) return std::nullopt;
@@ -71,40 +84,28 @@ std::optional<Timing> ModelTimings::backward() const {
 }
 
 std::int64_t needed_memory(const ModelCase& of) {
-  const LanguageModelConfig config = config_of(of);
-  const std::vector<ParameterFacts> parameters = parameters_of(config);
   const DryRun dry;
-  std::unique_ptr<TrainedModel> model;
-  {
-    DryHold values;  // the first values, until the model has its own
-    for (const ParameterFacts& facts : parameters)
-      values.add(facts.shape.elements() * std::int64_t{sizeof(f32)});
-    model = training_policy(of.policy).make(config, ParameterValues(parameters.size()));
-  }
-  const std::vector<std::int32_t> windows = random_windows(config, of);
+  TrainingStep step(of);
   const bool trains = of.parts.forward_backward || of.parts.optimizer;
   constexpr int until_the_pool_is_full = 3;
-  for (int step = 0; step < until_the_pool_is_full; ++step)
-    model->loss(windows, of.batch, trains ? 1.0f : 0.0f);
-  return DryRun::active()->peak();
+  for (int run = 0; run < until_the_pool_is_full; ++run) {
+    if (of.parts.forward) step.forward();
+    if (trains) step.forward_backward();
+  }
+  return dry.peak();
 }
 
 ModelTimings measure(const ModelCase& of, const BeforeRun& before_run) {
-  const LanguageModelConfig config = config_of(of);
   families::give_back_memory();
   reset_peak_memory();
-  const std::unique_ptr<TrainedModel> model =
-      training_policy(of.policy).make(config, random_values(parameters_of(config)));
-  const std::vector<std::int32_t> windows = random_windows(config, of);
+  TrainingStep step(of);
   const auto timed = [&](auto&& work) { return measured(of.warmup, of.steps, before_run, work); };
   ModelTimings timings;
-  if (of.parts.forward) timings.forward = timed([&] { model->loss(windows, of.batch, 0.0f); });
-  if (of.parts.forward_backward)
-    timings.forward_backward = timed([&] { model->loss(windows, of.batch, 1.0f); });
+  if (of.parts.forward) timings.forward = timed([&] { step.forward(); });
+  if (of.parts.forward_backward) timings.forward_backward = timed([&] { step.forward_backward(); });
   if (of.parts.optimizer) {
-    if (!of.parts.forward_backward) model->loss(windows, of.batch, 1.0f);
-    std::int64_t step = 0;
-    timings.optimizer = timed([&] { model->step(optimizer_options, ++step); });
+    if (!of.parts.forward_backward) step.forward_backward();
+    timings.optimizer = timed([&] { step.optimizer(); });
   }
   timings.memory = memory_use().most_held;
   return timings;
@@ -115,4 +116,4 @@ std::int64_t runs_of(const ModelCase& of) {
   return parts * (of.warmup + of.steps);
 }
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing

@@ -7,7 +7,7 @@
 
 #include <experiments/experiment.hpp>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 /// The column that numbers the cases of the whole benchmark, from 0: the first of each table.
 inline constexpr const char* case_column = "case";
@@ -38,4 +38,4 @@ Results merge_results(std::span<const NamedResults> all);
 std::string results_markdown(const Results& results);
 std::string results_csv(const Results& results);
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 struct Timing {
   double mean = 0;       ///< seconds
@@ -50,4 +50,4 @@ Timing measured(std::int64_t warmup, std::int64_t steps, const BeforeRun& before
   return timing_of(seconds);
 }
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing

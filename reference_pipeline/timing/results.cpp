@@ -3,17 +3,17 @@
 #include <optional>
 #include <vector>
 
-#include <benchmark/results.hpp>
 #include <casting/cost_table.hpp>
 #include <casting/json_fields.hpp>
 #include <experiments/cells.hpp>
+#include <timing/results.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 namespace {
 
@@ -117,4 +117,4 @@ Results merge_results(std::span<const NamedResults> all) {
 std::string results_markdown(const Results& results) { return casting::as_markdown(as_texts(results)); }
 std::string results_csv(const Results& results) { return casting::as_csv(as_texts(results)); }
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing

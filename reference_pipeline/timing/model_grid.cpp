@@ -1,26 +1,17 @@
 #include <algorithm>
 #include <optional>
 
-#include <benchmark/model_grid.hpp>
-#include <benchmark/model_sizes.hpp>
 #include <language_model/parameters.hpp>
 #include <language_model/trained_model.hpp>
+#include <timing/model_grid.hpp>
+#include <timing/model_sizes.hpp>
+#include <timing/words.hpp>
 
-namespace precast::benchmark {
+namespace precast::timing {
 
 namespace {
 
 using experiments::Cell;
-
-template <class Range, class Text>
-std::string joined(const Range& range, Text&& text) {
-  std::string all;
-  for (const auto& value : range) all += (all.empty() ? "" : ",") + text(value);
-  return all;
-}
-
-std::string words(const std::string& text) { return text; }
-std::string number(std::int64_t value) { return std::to_string(value); }
 
 std::string name_of(language_model::Architecture architecture) {
   return std::string(to_string(architecture));
@@ -37,14 +28,14 @@ void add(std::vector<Cell>& row, const std::optional<Timing>& timing) {
 }
 
 std::vector<Cell> row_of(std::int64_t case_number, const ModelCase& of, const ModelTimings& timings,
-                         const Cell& memory, const std::string& status) {
+                         const Cell& memory, std::int64_t needed, const std::string& status) {
   std::vector<Cell> row{static_cast<double>(case_number), of.size, static_cast<double>(of.context)};
   add(row, timings.forward);
   add(row, timings.backward());
   add(row, timings.forward_backward);
   add(row, timings.optimizer);
   row.insert(row.end(),
-             {memory, status, of.policy, name_of(of.architecture), std::string("cpu"),
+             {memory, in_mebibytes(needed), status, of.policy, name_of(of.architecture), std::string("cpu"),
               static_cast<double>(of.batch), static_cast<double>(of.warmup), static_cast<double>(of.steps)});
   return row;
 }
@@ -66,10 +57,26 @@ std::int64_t work_of(const ModelCase& of) {
 Results empty_results(const ModelGrid& grid) {
   return {"lm",
           grid.settings(),
-          {{case_column, "model", "context_length", "fwd avg (sec)", "fwd std (sec)", "back avg (sec)",
-            "back std (sec)", "fwd & back avg (sec)", "fwd & back std (sec)", "optimizer avg (sec)",
-            "optimizer std (sec)", "memory (MiB)", "status", "policy", "variant", "device", "batch_size",
-            "warmup", "steps"},
+          {{case_column,
+            "model",
+            "context_length",
+            "fwd avg (sec)",
+            "fwd std (sec)",
+            "back avg (sec)",
+            "back std (sec)",
+            "fwd & back avg (sec)",
+            "fwd & back std (sec)",
+            "optimizer avg (sec)",
+            "optimizer std (sec)",
+            "memory (MiB)",
+            "needed (MiB)",
+            "status",
+            "policy",
+            "variant",
+            "device",
+            "batch_size",
+            "warmup",
+            "steps"},
            {}}};
 }
 
@@ -91,10 +98,10 @@ std::string ModelGrid::settings() const {
   if (parts.forward) measured += ",forward";
   if (parts.forward_backward) measured += ",forward-backward";
   if (parts.optimizer) measured += ",optimizer";
-  return "sizes " + joined(sizes, words) + "; contexts " + joined(contexts, number) + "; warm-up " +
-         joined(warmups, number) + "; steps " + number(steps) + "; batch " + number(batch) + "; policies " +
-         joined(policies, words) + "; variants " + joined(architectures, name_of) + "; parts " +
-         measured.substr(1);
+  return "sizes " + joined(sizes, same_text) + "; contexts " + joined(contexts, number_text) + "; warm-up " +
+         joined(warmups, number_text) + "; steps " + number_text(steps) + "; batch " + number_text(batch) +
+         "; policies " + joined(policies, same_text) + "; variants " + joined(architectures, name_of) +
+         "; parts " + measured.substr(1);
 }
 
 Suite model_suite(const ModelGrid& grid) {
@@ -102,15 +109,17 @@ Suite model_suite(const ModelGrid& grid) {
   for (const ModelCase& of : grid.cases()) {
     language_model::training_policy(of.policy);
     const auto number = static_cast<std::int64_t>(suite.cases.size());
-    suite.cases.push_back(
-        {work_of(of), runs_of(of), [of] { return needed_memory(of); },
-         [of, number](const BeforeRun& before_run) {
-           const ModelTimings timings = measure(of, before_run);
-           return row_of(number, of, timings, static_cast<double>(timings.memory) / (1 << 20), "ok");
-         },
-         [of, number](const std::string& reason) { return row_of(number, of, {}, std::string(), reason); }});
+    suite.cases.push_back({work_of(of), runs_of(of), [of] { return needed_memory(of); },
+                           [of, number](const BeforeRun& before_run) {
+                             const ModelTimings timings = measure(of, before_run);
+                             return row_of(number, of, timings, in_mebibytes(timings.memory),
+                                           needed_memory(of), "ok");
+                           },
+                           [of, number](const std::string& reason) {
+                             return row_of(number, of, {}, std::string(), needed_memory(of), reason);
+                           }});
   }
   return suite;
 }
 
-}  // namespace precast::benchmark
+}  // namespace precast::timing
