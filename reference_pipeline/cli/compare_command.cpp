@@ -44,7 +44,7 @@ struct CompareOptions {
 };
 
 void compare(const CompareOptions& options) {
-  const families::Request request = options.run.request();
+  families::Request request = options.run.request();
   if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
@@ -67,6 +67,7 @@ void compare(const CompareOptions& options) {
   for (const PolicyChoice& choice : policies) {
     const auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
     require_used(*pipeline, request);
+    options.run.settle_guidance(*pipeline, request);
     pipeline->check(request);
     if (&choice != &policies.front()) continue;
     used = pipeline->with_defaults(request);
