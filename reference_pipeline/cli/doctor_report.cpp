@@ -1,6 +1,8 @@
 // Words what was found.
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <utility>
 
 #include <cli/cure_option.hpp>
 #include <cli/doctor_report.hpp>
@@ -89,6 +91,28 @@ std::string policies_text(const DoctorReport& report, const Examination& referen
   return aligned(rows, "llr");
 }
 
+/// What is wrong with policies, a line each; those whose trouble begins at one place and has one cure are
+/// told together, in the words of the first.
+std::string troubles_text(const DoctorReport& report) {
+  std::vector<std::pair<std::string, std::string>> lines;  // the policies' names, what is wrong
+  std::map<std::string, std::size_t> known;
+  for (const Examined& policy : report.policies) {
+    const std::string why = trouble(*policy.found);
+    if (why.empty()) continue;
+    const auto& found = policy.found->first_non_finite;
+    const std::string key =
+        found ? found->record.path + ' ' + option_of(watch::cure_for(*found), found->record.path) : why;
+    const auto [place, is_new] = known.try_emplace(key, lines.size());
+    if (is_new)
+      lines.emplace_back(policy.name, why);
+    else
+      lines[place->second].first += ", " + policy.name;
+  }
+  std::string text;
+  for (const auto& [names, why] : lines) text += names + ": " + why + "\n";
+  return text;
+}
+
 std::string components_text(const Examination& reference) {
   std::vector<std::vector<std::string>> rows{{"component", "largest value", "at"}};
   for (const Precision precision : all_precisions) {
@@ -149,8 +173,8 @@ Json run_json(const Examination& run, const Examination& reference) {
 std::string doctor_text(const DoctorReport& report) {
   const Examination& reference = reference_of(report.policies);
   std::string text = policies_text(report, reference) + "\n";
+  text += troubles_text(report);
   for (const Examined& policy : report.policies) {
-    if (const std::string why = trouble(*policy.found); !why.empty()) text += policy.name + ": " + why + "\n";
     if (!policy.treatment || policy.treated == policy.found) continue;
     const std::string changes = listed_changes(policy.treatment->changes);
     text += policy.name + ": " +

@@ -55,8 +55,10 @@ std::optional<Recommendation> recommend(std::span<const Examined> policies, cons
 
 std::string policy_header(const families::ComponentChoices& choices, std::span<const std::string> comment) {
   std::string text;
-  // A backslash at a line's end would draw the next line into the comment.
-  for (const std::string& line : comment) text += "// " + io::printable(line, 4096) + " .\n";
+  for (const std::string& line : comment) {
+    text += "// " + io::printable(line, 4096);
+    text += text.ends_with('\\') ? " .\n" : "\n";  // it would draw the next line into the comment
+  }
   return text + "#pragma once\n\n#include <precast/policy/presets.hpp>\n\nnamespace recommended {\n\n" +
          "using namespace precast;\n\n" + "using ModelPolicy =\n    Mixed<Transformer<" +
          families::spelling(choices.transformer) + ">,\n          TextEncoder<" +
