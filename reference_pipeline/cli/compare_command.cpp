@@ -66,8 +66,8 @@ void compare(const CompareOptions& options) {
   bool guidance_is_distilled = false;
   for (const PolicyChoice& choice : policies) {
     const auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
-    require_used(*pipeline, request);
     options.run.settle_guidance(*pipeline, request);
+    require_used(*pipeline, request);
     pipeline->check(request);
     if (&choice != &policies.front()) continue;
     used = pipeline->with_defaults(request);

@@ -139,8 +139,8 @@ void doctor(const DoctorOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.run.device);
   const auto pipeline =
       families::open(model, families::ComponentChoices::all(choices.front()), *device.backend);
-  require_used(*pipeline, request);
   options.run.settle_guidance(*pipeline, request);
+  require_used(*pipeline, request);
   if (!request.steps) request.steps = std::min(usual_steps, *pipeline->with_defaults(request).steps);
   const families::Request used = pipeline->with_defaults(request);
   try {

@@ -19,7 +19,7 @@ namespace {
 const std::string flux_model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
 
 nlohmann::json examined(const std::string& model, const Words& options = {}) {
-  Words words{"doctor", "--model", model, "--prompt", "a cat", "--steps", "2", "--json"};
+  Words words{"doctor", "--model", model, "--prompt", "a cat", "--steps", "2", "--threads", "1", "--json"};
   words.insert(words.end(), options.begin(), options.end());
   const auto outcome = run(words);
   INFO(outcome.err);
@@ -46,12 +46,20 @@ bool compiles(const Scratch& scratch, const std::string& header, const std::stri
 }  // namespace
 
 TEST_CASE("doctor: models that are well are safe under every path, in every component") {
-  for (const auto& [model, components] : std::vector<std::pair<std::string, Words>>{
-           {program::stable_diffusion_models + "sd15", {"text_encoder", "unet", "vae"}},
-           {flux_model, {"text_encoder", "text_encoder_2", "transformer", "vae"}}}) {
+  struct Case {
+    std::string model;
+    Words components, options;
+    std::size_t policies;
+  };
+  for (const auto& [model, components, options, policies] :
+       {Case{program::stable_diffusion_models + "sd15", {"text_encoder", "unet", "vae"}, {}, 18},
+        Case{flux_model,
+             {"text_encoder", "text_encoder_2", "transformer", "vae"},
+             {"--policies", "quality,fast,f16", "--max-sequence-length", "32"},
+             3}}) {
     INFO(model);
-    const nlohmann::json report = examined(model);
-    CHECK(report["policies"].size() == 18);
+    const nlohmann::json report = examined(model, options);
+    CHECK(report["policies"].size() == policies);
     CHECK(report["reference"] == "quality");
     for (const nlohmann::json& policy : report["policies"]) {
       INFO(policy["name"]);
@@ -114,12 +122,14 @@ TEST_CASE(
   const Scratch scratch;
   const std::string model =
       program::overflow_variant(scratch, program::stable_diffusion_models + "sd15", "scores");
-  const auto outcome = run({"doctor", "--model", model, "--prompt", "a cat", "--steps", "2"});
+  const auto outcome = run({"doctor", "--model", model, "--prompt", "a cat", "--steps", "2", "--threads", "1",
+                            "--policies", "quality,f16,f16+upcast-matmul,fast"});
   REQUIRE(outcome.code == 0);
-  CHECK_THAT(outcome.out, Catch::Contains("f16: first non-finite value") &&
+  CHECK_THAT(outcome.out, Catch::Contains("f16, f16+upcast-matmul: first non-finite value") &&
+                              Catch::Contains("f16: cured by --upcast-attention\n") &&
                               Catch::Contains("--upcast-attention cures it") &&
                               Catch::Contains("recommended: ") && Catch::Contains("text_encoder"));
-  CHECK_THAT(outcome.err, Catch::Contains("18 of 18") && Catch::Contains(" left"));
+  CHECK_THAT(outcome.err, Catch::Contains("4 of 4") && Catch::Contains(" left"));
   const nlohmann::json report = examined(model, {"--policies", "f16"});
   CHECK(policy_of(report, "f16")["treatment"]["changes"] == Words{"--upcast-attention"});
   CHECK(report["recommended"]["name"] == "memory");
@@ -127,8 +137,9 @@ TEST_CASE(
 
 TEST_CASE("doctor: Flux's scores too, whose cure is run and recommended") {
   const Scratch scratch;
-  const nlohmann::json report = examined(program::overflow_variant(scratch, flux_model, "scores"),
-                                         {"--policies", "f16,f16+upcast-attention"});
+  const nlohmann::json report =
+      examined(program::overflow_variant(scratch, flux_model, "scores"),
+               {"--policies", "f16,f16+upcast-attention", "--max-sequence-length", "32"});
   CHECK(policy_of(report, "f16")["treatment"]["cured"] == true);
   CHECK(policy_of(report, "memory")["verdict"] == "safe");
 }
@@ -176,8 +187,8 @@ TEST_CASE("doctor: a model that no policy keeps finite is told, and no header is
     file.write("\x00\x00\xc0\x7f", 4);  // NaN
   }
   const std::string header = (scratch.path() / "policy.hpp").string();
-  const auto outcome = run({"doctor", "--model", model, "--steps", "1", "--policies", "quality,memory",
-                            "--output", header, "--quiet"});
+  const auto outcome = run({"doctor", "--model", model, "--steps", "1", "--threads", "1", "--policies",
+                            "quality,memory", "--output", header, "--quiet"});
   CHECK(outcome.code == 1);
   CHECK(outcome.one_line_error());
   CHECK_THAT(outcome.err, Catch::Contains("no policy that was tried stays finite"));

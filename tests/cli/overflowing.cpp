@@ -31,8 +31,8 @@ struct Drawn {
 Drawn draw(const Scratch& scratch, const std::string& model, const Words& options) {
   const std::string picture = (scratch.path() / "drawn.png").string(),
                     trace = (scratch.path() / "trace.json").string();
-  Words words{"generate", "--model", model, "--prompt", "a cat", "--steps",
-              "3",        "--trace", trace, "--output", picture};
+  Words words{"generate", "--model", model,     "--threads", "1",        "--prompt", "a cat",
+              "--steps",  "3",       "--trace", trace,       "--output", picture};
   words.insert(words.end(), options.begin(), options.end());
   Drawn drawn{run(words), {}, {}};
   REQUIRE(drawn.outcome.code == 0);
@@ -117,7 +117,7 @@ TEST_CASE("f16: activations of Stable Diffusion's VAE overflow, and its own prec
 TEST_CASE("f16: queries, keys and values are all infinite before the attention that reads them") {
   const Scratch scratch;
   const std::string model =
-      program::overflow_variant(scratch, program::stable_diffusion_models + "sd21", "values");
+      program::overflow_variant(scratch, program::stable_diffusion_models + "sd15", "values");
   const Drawn plain = draw(scratch, model, {"--precision", "f16", "--upcast-attention"});
   std::vector<std::string> infinite;
   for (const nlohmann::json& op : plain.trace["ops"]) {
