@@ -84,6 +84,12 @@ std::optional<Timing> ModelTimings::backward() const {
 }
 
 std::int64_t needed_memory(const ModelCase& of) {
+  // A dry run makes the tokens' numbers, which must not fill memory themselves: of more tokens the scores of
+  // all words alone, which nothing holds, are said.
+  constexpr std::int64_t most_tokens = std::int64_t{1} << 24;
+  if (of.context > most_tokens / of.batch)
+    return bytes_for<f32>(of.batch * of.context *
+                          model_config(model_size(of.size), of.architecture, of.context).vocabulary);
   const DryRun dry;
   TrainingStep step(of);
   const bool trains = of.parts.forward_backward || of.parts.optimizer;

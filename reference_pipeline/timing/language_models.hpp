@@ -54,7 +54,8 @@ struct ModelTimings {
 };
 
 /// The bytes that a case takes: the most that are in use at once while its model is made and while it runs,
-/// found by a dry run of the same code. Throws what options and sizes do.
+/// found by a dry run of the same code; of more than 16 million tokens, what their results take at least.
+/// Throws what options and sizes do.
 std::int64_t needed_memory(const ModelCase& of);
 
 /// Measures a case with random values and random tokens. `before_run` is called before each run, and may

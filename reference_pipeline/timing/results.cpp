@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
@@ -44,6 +46,14 @@ std::vector<std::string> read_columns(const casting::JsonFields& fields) {
   return names;
 }
 
+/// A cell as JSON; whole numbers without a point, as the numbers of cases are.
+nlohmann::ordered_json json_of(const Cell& cell) {
+  constexpr double exact = 0x1p53;
+  if (const auto* value = std::get_if<double>(&cell))
+    if (std::fabs(*value) < exact && *value == std::trunc(*value)) return static_cast<std::int64_t>(*value);
+  return experiments::cell_json(cell);
+}
+
 casting::CostTable as_texts(const Results& results) { return {experiments::text_rows(results.table)}; }
 
 [[noreturn]] void differ(const NamedResults& a, const NamedResults& b, const std::string& what) {
@@ -58,8 +68,7 @@ std::string results_json(const Results& results) {
   Json rows = Json::array();
   for (const auto& row : results.table.rows) {
     Json object = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i)
-      object[results.table.columns[i]] = experiments::cell_json(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) object[results.table.columns[i]] = json_of(row[i]);
     rows.push_back(std::move(object));
   }
   const Json all{{"benchmark", results.benchmark},

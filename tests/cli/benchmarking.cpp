@@ -104,8 +104,8 @@ TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it nee
   const Scratch scratch;
   const fs::path json = scratch.path() / "lm.json";
   const auto some =
-      run({"bench", "lm", "--sizes", "tiny", "--contexts", "16,1048576", "--batch", "4096", "--policies",
-           "f32", "--steps", "1", "--warmup", "0", "--parts", "forward", "--quiet", "--json", json.string()});
+      run({"bench", "lm", "--sizes", "tiny", "--contexts", "16,1048576", "--batch", "64", "--policies", "f32",
+           "--steps", "1", "--warmup", "0", "--parts", "forward", "--quiet", "--json", json.string()});
   INFO(some.err);
   REQUIRE(some.code == 0);
   CHECK(rows_of(json)[0]["status"] == "ok");
@@ -133,7 +133,7 @@ TEST_CASE("bench lm that is ended leaves what was measured", "[bench]") {
   const Scratch scratch;
   const fs::path json = scratch.path() / "lm.json", csv = scratch.path() / "lm.csv";
   const auto result =
-      run({"bench", "lm", "--sizes", "tiny", "--contexts", "16,32", "--steps", "1000", "--parts", "forward",
+      run({"bench", "lm", "--sizes", "tiny", "--contexts", "8,2048", "--steps", "100", "--parts", "forward",
            "--policies", "f32", "--json", json.string(), "--csv", csv.string(), "--quiet"},
           "env --default-signal=INT,TERM",
           "& p=$!; until [ -e " + program::quoted(json.string()) +
@@ -144,4 +144,35 @@ TEST_CASE("bench lm that is ended leaves what was measured", "[bench]") {
   CHECK(rows_of(json).size() == 1);
   CHECK(result.out.starts_with("| case | model |"));
   CHECK(fs::exists(csv));
+}
+
+TEST_CASE("bench attention measures both passes, plain and flash, and what lies between them", "[bench]") {
+  const Scratch scratch;
+  const fs::path json = scratch.path() / "attention.json", page = scratch.path() / "attention.html";
+  const auto result =
+      run({"bench", "attention", "--head-widths", "16,40", "--contexts", "32,160", "--batch", "2", "--steps",
+           "2", "--json", json.string(), "--output", page.string(), "--quiet"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const auto rows = rows_of(json);
+  REQUIRE(rows.size() == 16);
+  for (const auto& row : rows) {
+    CHECK(row["status"] == "ok");
+    CHECK(row["fwd avg (sec)"].get<double>() > 0);
+    CHECK(row["back avg (sec)"].get<double>() > 0);
+    // Queries, keys, values, the result and its gradient, and a logarithm for each row.
+    const double rows_held = 2 * row["context_length"].get<double>();
+    const double value_bytes = row["policy"] == "f32" ? 4 : 2;
+    const double held = rows_held * (5 * row["head_width"].get<double>() * value_bytes + 4);
+    CHECK(row["memory before back (MiB)"].get<double>() * 1048576 == Approx(held).epsilon(0.05));
+  }
+  CHECK_THAT(program::content(page), Catch::Contains("Memory held before the backward pass"));
+
+  const auto large = run({"bench", "attention", "--head-widths", "128", "--contexts", "1048576", "--batch",
+                          "4096", "--policies", "f32", "--attention", "flash"});
+  CHECK(large.code == 1);
+  CHECK_THAT(large.err, Catch::Contains("needs ") && Catch::Contains("are free"));
+  const auto wrong = run({"bench", "attention", "--sizes", "S"});
+  CHECK(wrong.code == 2);
+  CHECK_THAT(wrong.err, Catch::Contains("--sizes is of bench lm"));
 }
