@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
 
@@ -57,6 +58,16 @@ void load_operands(std::span<const From> row, Tile* to) {
     round_row<Operand>(out);
   }
 }
+
+#if defined(__AVX512BF16__) && defined(__AVX512F__)
+/// Stores lanes rounded to bf16, which are NaN, or not subnormal: the instruction takes those as zero.
+inline void store_rounded(Lanes lanes, void* to) {
+  const __m256bh rounded = _mm512_cvtneps_pbh(lanes.value);
+  std::memcpy(to, &rounded, sizeof(rounded));
+}
+#else
+inline void store_rounded(Lanes, void*) {}  // tiles are f32
+#endif
 
 /// Row panels times column panels in registers: c = a b, or c = factor(row) c + a b. a is [Rows][depth]; b is
 /// [depth / depth_step][columns][depth_step].

@@ -99,12 +99,6 @@ inline Lanes plus_pair_product(Lanes sums, const bf16* a, const bf16* pairs) {
   const __m512i left = _mm512_set1_epi32(pair), right = _mm512_loadu_si512(pairs);
   return {_mm512_dpbf16_ps(sums.value, reinterpret_cast<__m512bh>(left), reinterpret_cast<__m512bh>(right))};
 }
-
-/// Stores lanes rounded to bf16, which are NaN, or not subnormal: the instruction takes those as zero.
-inline void store_rounded(Lanes lanes, bf16* to) {
-  const __m256bh rounded = _mm512_cvtneps_pbh(lanes.value);
-  std::memcpy(to, &rounded, sizeof(rounded));
-}
 #else
 inline constexpr bool has_bf16_products = false;
 #endif
