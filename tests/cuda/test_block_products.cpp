@@ -1,8 +1,10 @@
 // Products with a weight in blocks on the device: against float64, and against the same product of the
 // decoded values.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +19,7 @@
 
 #include <precast/cuda/matmul/block_product_kernels.hpp>
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/dtype/decode_chunk.hpp>
 #include <precast/host/block_decoder.hpp>
 #include <precast/ops/linear.hpp>
 
@@ -25,10 +28,8 @@ using namespace precast::testing;
 
 namespace {
 
-using Two = BlockFormatList<BlockFormatEntry<q8_0, 8>, BlockFormatEntry<q4_k, 12>>;
-
-const gpu::BlockProductsRegistration products_in_bf16{gpu::block_products<bf16, Two>};
-const gpu::BlockProductsRegistration products_in_f32{gpu::block_products<f32, Two>};
+const gpu::BlockProductsRegistration products_in_bf16{gpu::block_products<bf16, BlockFormats>};
+const gpu::BlockProductsRegistration products_in_f32{gpu::block_products<f32, BlockFormats>};
 
 /// A matrix in blocks of a file, and its values.
 struct Stored {
@@ -128,6 +129,42 @@ TEMPLATE_TEST_CASE("linear multiplies with blocks of a file on the device, witho
                    "[linear][blocks]", Policy<Storage<bf16>>, Policy<Storage<f32>>,
                    (Policy<Storage<bf16>, Upcast<Matmul>>)) {
   for (const std::string_view format : {"q8_0", "q4_k"}) check_sizes<TestType>(format);
+}
+
+TEST_CASE("every block format is multiplied as it lies on the device", "[linear][blocks]") {
+  for (const BlockFormat& format : block_formats) {
+    if (!block_format_compiled(format.info.name)) continue;
+    const std::int64_t columns = 2 * format.info.values_per_block + 9;
+    const Stored stored(format.info.name, 9, columns, 1), other(format.info.name, 9, columns, 2);
+    for (const std::int64_t rows : {1, 2, 9}) {
+      check<Policy<Storage<bf16>>>(stored, other, rows);
+      check<Policy<Storage<f32>>>(stored, other, rows);
+    }
+  }
+}
+
+TEST_CASE("chunks of blocks are decoded to the bits of whole blocks", "[blocks]") {
+  std::mt19937 engine(1);
+  for (const BlockFormat& format : block_formats)
+    visit_block_format(format.info.name, [&]<class Format>(std::type_identity<Format>) {
+      constexpr int count = dtype_traits<Format>::values_per_block, chunk = values_in_chunk<Format>;
+      for (int n = 0; n < 200; ++n) {
+        std::array<std::byte, sizeof(Format)> bytes;
+        for (std::byte& byte : bytes) byte = static_cast<std::byte>(engine());
+        Format block;
+        std::memcpy(static_cast<void*>(&block), bytes.data(), bytes.size());
+        std::array<f32, count> whole, chunks;
+        dtype_traits<Format>::decode(block, 0, count, whole.data());
+        for (int first = 0; first < count; first += chunk)
+          decode_chunk<Format, chunk>(block, first, chunks.data() + first);
+        // NaN is NaN, whatever its bits.
+        for (int i = 0; i < count; ++i)
+          if (whole[static_cast<std::size_t>(i)] == whole[static_cast<std::size_t>(i)] ||
+              chunks[static_cast<std::size_t>(i)] == chunks[static_cast<std::size_t>(i)])
+            REQUIRE(bit_cast<std::uint32_t>(whole[static_cast<std::size_t>(i)]) ==
+                    bit_cast<std::uint32_t>(chunks[static_cast<std::size_t>(i)]));
+      }
+    });
 }
 
 TEST_CASE("rows in f32 are rounded to operands for a product with blocks of a file", "[linear][blocks]") {

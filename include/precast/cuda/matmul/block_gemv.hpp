@@ -170,8 +170,7 @@ void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::s
     launch("block_gemv", block_gemv<Types, X, Rows>,
            {.blocks = {ceil_divide(store.features, tile.warps * tile.features_per_warp), 1, 1},
             .threads = threads_per_warp * tile.warps,
-            .shared_bytes = std::size_t{BlockSlab<Format>::shared_bytes} * tile.warps * tile.stages *
-                            tile.features_per_warp},
+            .shared_bytes = static_cast<std::size_t>(tile.shared_bytes<Format>())},
            stream, BlockGemv<Types, X>{x, bytes, store});
   };
   if (store.rows == 1)
