@@ -135,14 +135,22 @@ def measure(programs, names, options):
             for program in programs:
                 if program.name == "PyTorch" and precision == "f16":
                     continue  # a thousandth of its speed in f32 where a CPU has no unit for it
+                if number and program.name not in chosen[name]:
+                    continue  # it failed in every way
                 ways = [chosen[name][program.name]] if number else program.ways
-                run = on_busy_machine if options.busy else lambda *what: picture(*what, options.threads)
-                try:
-                    found = {way: run(program, way, work, options.steps) for way in ways}
-                except benchmarks.NothingMeasured as reason:
-                    benchmarks.say(f"  left out: {reason}")
-                    break
-                way = chosen[name][program.name] = min(found, key=lambda way: found[way]["step"])
+                found = {}
+                for way in ways:
+                    try:
+                        if options.busy:
+                            found[way] = on_busy_machine(program, way, work, options.steps)
+                        else:
+                            found[way] = picture(program, way, work, options.steps, options.threads)
+                    except benchmarks.NothingMeasured as reason:
+                        benchmarks.say(f"  left out: {reason}")
+                if not found:
+                    continue
+                way = min(found, key=lambda way: found[way]["step"])
+                chosen[name][program.name] = way
                 for key in MEASURES:
                     if key in found[way]:
                         samples[name][program.name][key].append(found[way][key])
