@@ -1,12 +1,13 @@
 // GGUF files of Stable Diffusion, as stable-diffusion.cpp and ComfyUI's tools write them, against safetensors
 // of the values that they hold.
-#include <array>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <convert/value_type.hpp>
 #include <families/registry.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/weight_file.hpp>
@@ -90,8 +91,8 @@ FileTensors write_program_gguf(const fs::path& path, const FileTensors& tensors,
     std::vector<f32> values = values_in(tensor);
     std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(stored.type.values_per_block) *
                                  static_cast<std::size_t>(stored.type.bytes_per_block));
-    quant::encode(std::string(stored.type.name), values, bytes);
-    quant::decode(std::string(stored.type.name), bytes, values);
+    REQUIRE(conversion::encode(stored.type, values, bytes, {}));
+    conversion::decode(stored.type, bytes, values);
     writer.write(bytes);
     decoded[name] = file_tensor("F32", tensor.shape, values);
   }
