@@ -90,6 +90,24 @@ TEST_CASE("doctor: models that are well are safe under every path, in every comp
   }
 }
 
+TEST_CASE("doctor: the share of values below a format's normal numbers, by component") {
+  const Scratch scratch;
+  const std::string sd15 = program::stable_diffusion_models + "sd15";
+  const auto below = [](const std::string& model) {
+    return policy_of(examined(model, {"--policies", "quality"}), "quality")["components"];
+  };
+  const nlohmann::json well = below(sd15), large = below(program::overflow_variant(scratch, sd15, "decoder"));
+  for (const char* component : {"text_encoder", "unet", "vae"}) {
+    const nlohmann::json shares = well[component]["below_normal"];
+    CHECK(shares["f16"] > 0);
+    CHECK(shares["f16"] < 0.01);
+    CHECK(shares["bf16"] == shares["f32"]);  // which have the same exponents
+  }
+  // Larger activations leave fewer values below, and other components alone.
+  CHECK(large["vae"]["below_normal"]["f16"] < well["vae"]["below_normal"]["f16"]);
+  CHECK(large["unet"]["below_normal"] == well["unet"]["below_normal"]);
+}
+
 TEST_CASE("doctor: a preset that overflows is cured by what its trace names, component by component") {
   struct Case {
     const char* failure;

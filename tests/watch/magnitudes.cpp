@@ -1,8 +1,12 @@
 // Magnitudes counts values by their powers of two.
+#include <array>
 #include <limits>
 
 #include <catch2/catch.hpp>
 
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/extremes.hpp>
+#include <precast/tensor/view.hpp>
 #include <precast/watch/magnitudes.hpp>
 
 using precast::watch::counted_magnitudes;
@@ -25,6 +29,25 @@ TEST_CASE("magnitudes: values below a power of two, without zeros, infinities an
   twice += some;
   CHECK(twice.below_power(0) == 10);
   CHECK(Magnitudes().values() == 0);
+}
+
+TEST_CASE("magnitudes: the watch hook's kernel counts what it looks at, where somebody wants to know") {
+  const std::array<precast::f16, 6> values{
+      precast::convert<precast::f16>(1.0f),     precast::convert<precast::f16>(-3.0f),
+      precast::convert<precast::f16>(0x1p-20f), precast::convert<precast::f16>(0.0f),
+      precast::convert<precast::f16>(9e4f),     precast::convert<precast::f16>(0x1p-14f)};
+  const precast::HostView<const precast::f16> row(values.data(), precast::Shape{1, 6});
+  Magnitudes counted;
+  precast::host::extremes_of(row);
+  CHECK(counted.values() == 0);
+  {
+    const CountingMagnitudes counting(counted);
+    precast::host::extremes_of(row);
+  }
+  CHECK(counted.values() == 4);
+  CHECK(counted.below_power(-14) == 1);
+  precast::host::extremes_of(row);
+  CHECK(counted.values() == 4);
 }
 
 TEST_CASE("magnitudes: who counts, counts for as long as they live") {
