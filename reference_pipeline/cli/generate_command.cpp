@@ -232,8 +232,8 @@ void generate(const GenerateOptions& options) {
   auto given = given_files(model);
   if (!options.plan.empty()) given.emplace_back("Plan", given_name(options.plan));
   if (!options.mask.empty()) given.emplace_back("Mask", given_name(options.mask));
-  if (options.refiner) given.emplace_back("Refiner", model_name(*request.refiner, false));
-  const std::string name = model_name(model.model, !options.run.model);
+  if (options.refiner) given.emplace_back("Refiner", model_name(*request.refiner, options.refiner));
+  const std::string name = model_name(model.model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);

@@ -105,7 +105,8 @@ void add_model_option(CLI::App& command, std::optional<std::string>& model) {
           "--model,-m", model,
           "Model folder as diffusers saves it, a transformer's or all-in-one file that lies in one, or "
           "the name of a model in Hugging Face's cache, such as black-forest-labs/FLUX.1-schnell; "
-          "default: the embedded model")
+          "shapes or shapes-flux, the embedded Flux, which is the default, or shapes-sd, the embedded Stable "
+          "Diffusion")
       ->type_name("PATH");
 }
 

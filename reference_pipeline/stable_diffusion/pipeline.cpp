@@ -48,8 +48,9 @@ void check_start(const ModelFolder& folder, const Request& full, const Request& 
   if (given.mask && !given.image)
     throw RequestError("a mask is given without the image that it is for: give that as well (--image)");
   if (folder.takes_mask() && !given.mask)
-    throw RequestError(io::shown(folder.path) +
-                       " was trained to paint into a picture: give it one (--image), and where (--mask)");
+    throw RequestError(
+        io::shown(folder.path) +
+        " was trained to paint into a picture: give generate one (--image), and where (--mask)");
   if (full.refiner && given.image)
     throw RequestError(
         "a refiner takes the last steps from text to picture: leave out the image or the refiner");
