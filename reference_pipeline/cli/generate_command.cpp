@@ -121,6 +121,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
                 {"t5_padding", optional(result.used.padding)},
                 {"negative", optional(result.used.negative)},
                 {"cfg_scale", result.used.cfg_scale},
+                {"vae_tiling", result.used.vae_tiling},
                 {"sampler", optional(result.used.sampler)},
                 {"eta", optional(result.used.eta)},
                 {"guidance_rescale", optional(result.used.guidance_rescale)},

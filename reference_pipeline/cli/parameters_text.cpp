@@ -41,6 +41,7 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
     add("Batch size", std::to_string(facts.pictures));
     add("Batch pos", std::to_string(facts.position));
   }
+  if (used.vae_tiling) add("VAE tiling", "yes");
   if (used.eta) add("Eta", shortest(*used.eta));
   if (used.guidance_rescale) add("CFG Rescale", shortest(*used.guidance_rescale));
   if (used.aesthetic_score) add("Aesthetic score", shortest(*used.aesthetic_score));

@@ -39,6 +39,7 @@ class Arguments {
   void add_real(const std::string& option, const std::string& value, double low, double high) {
     add_checked(option, value, [&] { parse_real(option, value, low, high); });
   }
+  void add_flag(const std::string& option) { command_.arguments.push_back(option); }
   void note(std::string sentence) { command_.notes.push_back(std::move(sentence)); }
 
  private:
@@ -259,6 +260,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
   add_size(to, settings.value("Size"));
   to.add_integer("--max-sequence-length", settings.value("T5 length"), 1, 1 << 20);
   to.add_integer("--t5-padding", settings.value("T5 padding"), 1, 1 << 20);
+  if (settings.value("VAE tiling") == "yes") to.add_flag("--vae-tiling");
   add_batch(to, settings);
   const std::string strength = settings.value("Denoising strength");
   if (has_hires_pass(settings)) {

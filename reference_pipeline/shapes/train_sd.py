@@ -132,7 +132,9 @@ def train_unet(work, minutes, turn, batch, rate, resume):
     while budget.progress() < 1:
         turn.take()
         x, hidden = samples.batch(batch, 0.1, 0.15)
-        t = torch.randint(1000, (batch,))
+        # What kind of shape it is, learned last, is decided at middle noise: half of the steps are there.
+        t = torch.where(torch.rand(batch) < 0.5, torch.rand(batch), torch.sigmoid(torch.randn(batch) - 0.3))
+        t = (1000 * t).long().clamp(0, 999)
         signal, spread = kept[t].sqrt()[:, None, None, None], (1 - kept[t]).sqrt()[:, None, None, None]
         noise = torch.randn_like(x)
         with torch.autocast("cpu", torch.bfloat16):

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include <families/decode_stage.hpp>
 #include <families/request_error.hpp>
 #include <image/fit.hpp>
 #include <image/tensor_image.hpp>
@@ -109,7 +110,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
     result.load_seconds += families::seconds_since(start);
     if (progress) progress({"encode image", 0, 1});
     Tensor<f32> pixels = pixels_of(fitted(*given.image, full), full);
-    if (needs_picture) moments = encoder->encode(pixels);
+    if (needs_picture) moments = encoder->encode(pixels, families::tiling_of(full));
     if (given.mask) {
       const image::Image resized = fitted(*given.mask, full);
       const std::vector<bool> anew = painted(resized);
@@ -117,7 +118,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
       prepared.mask = repeated(mask, latents);
       if (folder.takes_mask()) {
         remove_painted(pixels, anew);
-        masked_moments = encoder->encode(pixels);
+        masked_moments = encoder->encode(pixels, families::tiling_of(full));
       }
     }
     if (progress) progress({"encode image", 1, 1});

@@ -95,7 +95,8 @@ void StableDiffusionPipeline::Parts::show_preview(const families::PreviewWish& w
                                                   const vae::Decoder* decoder, HostTensor<f32> latents,
                                                   const Request& full, families::Preview preview) const {
   if (decoder) {
-    const HostTensor<f32> pixels = decoder->decode(for_decoder(model, std::move(latents)));
+    const HostTensor<f32> pixels =
+        decoder->decode(for_decoder(model, std::move(latents)), families::tiling_of(full));
     if (DryRun::active()) return;
     preview.picture = std::move(image::to_images(pixels).images.front());
   } else {

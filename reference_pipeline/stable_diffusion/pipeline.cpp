@@ -118,6 +118,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   full.strength = request.strength;
   full.fit = request.fit;
   full.written_as = request.written_as;
+  full.vae_tiling = request.vae_tiling;
   full.preview = request.preview;
   full.refiner = request.refiner;
   full.steps = request.steps ? request.steps : folder.defaults.steps.value_or(embeds ? 4 : 50);
@@ -214,7 +215,7 @@ void StableDiffusionPipeline::check(const Request& request) const {
   }
   families::require_memory(parts_->model.folder.path,
                            parts_->plan(*this, request, refiner ? &*refiner : nullptr).second,
-                           parts_->choices, parts_->backend.free_memory());
+                           parts_->choices, full.vae_tiling, parts_->backend.free_memory());
 }
 
 Result StableDiffusionPipeline::generate(const Request& request, const families::ProgressCallback& progress,

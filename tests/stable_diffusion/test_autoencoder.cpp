@@ -85,6 +85,36 @@ TEST_CASE("Stable Diffusion's VAE encodes as diffusers' does, and a sample of it
   }
 }
 
+TEST_CASE("Stable Diffusion's VAE in bands of rows gives what it gives of the whole, to rounding") {
+  const Golden golden("stable_diffusion");
+  for (const std::string folder : stable_diffusion_folders) {
+    const ComponentWeights weights(stable_diffusion_model(folder) / "vae", "vae");
+    const vae::AutoencoderConfig config = config_of(folder);
+    for (const PolicyChoice& choice : f32_choices()) {
+      const flux::Models& models = flux::models_of(families::cpu_backend(), choice);
+      const HostTensor<f32> latents = picture(golden, folder + ".vae.latents");
+      const auto expected = golden.channels_last(folder + ".vae.image");
+      const auto whole = models.decoder(config, weights)->decode(latents);
+      const auto of_pixels = models.encoder(config, weights)->encode(whole);
+      // Bands of 2 rows of the finest level and more of the others; of 5, which leave a last one of fewer.
+      for (const std::int64_t rows : {2, 5}) {
+        INFO(folder << ", bands of " << rows << " rows");
+        const vae::Tiling bands{rows * whole.shape()[2]};
+        const auto tiled = models.decoder(config, weights)->decode(latents, bands);
+        CHECK(relative_error(tiled.values(), expected.values()) <= largest_error);
+        f32 largest = 0;
+        for (std::int64_t i = 0; i < tiled.elements(); ++i)
+          largest = std::max(largest, std::abs(tiled.data()[i] - whole.data()[i]));
+        CHECK(largest < 2.0f / 255 / 100);  // a hundredth of an 8-bit level, anywhere
+        const auto moments = models.encoder(config, weights)->encode(whole, bands);
+        CHECK(relative_error(moments.mean.values(), of_pixels.mean.values()) <= largest_error);
+        CHECK(relative_error(moments.log_variance.values(), of_pixels.log_variance.values()) <=
+              largest_error);
+      }
+    }
+  }
+}
+
 TEST_CASE("a VAE's config of a first release has the scale that Stable Diffusion was trained with") {
   const vae::AutoencoderConfig config = config_of("sd15");
   CHECK(config.scaling_factor == 0.18215);
