@@ -15,8 +15,10 @@ The same 34 of 336 (kind, colour, background) triples are held out (draw.held_ou
 
 import argparse
 import fcntl
+import json
 import pathlib
 import random
+import re
 import shutil
 import time
 
@@ -159,6 +161,20 @@ def train_unet(work, minutes, turn, batch, rate, resume):
             (work / "unet.tmp").rename(work / "unet.pt")
 
 
+def preview_map(vae):
+    """The colours of scaled latents, from those that fit_preview.py found for `shapes`: theirs by another scale."""
+    of_shapes = json.loads((SHAPES / "precast.json").read_text())["preview"]
+    config = json.loads((SHAPES / "vae/config.json").read_text())
+    weights, bias = torch.tensor(of_shapes["weights"]), torch.tensor(of_shapes["bias"])
+    factor = torch.diagonal(vae.quant_conv.weight[:4, :4, 0, 0]) * parts_sd.SCALING_FACTOR
+    mean = vae.post_quant_conv.bias
+    weights = weights * config["scaling_factor"]
+    bias = bias + (weights * (mean - config["shift_factor"])[:, None]).sum(0)
+    weights = weights / factor[:, None]
+    rounded = [[round(value, 4) for value in row] for row in weights.tolist()]
+    return {"weights": rounded, "bias": [round(value, 4) for value in bias.tolist()]}
+
+
 def write(work, output):
     unet = parts_sd.make_unet()
     unet.load_state_dict(torch.load(work / "unet.pt"))
@@ -174,6 +190,14 @@ def write(work, output):
     ).save_pretrained(output)
     shutil.rmtree(output / "tokenizer")
     shutil.copytree(SHAPES / "tokenizer", output / "tokenizer")
+    # What `generate` uses where the user says nothing.
+    defaults = {"steps": 12, "guidance": 3.0, "width": 64, "height": 64, "preview": preview_map(load_vae(work))}
+    text = json.dumps(defaults, indent=2)
+    text = re.sub(r"\[\s+([-0-9.]+),\s+([-0-9.]+),\s+([-0-9.]+)\s+\]", r"[\1, \2, \3]", text)
+    (output / "precast.json").write_text(text + "\n")
+    index = json.loads((output / "model_index.json").read_text())
+    index = {key: value for key, value in index.items() if value != [None, None]}
+    (output / "model_index.json").write_text(json.dumps(index, indent=2) + "\n")
     for file in output.rglob("*.safetensors"):
         file.chmod(0o644)
     for file in output.rglob("*.json"):

@@ -127,8 +127,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
   prepared.noise = Tensor<f32>(latents.drawn(count));
   for (Leg& leg : prepared.legs)
     if (leg.sampler) leg.noise = Tensor<f32>(Shape{draws_of(*leg.sampler), count * latents.elements()});
-  const auto scale = static_cast<f32>(folder.vae.scaling_factor),
-             shift = static_cast<f32>(folder.vae.shift_factor);
+  const LatentScale scale(folder.vae, folder.is_xl());
   for (std::int64_t first = 0; first < count; first += of_one_seed) {
     sampling::TorchGenerator generator(families::picture_seed(full, first));
     const auto draw_into = [&](f32* to) {
@@ -136,8 +135,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
       if (!DryRun::active()) std::ranges::copy(drawn.values(), to + first * latents.elements());
     };
     Kept kept;
-    if (needs_picture)
-      kept.clean = sampled(*moments, generator.randn(latents.drawn(1)), latents, scale, shift);
+    if (needs_picture) kept.clean = sampled(*moments, generator.randn(latents.drawn(1)), latents, scale);
     if (given.latents) {
       if (first == 0 && !DryRun::active()) std::ranges::copy(given.latents->values(), prepared.noise.data());
     } else if (sampler) {
@@ -146,7 +144,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
     if (given.mask) {
       const Tensor<f32> noise = generator.randn(latents.drawn(1));  // also where nothing is made of it
       if (masked_moments) {
-        const HostTensor<f32> masked = sampled(*masked_moments, noise, latents, scale, shift);
+        const HostTensor<f32> masked = sampled(*masked_moments, noise, latents, scale);
         kept.beside = side_by_side(mask, masked);
       }
     }

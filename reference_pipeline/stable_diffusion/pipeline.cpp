@@ -170,7 +170,8 @@ std::optional<Model> StableDiffusionPipeline::Parts::open_refiner(const Request&
   Model refiner = Model::open(*full.refiner);
   const vae::AutoencoderConfig &own = model.folder.vae, &other = refiner.folder.vae;
   if (refiner.folder.takes_mask() || other.latent_channels != own.latent_channels ||
-      other.factor() != own.factor() || other.scaling_factor != own.scaling_factor)
+      other.factor() != own.factor() || other.scaling_factor != own.scaling_factor ||
+      other.latents_mean != own.latents_mean || other.latents_std != own.latents_std)
     throw RequestError(io::shown(*full.refiner) + " cannot refine what " + io::shown(model.folder.path) +
                        " began: their latents differ: give the refiner of this model");
   return refiner;

@@ -27,6 +27,7 @@ struct AutoencoderConfig {
   bool force_upcast = false;  ///< f16 overflows in it, its maker says: Stable Diffusion XL's runs in f32 then
   double scaling_factor = 0.3611;
   double shift_factor = 0.1159;
+  std::vector<double> latents_mean, latents_std;  ///< of each channel, in some XL models; else empty
 
   /// Pixels per latent along a side: each level but the last halves the picture.
   std::int64_t factor() const { return std::int64_t{1} << (block_out_channels.size() - 1); }
