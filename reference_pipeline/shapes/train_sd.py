@@ -191,7 +191,7 @@ def write(work, output):
     shutil.rmtree(output / "tokenizer")
     shutil.copytree(SHAPES / "tokenizer", output / "tokenizer")
     # What `generate` uses where the user says nothing.
-    defaults = {"steps": 12, "guidance": 3.0, "width": 64, "height": 64, "preview": preview_map(load_vae(work))}
+    defaults = {"steps": 8, "guidance": 3.0, "width": 64, "height": 64, "preview": preview_map(load_vae(work))}
     text = json.dumps(defaults, indent=2)
     text = re.sub(r"\[\s+([-0-9.]+),\s+([-0-9.]+),\s+([-0-9.]+)\s+\]", r"[\1, \2, \3]", text)
     (output / "precast.json").write_text(text + "\n")
