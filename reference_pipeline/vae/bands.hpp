@@ -10,6 +10,7 @@
 #include <vae/autoencoder.hpp>
 
 #include <precast/backend.hpp>
+#include <precast/memory/memory.hpp>
 #include <precast/nn/conv.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -42,6 +43,8 @@ class Bands {
   void for_each(Body&& body) const {
     for (std::int64_t first = 0; first < height_; first += rows_)
       body(Rows{first, std::min(height_, first + rows_)});
+    // Each pass has sizes of its own, and the pool would keep all of them.
+    release_cached_memory();
   }
 
  private:
