@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 
+#include <cli/arguments.hpp>
 #include <cli/output.hpp>
 #include <cli/picture_settings.hpp>
 

@@ -40,7 +40,7 @@ void check_part(std::string_view what, std::optional<double> value) {
 }
 
 /// That the mask, the image and the latents that are given are those that a run can begin with.
-void check_start(const ModelFolder& folder, const Request& full, const Request& given) {
+void check_start(const ModelFolder& folder, const Request& given) {
   if (given.image) image::check_pixels(*given.image, "the image to start from");
   if (given.mask) image::check_pixels(*given.mask, "the mask");
   if (given.image && given.latents)
@@ -162,7 +162,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   if (request.preview && !request.preview->vae && !folder.preview_map())
     throw RequestError("there is no map from the latents of " + io::shown(folder.path) +
                        " to colours: let the VAE make previews (--preview-vae)");
-  check_start(folder, full, request);
+  check_start(folder, request);
   return full;
 }
 

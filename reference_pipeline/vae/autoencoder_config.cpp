@@ -67,8 +67,8 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   config.latents_mean = by_channel(json, "latents_mean", config.latent_channels, -1e6);
   config.latents_std = by_channel(json, "latents_std", config.latent_channels, 1e-6);
   if (config.latents_mean.empty() != config.latents_std.empty())
-    throw json.error(config.latents_mean.empty() ? "latents_mean" : "latents_std",
-                     "is not there, and the other of the two is: give both, or neither");
+    throw json.error("latents_mean",
+                     "and latents_std belong together, and one of them is not there: give both, or neither");
   return config;
 }
 
