@@ -127,7 +127,7 @@ _precast() {
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --json'
       fi ;;
     record)
       case "$before" in
@@ -306,7 +306,7 @@ _precast() {
         --backoff-factor) :; return ;;
         --growth-interval) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --overwrite --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
       fi ;;
     completions)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
