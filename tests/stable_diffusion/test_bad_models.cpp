@@ -112,10 +112,6 @@ const std::vector<BadRequest> bad_requests{
        r.latents = Tensor<f32>(Shape{1, 4, 2, 2});
      },
      {"latents"}},
-    {"a refiner and an image",
-     "sdxl",
-     [](auto& r) { r.refiner = stable_diffusion_model("refiner"), r.image = grey(32); },
-     {"refiner"}},
     {"a refiner from the start",
      "sdxl",
      [](auto& r) { r.refiner = stable_diffusion_model("refiner"), r.refiner_start = 0.0; },
