@@ -15,7 +15,9 @@
 #include <cli/train_options.hpp>
 #include <cli/train_report.hpp>
 #include <cli/train_run.hpp>
+#include <families/device.hpp>
 #include <language_model/sample_text.hpp>
+#include <language_model/training_device.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
@@ -94,9 +96,9 @@ Json run_json(const TrainedRun& run) {
           {"memory", last.memory}};
 }
 
-void train_one(const TrainOptions& options) {
+void train_one(const TrainOptions& options, const TrainingDevice& device) {
   const TrainInputs inputs = open_inputs(options);
-  Trainer trainer(inputs.config, options.training, inputs.values);
+  Trainer trainer(inputs.config, options.training, inputs.values, device);
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
@@ -144,7 +146,7 @@ void train_one(const TrainOptions& options) {
   notes() << "wrote " << io::shown(folder) << "\n";
 }
 
-void compare(const TrainOptions& options) {
+void compare(const TrainOptions& options, const TrainingDevice& device) {
   std::vector<std::string> names = parse_list("--compare", options.compare);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string given = std::exchange(names[i], training_policy(names[i]).name);
@@ -159,8 +161,8 @@ void compare(const TrainOptions& options) {
   for (const std::string& name : names) {
     TrainingOptions training = options.training;
     training.policy = name;
-    reset_peak_memory();
-    Trainer trainer(inputs.config, training, inputs.values);
+    device.backend->reset_peak_memory();
+    Trainer trainer(inputs.config, training, inputs.values, device);
     runs.push_back(train_to_the_end(trainer, *inputs.batches, name, training.steps, "nothing was written",
                                     [](const StepFacts&) {}));
   }
@@ -178,9 +180,13 @@ void run_train(TrainOptions& options) {
   options.training.check();
   if (options.compare.empty())
     options.training.policy = training_policy(options.training.policy).name;
+  const families::ChosenDevice chosen = families::choose_device(options.device);
+  if (options.device == "auto" && !chosen.reason.empty())
+    notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
+  if (options.compare.empty())
+    train_one(options, training_on(chosen));
   else
-    return compare(options);
-  train_one(options);
+    compare(options, training_on(chosen));
 }
 
 }  // namespace
@@ -203,6 +209,7 @@ void add_train_command(CLI::App& app) {
       "  precast train --steps 300 --lr 3e-3\n"
       "  precast train --data book.txt --policy amp-f16 --schedule cosine --warmup 20 --log log.jsonl\n"
       "  precast train --compare f32,naive-f16,amp-f16,amp-bf16 --report training.html\n"
+      "  precast train --device cuda --data book.txt --policy amp-bf16 --batch 64 --context 256\n"
       "  precast train --output trained --steps 600 --resume");
   command->callback([options] { run_train(*options); });
 }

@@ -1,15 +1,12 @@
-// Language models in training on CUDA devices: defined where the build has CUDA.
+// The policies that language models are trained under on CUDA devices. Only builds with CUDA have them.
 #pragma once
 
-#include <memory>
-#include <string>
+#include <vector>
 
 #include <language_model/trained_model.hpp>
 
 namespace precast::language_model {
 
-/// The model of a policy on the thread's current device. Throws as TrainingDevice::make does.
-std::unique_ptr<TrainedModel> make_cuda_model(const std::string& policy, const LanguageModelConfig& config,
-                                              const ParameterValues& values);
+const std::vector<TrainingPolicy>& cuda_training_policies();
 
 }  // namespace precast::language_model

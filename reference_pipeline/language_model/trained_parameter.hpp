@@ -2,17 +2,21 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include <language_model/parameters.hpp>
 
 #include <precast/backend.hpp>
+#include <precast/backend/convert.hpp>
 #include <precast/dtype/convert_value.hpp>
-#include <precast/host/convert.hpp>
 #include <precast/policy/gradient_table.hpp>
 #include <precast/problem/gradient_options.hpp>
+#include <precast/problem/optimiser_kernels.hpp>
+#include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
+#include <precast/train/optimiser.hpp>
 
 namespace precast::language_model {
 
@@ -32,13 +36,11 @@ class TrainedParameter {
 
   TrainedParameter(ParameterFacts facts, std::span<const f32> values)
       : facts_(std::move(facts)),
-        master_(facts_.shape),
+        master_(from_host(facts_.shape, values)),
         mean_(facts_.shape),
         square_(facts_.shape),
         gradient_(facts_.shape) {
-    std::ranges::transform(values, master_.data(), [](f32 value) { return convert<Master>(value); });
-    for (Tensor<Master>* zeros : {&mean_, &square_, &gradient_})
-      std::fill_n(zeros->data(), zeros->elements(), convert<Master>(0.0f));
+    for (Tensor<Master>* zeros : {&mean_, &square_, &gradient_}) train::clear<Master>(zeros->view());
     if constexpr (!one_copy) stored_ = Tensor<Storage>(facts_.shape);
     master_changed();
   }
@@ -58,9 +60,16 @@ class TrainedParameter {
   Tensor<Gradient>& gradient() { return gradient_; }
   const Tensor<Gradient>& gradient() const { return gradient_; }
 
+  /// What a step of the optimiser reads and writes.
+  AdamWArrays<Master, Storage> arrays() {
+    return {master_.view(),          std::as_const(gradient_).view(),
+            mean_.view(),            square_.view(),
+            one_copy ? View<Storage>() : stored_.view(), facts_.is_matrix()};
+  }
+
   /// Rounds what the model reads anew.
   void master_changed() {
-    if constexpr (!one_copy) host::convert_row<Storage>(std::as_const(master_).values(), stored_.values());
+    if constexpr (!one_copy) backend::convert_values<Storage>(std::as_const(master_).view(), stored_.view());
   }
   /// Forgets the gradient of the step before.
   void begin_step() { has_gradient_ = false; }
@@ -71,11 +80,17 @@ class TrainedParameter {
   void round_as_operand() {
     using Result = typename gradient_precisions<P, Matmul>::operand;
     if constexpr (!std::is_same_v<Result, Gradient>)
-      for (Gradient& value : gradient_.values()) value = convert<Gradient>(convert<Result>(value));
+      train::round_in_place<Result, Gradient>(gradient_.view());
   }
 
  private:
   static constexpr bool one_copy = std::is_same_v<Storage, Master>;
+
+  static Tensor<Master> from_host(const Shape& shape, std::span<const f32> values) {
+    HostTensor<Master> rounded(shape);
+    std::ranges::transform(values, rounded.data(), [](f32 value) { return convert<Master>(value); });
+    return arrived(std::move(rounded));
+  }
 
   ParameterFacts facts_;
   Tensor<Master> master_, mean_, square_;

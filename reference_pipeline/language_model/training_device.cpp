@@ -1,6 +1,7 @@
 // The devices that language models are trained on. Builds without CUDA have the CPU alone.
-#include <families/device.hpp>
 #include <language_model/training_device.hpp>
+
+#include <precast/error.hpp>
 
 #if PRECAST_HAS_CUDA
 #include <language_model/cuda_models.hpp>
@@ -8,17 +9,19 @@
 
 namespace precast::language_model {
 
-TrainingDevice training_on_cpu() {
-  return {&families::cpu_backend(), [](const std::string& policy, const LanguageModelConfig& config,
-                                       const ParameterValues& values) {
-            return training_policy(policy).make(config, values);
-          }};
+const TrainingPolicy& TrainingDevice::policy(const std::string& name) const {
+  const TrainingPolicy& known = training_policy(name);
+  for (const TrainingPolicy& policy : *policies)
+    if (policy.name == known.name) return policy;
+  throw PathNotCompiled("the policy of training " + known.name +
+                        " has models for the CPU alone in this build: train with --device cpu");
 }
 
-TrainingDevice training_device(const std::string& name) {
-  [[maybe_unused]] const families::ChosenDevice chosen = families::choose_device(name);
+TrainingDevice training_on_cpu() { return {&families::cpu_backend(), &training_policies()}; }
+
+TrainingDevice training_on([[maybe_unused]] const families::ChosenDevice& chosen) {
 #if PRECAST_HAS_CUDA
-  if (chosen.is_cuda) return {chosen.backend, &make_cuda_model};
+  if (chosen.is_cuda) return {chosen.backend, &cuda_training_policies()};
 #endif
   return training_on_cpu();
 }

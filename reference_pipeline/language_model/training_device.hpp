@@ -1,27 +1,28 @@
 // TrainingDevice: where language models are trained, and the models that are compiled for it.
 #pragma once
 
-#include <memory>
 #include <string>
+#include <vector>
 
 #include <families/backend.hpp>
+#include <families/device.hpp>
 #include <language_model/trained_model.hpp>
 
 namespace precast::language_model {
 
-/// A backend, and what makes models for it.
+/// A backend, and the policies that models are compiled for it under. Both live as long as the program.
 struct TrainingDevice {
   const families::Backend* backend = nullptr;
-  /// The model of a policy, by its name. Throws InputError for a name that is none, and PathNotCompiled where
-  /// the build has no such model for this backend.
-  std::unique_ptr<TrainedModel> (*make)(const std::string& policy, const LanguageModelConfig& config,
-                                        const ParameterValues& values) = nullptr;
+  const std::vector<TrainingPolicy>* policies = nullptr;
+
+  /// The policy that a text names. Throws what training_policy does, and PathNotCompiled where this device
+  /// has no model under it.
+  const TrainingPolicy& policy(const std::string& name) const;
 };
 
 /// The CPU.
 TrainingDevice training_on_cpu();
-/// The device of that name, as --device takes it: "auto" (CUDA where it is to be had), "cpu", "cuda" or
-/// "cuda:N". Throws what choose_device does.
-TrainingDevice training_device(const std::string& name);
+/// What was chosen for --device.
+TrainingDevice training_on(const families::ChosenDevice& chosen);
 
 }  // namespace precast::language_model
