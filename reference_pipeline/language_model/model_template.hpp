@@ -70,7 +70,7 @@ class TrainedModelTemplate final : public TrainedModel {
     Tensor<Activation> logits(Shape{1, config_.vocabulary});
     linear_into<P>(last, head().weight(), logits.view());
     std::vector<f32> result;
-    for (const Activation value : to_host(std::move(logits)).values()) result.push_back(convert<f32>(value));
+    for_each_value(logits, [&](Activation value) { result.push_back(convert<f32>(value)); });
     return result;
   }
 
@@ -140,12 +140,12 @@ class TrainedModelTemplate final : public TrainedModel {
   }
 
   /// Calls `visitor(value)` for each value of a tensor, which comes to the host where it lies elsewhere.
-  template <ScalarDtype T, class Visitor>
-  static void for_each_value(const Tensor<T>& tensor, Visitor&& visitor) {
-    if constexpr (backend::Memory::on_host)
+  template <ScalarDtype T, class Memory, class Visitor>
+  static void for_each_value(const Tensor<T, Memory>& tensor, Visitor&& visitor) {
+    if constexpr (Memory::on_host)
       for (const T value : tensor.values()) visitor(value);
     else
-      for (const T value : to_host(tensor).values()) visitor(value);
+      for_each_value(to_host(tensor), visitor);
   }
 
   /// Calls `visitor(name, tensor)` for what the optimiser keeps.
