@@ -178,8 +178,7 @@ void compare(const TrainOptions& options, const TrainingDevice& device) {
 void run_train(TrainOptions& options) {
   if (options.threads) host::set_threads(*options.threads);
   options.training.check();
-  if (options.compare.empty())
-    options.training.policy = training_policy(options.training.policy).name;
+  if (options.compare.empty()) options.training.policy = training_policy(options.training.policy).name;
   const families::ChosenDevice chosen = families::choose_device(options.device);
   if (options.device == "auto" && !chosen.reason.empty())
     notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";

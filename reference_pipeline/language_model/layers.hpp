@@ -58,7 +58,8 @@ class Layers {
     record([x, y, length, &table] {
       const GradientOptions options = table.next_gradient();
       if (!options.accumulate)
-        train::clear<typename Parameter::Gradient>(table.gradient().view());  // those behind the last get none
+        train::clear<typename Parameter::Gradient>(
+            table.gradient().view());  // those behind the last get none
       bias_gradient_into<P>(*y->gradient, options, table.gradient().view().rows_between(0, length));
       train::add_gradient<P>(x, std::move(*y->gradient));
     });

@@ -62,9 +62,12 @@ class TrainedParameter {
 
   /// What a step of the optimiser reads and writes.
   AdamWArrays<Master, Storage> arrays() {
-    return {master_.view(),          std::as_const(gradient_).view(),
-            mean_.view(),            square_.view(),
-            one_copy ? View<Storage>() : stored_.view(), facts_.is_matrix()};
+    return {master_.view(),
+            std::as_const(gradient_).view(),
+            mean_.view(),
+            square_.view(),
+            one_copy ? View<Storage>() : stored_.view(),
+            facts_.is_matrix()};
   }
 
   /// Rounds what the model reads anew.

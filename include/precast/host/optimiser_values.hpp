@@ -62,8 +62,9 @@ void adamw_values(std::span<T> parameter, std::span<const T> gradient, std::span
                   const AdamWStep<T>& step, bool decays) {
   for_each_chunk(parameter.size(), [&](std::size_t, std::size_t first, std::size_t end) {
     for (std::size_t i = first; i < end; ++i) {
-      const AdamWValues next = step({convert<f32>(parameter[i]), convert<f32>(mean[i]), convert<f32>(square[i])},
-                                    convert<f32>(gradient[i]), decays);
+      const AdamWValues next =
+          step({convert<f32>(parameter[i]), convert<f32>(mean[i]), convert<f32>(square[i])},
+               convert<f32>(gradient[i]), decays);
       parameter[i] = convert<T>(next.parameter);
       mean[i] = convert<T>(next.mean);
       square[i] = convert<T>(next.square);

@@ -43,11 +43,11 @@ struct AdamWStep {
         step_size(static_cast<f32>(-(options.lr / (1 - std::pow(options.beta1, static_cast<double>(step)))))),
         decays(options.weight_decay != 0) {}
 
-  PRECAST_HOST_DEVICE AdamWValues operator()(const AdamWValues& at, f32 gradient, bool parameter_decays) const {
+  PRECAST_HOST_DEVICE AdamWValues operator()(const AdamWValues& at, f32 gradient,
+                                             bool parameter_decays) const {
     const f32 value = parameter_decays ? rounded_to<T>(at.parameter * decay) : at.parameter;
-    const f32 average =
-        rounded_to<T>(weight1 < 0.5f ? at.mean + weight1 * (gradient - at.mean)
-                                     : gradient - (gradient - at.mean) * (1.0f - weight1));
+    const f32 average = rounded_to<T>(weight1 < 0.5f ? at.mean + weight1 * (gradient - at.mean)
+                                                     : gradient - (gradient - at.mean) * (1.0f - weight1));
     const f32 second = rounded_to<T>(rounded_to<T>(at.square * beta2) + rest2 * gradient * gradient);
     const f32 denominator =
         rounded_to<T>(rounded_to<T>(rounded_to<T>(std::sqrt(second)) / root_of_correction2) + eps);

@@ -50,40 +50,43 @@ struct TiledGradientArguments {
 /// A score and the gradient of its weight become the weight and the gradient of the score, as operands of
 /// products. Each is kept as Types::inside between the steps.
 template <class Types>
-PRECAST_DEVICE void weight_and_gradient(f32& score, f32& product, f32 scale, f32 log_sum, f32 delta, bool seen) {
+PRECAST_DEVICE void weight_and_gradient(f32& score, f32& product, f32 scale, f32 log_sum, f32 delta,
+                                        bool seen) {
   const auto kept = [](f32 x) {
     return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(x), x);
   };
   const f32 weight =
-      seen ? kept(math::exp_of_negative(kept(score * scale) - (log_sum == -infinity ? 0.0f : log_sum))) : 0.0f;
+      seen ? kept(math::exp_of_negative(kept(score * scale) - (log_sum == -infinity ? 0.0f : log_sum)))
+           : 0.0f;
   score = weight;
   product = seen ? kept(weight * (kept(product) - planted<"delta not subtracted">(delta, 0.0f))) : 0.0f;
 }
 
-/// One block a tile: of keys and values (OfKeys), for all heads of queries that attend to them, or of queries.
-/// Bytes moved: a block's own rows and results once, and those that go by once for every 64 of its own.
+/// One block a tile: of keys and values (OfKeys), for all heads of queries that attend to them, or of
+/// queries. Bytes moved: a block's own rows and results once, and those that go by once for every 64 of its
+/// own.
 template <class Types, class ForwardOperand, int Width, bool OfKeys, class Q, class K, class V, class DO>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
     tiled_gradient_kernel(const TiledGradientArguments<Q, K, V, DO, typename Types::result> given) {
   using Operand = typename Types::operand;
   using Element = HeldDtype<Operand>;
-  constexpr GradientTile tile = gradient_tile;
-  constexpr int threads = tile.threads();
-  using Own = SharedTile<Element, tile.rows, Width>;
-  using Other = SharedTile<Element, tile.others, Width>;
-  using Scores = TensorCoreSums<tile.rows / tile.warps, tile.others>;
-  using Results = TensorCoreSums<tile.rows / tile.warps, Width>;
-  using Operands = SumsAsRows<Operand, tile.rows / tile.warps, tile.others>;
+  constexpr int threads = gradient_tile.threads();
+  using Own = SharedTile<Element, gradient_tile.rows, Width>;
+  using Other = SharedTile<Element, gradient_tile.others, Width>;
+  using Scores = TensorCoreSums<gradient_tile.rows / gradient_tile.warps, gradient_tile.others>;
+  using Results = TensorCoreSums<gradient_tile.rows / gradient_tile.warps, Width>;
+  using Operands = SumsAsRows<Operand, gradient_tile.rows / gradient_tile.warps, gradient_tile.others>;
   const AttentionShape& shape = given.shape;
   const int rows = OfKeys ? shape.keys : shape.queries, heads = OfKeys ? shape.heads_kv : shape.heads;
-  const int tiles = ceil_divide(rows, tile.rows);
+  const int tiles = ceil_divide(rows, gradient_tile.rows);
   const int head = block_index().x / tiles % heads, batch = block_index().x / tiles / heads;
   // The first keys are seen by most queries, and the last queries see most keys: the longest start first.
-  const int place = block_index().x % tiles, first = (OfKeys ? place : tiles - 1 - place) * tile.rows;
+  const int place = block_index().x % tiles,
+            first = (OfKeys ? place : tiles - 1 - place) * gradient_tile.rows;
   const int group = OfKeys ? planted<"one head of a group">(shape.heads / shape.heads_kv, 1) : 1;
-  const int first_other = OfKeys && shape.causal ? first / tile.others : 0;
-  const int last_row = min_of(first + tile.rows, rows) - 1;
-  const int others = ceil_divide(OfKeys ? shape.queries : shape.keys_seen_by(last_row), tile.others);
+  const int first_other = OfKeys && shape.causal ? first / gradient_tile.others : 0;
+  const int last_row = min_of(first + gradient_tile.rows, rows) - 1;
+  const int others = ceil_divide(OfKeys ? shape.queries : shape.keys_seen_by(last_row), gradient_tile.others);
   const int of_head = max_of(others - first_other, 0), steps = group * of_head;
 
   // A place in shared memory: own rows and what their products are with, then both of what goes by, in turns.
@@ -92,13 +95,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
   };
   const Own own_left{shared(0, Own::size)}, own_right{shared(Own::size, Own::size)};
   const auto buffer = [&](int step, int which) {
-    const int at = planted<"stage index">(step, step / 2) % tile.stages * 2 + which;
+    const int at = planted<"stage index">(step, step / 2) % gradient_tile.stages * 2 + which;
     return Other{shared(2 * Own::size + at * Other::size, Other::size)};
   };
   const auto head_of = [&](int step) { return OfKeys ? head * group + step / of_head : shape.kv_head(head); };
-  const auto row_of_step = [&](int step) { return (first_other + step % of_head) * tile.others; };
+  const auto row_of_step = [&](int step) { return (first_other + step % of_head) * gradient_tile.others; };
   // Queries and gradients of results, or keys and values: into `left` and `right`.
-  const auto bring = [&](auto of_keys, auto left, auto right, int of_head_number, int first_row, bool landed) {
+  const auto bring = [&](auto of_keys, auto left, auto right, int of_head_number, int first_row,
+                         bool landed) {
     using Tile = decltype(left);
     const auto both = [&](const auto& load_left, const auto& load_right) {
       if (landed) {
@@ -110,8 +114,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
       }
     };
     if constexpr (decltype(of_keys)::value)
-      both(TileLoader<ForwardOperand, false, Tile, threads, HeadRows<K>>(given.k.rows(batch, of_head_number)),
-           TileLoader<ForwardOperand, false, Tile, threads, HeadRows<V>>(given.v.rows(batch, of_head_number)));
+      both(
+          TileLoader<ForwardOperand, false, Tile, threads, HeadRows<K>>(given.k.rows(batch, of_head_number)),
+          TileLoader<ForwardOperand, false, Tile, threads, HeadRows<V>>(given.v.rows(batch, of_head_number)));
     else
       both(TileLoader<ForwardOperand, false, Tile, threads, HeadRows<Q>>(given.q.rows(batch, of_head_number)),
            TileLoader<Operand, false, Tile, threads, HeadRows<DO>>(given.dout.rows(batch, of_head_number)));
@@ -131,7 +136,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
 
   if (steps > 0) bring_own(false);
   start(0);
-  const int first_row = warp_index() * planted<"rows of a warp">(tile.rows / tile.warps, 0);
+  const int first_row = warp_index() * planted<"rows of a warp">(gradient_tile.rows / gradient_tile.warps, 0);
   Results of_left{}, of_right{};
   PRECAST_KEEP_LOOP
   for (int step = 0; step < steps; ++step) {
@@ -153,7 +158,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
         const int own = first + first_row + Scores::row(i), other = row_of_step(step) + Scores::column(j);
         const int query = OfKeys ? other : own, key = OfKeys ? own : other;
         const bool seen = query < planted<"queries past the end">(shape.queries, shape.queries - 1) &&
-                          key < shape.keys && (!planted<"causal ignored">(shape.causal, false) || key <= query);
+                          key < shape.keys &&
+                          (!planted<"causal ignored">(shape.causal, false) || key <= query);
         const std::int64_t row = first_score + (seen ? query : 0);
         weight_and_gradient<Types>(scores.at(i, j), products.at(i, j), shape.scale,
                                    seen ? given.log_sums[row] : 0.0f, seen ? given.deltas[row] : 0.0f, seen);
@@ -169,7 +175,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
     for (int i = 0; i < Results::rows; ++i) {
       const int row = first + first_row + Results::row(i);
       if (row < rows)
-        store_sums<Types::saturate>(sums, i, factor, to.first(batch, head) + row * to.stride, columns, to.aligned);
+        store_sums<Types::saturate>(sums, i, factor, to.first(batch, head) + row * to.stride, columns,
+                                    to.aligned);
     }
   };
   store(of_left, scale, OfKeys ? given.dk : given.dq, shape.width);

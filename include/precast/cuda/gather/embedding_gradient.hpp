@@ -58,9 +58,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1) void embeddi
     sum = planted<"accumulate ignored">(narrow_add<Types>(sum, term), sum + term);
   }
   const GlobalPointer<To> place = a.out + number * a.out_stride + column;
-  *place = round_to<To, Types::saturate>(planted<"gradient not added">(a.accumulate, false)
-                                             ? to_f32(To{*place}) + sum
-                                             : sum);
+  *place = round_to<To, Types::saturate>(
+      planted<"gradient not added">(a.accumulate, false) ? to_f32(To{*place}) + sum : sum);
 }
 
 // Bytes moved: each value written once.

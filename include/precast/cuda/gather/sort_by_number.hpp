@@ -11,6 +11,7 @@
 
 #if PRECAST_ON_DEVICE
 #include <cub/device/device_radix_sort.cuh>
+
 #include <precast/cuda/runtime/check.hpp>
 #else
 #include <algorithm>

@@ -42,8 +42,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
     const Run<f32, count> gradient = load_f32<count>(of.gradient + first, present, aligned);
     PRECAST_UNROLL
     for (int i = 0; i < count; ++i) {
-      const AdamWValues next =
-          step({master[i], mean[i], square[i]}, gradient[i], decays && step.decays);
+      const AdamWValues next = step({master[i], mean[i], square[i]}, gradient[i], decays && step.decays);
       master[i] = rounded<T>(next.parameter);
       mean[i] = next.mean;
       square[i] = next.square;

@@ -84,10 +84,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
 }
 
 // Bytes moved: 16 read for a chunk. One block, and one order.
-inline PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
-                                            1) void add_gradient_sums_kernel(GlobalPointer<const GradientSums> sums,
-                                                                             std::int64_t count,
-                                                                             GlobalPointer<GradientSums> out) {
+inline PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads, 1) void add_gradient_sums_kernel(
+    GlobalPointer<const GradientSums> sums, std::int64_t count, GlobalPointer<GradientSums> out) {
   GradientSums mine;
   for (std::int64_t i = thread_index(); i < count; i += optimiser_threads) {
     const GradientSums one = sums[i];
@@ -101,8 +99,8 @@ inline PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
 }  // namespace detail
 
 /// Multiplies gradients by `inverse`, and says what they were and are: their squares are summed in f64, in an
-/// order that shapes alone decide. 16 bytes come to the host, which waits for them: how a step goes on, and by
-/// which scale the next loss is multiplied, is the host's arithmetic, as PyTorch's GradScaler has it.
+/// order that shapes alone decide. 16 bytes come to the host, which waits for them: how a step goes on, and
+/// by which scale the next loss is multiplied, is the host's arithmetic, as PyTorch's GradScaler has it.
 template <ScalarDtype T>
 GradientSums unscale_gradients(std::span<const DeviceView<T>> gradients, f32 inverse, Stream stream) {
   using Arrays = detail::GradientArray<T>;
@@ -129,8 +127,8 @@ GradientSums unscale_gradients(std::span<const DeviceView<T>> gradients, f32 inv
                global_pointer(sums + done, launched.blocks));
         done += launched.blocks;
       });
-  launch("add_gradient_sums", detail::add_gradient_sums_kernel, {{1, 1, 1}, detail::optimiser_threads}, stream,
-         global_pointer<const GradientSums>(sums + 1, chunks), chunks, global_pointer(sums, 1));
+  launch("add_gradient_sums", detail::add_gradient_sums_kernel, {{1, 1, 1}, detail::optimiser_threads},
+         stream, global_pointer<const GradientSums>(sums + 1, chunks), chunks, global_pointer(sums, 1));
   GradientSums all;
   Memory::copy_to_host(&all, sums, sizeof(all));
   return all;

@@ -64,8 +64,8 @@ PRECAST_DEVICE void for_each_run(const Chunk& chunk, Body&& body) {
   }
 }
 
-/// Calls `start(chunks)` for as many parameters at a time as a launch takes along. `arrays_of(i)` are those of
-/// parameter i of `count`; those of no values are left out.
+/// Calls `start(chunks)` for as many parameters at a time as a launch takes along. `arrays_of(i)` are those
+/// of parameter i of `count`; those of no values are left out.
 template <class Arrays, class ArraysOf, class Start>
 void for_parameters_of_launches(std::size_t count, ArraysOf&& arrays_of, Start&& start) {
   using Chunks = ParameterChunks<Arrays>;
@@ -89,7 +89,8 @@ void for_parameters_of_launches(std::size_t count, ArraysOf&& arrays_of, Start&&
 template <class T>
 void require_contiguous(const DeviceView<T>& view) {
   if (!view.contiguous())
-    throw ShapeError("an optimiser is given an array " + to_string(view.shape()) + " with gaps between its rows");
+    throw ShapeError("an optimiser is given an array " + to_string(view.shape()) +
+                     " with gaps between its rows");
 }
 
 /// Where the runs of an array begin on multiples of Count values; all parts of a chunk do then.

@@ -58,7 +58,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
 }
 
 template <class T, class F>
-void change_values(const char* name, std::span<const DeviceView<T>> arrays, const F& function, Stream stream) {
+void change_values(const char* name, std::span<const DeviceView<T>> arrays, const F& function,
+                   Stream stream) {
   using Array = GradientArray<T>;
   for_parameters_of_launches<Array>(
       arrays.size(),
@@ -67,8 +68,8 @@ void change_values(const char* name, std::span<const DeviceView<T>> arrays, cons
         return Array{pointer_to(arrays[i]), arrays[i].elements(), is_aligned<values_at_once<T>>(arrays[i])};
       },
       [&](const auto& launched) {
-        launch(name, change_values_kernel<T, F>, {{launched.blocks, 1, 1}, optimiser_threads}, stream, launched,
-               function);
+        launch(name, change_values_kernel<T, F>, {{launched.blocks, 1, 1}, optimiser_threads}, stream,
+               launched, function);
       });
 }
 
