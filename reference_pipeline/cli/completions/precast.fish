@@ -288,6 +288,7 @@ complete -c precast -n '__precast_command train' -l seed -x -d 'Of a new model s
 complete -c precast -n '__precast_command train' -l checkpoint-every -x -d 'Steps from one checkpoint to the next, and one at the end'
 complete -c precast -n '__precast_command train' -l resume -d 'Goes on from the checkpoint in --output, with the bits of a run that never stopped'
 complete -c precast -n '__precast_command train' -l sample -x -d 'Tokens of text to print at the end'
+complete -c precast -n '__precast_command train' -l device -x -a 'auto cpu cuda' -d 'auto, cpu, cuda or cuda:N'
 complete -c precast -n '__precast_command train' -l threads -x -d 'Threads to use'
 complete -c precast -n '__precast_command train' -l json -d 'The result as JSON on stdout'
 complete -c precast -n '__precast_command train' -l quiet -s q -d 'Nothing on stderr but warnings and errors'
