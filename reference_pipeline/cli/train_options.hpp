@@ -22,7 +22,7 @@ struct TrainOptions {
   std::optional<int> batch, context, checkpoint_every, sample, threads;
   std::optional<int> layers, width, heads, heads_kv;
   std::string architecture = "gpt2", tokenizer = "characters", device = "auto";
-  bool resume = false, json = false;
+  bool resume = false, overwrite = false, json = false;
 
   std::int64_t batch_size() const { return batch.value_or(16); }
   std::int64_t context_length() const { return context.value_or(64); }
