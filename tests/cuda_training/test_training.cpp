@@ -113,7 +113,7 @@ TEST_CASE("on the emulated device f32 is trained as on the host") {
 
 TEST_CASE("on the emulated device mixed precision is as far from f32 as on the host") {
   for (const char* model : models)
-    for (const char* policy : {"amp-bf16", "bf16"}) {
+    for (const char* policy : {"amp-bf16"}) {
       const Run exact = run_on(training_on_cpu(), model, "f32"),
                 host = run_on(training_on_cpu(), model, policy),
                 device = run_on(emulated_training_device(), model, policy);
@@ -159,11 +159,11 @@ TEST_CASE(
     const TrainingDevice device = emulated_training_device();
     const auto file = folder.path() / "checkpoint.safetensors";
     if (stops) {
-      Trainer first = trainer_of("tiny_llama", options_of("amp-f16"), device);
+      Trainer first = trainer_of("tiny_llama", options_of("amp-bf16"), device);
       for (int i = 0; i < 3; ++i) first.step(GoldenBatches());
       first.write_checkpoint(file);
     }
-    Trainer trainer = trainer_of("tiny_llama", options_of("amp-f16"), device);
+    Trainer trainer = trainer_of("tiny_llama", options_of("amp-bf16"), device);
     if (stops) trainer.read_checkpoint(file);
     while (!trainer.done()) trainer.step(GoldenBatches());
     std::vector<std::byte> all;
