@@ -9,6 +9,7 @@
 #include <language_model/compiled_model.hpp>
 #include <language_model/layers.hpp>
 
+#include <precast/memory/dry_run.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/loss_gradient.hpp>
 #include <precast/train/optimiser.hpp>
@@ -57,7 +58,7 @@ class TrainedModelTemplate final : public TrainedModel {
                                      logits->gradient->view().reshaped(rows.shape()));
       tape.backward();
     }
-    return static_cast<double>(to_host(loss).data()[0]);
+    return DryRun::active() ? 0 : static_cast<double>(to_host(loss).data()[0]);
   }
 
   std::vector<f32> next_token(std::span<const std::int32_t> tokens) override {

@@ -11,6 +11,8 @@
 #include <precast/backend.hpp>
 #include <precast/backend/convert.hpp>
 #include <precast/dtype/convert_value.hpp>
+#include <precast/host/convert.hpp>
+#include <precast/host/for_each_chunk.hpp>
 #include <precast/policy/gradient_table.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/problem/optimiser_kernels.hpp>
@@ -34,6 +36,7 @@ class TrainedParameter {
   static_assert(ScalarDtype<typename P::storage>, "Parameters in blocks cannot be trained.");
   static_assert(std::is_same_v<Master, Gradient>, "An optimiser takes gradients in its own dtype.");
 
+  /// In a dry run no values are needed.
   TrainedParameter(ParameterFacts facts, std::span<const f32> values)
       : facts_(std::move(facts)),
         master_(from_host(facts_.shape, values)),
@@ -91,7 +94,10 @@ class TrainedParameter {
 
   static Tensor<Master> from_host(const Shape& shape, std::span<const f32> values) {
     HostTensor<Master> rounded(shape);
-    std::ranges::transform(values, rounded.data(), [](f32 value) { return convert<Master>(value); });
+    host::for_each_chunk(values.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+      host::convert_row<Master>(values.subspan(first, end - first),
+                                rounded.values().subspan(first, end - first));
+    });
     return arrived(std::move(rounded));
   }
 

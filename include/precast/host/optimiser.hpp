@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <type_traits>
 
@@ -44,13 +45,19 @@ void adamw(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWStep<T
 /// Rounds values to another dtype, and keeps them in their own.
 template <ScalarDtype Rounded, ScalarDtype T>
 void round_in_place(HostView<T> values) {
-  for (T& value : values.values()) value = convert<T>(convert<Rounded>(value));
+  const std::span<T> all = values.values();
+  for_each_chunk(all.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+    for (T& value : all.subspan(first, end - first)) value = convert<T>(convert<Rounded>(value));
+  });
 }
 
 /// Zeros.
 template <ScalarDtype T>
 void clear_values(HostView<T> values) {
-  std::ranges::fill(values.values(), convert<T>(0.0f));
+  const std::span<T> all = values.values();
+  for_each_chunk(all.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+    std::ranges::fill(all.subspan(first, end - first), convert<T>(0.0f));
+  });
 }
 
 }  // namespace precast::host
