@@ -57,19 +57,21 @@ function(precast_generate_models)
   set(model_sources "${sources}" PARENT_SCOPE)
 endfunction()
 
-# precast_generate_language_models() writes a unit of each policy of training, language_model_POLICY.cpp, and their list,
-# training_policies.cpp, into the current binary directory. Sets language_model_sources.
-function(precast_generate_language_models)
+# precast_generate_language_models(EXTENSION POLICIES) writes a unit of each of these policies of training,
+# language_model_POLICY.EXTENSION, and their list, training_policies.cpp, into the current binary directory. Sets
+# language_model_sources, the units, and language_model_list.
+function(precast_generate_language_models extension)
   set(sources)
   set(TRAINING_POLICIES "")
-  foreach(POLICY IN LISTS precast_training_policies)
+  foreach(POLICY IN LISTS ARGN)
     string(REGEX REPLACE "[^a-z0-9]" "_" unit "language_model_${POLICY}")
-    configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/language_model.cpp.in" "${unit}.cpp" @ONLY)
-    list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/${unit}.cpp")
+    configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/language_model.cpp.in" "${unit}.${extension}" @ONLY)
+    list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/${unit}.${extension}")
     string(APPEND TRAINING_POLICIES "\n      compiled_training_policy<\"${POLICY}\">(),")
   endforeach()
   configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/training_policies.cpp.in" training_policies.cpp @ONLY)
-  set(language_model_sources "${sources}" "${CMAKE_CURRENT_BINARY_DIR}/training_policies.cpp" PARENT_SCOPE)
+  set(language_model_sources "${sources}" PARENT_SCOPE)
+  set(language_model_list "${CMAKE_CURRENT_BINARY_DIR}/training_policies.cpp" PARENT_SCOPE)
 endfunction()
 
 # Removes what an earlier configuration generated: all sources in the current binary directory but these.

@@ -16,7 +16,9 @@
 #include <cli/train_report.hpp>
 #include <cli/train_run.hpp>
 #include <cli/train_settings.hpp>
+#include <families/device.hpp>
 #include <language_model/sample_text.hpp>
+#include <language_model/training_device.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
@@ -78,7 +80,7 @@ void check_output(const TrainOptions& options) {
                        "or name another folder");
 }
 
-void train_one(TrainOptions& options, CLI::App& command) {
+void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& device) {
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   check_output(options);
   TrainSettings kept;
@@ -91,7 +93,7 @@ void train_one(TrainOptions& options, CLI::App& command) {
   const TrainInputs inputs = open_inputs(options);
   const TrainSettings settings = settings_of(options, inputs);
   if (options.resume) require_same_settings(command, settings, kept);
-  Trainer trainer(inputs.config, options.training, inputs.values);
+  Trainer trainer(inputs.config, options.training, inputs.values, device);
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
     if (trainer.done())
@@ -142,7 +144,7 @@ void train_one(TrainOptions& options, CLI::App& command) {
   notes() << "wrote " << io::shown(folder) << "\n";
 }
 
-void compare(const TrainOptions& options) {
+void compare(const TrainOptions& options, const TrainingDevice& device) {
   std::vector<std::string> names = parse_list("--compare", options.compare);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string given = std::exchange(names[i], training_policy(names[i]).name);
@@ -155,8 +157,8 @@ void compare(const TrainOptions& options) {
   for (const std::string& name : names) {
     TrainingOptions training = options.training;
     training.policy = name;
-    reset_peak_memory();
-    Trainer trainer(inputs.config, training, inputs.values);
+    device.backend->reset_peak_memory();
+    Trainer trainer(inputs.config, training, inputs.values, device);
     runs.push_back(train_to_the_end(
         trainer, *inputs.batches, name, training.steps, [] { return std::string("nothing was written"); },
         [](const StepFacts&) {}));
@@ -172,9 +174,13 @@ void compare(const TrainOptions& options) {
 
 void run_train(TrainOptions& options, CLI::App& command) {
   if (options.threads) host::set_threads(*options.threads);
-  if (options.compare.empty()) return train_one(options, command);
+  const families::ChosenDevice chosen = families::choose_device(options.device);
+  if (options.device == "auto" && !chosen.reason.empty())
+    notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
+  const TrainingDevice device = training_on(chosen);
+  if (options.compare.empty()) return train_one(options, command, device);
   options.training.check();
-  compare(options);
+  compare(options, device);
 }
 
 }  // namespace
@@ -198,6 +204,7 @@ void add_train_command(CLI::App& app) {
       "  precast train --steps 300 --lr 3e-3\n"
       "  precast train --data book.txt --policy amp-f16 --schedule cosine --warmup 20 --log log.jsonl\n"
       "  precast train --compare f32,naive-f16,amp-f16,amp-bf16 --report training.html\n"
+      "  precast train --device cuda --data book.txt --policy amp-bf16 --batch 64 --context 256\n"
       "  precast train --output trained --steps 600 --resume\n"
       "  precast train --policy bf16+flash --overwrite");
   command->callback([options, command] { run_train(*options, *command); });

@@ -131,6 +131,7 @@ void add_run(CLI::App& command, TrainOptions& options) {
   command.get_option("--log")->excludes(compare);
   add_integer(command, "--sample", options.sample, 0, 100'000,
               "Tokens of text to print at the end; default 200");
+  add_device_option(command, options.device);
   add_threads_option(command, options.threads,
                      "Threads to use; default: all cores; bits do not depend on it");
   command.add_flag("--json", options.json, "The result as JSON on stdout");

@@ -21,7 +21,7 @@ struct TrainOptions {
   std::uint64_t seed = 0;
   std::optional<int> batch, context, checkpoint_every, sample, threads;
   std::optional<int> layers, width, heads, heads_kv;
-  std::string architecture = "gpt2", tokenizer = "characters";
+  std::string architecture = "gpt2", tokenizer = "characters", device = "auto";
   bool resume = false, overwrite = false, json = false;
 
   std::int64_t batch_size() const { return batch.value_or(16); }

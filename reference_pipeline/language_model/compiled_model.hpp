@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <families/op_rows.hpp>
 #include <language_model/trained_model.hpp>
@@ -26,6 +27,8 @@ TrainingPolicy compiled_training_policy() {
   using P = training_policy_named<Name>;
   return {std::string(Name.view()), families::spelling_of<P>(), scales_loss<P>, &make_trained_model<P>};
 }
+/// Those of this backend, a list that CMake writes.
+const std::vector<TrainingPolicy>& compiled_training_policies();
 
 }  // namespace PRECAST_BACKEND
 

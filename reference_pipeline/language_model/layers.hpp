@@ -10,7 +10,6 @@
 #include <language_model/trained_parameter.hpp>
 
 #include <precast/backend.hpp>
-#include <precast/memory/dry_run.hpp>
 #include <precast/ops/attention_gradient.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/embedding_gradient.hpp>
@@ -20,6 +19,7 @@
 #include <precast/ops/pointwise_gradient.hpp>
 #include <precast/ops/rotary.hpp>
 #include <precast/ops/training_linear.hpp>
+#include <precast/train/optimiser.hpp>
 #include <precast/train/tape.hpp>
 
 namespace precast::language_model {
@@ -57,7 +57,9 @@ class Layers {
     const Value<P> y = train::variable(add<P>(x->value, table.weight().view().rows_between(0, length)));
     record([x, y, length, &table] {
       const GradientOptions options = table.next_gradient();
-      if (!options.accumulate) clear(table);  // positions behind the last get none
+      if (!options.accumulate)
+        train::clear<typename Parameter::Gradient>(
+            table.gradient().view());  // those behind the last get none
       bias_gradient_into<P>(*y->gradient, options, table.gradient().view().rows_between(0, length));
       train::add_gradient<P>(x, std::move(*y->gradient));
     });
@@ -197,12 +199,6 @@ class Layers {
   template <class Step>
   void record(Step&& step) const {
     if (tape_) tape_->record(std::forward<Step>(step));
-  }
-
-  static void clear(Parameter& parameter) {
-    auto& gradient = parameter.gradient();
-    if (!DryRun::active())
-      std::fill_n(gradient.data(), gradient.elements(), convert<typename Parameter::Gradient>(0.0f));
   }
 
   std::pair<Value<P>, std::shared_ptr<Tensor<f32>>> attend(View<const Activation> q, View<const Activation> k,

@@ -9,9 +9,10 @@
 #include <language_model/compiled_model.hpp>
 #include <language_model/layers.hpp>
 
+#include <precast/memory/dry_run.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/loss_gradient.hpp>
-#include <precast/train/clip.hpp>
+#include <precast/train/optimiser.hpp>
 
 namespace precast::language_model {
 
@@ -23,6 +24,7 @@ class TrainedModelTemplate final : public TrainedModel {
   using Activation = typename P::activation;
   using Parameter = TrainedParameter<P>;
   using Master = typename Parameter::Master;
+  using Gradient = typename Parameter::Gradient;
 
   TrainedModelTemplate(const LanguageModelConfig& config, const ParameterValues& values) : config_(config) {
     const std::vector<ParameterFacts> facts = parameters_of(config);
@@ -32,6 +34,7 @@ class TrainedModelTemplate final : public TrainedModel {
   }
 
   double loss(std::span<const std::int32_t> windows, std::int64_t batch, f32 scale) override {
+    fetched_.clear();
     const auto length = static_cast<std::int64_t>(windows.size()) / batch - 1;
     require_length(length);
     std::vector<std::int32_t> inputs, targets;
@@ -55,7 +58,7 @@ class TrainedModelTemplate final : public TrainedModel {
                                      logits->gradient->view().reshaped(rows.shape()));
       tape.backward();
     }
-    return DryRun::active() ? 0 : static_cast<double>(loss.values()[0]);
+    return DryRun::active() ? 0 : static_cast<double>(to_host(loss).data()[0]);
   }
 
   std::vector<f32> next_token(std::span<const std::int32_t> tokens) override {
@@ -68,27 +71,19 @@ class TrainedModelTemplate final : public TrainedModel {
     Tensor<Activation> logits(Shape{1, config_.vocabulary});
     linear_into<P>(last, head().weight(), logits.view());
     std::vector<f32> result;
-    for (const Activation value : logits.values()) result.push_back(convert<f32>(value));
+    for_each_value(logits, [&](Activation value) { result.push_back(convert<f32>(value)); });
     return result;
   }
 
   GradientFacts unscale(const train::GradScaler& scaler) override {
-    GradientFacts facts;
-    double squares = 0;
-    for (Parameter& parameter : parameters_) {
-      facts.non_finite += scaler.unscale(parameter.gradient().values());
-      squares += train::sum_of_squares(std::as_const(parameter).gradient().values());
-    }
-    facts.norm = std::sqrt(squares);
-    return facts;
+    const GradientSums sums = train::unscale<Gradient>(gradients(), scaler);
+    return {std::sqrt(sums.squares), sums.non_finite};
   }
-  void scale_gradients(f32 factor) override {
-    for (Parameter& parameter : parameters_) train::scale_gradients(parameter.gradient().values(), factor);
-  }
+  void scale_gradients(f32 factor) override { train::scale_gradients<Gradient>(gradients(), factor); }
   GradientHistogram histogram() const override {
     GradientHistogram all;
     for (const Parameter& parameter : parameters_)
-      for (const auto gradient : parameter.gradient().values()) {
+      for_each_value(parameter.gradient(), [&](Gradient gradient) {
         const f32 value = convert<f32>(gradient);
         if (value == 0)
           ++all.zeros;
@@ -96,39 +91,38 @@ class TrainedModelTemplate final : public TrainedModel {
           ++all.non_finite;
         else
           ++all.counts[static_cast<std::size_t>(std::ilogb(value) - GradientHistogram::lowest)];
-      }
+      });
     return all;
   }
   void step(const train::AdamWOptions& options, std::int64_t step) override {
-    for (Parameter& parameter : parameters_) {
-      train::adamw_step<Master>(parameter.master().values(), std::as_const(parameter).gradient().values(),
-                                parameter.mean().values(), parameter.square().values(), options, step,
-                                parameter.facts().is_matrix());
-      parameter.master_changed();
-    }
+    std::vector<AdamWArrays<Master, typename Parameter::Storage>> all;
+    for (Parameter& parameter : parameters_) all.push_back(parameter.arrays());
+    train::adamw_step<Master, typename Parameter::Storage>(all, options, step);
   }
 
   std::vector<StateTensor> state() override {
     std::vector<StateTensor> all;
-    for (Parameter& parameter : parameters_) {
-      const auto add = [&](const std::string& kind, Tensor<Master>& tensor) {
-        all.push_back({kind + parameter.facts().name, dtype_info<Master>, tensor.shape(),
-                       std::as_writable_bytes(tensor.values())});
-      };
-      add("parameter.", parameter.master());
-      add("mean.", parameter.mean());
-      add("square.", parameter.square());
-    }
+    fetched_.clear();
+    for_each_state([&](const std::string& name, Tensor<Master>& tensor) {
+      all.push_back({name, dtype_info<Master>, tensor.shape(), std::as_writable_bytes(bytes_of(tensor))});
+    });
     return all;
   }
   void state_changed() override {
+    if constexpr (!backend::Memory::on_host) {
+      auto from = fetched_.begin();
+      for_each_state([&](const std::string&, Tensor<Master>& tensor) {
+        tensor.upload(0, std::as_const(*from++).values());
+      });
+      fetched_.clear();
+    }
     for (Parameter& parameter : parameters_) parameter.master_changed();
   }
   ParameterValues values() const override {
     ParameterValues all;
     for (const Parameter& parameter : parameters_) {
       std::vector<f32>& values = all.emplace_back();
-      for (const Master value : parameter.master().values()) values.push_back(convert<f32>(value));
+      for_each_value(parameter.master(), [&](Master value) { values.push_back(convert<f32>(value)); });
     }
     return all;
   }
@@ -138,6 +132,38 @@ class TrainedModelTemplate final : public TrainedModel {
     if (length < 1 || length > config_.positions)
       throw InputError("a context of " + std::to_string(length) + " tokens is not from 1 to the model's " +
                        std::to_string(config_.positions) + ": choose another --context");
+  }
+
+  std::vector<View<Gradient>> gradients() {
+    std::vector<View<Gradient>> all;
+    for (Parameter& parameter : parameters_) all.push_back(parameter.gradient().view());
+    return all;
+  }
+
+  /// Calls `visitor(value)` for each value of a tensor, which comes to the host where it lies elsewhere.
+  template <ScalarDtype T, class Memory, class Visitor>
+  static void for_each_value(const Tensor<T, Memory>& tensor, Visitor&& visitor) {
+    if constexpr (Memory::on_host)
+      for (const T value : tensor.values()) visitor(value);
+    else
+      for_each_value(to_host(tensor), visitor);
+  }
+
+  /// Calls `visitor(name, tensor)` for what the optimiser keeps.
+  template <class Visitor>
+  void for_each_state(Visitor&& visitor) {
+    for (Parameter& parameter : parameters_) {
+      visitor("parameter." + parameter.facts().name, parameter.master());
+      visitor("mean." + parameter.facts().name, parameter.mean());
+      visitor("square." + parameter.facts().name, parameter.square());
+    }
+  }
+  /// A tensor's values where the host may write them: its own, or a copy that state_changed() takes back.
+  std::span<Master> bytes_of(Tensor<Master>& tensor) {
+    if constexpr (backend::Memory::on_host)
+      return tensor.values();
+    else
+      return fetched_.emplace_back(to_host(std::as_const(tensor))).values();
   }
 
   /// The table of embeddings where the head is tied to it.
@@ -192,6 +218,7 @@ class TrainedModelTemplate final : public TrainedModel {
 
   LanguageModelConfig config_;
   std::vector<Parameter> parameters_;
+  std::vector<HostTensor<Master>> fetched_;  ///< what state() brought to the host, where it is not there
 };
 
 template <PolicyType P>

@@ -2,18 +2,23 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include <language_model/parameters.hpp>
 
 #include <precast/backend.hpp>
+#include <precast/backend/convert.hpp>
 #include <precast/dtype/convert_value.hpp>
-#include <precast/host/convert_values.hpp>
+#include <precast/host/convert.hpp>
+#include <precast/host/for_each_chunk.hpp>
 #include <precast/policy/gradient_table.hpp>
 #include <precast/problem/gradient_options.hpp>
+#include <precast/problem/optimiser_kernels.hpp>
+#include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
-#include <precast/train/for_each_chunk.hpp>
+#include <precast/train/optimiser.hpp>
 
 namespace precast::language_model {
 
@@ -34,12 +39,11 @@ class TrainedParameter {
   /// In a dry run no values are needed.
   TrainedParameter(ParameterFacts facts, std::span<const f32> values)
       : facts_(std::move(facts)),
-        master_(facts_.shape),
+        master_(from_host(facts_.shape, values)),
         mean_(facts_.shape),
         square_(facts_.shape),
         gradient_(facts_.shape) {
-    host::convert_values<Master, false>(HostView<const f32>(values.data(), facts_.shape), master_.view());
-    for (Tensor<Master>* zeros : {&mean_, &square_, &gradient_}) fill_with_zeros(*zeros);
+    for (Tensor<Master>* zeros : {&mean_, &square_, &gradient_}) train::clear<Master>(zeros->view());
     if constexpr (!one_copy) stored_ = Tensor<Storage>(facts_.shape);
     master_changed();
   }
@@ -59,10 +63,19 @@ class TrainedParameter {
   Tensor<Gradient>& gradient() { return gradient_; }
   const Tensor<Gradient>& gradient() const { return gradient_; }
 
+  /// What a step of the optimiser reads and writes.
+  AdamWArrays<Master, Storage> arrays() {
+    return {master_.view(),
+            std::as_const(gradient_).view(),
+            mean_.view(),
+            square_.view(),
+            one_copy ? View<Storage>() : stored_.view(),
+            facts_.is_matrix()};
+  }
+
   /// Rounds what the model reads anew.
   void master_changed() {
-    if constexpr (!one_copy)
-      host::convert_values<Storage, false>(std::as_const(master_).view(), stored_.view());
+    if constexpr (!one_copy) backend::convert_values<Storage>(std::as_const(master_).view(), stored_.view());
   }
   /// Forgets the gradient of the step before.
   void begin_step() { has_gradient_ = false; }
@@ -73,25 +86,19 @@ class TrainedParameter {
   void round_as_operand() {
     using Result = typename gradient_precisions<P, Matmul>::operand;
     if constexpr (!std::is_same_v<Result, Gradient>)
-      for_each_chunk(gradient_, [](std::span<Gradient> values) {
-        for (Gradient& value : values) value = convert<Gradient>(convert<Result>(value));
-      });
+      train::round_in_place<Result, Gradient>(gradient_.view());
   }
 
  private:
   static constexpr bool one_copy = std::is_same_v<Storage, Master>;
 
-  /// Calls `change` with the values of a tensor in pieces, on all threads.
-  template <class T, class Change>
-  static void for_each_chunk(Tensor<T>& tensor, Change&& change) {
-    train::detail::for_each_chunk(static_cast<std::size_t>(tensor.elements()),
-                                  [&](std::size_t, std::size_t first, std::size_t end) {
-                                    change(std::span<T>(tensor.data() + first, end - first));
-                                  });
-  }
-  template <class T>
-  static void fill_with_zeros(Tensor<T>& tensor) {
-    for_each_chunk(tensor, [](std::span<T> values) { std::ranges::fill(values, convert<T>(0.0f)); });
+  static Tensor<Master> from_host(const Shape& shape, std::span<const f32> values) {
+    HostTensor<Master> rounded(shape);
+    host::for_each_chunk(values.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+      host::convert_row<Master>(values.subspan(first, end - first),
+                                rounded.values().subspan(first, end - first));
+    });
+    return arrived(std::move(rounded));
   }
 
   ParameterFacts facts_;

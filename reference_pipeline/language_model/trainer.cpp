@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <precast/error.hpp>
-#include <precast/memory/memory.hpp>
 #include <precast/train/clip.hpp>
 
 namespace precast::language_model {
@@ -45,14 +44,15 @@ std::string StepFacts::json() const {
 }
 
 Trainer::Trainer(const LanguageModelConfig& config, const TrainingOptions& options,
-                 const ParameterValues& values)
-    : config_(config), options_(options) {
+                 const ParameterValues& values, const TrainingDevice& device)
+    : config_(config), options_(options), device_(device) {
   config.check();
   options.check();
-  const TrainingPolicy& policy = training_policy(options.policy);
+  const TrainingPolicy& policy = device.policy(options.policy);
   train::GradScalerOptions scaling = options.scaler;
   scaling.enabled = scaling.enabled && policy.scales_loss;
   scaler_ = train::GradScaler(scaling);
+  session_ = device.backend->start();
   model_ = policy.make(config, values);
 }
 
@@ -78,7 +78,7 @@ StepFacts Trainer::step(const Batches& batches) {
   ++next_step_;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   facts.tokens_per_second = static_cast<double>(batches.batch() * batches.context()) / seconds.count();
-  facts.memory = memory_use().peak;
+  facts.memory = device_.backend->peak_memory();
   return facts;
 }
 

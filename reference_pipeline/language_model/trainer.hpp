@@ -9,6 +9,7 @@
 
 #include <language_model/batches.hpp>
 #include <language_model/trained_model.hpp>
+#include <language_model/training_device.hpp>
 
 #include <precast/train/adamw.hpp>
 #include <precast/train/grad_scaler.hpp>
@@ -46,8 +47,10 @@ struct StepFacts {
 
 class Trainer {
  public:
-  /// Throws what options and sizes do.
-  Trainer(const LanguageModelConfig& config, const TrainingOptions& options, const ParameterValues& values);
+  /// On the CPU, or another device, which is readied for the calling thread as long as this lives: who has
+  /// several ends the last one first. Throws what options and sizes do, and TrainingDevice::policy.
+  Trainer(const LanguageModelConfig& config, const TrainingOptions& options, const ParameterValues& values,
+          const TrainingDevice& device = training_on_cpu());
 
   /// The number of the next step, counted from 0.
   std::int64_t next_step() const { return next_step_; }
@@ -71,6 +74,8 @@ class Trainer {
  private:
   LanguageModelConfig config_;
   TrainingOptions options_;
+  TrainingDevice device_;
+  std::unique_ptr<families::DeviceSession> session_;
   std::unique_ptr<TrainedModel> model_;
   train::GradScaler scaler_;
   std::int64_t next_step_ = 0;

@@ -1,11 +1,13 @@
 // Finds a policy of training by name; kernels/ writes the list of those that are compiled.
-#include <language_model/trained_model.hpp>
+#include <language_model/compiled_model.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
 #include <precast/policy/training_policies.hpp>
 
 namespace precast::language_model {
+
+const std::vector<TrainingPolicy>& training_policies() { return compiled_training_policies(); }
 
 const TrainingPolicy& training_policy(const std::string& name) {
   const auto choice = training_choice_named(name);

@@ -1,6 +1,7 @@
 // run_gradients_into: how an op of several gradients runs: one kernel, then a word to the watch hook of each.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string_view>
 #include <tuple>
@@ -38,7 +39,7 @@ void run_gradients_into([[maybe_unused]] std::string_view name, Kernel&& kernel,
     const auto zeros = [](const Shape& shape) {
       return Tensor<f32>(shape, std::vector<f32>(static_cast<std::size_t>(shape.elements())));
     };
-    std::tuple<decltype(Tensor<f32>(outs.shape()))...> wide{zeros(outs.shape())...};
+    std::array<Tensor<f32>, sizeof...(T)> wide{zeros(outs.shape())...};
     std::apply([&](auto&... each) { kernel(widened_to_f32<Types>{}, each.view()...); }, wide);
     return std::move(std::get<I>(wide));
   };

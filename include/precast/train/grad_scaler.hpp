@@ -1,17 +1,14 @@
 // GradScaler: a loss multiplied before its gradients are computed, so that small ones do not vanish in f16.
 #pragma once
 
-#include <atomic>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
-#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
-#include <precast/train/for_each_chunk.hpp>
+#include <precast/host/optimiser_values.hpp>
 
 namespace precast::train {
 
@@ -65,22 +62,14 @@ class GradScaler {
     growth_tracker_ = growth_tracker;
   }
 
+  /// What gradients are multiplied by to divide them by the scale: its rounded reciprocal.
+  f32 inverse() const { return static_cast<f32>(1.0 / static_cast<double>(scale())); }
+
   /// Divides gradients by the scale, as multiplication by its rounded reciprocal. Returns how many values
   /// were inf or NaN before.
   template <ScalarDtype T>
   std::int64_t unscale(std::span<T> gradients) const {
-    const f32 inverse = static_cast<f32>(1.0 / static_cast<double>(scale()));
-    std::atomic<std::int64_t> non_finite{0};
-    detail::for_each_chunk(gradients.size(), [&](std::size_t, std::size_t first, std::size_t end) {
-      std::int64_t found = 0;
-      for (std::size_t i = first; i < end; ++i) {
-        const f32 value = convert<f32>(gradients[i]);
-        found += !std::isfinite(value);
-        if (inverse != 1.0f) gradients[i] = convert<T>(value * inverse);
-      }
-      non_finite.fetch_add(found, std::memory_order_relaxed);
-    });
-    return non_finite.load();
+    return host::unscale_values(gradients, inverse());
   }
 
   /// Ends a step: `found_non_finite` says whether any gradient was inf or NaN, and the step was left out.

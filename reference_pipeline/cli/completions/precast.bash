@@ -292,6 +292,7 @@ _precast() {
         --seed) :; return ;;
         --checkpoint-every) :; return ;;
         --sample) :; return ;;
+        --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --threads) :; return ;;
         --architecture) _precast_offer -W 'gpt2 llama'; return ;;
         --layers) :; return ;;
@@ -311,7 +312,7 @@ _precast() {
         --backoff-factor) :; return ;;
         --growth-interval) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --overwrite --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --overwrite --sample --device --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
       fi ;;
     bench)
       case "$before" in

@@ -1,11 +1,16 @@
-// Attention's gradients on the device: a block has a row of queries or of keys, and computes the weights of
-// that row once more, 128 at a time. Right, in one order, and far from what tensor cores would do.
+// Attention's gradients on the device: on tensor cores in tiles (tiled_gradient_kernel.hpp); and for what
+// these do not take (f32, narrow sums, biases, heads of more than 128 columns), a block has a row of queries
+// or of keys, and computes the weights of that row once more, 128 at a time. Right, in one order, and slow.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include <precast/cuda/attention/attention_scores.hpp>
+#include <precast/cuda/attention/tiled_gradient_kernel.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/index.hpp>
@@ -159,6 +164,46 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
   }
 }
 
+/// Whether tensor cores multiply a row of the op table: operands of 16 bits that hold the forward op's, and
+/// sums in f32.
+template <class Types, class ForwardOperand>
+inline constexpr bool has_tiled_gradient =
+    !std::is_same_v<typename Types::operand, f32> && sizeof(HeldDtype<typename Types::operand>) == 2 &&
+    std::is_same_v<typename Types::operand, MultipliedDtype<typename Types::operand>> &&
+    widens_exactly<typename Types::operand, ForwardOperand> &&
+    std::is_same_v<typename Types::accumulate, f32>;
+
+/// Starts the kernels of tiles of queries and of keys, of the first width that holds a head's; false where
+/// none does.
+template <class Types, class ForwardOperand, class Q, class K, class V, class DO>
+bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Types::result>& given,
+                           Stream stream) {
+  const AttentionShape& shape = given.shape;
+  const int width = max_of(shape.width, shape.width_v);
+  const auto start = [&](auto of_keys, auto known) {
+    const std::int64_t tiles =
+        std::int64_t{ceil_divide(of_keys() ? shape.keys : shape.queries, gradient_tile.rows)} *
+        (of_keys() ? shape.heads_kv : shape.heads) * shape.batch;
+    launch(
+        of_keys() ? "tiled_key_gradient" : "tiled_query_gradient",
+        &tiled_gradient_kernel<Types, ForwardOperand, known(), of_keys(), Q, K, V, DO>,
+        {{checked_int(tiles, "tiles"), 1, 1}, gradient_tile.threads(), gradient_tile.shared_bytes(known())},
+        stream, given);
+  };
+  const auto start_if = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+    constexpr int known = tiled_gradient_widths[I],
+                  narrower = I == 0 ? 0 : tiled_gradient_widths[I - (I > 0)];
+    if (width <= narrower || width > known) return false;
+    start(std::false_type{}, std::integral_constant<int, known>{});
+    start(std::true_type{}, std::integral_constant<int, known>{});
+    return true;
+  };
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return (start_if(std::integral_constant<std::size_t, I>{}) || ...);
+  }
+  (std::make_index_sequence<std::size(tiled_gradient_widths)>{});
+}
+
 }  // namespace detail
 
 /// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is
@@ -179,6 +224,15 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
          {{detail::checked_int(rows, "rows"), 1, 1}, detail::gradient_threads}, stream,
          detail::heads_in(dout), detail::heads_in(out), problem.queries, problem.heads, problem.width_v,
          pointer_to(deltas.view()));
+  if constexpr (detail::has_tiled_gradient<Types, ForwardOperand>) {
+    const detail::TiledGradientArguments<Q, K, V, DO, typename Types::result> given{
+        detail::heads_in(q),  detail::heads_in(k),
+        detail::heads_in(v),  detail::heads_in(dout),
+        detail::heads_in(dq), detail::heads_in(dk),
+        detail::heads_in(dv), detail::shape_of(problem),
+        pointer_to(log_sums), pointer_to(std::as_const(deltas).view())};
+    if (!given.shape.biased && detail::launch_tiled_gradient<Types, ForwardOperand>(given, stream)) return;
+  }
   const auto scores = detail::scores_of(problem, q, k);
   const detail::GradientOf<DO, V> from{detail::heads_in(dout), detail::heads_in(v), pointer_to(log_sums),
                                        pointer_to(std::as_const(deltas).view())};

@@ -1,0 +1,64 @@
+// Rows that are told apart by numbers, brought into the numbers' order: a sort of the device's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <precast/cuda/device/side.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+#include <precast/memory/buffer.hpp>
+
+#if PRECAST_ON_DEVICE
+#include <cub/device/device_radix_sort.cuh>
+
+#include <precast/cuda/runtime/check.hpp>
+#else
+#include <algorithm>
+
+#include <simt/stream.hpp>
+#endif
+
+namespace precast::gpu {
+
+/// A row and its number, which is above it: in ascending order rows of one number stand side by side, in
+/// their own order.
+struct NumberedRow {
+  PRECAST_HOST_DEVICE static std::uint64_t of(std::int32_t number, std::int64_t row) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(number)) << 32 |
+           static_cast<std::uint32_t>(row);
+  }
+  PRECAST_HOST_DEVICE static std::int32_t number(std::uint64_t key) {
+    return static_cast<std::int32_t>(key >> 32);
+  }
+  PRECAST_HOST_DEVICE static std::int64_t row(std::uint64_t key) {
+    return static_cast<std::int64_t>(key & 0xffffffffu);
+  }
+};
+
+/// Sorts `count` keys of the device, whose rows ascend and whose numbers have so many bits, into `sorted`.
+/// CUB's radix sort, which keeps the order of equal numbers; CUB does not compile under a host compiler, and
+/// the emulator's device has the standard library's sort in its place.
+inline void sort_by_number(const std::uint64_t* keys, std::uint64_t* sorted, std::int64_t count,
+                           [[maybe_unused]] int bits, Stream stream) {
+#if PRECAST_ON_DEVICE
+  const StreamScope scope(stream);  // of the scratch
+  const auto sort = [&](void* scratch, std::size_t& bytes) {
+    check(cub::DeviceRadixSort::SortKeys(scratch, bytes, keys, sorted, count, 32, 32 + bits, stream),
+          "sort rows by their numbers");
+  };
+  std::size_t bytes = 0;
+  sort(nullptr, bytes);
+  const BufferIn<Memory> scratch(bytes);
+  if (!MemoryCounter::active()) sort(scratch.data(), bytes);
+#else
+  if (MemoryCounter::active()) return;
+  const auto bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);
+  const simt::StreamWork work("sort_by_number", stream);
+  work.reads(keys, bytes);
+  work.writes(sorted, bytes);
+  std::partial_sort_copy(keys, keys + count, sorted, sorted + count);
+#endif
+}
+
+}  // namespace precast::gpu

@@ -1,0 +1,75 @@
+// An optimiser's step on the values of one parameter, in an order that no number of threads changes.
+#pragma once
+
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/for_each_chunk.hpp>
+#include <precast/problem/adamw_step.hpp>
+
+namespace precast::host {
+
+/// Multiplies values by a factor, rounded to their dtype.
+template <ScalarDtype T>
+void scale_values(std::span<T> values, f32 factor) {
+  for_each_chunk(values.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) values[i] = convert<T>(convert<f32>(values[i]) * factor);
+  });
+}
+
+/// The same, unless the factor is 1. Returns how many values were inf or NaN before.
+template <ScalarDtype T>
+std::int64_t unscale_values(std::span<T> values, f32 inverse) {
+  std::atomic<std::int64_t> non_finite{0};
+  for_each_chunk(values.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+    std::int64_t found = 0;
+    for (std::size_t i = first; i < end; ++i) {
+      const f32 value = convert<f32>(values[i]);
+      found += !std::isfinite(value);
+      if (inverse != 1.0f) values[i] = convert<T>(value * inverse);
+    }
+    non_finite.fetch_add(found, std::memory_order_relaxed);
+  });
+  return non_finite.load();
+}
+
+/// The sum of the squares of values, in f64.
+template <ScalarDtype T>
+double sum_of_squares(std::span<const T> values) {
+  std::vector<double> sums(chunks_of(values.size()));
+  for_each_chunk(values.size(), [&](std::size_t chunk, std::size_t first, std::size_t end) {
+    double sum = 0;
+    for (std::size_t i = first; i < end; ++i) {
+      const double value = convert<f32>(values[i]);
+      sum += value * value;
+    }
+    sums[chunk] = sum;
+  });
+  double all = 0;
+  for (const double sum : sums) all += sum;
+  return all;
+}
+
+/// AdamW's step on the values of one parameter.
+template <ScalarDtype T>
+void adamw_values(std::span<T> parameter, std::span<const T> gradient, std::span<T> mean, std::span<T> square,
+                  const AdamWStep<T>& step, bool decays) {
+  for_each_chunk(parameter.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) {
+      const AdamWValues next =
+          step({convert<f32>(parameter[i]), convert<f32>(mean[i]), convert<f32>(square[i])},
+               convert<f32>(gradient[i]), decays);
+      parameter[i] = convert<T>(next.parameter);
+      mean[i] = convert<T>(next.mean);
+      square[i] = convert<T>(next.square);
+    }
+  });
+}
+
+}  // namespace precast::host

@@ -1,0 +1,58 @@
+// What AdamW does to one value, written once for both backends: the formula, the order of operations and the
+// roundings of torch.optim.AdamW.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/host_device.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast {
+
+/// The options of torch.optim.AdamW, with its names and defaults.
+struct AdamWOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+};
+
+/// A parameter's value, and the moving means of its gradients and of their squares. The means are values of
+/// the optimiser's dtype; the parameter is still to be rounded to it.
+struct AdamWValues {
+  f32 parameter, mean, square;
+};
+
+/// One value's step, with f32 inside: each of PyTorch's operations is one rounding to T, which is nothing
+/// where T is f32. The mean of gradients is PyTorch's lerp, which has two forms.
+template <ScalarDtype T>
+struct AdamWStep {
+  f32 decay, weight1, beta2, rest2, root_of_correction2, eps, step_size;
+  bool decays;  ///< where a parameter has weight decay
+
+  AdamWStep(const AdamWOptions& options, std::int64_t step)
+      : decay(static_cast<f32>(1 - options.lr * options.weight_decay)),
+        weight1(static_cast<f32>(1 - options.beta1)),
+        beta2(static_cast<f32>(options.beta2)),
+        rest2(static_cast<f32>(1 - options.beta2)),
+        root_of_correction2(
+            static_cast<f32>(std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step))))),
+        eps(static_cast<f32>(options.eps)),
+        step_size(static_cast<f32>(-(options.lr / (1 - std::pow(options.beta1, static_cast<double>(step)))))),
+        decays(options.weight_decay != 0) {}
+
+  PRECAST_HOST_DEVICE AdamWValues operator()(const AdamWValues& at, f32 gradient,
+                                             bool parameter_decays) const {
+    const f32 value = parameter_decays ? rounded_to<T>(at.parameter * decay) : at.parameter;
+    const f32 average = rounded_to<T>(weight1 < 0.5f ? at.mean + weight1 * (gradient - at.mean)
+                                                     : gradient - (gradient - at.mean) * (1.0f - weight1));
+    const f32 second = rounded_to<T>(rounded_to<T>(at.square * beta2) + rest2 * gradient * gradient);
+    const f32 denominator =
+        rounded_to<T>(rounded_to<T>(rounded_to<T>(std::sqrt(second)) / root_of_correction2) + eps);
+    return {value + step_size * average / denominator, average, second};
+  }
+};
+
+}  // namespace precast

@@ -1,0 +1,67 @@
+// The end of a step for all parameters of a model at once, on this translation unit's backend: gradients
+// unscaled and measured, clipped, and AdamW.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <precast/backend.hpp>
+#include <precast/backend/optimiser.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
+#include <precast/problem/optimiser_kernels.hpp>
+#include <precast/tensor/view.hpp>
+#include <precast/train/grad_scaler.hpp>
+
+namespace precast::train {
+
+inline namespace PRECAST_BACKEND {
+
+/// Divides the gradients of all parameters by the scaler's scale, counts those that are inf or NaN, and sums
+/// their squares in f64. On a device this is the one place of a step that waits for it: 16 bytes come back,
+/// which say whether the step is left out, and which the run prints. Throws ShapeError for arrays with gaps.
+template <ScalarDtype T>
+GradientSums unscale(std::span<const View<T>> gradients, const GradScaler& scaler) {
+  return backend::unscale_gradients<T>(gradients, scaler.inverse());
+}
+
+/// Multiplies the gradients of all parameters by a factor, rounded to their dtype. Throws ShapeError for
+/// arrays with gaps.
+template <ScalarDtype T>
+void scale_gradients(std::span<const View<T>> gradients, f32 factor) {
+  backend::scale_gradients<T>(gradients, factor);
+}
+
+/// Step number `step`, counted from 1, of AdamW on all parameters: masters and means are in T, and what ops
+/// read of a parameter is rounded anew. Throws ShapeError where the arrays of one are not of one size, and
+/// InputError for another step.
+template <ScalarDtype T, ScalarDtype Stored>
+void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWOptions& options,
+                std::int64_t step) {
+  if (step < 1) throw InputError("AdamW: steps are counted from 1, and " + std::to_string(step) + " is none");
+  for (const AdamWArrays<T, Stored>& one : parameters) {
+    const std::int64_t count = one.master.elements(), stored = one.stored.elements();
+    if (one.gradient.elements() != count || one.mean.elements() != count || one.square.elements() != count ||
+        (stored != 0 && stored != count))
+      throw ShapeError("AdamW: a parameter " + to_string(one.master.shape()) +
+                       " has gradients or moments of another size");
+  }
+  backend::adamw<T, Stored>(parameters, AdamWStep<T>(options, step));
+}
+
+/// Rounds an array without gaps to another dtype, and keeps it in its own.
+template <ScalarDtype Rounded, ScalarDtype T>
+void round_in_place(View<T> values) {
+  backend::round_in_place<Rounded, T>(values);
+}
+
+/// Zeros in an array without gaps.
+template <ScalarDtype T>
+void clear(View<T> values) {
+  backend::clear_values<T>(values);
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::train

@@ -1,0 +1,9 @@
+// Compiled with PRECAST_USE_CUDA: the models that are named here are the CUDA backend's.
+#include <language_model/compiled_model.hpp>
+#include <language_model/cuda_models.hpp>
+
+namespace precast::language_model {
+
+const std::vector<TrainingPolicy>& cuda_training_policies() { return compiled_training_policies(); }
+
+}  // namespace precast::language_model
