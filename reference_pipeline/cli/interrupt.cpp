@@ -11,7 +11,7 @@ namespace precast::cli {
 
 namespace {
 
-volatile std::sig_atomic_t interrupting = 0;
+volatile std::sig_atomic_t interrupting = 0, is_muted = 0;
 
 std::int64_t milliseconds_now() {
   timespec now{};
@@ -29,6 +29,7 @@ void on_signal(int signal) {
   std::int64_t first = 0;
   if (first_signal.compare_exchange_strong(first, milliseconds_now())) {
     interrupting = signal;
+    if (is_muted) return;
     static_cast<void>(
         !write(STDERR_FILENO, notice, sizeof notice - 1));  // the only way to speak in a handler
   } else if (milliseconds_now() - first > same_milliseconds) {
@@ -51,6 +52,8 @@ void catch_interrupts() {
   }
   std::signal(SIGPIPE, SIG_IGN);
 }
+
+void mute_interrupts() { is_muted = 1; }
 
 int interrupting_signal() { return interrupting; }
 

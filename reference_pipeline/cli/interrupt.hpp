@@ -17,6 +17,9 @@ struct Interrupted : Error {
 /// is ready.
 void catch_interrupts();
 
+/// Says nothing on the terminal when a signal comes: another process of the job does.
+void mute_interrupts();
+
 /// The signal that asked, or 0.
 int interrupting_signal();
 

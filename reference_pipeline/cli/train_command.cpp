@@ -8,12 +8,14 @@
 
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/train_options.hpp>
 #include <cli/train_report.hpp>
 #include <cli/train_run.hpp>
+#include <cluster/job.hpp>
 #include <language_model/sample_text.hpp>
 
 #include <precast/host/parallel.hpp>
@@ -93,16 +95,21 @@ Json run_json(const TrainedRun& run) {
           {"memory", last.memory}};
 }
 
-void train_one(const TrainOptions& options) {
-  const TrainInputs inputs = open_inputs(options);
-  Trainer trainer(inputs.config, options.training, inputs.values);
+DataParallel shared(const TrainOptions& options, cluster::Communicator& job) {
+  return {.job = &job, .bucket_bytes = options.bucket_bytes, .message = options.all_reduce};
+}
+
+void train_one(const TrainOptions& options, cluster::Communicator& job) {
+  const TrainInputs inputs = open_inputs(options, job);
+  Trainer trainer(inputs.config, options.training, inputs.values, shared(options, job));
+  const bool is_first = job.rank() == 0;  // the only one that writes
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
     if (trainer.done())
       throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
                        ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
-  } else {
+  } else if (is_first) {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed)
@@ -115,16 +122,18 @@ void train_one(const TrainOptions& options) {
     io::write_file(folder / "config.json", inputs.config.json());
     if (inputs.tokenizer) io::write_file(folder / "precast_tokenizer.json", inputs.tokenizer->json());
   };
-  Log log(options.log, trainer.next_step());
+  Log log(is_first ? options.log : "", trainer.next_step());
   const std::int64_t every = options.checkpoint_every.value_or(50);
   const TrainedRun run =
-      train_to_the_end(trainer, *inputs.batches, options.training.policy, options.training.steps,
+      train_to_the_end(trainer, job, *inputs.batches, options.training.policy, options.training.steps,
                        "--resume goes on from the last checkpoint", [&](const StepFacts& step) {
                          log.write(step);
+                         if (!is_first) return;
                          if ((step.step + 1) % every != 0 && !trainer.done()) return;
                          describe();
                          trainer.write_checkpoint(checkpoint);
                        });
+  if (!is_first) return;
   trainer.write_model(folder);
   const std::string text = sampled(trainer, inputs, options);
   if (options.json) {
@@ -143,22 +152,24 @@ void train_one(const TrainOptions& options) {
   notes() << "wrote " << io::shown(folder) << "\n";
 }
 
-void compare(const TrainOptions& options) {
+void compare(const TrainOptions& options, cluster::Communicator& job) {
   std::vector<std::string> names = parse_list("--compare", options.compare);
   for (const std::string& name : names) training_policy(name);
   if (options.resume) throw UsageError("--resume does not go with --compare: its runs leave no checkpoints");
   if (!options.log.empty()) throw UsageError("--log does not go with --compare: take --report or --json");
-  if (!options.report.empty()) check_output_files(std::array{std::filesystem::path(options.report)});
-  const TrainInputs inputs = open_inputs(options);
+  if (!options.report.empty() && job.rank() == 0)
+    check_output_files(std::array{std::filesystem::path(options.report)});
+  const TrainInputs inputs = open_inputs(options, job);
   std::vector<TrainedRun> runs;
   for (const std::string& name : names) {
     TrainingOptions training = options.training;
     training.policy = name;
     reset_peak_memory();
-    Trainer trainer(inputs.config, training, inputs.values);
-    runs.push_back(train_to_the_end(trainer, *inputs.batches, name, training.steps, "nothing was written",
-                                    [](const StepFacts&) {}));
+    Trainer trainer(inputs.config, training, inputs.values, shared(options, job));
+    runs.push_back(train_to_the_end(trainer, job, *inputs.batches, name, training.steps,
+                                    "nothing was written", [](const StepFacts&) {}));
   }
+  if (job.rank() != 0) return;
   if (!options.report.empty()) io::write_file(options.report, train_page(runs));
   if (options.json) {
     Json all = Json::array();
@@ -171,11 +182,14 @@ void compare(const TrainOptions& options) {
 void run_train(const TrainOptions& options) {
   if (options.threads) host::set_threads(*options.threads);
   options.training.check();
+  if (options.compare.empty()) training_policy(options.training.policy);
+  cluster::Communicator& job = cluster::join_job([] { return interrupting_signal() != 0; });
+  if (job.size() > 1) mute_interrupts();
+  if (job.rank() != 0) set_quiet(true);
   if (options.compare.empty())
-    training_policy(options.training.policy);
+    train_one(options, job);
   else
-    return compare(options);
-  train_one(options);
+    compare(options, job);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
 
 }  // namespace
 
-TrainInputs open_inputs(const TrainOptions& options) {
+TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job) {
+  std::string batches_name = "--batch";
   TrainInputs inputs;
   const std::filesystem::path folder = options.resume ? options.output : options.model;
   const bool is_new = folder.empty();
@@ -61,6 +62,7 @@ TrainInputs open_inputs(const TrainOptions& options) {
   }
   if (!options.batches.empty()) {
     inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
+    batches_name = io::shown(options.batches);
   } else {
     if (!inputs.tokenizer)
       throw UsageError("--model has a tokenizer that precast does not read: give its tokens by --batches");
@@ -70,13 +72,15 @@ TrainInputs open_inputs(const TrainOptions& options) {
                                std::to_string(inputs.config.vocabulary) +
                                ": they are not of one model; take the file away, or give its tokens by "
                                "--batches");
-    inputs.batches = random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size(),
-                                    options.context_length(), options.seed, text->name);
+    inputs.batches =
+        random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size() * job.size(),
+                       options.context_length(), options.seed, text->name);
   }
   if (inputs.batches->context() > inputs.config.positions)
     throw UsageError("the context is " + std::to_string(inputs.batches->context()) +
                      " tokens, and the model reads " + std::to_string(inputs.config.positions) +
                      ": give a smaller --context");
+  inputs.batches = part_of_rank(std::move(inputs.batches), job.rank(), job.size(), batches_name);
   return inputs;
 }
 
@@ -95,13 +99,13 @@ double TrainedRun::final_loss() const {
   return sum / static_cast<double>(last);
 }
 
-TrainedRun train_to_the_end(Trainer& trainer, const Batches& batches, const std::string& policy,
-                            std::int64_t steps, const std::string& left_behind,
+TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const Batches& batches,
+                            const std::string& policy, std::int64_t steps, const std::string& left_behind,
                             const std::function<void(const StepFacts&)>& after_step) {
   TrainedRun run{policy, {}, {}};
   ProgressReporter progress;
   while (!trainer.done()) {
-    throw_if_interrupted(left_behind);
+    if (cluster::sum(job, interrupting_signal()) > 0) throw Interrupted("interrupted: " + left_behind);
     run.steps.push_back(trainer.step(batches));
     after_step(run.steps.back());
     progress.update("training " + policy, trainer.next_step(), steps);

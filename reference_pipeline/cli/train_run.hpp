@@ -22,8 +22,8 @@ struct TrainInputs {
   std::unique_ptr<language_model::Batches> batches;
 };
 
-/// Reads what the options name. Throws InputError and UsageError.
-TrainInputs open_inputs(const TrainOptions& options);
+/// Reads what the options name; of the data's order the part of this rank. Throws InputError and UsageError.
+TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job);
 
 /// How a run went.
 struct TrainedRun {
@@ -38,9 +38,10 @@ struct TrainedRun {
 };
 
 /// Trains to the end, telling progress; `after_step` is called after each step and may throw to stop. Throws
-/// Interrupted, which says what is `left_behind`.
-TrainedRun train_to_the_end(language_model::Trainer& trainer, const language_model::Batches& batches,
-                            const std::string& policy, std::int64_t steps, const std::string& left_behind,
+/// Interrupted, which says what is `left_behind`, on all ranks where one was interrupted.
+TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communicator& job,
+                            const language_model::Batches& batches, const std::string& policy,
+                            std::int64_t steps, const std::string& left_behind,
                             const std::function<void(const language_model::StepFacts&)>& after_step);
 
 }  // namespace precast::cli
