@@ -1,15 +1,18 @@
-# The precision paths of a build, from PRECAST_PRECISIONS and PRECAST_PRESET, and its block formats, from PRECAST_QUANT.
+# The precision paths of a build, from PRECAST_PRECISIONS and PRECAST_PRESET, its block formats, from PRECAST_QUANT, and
+# its policies of training, from PRECAST_TRAINING.
 # Which there are, C++ says: path_list.cpp writes the lists of include/precast, and nothing here names one of them.
 #   precast_paths             the names of the build's paths, in the order of precast::CompiledPaths
 #   precast_precisions        the precisions that they store parameters in
 #   precast_presets           the presets among them
 #   precast_has_all_paths     whether nothing is left out
 #   precast_has_watch         1 where ops can be watched, else 0 (PRECAST_WATCH)
+#   precast_training_policies the names of the policies that language models are trained under
 #   precast_path_definitions  what include/precast/policy/paths.hpp and quant_formats.hpp read
 # tests/policy checks that these paths and precast::CompiledPaths are one.
 
-# Sets precast_all_precisions and precast_all_block_formats (names), precast_all_paths (path:precision) and
-# precast_all_presets (preset:path:precision).
+# Sets precast_all_precisions, precast_all_block_formats and precast_default_training_policies (names),
+# precast_all_paths (path:precision), precast_all_presets (preset:path:precision) and precast_all_training_policies
+# (policy:precision,precision).
 # The program is compiled again where a header that it reads has changed.
 function(_precast_ask_for_paths)
   set(source "${CMAKE_CURRENT_LIST_DIR}/path_list.cpp")
@@ -32,7 +35,8 @@ function(_precast_ask_for_paths)
     endif()
     set(PRECAST_PATH_LIST_OF "${contents}" CACHE INTERNAL "What path_list was compiled from")
   endif()
-  foreach(list IN ITEMS precast_all_precisions precast_all_paths precast_all_presets precast_all_block_formats)
+  foreach(list IN ITEMS precast_all_precisions precast_all_paths precast_all_presets precast_all_block_formats
+                        precast_all_training_policies precast_default_training_policies)
     file(STRINGS "${program}" line REGEX "^${list}=")
     string(REGEX REPLACE "^${list}=(.*[^ ]) *$" "\\1" line "${line}")
     string(REPLACE " " ";" line "${line}")
@@ -140,6 +144,37 @@ if(NOT _formats MATCHES "^(all|none)$")
   endforeach()
 endif()
 list(JOIN _formats "," _formats)
+
+# A build of one preset trains nothing; another trains under what its precisions allow.
+set(PRECAST_TRAINING "default" CACHE STRING
+    "Policies of training to compile: default, all, none, or a list such as f32;amp-bf16+flash")
+set(_training "${PRECAST_TRAINING}")
+set(_known ${precast_all_training_policies})
+list(TRANSFORM _known REPLACE ":.*" "")
+if(_training STREQUAL "default")
+  set(_training ${precast_default_training_policies})
+elseif(_training STREQUAL "all")
+  set(_training ${_known})
+elseif(_training STREQUAL "none" OR NOT _training)
+  set(_training)
+endif()
+foreach(policy IN LISTS _training)
+  if(NOT policy IN_LIST _known)
+    list(JOIN precast_default_training_policies " " _any)
+    message(FATAL_ERROR "PRECAST_TRAINING holds \"${policy}\": it takes default, all, none, or a list of policies such as "
+                        "${_any}; all compiles every one.")
+  endif()
+endforeach()
+set(precast_training_policies)
+foreach(entry IN LISTS precast_all_training_policies)
+  string(REGEX REPLACE ":.*" "" name "${entry}")
+  string(REGEX REPLACE ".*:" "" needed "${entry}")
+  string(REPLACE "," ";" needed "${needed}")
+  list(REMOVE_ITEM needed ${precast_precisions})
+  if(name IN_LIST _training AND PRECAST_PRESET STREQUAL "all" AND NOT needed)
+    list(APPEND precast_training_policies "${name}")
+  endif()
+endforeach()
 
 list(JOIN PRECAST_PRECISIONS "," _precisions)
 set(precast_path_definitions PRECAST_PRESET_NAME="${PRECAST_PRESET}" PRECAST_PRECISION_NAMES="${_precisions}"

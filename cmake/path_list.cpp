@@ -1,5 +1,5 @@
-// The names of precisions, presets, paths and block formats as text, for CMake: PrecastPaths.cmake compiles
-// this and reads the text out of the program, which need not run on this machine.
+// The names of precisions, presets, paths, block formats and policies of training as text, for CMake:
+// PrecastPaths.cmake compiles this and reads the text out of the program, which need not run on this machine.
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -7,6 +7,7 @@
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/policy/policy_path.hpp>
 #include <precast/policy/presets.hpp>
+#include <precast/policy/training_policies.hpp>
 
 namespace {
 
@@ -36,6 +37,26 @@ constexpr void write_lists(Put&& put) {
   put("\nprecast_all_block_formats=");
   for (const precast::BlockFormat& format : precast::block_formats) {
     put(format.info.name);
+    put(" ");
+  }
+  // The precisions that a policy of training takes: "amp-f16:f32,f16".
+  put("\nprecast_all_training_policies=");
+  precast::for_each_training_policy([&]<class P>(const precast::TrainingChoice& choice) {
+    precast::spell_training_choice(choice, put);
+    std::string_view before = ":";
+    for (const std::string_view precision : precast::precision_names)
+      if (precision == precast::dtype_name<typename P::storage>() ||
+          precision == precast::dtype_name<typename P::compute>() ||
+          precision == precast::dtype_name<typename P::activation>()) {
+        put(before);
+        put(precision);
+        before = ",";
+      }
+    put(" ");
+  });
+  put("\nprecast_default_training_policies=");
+  for (const std::string_view name : precast::default_training_policies) {
+    put(name);
     put(" ");
   }
   put("\n");

@@ -46,25 +46,19 @@ function(precast_generate_models)
   set(model_sources "${sources}" PARENT_SCOPE)
 endfunction()
 
-# The policies that language models are trained under (reference_pipeline/language_model/policies.hpp), each with the
-# precisions that it takes; language_model/training_policies.cpp has the same list, and does not link where they differ.
-set(training_policies F32:f32 NaiveF16:f16 AmpF16:f32,f16 AmpBf16:f32,bf16 Bf16:bf16 Fp8:f32,bf16)
-
-# precast_generate_language_models() writes a unit of each policy, language_model_POLICY.cpp, into the current binary
-# directory; a build of one preset has none. Sets language_model_sources.
+# precast_generate_language_models() writes a unit of each policy of training, language_model_POLICY.cpp, and their list,
+# training_policies.cpp, into the current binary directory. Sets language_model_sources.
 function(precast_generate_language_models)
   set(sources)
-  foreach(entry IN LISTS training_policies)
-    string(REGEX REPLACE ":.*" "" POLICY "${entry}")
-    string(REGEX REPLACE ".*:" "" needed "${entry}")
-    string(REPLACE "," ";" needed "${needed}")
-    list(REMOVE_ITEM needed ${precast_precisions})
-    if(PRECAST_PRESET STREQUAL "all" AND NOT needed)
-      configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/language_model.cpp.in" "language_model_${POLICY}.cpp" @ONLY)
-      list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/language_model_${POLICY}.cpp")
-    endif()
+  set(TRAINING_POLICIES "")
+  foreach(POLICY IN LISTS precast_training_policies)
+    string(REGEX REPLACE "[^a-z0-9]" "_" unit "language_model_${POLICY}")
+    configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/language_model.cpp.in" "${unit}.cpp" @ONLY)
+    list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/${unit}.cpp")
+    string(APPEND TRAINING_POLICIES "\n      compiled_training_policy<\"${POLICY}\">(),")
   endforeach()
-  set(language_model_sources "${sources}" PARENT_SCOPE)
+  configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/training_policies.cpp.in" training_policies.cpp @ONLY)
+  set(language_model_sources "${sources}" "${CMAKE_CURRENT_BINARY_DIR}/training_policies.cpp" PARENT_SCOPE)
 endfunction()
 
 # Removes what an earlier configuration generated: all sources in the current binary directory but these.

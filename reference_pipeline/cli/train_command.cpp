@@ -1,4 +1,5 @@
 // precast train: a language model on a text, under a policy.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -154,7 +155,11 @@ void train_one(const TrainOptions& options, cluster::Communicator& job) {
 
 void compare(const TrainOptions& options, cluster::Communicator& job) {
   std::vector<std::string> names = parse_list("--compare", options.compare);
-  for (const std::string& name : names) training_policy(name);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string given = std::exchange(names[i], training_policy(names[i]).name);
+    if (std::ranges::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]))
+      throw UsageError("--compare: " + given + " is " + names[i] + ", which stands there already");
+  }
   if (options.resume) throw UsageError("--resume does not go with --compare: its runs leave no checkpoints");
   if (!options.log.empty()) throw UsageError("--log does not go with --compare: take --report or --json");
   if (!options.report.empty() && job.rank() == 0)
@@ -179,10 +184,10 @@ void compare(const TrainOptions& options, cluster::Communicator& job) {
   print(aligned(comparison_table(runs), "lr"));
 }
 
-void run_train(const TrainOptions& options) {
+void run_train(TrainOptions& options) {
   if (options.threads) host::set_threads(*options.threads);
   options.training.check();
-  if (options.compare.empty()) training_policy(options.training.policy);
+  if (options.compare.empty()) options.training.policy = training_policy(options.training.policy).name;
   cluster::Communicator& job = cluster::join_job([] { return interrupting_signal() != 0; });
   if (job.size() > 1) mute_interrupts();
   if (job.rank() != 0) set_quiet(true);

@@ -5,6 +5,8 @@
 #include <cli/run_options.hpp>
 #include <cli/train_options.hpp>
 
+#include <precast/policy/training_policies.hpp>
+
 namespace precast::cli {
 
 namespace {
@@ -31,8 +33,13 @@ void add_name(CLI::App& command, const std::string& name, std::vector<std::strin
       ->type_name(listed);
 }
 
-/// The names of language_model/training_policies.cpp; a build may lack some.
-const std::string policy_words = "f32|naive-f16|amp-f16|amp-bf16|bf16|fp8";
+/// The names that a build holds unless it was told otherwise.
+std::string policy_words() {
+  std::string words;
+  for (const std::string_view name : default_training_policies)
+    words += (words.empty() ? "" : "|") + std::string(name);
+  return words;
+}
 
 constexpr std::int64_t most_steps = 100'000'000;
 constexpr double smallest = std::numeric_limits<float>::denorm_min(), largest = 3.4e38;
@@ -67,16 +74,18 @@ void add_run(CLI::App& command, TrainOptions& options) {
   auto& training = options.training;
   command
       .add_option("--policy", training.policy,
-                  "f32, naive-f16, amp-f16, amp-bf16, bf16 or fp8: what is stored, multiplied and summed in "
-                  "which format; default f32")
-      ->type_name(policy_words);
+                  "What is stored, multiplied and summed in which format; default f32. A regime (f32, "
+                  "naive-f16, amp-f16, amp-bf16, bf16, f16, fp8) or a preset, then any of +flash, "
+                  "+upcast-attention and +upcast-matmul; a build holds the policies of -DPRECAST_TRAINING, "
+                  "and names them where it lacks one. precast policy --training NAME prints its dtypes")
+      ->type_name(policy_words());
   CLI::Option* compare =
       command
           .add_option(
               "--compare", options.compare,
               "Trains once under each of these policies, from the same values on the same batches, and "
               "makes one table; nothing else is written but --report")
-          ->type_name(policy_words + ",...");
+          ->type_name(policy_words() + ",...");
   command.add_option("--report", options.report, "With --compare: an HTML page of loss, scale and gradients")
       ->type_name("FILE")
       ->needs(compare);

@@ -1,10 +1,11 @@
-// The op table of a policy, and its C++ spelling, as text.
+// The op table of a policy, its rows of gradients, and its C++ spelling, as text.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <precast/policy/gradient_table.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/options.hpp>
 #include <precast/policy/policy.hpp>
@@ -29,6 +30,41 @@ std::vector<OpRow> op_rows_of() {
                     dtype_name<typename Types::result>()});
   });
   return rows;
+}
+
+/// What the gradients of an op class are computed in; a name is empty where there is no such value.
+struct GradientRow {
+  std::string_view op, operand, accumulate, inside;
+  std::string_view result;      ///< of the op's inputs
+  std::string_view parameters;  ///< of its parameters, where it has some
+
+  friend bool operator==(const GradientRow&, const GradientRow&) = default;
+};
+
+/// What a policy trains with.
+struct GradientTable {
+  std::vector<GradientRow> rows;  ///< of the op classes that have gradients
+  std::string_view master;        ///< the parameters that an optimiser changes, and its moments
+};
+
+template <PolicyType P>
+GradientTable gradient_table_of() {
+  GradientTable table{{}, dtype_name<typename training<P>::master>()};
+  const auto add = [&]<class Op>(Op, bool has_parameters) {
+    using Types = gradient_precisions<P, Op>;
+    using Parameters = typename parameter_gradient_precisions<P, Op>::result;
+    table.rows.push_back({Op::name, dtype_name<typename Types::operand>(),
+                          dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
+                          dtype_name<typename Types::result>(),
+                          has_parameters ? dtype_name<Parameters>() : std::string_view()});
+  };
+  add(Matmul{}, true);
+  add(Attention{}, false);
+  add(Norm{}, true);
+  add(Reduction{}, true);  // of a bias, and of rows of an embedding: sums over a batch
+  add(Loss{}, false);
+  add(Pointwise{}, false);
+  return table;
 }
 
 /// "Policy<Storage<e3m4>, Compute<bf16>, Flash>": a policy without what it would have by default.

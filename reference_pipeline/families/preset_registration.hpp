@@ -24,7 +24,8 @@ template <PolicyType P, template <PolicyType> class... Models>
 class PresetRegistration {
  public:
   PresetRegistration(std::string_view name, std::string_view summary)
-      : added_({name, summary, spelling_of<P>(), op_rows_of<P>(), bytes_of_a_value(), &models}) {}
+      : added_({name, summary, spelling_of<P>(), op_rows_of<P>(), gradient_table_of<P>(), bytes_of_a_value(),
+                &models}) {}
 
  private:
   static constexpr double bytes_of_a_value() {

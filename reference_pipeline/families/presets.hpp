@@ -20,6 +20,7 @@ struct AddedPreset {
   std::string_view name, summary;
   std::string spelling;     ///< "Policy<Storage<e3m4>, Compute<bf16>, Flash>"
   std::vector<OpRow> rows;  ///< its op table
+  GradientTable gradients;
   double bytes_per_value = 0;
   std::span<const FamilyModels* const> (*models)() = nullptr;  ///< for the CPU
   PolicyChoice choice{};  ///< what stands for it; its precision is none of PathDtypes

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
-#include <language_model/policies.hpp>
+#include <families/op_rows.hpp>
 #include <language_model/trained_model.hpp>
 
 #include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
+#include <precast/policy/training_policies.hpp>
 
 namespace precast::language_model {
 
@@ -17,6 +19,13 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P>
 std::unique_ptr<TrainedModel> make_trained_model(const LanguageModelConfig& config,
                                                  const ParameterValues& values);
+
+/// The entry of a policy in training_policies().
+template <Literal Name>
+TrainingPolicy compiled_training_policy() {
+  using P = training_policy_named<Name>;
+  return {std::string(Name.view()), families::spelling_of<P>(), scales_loss<P>, &make_trained_model<P>};
+}
 
 }  // namespace PRECAST_BACKEND
 

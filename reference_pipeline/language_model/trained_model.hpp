@@ -72,16 +72,17 @@ class TrainedModel {
 
 /// A policy that models are trained under, by name.
 struct TrainingPolicy {
-  std::string name;     ///< "amp-f16"
-  std::string meaning;  ///< "Policy<Storage<f32>, Compute<f16>, Activation<f32>>, loss scaled"
+  std::string name;      ///< "amp-f16"
+  std::string spelling;  ///< "Policy<Storage<f32>, Compute<f16>, Activation<f32>>"
   bool scales_loss = false;
   std::unique_ptr<TrainedModel> (*make)(const LanguageModelConfig& config,
                                         const ParameterValues& values) = nullptr;
 };
 
-/// Those that this build holds.
+/// Those that this build holds: what PRECAST_TRAINING chose of policy/training_policies.hpp.
 const std::vector<TrainingPolicy>& training_policies();
-/// The policy of that name. Throws InputError with the names that there are.
+/// The policy that a text names, as training_choice_named reads it. Throws InputError with the names that
+/// there are, and PathNotCompiled for a policy that the build lacks.
 const TrainingPolicy& training_policy(const std::string& name);
 
 }  // namespace precast::language_model

@@ -1,64 +1,31 @@
-// The list of policies that language models are trained under.
-#include <language_model/compiled_model.hpp>
+// Finds a policy of training by name; kernels/ writes the list of those that are compiled.
+#include <language_model/trained_model.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
-#include <precast/policy/paths.hpp>
+#include <precast/policy/training_policies.hpp>
 
 namespace precast::language_model {
 
-namespace {
-
-/// Whether kernels/ has the unit: it compiles them where nothing is left out but precisions.
-template <PolicyType P>
-consteval bool compiled() {
-  const auto holds = []<class T>(T*) {
-    if constexpr (PathDtype<T>)
-      return precision_compiled(precision_of<T>);
-    else
-      return true;
-  };
-  return compiled_preset == "all" && holds(static_cast<typename P::storage*>(nullptr)) &&
-         holds(static_cast<typename P::compute*>(nullptr)) &&
-         holds(static_cast<typename P::activation*>(nullptr));
-}
-
-template <PolicyType P>
-void add(std::vector<TrainingPolicy>& all, std::string name, std::string meaning, bool scales_loss = false) {
-  if constexpr (compiled<P>())
-    all.push_back({std::move(name), std::move(meaning), scales_loss, &make_trained_model<P>});
-}
-
-std::vector<TrainingPolicy> list() {
-  std::vector<TrainingPolicy> all;
-  add<policies::F32>(all, "f32", "Policy<Storage<f32>>");
-  add<policies::NaiveF16>(all, "naive-f16",
-                          "Policy<Storage<f16>, Downcast<Matmul, Attention, Norm, Softmax, Reduction, Loss, "
-                          "Pointwise>>, parameters and moments in f16");
-  add<policies::AmpF16>(all, "amp-f16", "Policy<Storage<f32>, Compute<f16>, Activation<f32>>, loss scaled",
-                        true);
-  add<policies::AmpBf16>(all, "amp-bf16", "Policy<Storage<f32>, Compute<bf16>, Activation<f32>>");
-  add<policies::Bf16>(all, "bf16", "Policy<Storage<bf16>>, masters of parameters in f32");
-  add<policies::Fp8>(all, "fp8", "Policy<Storage<f32>, Compute<fp8_e4m3>>");
-  return all;
-}
-
-}  // namespace
-
-const std::vector<TrainingPolicy>& training_policies() {
-  static const std::vector<TrainingPolicy> all = list();
-  return all;
-}
-
 const TrainingPolicy& training_policy(const std::string& name) {
+  const auto choice = training_choice_named(name);
+  const std::string wanted = choice ? to_string(*choice) : name;
   std::string names;
   for (const TrainingPolicy& policy : training_policies()) {
-    if (policy.name == name) return policy;
+    if (policy.name == wanted) return policy;
     names += (names.empty() ? "" : ", ") + policy.name;
   }
   if (names.empty())
-    throw PathNotCompiled("training is not in this build: configure with -DPRECAST_PRESET=all");
-  throw InputError("there is no training policy '" + io::printable(name, 40) + "': it is one of " + names);
+    throw PathNotCompiled(
+        "training is not in this build: configure with -DPRECAST_PRESET=all and "
+        "-DPRECAST_TRAINING=default");
+  if (choice)
+    throw PathNotCompiled("the policy of training " + wanted + " is not in this build, which holds " + names +
+                          ": configure with -DPRECAST_TRAINING=all, or a list that holds it, and all of its "
+                          "precisions");
+  throw InputError(
+      "there is no training policy '" + io::printable(name, 60) + "': it is one of " + names +
+      ", or one of them with +flash, +upcast-attention or +upcast-matmul in a build that holds it");
 }
 
 }  // namespace precast::language_model

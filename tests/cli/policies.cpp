@@ -157,6 +157,33 @@ TEST_CASE("the printed table is the op table") {
   CHECK(row("Attention") == OpRow{"Attention", "f16", "f32", "f32", "f32", "f16"});
   CHECK(row("Matmul") == OpRow{"Matmul", "f16", "f16", "f32", "", "f16"});
   CHECK(row("Pointwise") == OpRow{"Pointwise", "f16", "as given", "", "f32", "f16"});
-  CHECK(op_table_json(memory)["ops"]["Matmul"]["inside"].is_null());
-  CHECK(op_table_json(memory)["preset"] == "memory");
+  CHECK(policy_tables_json(memory)["ops"]["Matmul"]["inside"].is_null());
+  CHECK(policy_tables_json(memory)["preset"] == "memory");
+}
+
+TEST_CASE("the tables of a policy have the rows of its gradients") {
+  if (!path_compiled(memory)) return;
+  const Json json = policy_tables_json(memory);
+  CHECK(json["gradients"]["Matmul"]["operand"] == "f16");
+  CHECK(json["gradients"]["Matmul"]["result"] == "f16");
+  CHECK(json["gradients"]["Matmul"]["parameters"] == "f32");
+  CHECK(json["gradients"]["Attention"]["operand"] == "f32");
+  CHECK(json["gradients"]["Attention"]["parameters"].is_null());
+  CHECK(json["master"] == "f32");
+  const std::string text = policy_tables_text(memory);
+  CHECK_THAT(text, Catch::Contains("gradient of") && Catch::Contains("parameters and moments in f32"));
+}
+
+TEST_CASE("a policy of training has its tables by name, compiled or not") {
+  const auto table = [](std::string_view name) {
+    return policy_tables_json(training_choice_named(name).value());
+  };
+  CHECK(table("amp-f16")["policy"] == "Policy<Storage<f32>, Compute<f16>, Activation<f32>>");
+  CHECK(table("amp-f16")["scales_loss"] == true);
+  CHECK(table("amp-f16+flash")["ops"]["Attention"]["inside"] == "f32");
+  CHECK(table("naive-f16")["master"] == "f16");
+  CHECK(table("naive-f16")["gradients"]["Matmul"]["accumulate"] == "f16");
+  CHECK(table("naive-f16")["scales_loss"] == false);
+  CHECK(table("fp8")["gradients"]["Matmul"]["operand"] == "bf16");  // fp8_e4m3 has too little range
+  CHECK(table("fast")["training"] == "bf16+flash");
 }

@@ -12,6 +12,7 @@
 #include <precast/policy/options.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/policy/presets.hpp>
+#include <precast/policy/training_policies.hpp>
 
 namespace precast {
 
@@ -75,22 +76,29 @@ struct FlowPolicy {
   std::string_view name;
 };
 
-/// Calls `visitor(FlowPolicy<P>{name})` for the policies that tables of the flow have: the presets, 16-bit
-/// formats alone, what mixed precision does, f16 as naive code has it, and fp8 operands.
+namespace detail {
+
+template <Literal Name, class Visitor>
+constexpr void visit_flow_of_training(Visitor& visitor) {
+  visitor(FlowPolicy<training_policy_named<Name>>{Name.view()});
+}
+
+}  // namespace detail
+
+/// Calls `visitor(FlowPolicy<P>{name})` for the policies that tables of the flow have: the presets, and the
+/// policies of training, by their names.
 template <class Visitor>
 constexpr void for_each_flow_policy(Visitor&& visitor) {
   visitor(FlowPolicy<presets::Quality>{"quality"});
   visitor(FlowPolicy<presets::Balanced>{"balanced"});
   visitor(FlowPolicy<presets::Fast>{"fast"});
   visitor(FlowPolicy<presets::Memory>{"memory"});
-  visitor(FlowPolicy<Policy<Storage<bf16>>>{"bf16"});
-  visitor(FlowPolicy<Policy<Storage<f16>>>{"f16"});
-  visitor(FlowPolicy<Policy<Storage<f32>, Compute<bf16>, Activation<f32>>>{"amp-bf16"});
-  visitor(FlowPolicy<Policy<Storage<f32>, Compute<f16>, Activation<f32>>>{"amp-f16"});
-  visitor(FlowPolicy<
-          Policy<Storage<f16>, Downcast<Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, Pointwise>>>{
-      "naive-f16"});
-  visitor(FlowPolicy<Policy<Storage<bf16>, Compute<fp8_e4m3>>>{"fp8-operands"});
+  detail::visit_flow_of_training<"bf16">(visitor);
+  detail::visit_flow_of_training<"f16">(visitor);
+  detail::visit_flow_of_training<"amp-bf16">(visitor);
+  detail::visit_flow_of_training<"amp-f16">(visitor);
+  detail::visit_flow_of_training<"naive-f16">(visitor);
+  detail::visit_flow_of_training<"fp8">(visitor);
 }
 
 }  // namespace precast
