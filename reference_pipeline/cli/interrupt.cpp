@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include <cli/interrupt.hpp>
+#include <cluster/launch.hpp>
 #include <unistd.h>
 
 namespace precast::cli {
@@ -41,6 +42,7 @@ void on_signal(int signal) {
 }  // namespace
 
 void catch_interrupts() {
+  is_muted = cluster::is_one_of_several();  // mpirun has signals for all of them, of its own making too
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;  // a write that a signal meets goes on
@@ -52,8 +54,6 @@ void catch_interrupts() {
   }
   std::signal(SIGPIPE, SIG_IGN);
 }
-
-void mute_interrupts() { is_muted = 1; }
 
 int interrupting_signal() { return interrupting; }
 

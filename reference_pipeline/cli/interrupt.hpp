@@ -17,9 +17,6 @@ struct Interrupted : Error {
 /// is ready.
 void catch_interrupts();
 
-/// Says nothing on the terminal when a signal comes: another process of the job does.
-void mute_interrupts();
-
 /// The signal that asked, or 0.
 int interrupting_signal();
 

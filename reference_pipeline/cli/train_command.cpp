@@ -189,7 +189,6 @@ void run_train(TrainOptions& options) {
   options.training.check();
   if (options.compare.empty()) options.training.policy = training_policy(options.training.policy).name;
   cluster::Communicator& job = cluster::join_job([] { return interrupting_signal() != 0; });
-  if (job.size() > 1) mute_interrupts();
   if (job.rank() != 0) set_quiet(true);
   if (options.compare.empty())
     train_one(options, job);

@@ -12,6 +12,14 @@ namespace precast::cluster {
 
 namespace {
 
+/// What those who start several processes say in their environment.
+struct Names {
+  const char *rank, *size;
+};
+constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                           {"PMI_RANK", "PMI_SIZE"},
+                           {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+
 /// A whole number of the environment, or nothing. Throws InputError where it is no number, or below `low`.
 std::optional<std::int64_t> variable(const char* name, std::int64_t low) {
   const char* const value = std::getenv(name);
@@ -28,13 +36,15 @@ std::optional<std::int64_t> variable(const char* name, std::int64_t low) {
 
 }  // namespace
 
+bool is_one_of_several() noexcept {
+  for (const Names& names : starters) {
+    const char* const size = std::getenv(names.size);
+    if (size && *size) return std::string_view(size) != "1";
+  }
+  return false;
+}
+
 Launch launched() {
-  struct Names {
-    const char *rank, *size;
-  };
-  constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                             {"PMI_RANK", "PMI_SIZE"},
-                             {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
   for (const Names& names : starters) {
     const auto rank = variable(names.rank, 0), size = variable(names.size, 1);
     if (!rank || !size) continue;

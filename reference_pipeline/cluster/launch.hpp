@@ -17,6 +17,9 @@ struct Launch {
 /// tasks) say. Throws InputError that names a variable that makes no sense.
 Launch launched();
 
+/// Whether there are several of it, without memory of its own: it may be asked before anything else is ready.
+bool is_one_of_several() noexcept;
+
 /// Which part of a sweep: `index` of `count`, from 0.
 struct Part {
   std::int64_t index = 0, count = 1;
