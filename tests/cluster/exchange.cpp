@@ -26,7 +26,8 @@ TEST_CASE("gradients are the means over ranks, whatever the buckets") {
       for (int pass = 0; pass < 2; ++pass) {
         for (std::size_t i = gradients.size(); i-- > 0;) {
           for (std::size_t k = 0; k < gradients[i].size(); ++k)
-            gradients[i][k] = static_cast<f32>(i) + 10 * static_cast<f32>(k) + 3 * rank + static_cast<f32>(pass);
+            gradients[i][k] =
+                static_cast<f32>(i) + 10 * static_cast<f32>(k) + 3 * rank + static_cast<f32>(pass);
           exchange.whole(i);
         }
         exchange.finish();

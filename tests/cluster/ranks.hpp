@@ -12,18 +12,19 @@
 #include <thread>
 #include <vector>
 
-#include "cli/program.hpp"
-
 #include <precast/cluster/communicator.hpp>
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 
+#include "cli/program.hpp"
+
 namespace ranks {
 
-/// What goes in front of the program so that mpirun starts it `count` times on this machine, whatever its cores
-/// and whoever runs the test.
+/// What goes in front of the program so that mpirun starts it `count` times on this machine, whatever its
+/// cores and whoever runs the test.
 inline std::string mpirun(int count) {
-  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none " +
+  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+         "OMPI_MCA_btl_vader_single_copy_mechanism=none " +
          program::quoted(PRECAST_MPIEXEC) + " -n " + std::to_string(count) + " --oversubscribe";
 }
 
@@ -34,7 +35,8 @@ class Meeting {
   int size() const { return size_; }
 
   /// Rank `rank` brings its values for sum number `number`, and returns at once.
-  void bring(int rank, std::int64_t number, void* values, std::int64_t count, precast::cluster::SumDtype dtype) {
+  void bring(int rank, std::int64_t number, void* values, std::int64_t count,
+             precast::cluster::SumDtype dtype) {
     const std::lock_guard lock(mutex_);
     Sum& sum = sums_[number];
     sum.values.resize(static_cast<std::size_t>(size_));

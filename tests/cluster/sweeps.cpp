@@ -21,10 +21,9 @@ namespace {
 class Environment {
  public:
   explicit Environment(std::map<std::string, std::string> set) {
-    for (const char* name :
-         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "SLURM_PROCID",
-          "SLURM_STEP_NUM_TASKS", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP",
-          "SLURM_ARRAY_TASK_COUNT"}) {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+                             "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_ARRAY_TASK_ID",
+                             "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT"}) {
       if (const char* old = std::getenv(name)) before_[name] = old;
       unsetenv(name);
     }
@@ -91,10 +90,11 @@ TEST_CASE("cost --shard auto of three ranks, merged, is the whole", "[mpi]") {
   const Scratch scratch;
   const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32",
                     folder = scratch.path().string() + "/", samples = folder + "samples.safetensors";
-  REQUIRE(run({"record", "--model", model, "--prompt", "a red circle", "--width", "32", "--height", "16", "--steps",
-               "4", "--every", "2", "--max-sequence-length", "8", "--precision", "f32", "--output", samples})
+  REQUIRE(run({"record", "--model", model, "--prompt", "a red circle", "--width", "32", "--height", "16",
+               "--steps", "4", "--every", "2", "--max-sequence-length", "8", "--precision", "f32", "--output",
+               samples})
               .code == 0);
-  const std::vector<std::string> cost{"cost",     "--model", model,     "--samples", samples, "--types",
+  const std::vector<std::string> cost{"cost",     "--model", model,      "--samples", samples,     "--types",
                                       "fp8_e4m3", "--quiet", "--policy", "f32",       "--threads", "1"};
   auto whole = cost, part = cost;
   whole.insert(whole.end(), {"--output", folder + "whole.json"});

@@ -22,9 +22,28 @@ using Words = std::vector<std::string>;
 
 /// A run of a tiny model, each rank on one thread.
 Words train(const fs::path& output, int batch, const Words& more) {
-  Words words{"train",     "--width", "16", "--heads",   "2", "--layers",  "1", "--batch", std::to_string(batch),
-              "--context", "8",       "--quiet", "--sample", "0", "--threads", "1", "--lr",    "1e-2",
-              "--output",  output.string(), "--log", output.string() + ".jsonl"};
+  Words words{"train",
+              "--width",
+              "16",
+              "--heads",
+              "2",
+              "--layers",
+              "1",
+              "--batch",
+              std::to_string(batch),
+              "--context",
+              "8",
+              "--quiet",
+              "--sample",
+              "0",
+              "--threads",
+              "1",
+              "--lr",
+              "1e-2",
+              "--output",
+              output.string(),
+              "--log",
+              output.string() + ".jsonl"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -68,7 +87,8 @@ TEST_CASE("two ranks go the way of one with twice the batch", "[mpi]") {
   const fs::path folder = scratch.path();
   for (const char* architecture : {"gpt2", "llama"}) {
     INFO(architecture);
-    const Words more{"--steps", "40", "--clip", "0.5", "--warmup", "5", "--schedule", "cosine", "--architecture", architecture};
+    const Words more{"--steps",    "40",     "--clip",         "0.5",       "--warmup", "5",
+                     "--schedule", "cosine", "--architecture", architecture};
     const auto one = trained(folder / "one", 1, 8, more), two = trained(folder / "two", 2, 4, more),
                half = trained(folder / "half", 1, 4, more);
     CHECK(largest_difference(one, two, "loss") <= 1e-5);
@@ -112,7 +132,8 @@ TEST_CASE("ranks agree on steps that are left out, and gradients may travel in b
   CHECK(largest_difference(wide, narrow, "loss") < 0.05);
 }
 
-TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint goes on with the same bits", "[mpi]") {
+TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint goes on with the same bits",
+          "[mpi]") {
   const Scratch scratch;
   const fs::path killed = scratch.path() / "killed", whole = scratch.path() / "whole",
                  said = scratch.path() / "said";
@@ -120,11 +141,12 @@ TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint 
   for (const std::string& word : train(killed, 2, {"--checkpoint-every", "7", "--steps", "1000000"}))
     line += " " + program::quoted(word);
   const std::string file = program::quoted((killed / "checkpoint.safetensors").string());
-  const std::string script =
-      "(exec env " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
-      " & job=$!; for i in $(seq 600); do [ -e " + file + " ] && break; sleep 0.1; done; "
-      "for rank in $(pgrep -P $job); do grep -qz OMPI_COMM_WORLD_RANK=1 /proc/$rank/environ && kill -9 $rank; done; "
-      "wait $job";
+  const std::string script = "(exec env " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
+                             " & job=$!; for i in $(seq 600); do [ -e " + file +
+                             " ] && break; sleep 0.1; done; "
+                             "for rank in $(pgrep -P $job); do grep -qz OMPI_COMM_WORLD_RANK=1 "
+                             "/proc/$rank/environ && kill -9 $rank; done; "
+                             "wait $job";
   CHECK(std::system(script.c_str()) != 0);
   const std::string err = program::content(said);
   INFO(err);
@@ -170,9 +192,10 @@ TEST_CASE("a program without its MPI says so", "[mpi]") {
   const fs::path alone = scratch.path() / "precast";
   fs::copy_file(PRECAST_PROGRAM, alone);
   const std::string said = (scratch.path() / "said").string();
-  CHECK(std::system(("PMI_RANK=0 PMI_SIZE=2 " + program::quoted(alone.string()) + " train --steps 1 --output " +
-                     program::quoted((scratch.path() / "out").string()) + " 2>" + program::quoted(said))
-                        .c_str()) != 0);
+  CHECK(
+      std::system(("PMI_RANK=0 PMI_SIZE=2 " + program::quoted(alone.string()) + " train --steps 1 --output " +
+                   program::quoted((scratch.path() / "out").string()) + " 2>" + program::quoted(said))
+                      .c_str()) != 0);
   CHECK_THAT(program::content(said), Catch::StartsWith("precast: error: this build of precast has no MPI"));
   const auto unknown = run(train(scratch.path() / "out", 2, {"--steps", "1"}), "PMI_RANK=0 PMI_SIZE=2");
   INFO(unknown.err);
