@@ -16,6 +16,7 @@
 #include <cli/train_options.hpp>
 #include <cli/train_report.hpp>
 #include <cli/train_run.hpp>
+#include <cli/train_scaling.hpp>
 #include <cluster/job.hpp>
 #include <language_model/sample_text.hpp>
 
@@ -184,13 +185,23 @@ void compare(const TrainOptions& options, cluster::Communicator& job) {
   print(aligned(comparison_table(runs), "lr"));
 }
 
-void run_train(TrainOptions& options) {
+void run_train(TrainOptions& options, const ScalingOptions& scaling) {
   if (options.threads) host::set_threads(*options.threads);
   options.training.check();
+  const bool predicts = !scaling.ranks.empty();
+  if (!options.report.empty() && options.compare.empty() && !predicts)
+    throw UsageError("--report goes with --compare or --predict-ranks: add one of them");
+  if (predicts && (options.resume || !options.compare.empty() || !options.log.empty()))
+    throw UsageError("--predict-ranks does not go with --compare, --resume or --log: it writes no model");
   if (options.compare.empty()) options.training.policy = training_policy(options.training.policy).name;
   cluster::Communicator& job = cluster::join_job([] { return interrupting_signal() != 0; });
   if (job.rank() != 0) set_quiet(true);
-  if (options.compare.empty())
+  if (predicts) {
+    if (!options.report.empty() && job.rank() == 0)
+      check_output_files(std::array{std::filesystem::path(options.report)});
+    const Scaling measured = measured_scaling(options, scaling, job);
+    if (job.rank() == 0) show(measured, options);
+  } else if (options.compare.empty())
     train_one(options, job);
   else
     compare(options, job);
@@ -203,6 +214,8 @@ void add_train_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("train", "Trains a small language model under a policy, as AMP does");
   add_train_options(*command, *options);
+  const auto scaling = std::make_shared<ScalingOptions>();
+  add_scaling_options(*command, *scaling);
   command->footer(
       "--output gets config.json and model.safetensors, which transformers reads, and "
       "checkpoint.safetensors, from\n"
@@ -216,8 +229,10 @@ void add_train_command(CLI::App& app) {
       "  precast train --steps 300 --lr 3e-3\n"
       "  precast train --data book.txt --policy amp-f16 --schedule cosine --warmup 20 --log log.jsonl\n"
       "  precast train --compare f32,naive-f16,amp-f16,amp-bf16 --report training.html\n"
-      "  precast train --output trained --steps 600 --resume");
-  command->callback([options] { run_train(*options); });
+      "  precast train --output trained --steps 600 --resume\n"
+      "  mpirun -n 2 precast train --data book.txt --batch 8 --threads 4\n"
+      "  precast train --predict-ranks 1,2,4,64,1024 --link-latency 5 --link-bandwidth 12.5GB");
+  command->callback([options, scaling] { run_train(*options, *scaling); });
 }
 
 }  // namespace precast::cli

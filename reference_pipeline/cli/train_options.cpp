@@ -79,16 +79,17 @@ void add_run(CLI::App& command, TrainOptions& options) {
                   "+upcast-attention and +upcast-matmul; a build holds the policies of -DPRECAST_TRAINING, "
                   "and names them where it lacks one. precast policy --training NAME prints its dtypes")
       ->type_name(policy_words());
-  CLI::Option* compare =
-      command
-          .add_option(
-              "--compare", options.compare,
-              "Trains once under each of these policies, from the same values on the same batches, and "
-              "makes one table; nothing else is written but --report")
-          ->type_name(policy_words() + ",...");
-  command.add_option("--report", options.report, "With --compare: an HTML page of loss, scale and gradients")
-      ->type_name("FILE")
-      ->needs(compare);
+  command
+      .add_option("--compare", options.compare,
+                  "Trains once under each of these policies, from the same values on the same batches, and "
+                  "makes one table; nothing else is written but --report")
+      ->type_name(policy_words() + ",...");
+  command
+      .add_option(
+          "--report", options.report,
+          "With --compare: an HTML page of loss, scale and gradients; with --predict-ranks: of speed by "
+          "ranks")
+      ->type_name("FILE");
   add_count(command, "--steps", training.steps, 1, most_steps, "Steps in all; default 200");
   add_integer(command, "--batch", options.batch, 1, 65536, "Windows of a step, for each rank; default 16");
   add_integer(command, "--context", options.context, 1, 1 << 20, "Tokens of a window; default 64");

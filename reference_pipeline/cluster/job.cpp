@@ -50,11 +50,12 @@ Communicator& join_job(std::function<bool()> is_told_to_stop) {
   const Launch launch = launched();
   if (launch.size == 1) return alone;
   join_function()(&current(), &is_told_to_stop);
-  if (current()->size() != launch.size)
-    throw InputError(std::to_string(launch.size) + " processes were started (" + launch.by +
-                     "), and MPI knows of " + std::to_string(current()->size()) +
-                     ": start them by mpirun, or by srun --mpi=pmix");
-  return *current();
+  const int size = current()->size();
+  if (size == launch.size) return *current();
+  current().reset();
+  throw InputError(std::to_string(launch.size) + " processes were started (" + launch.by +
+                   "), and MPI knows of " + std::to_string(size) +
+                   ": start them by mpirun, or by srun --mpi=pmix");
 }
 
 void end_job(int code) {

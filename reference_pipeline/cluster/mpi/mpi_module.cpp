@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <map>
@@ -117,6 +118,7 @@ class Job final : public MpiJob {
     wait(ask({.values = bytes.data(), .count = static_cast<std::int64_t>(bytes.size()), .from = from}));
   }
   void abort(int code) override {
+    if (is_told_to_stop_ && is_told_to_stop_()) std::_Exit(code);  // the job is being ended
     {
       const std::lock_guard lock(mutex_);
       abort_code_ = code;
@@ -193,6 +195,7 @@ class Job final : public MpiJob {
   void perform(const Request& request) {
     constexpr std::int64_t most = 1 << 28;  // MPI counts in int
     auto* place = static_cast<std::byte*>(request.values);
+    meet();
     for (std::int64_t done = 0; done < request.count; done += most) {
       const auto count = static_cast<int>(std::min(most, request.count - done));
       MPI_Request running = MPI_REQUEST_NULL;
@@ -209,21 +212,28 @@ class Job final : public MpiJob {
     }
   }
 
-  /// MPI goes on only while it is called. Between calls other threads have the core: at once while answers
-  /// come fast, for some microseconds later.
-  void finish(MPI_Request& running) {
-    constexpr int eager = 200;
+  /// MPI goes on only while it is called, and here only while all ranks call it: who slept between calls
+  /// would move a fragment at a time. So ranks first meet, where waiting is mostly sleep, which leaves the
+  /// core to what still computes; then they send without it.
+  void meet() {
+    MPI_Request all_here = MPI_REQUEST_NULL;
+    require(MPI_Ibarrier(ranks_, &all_here), "to meet the other ranks");
+    constexpr int eager = 100;
     constexpr std::chrono::microseconds pause(20);
-    for (int calls = 0;; ++calls) {
-      int is_done = 0;
-      require(MPI_Test(&running, &is_done, MPI_STATUS_IGNORE), "a sum over ranks");
-      if (is_done) return;
-      if (const std::optional<int> code = asked_to_abort()) MPI_Abort(ranks_, *code);
-      if (calls < eager)
-        std::this_thread::yield();
-      else
-        std::this_thread::sleep_for(pause);
+    for (int calls = 0; !is_done(all_here); ++calls)
+      if (calls > eager) std::this_thread::sleep_for(pause);
+  }
+  void finish(MPI_Request& running) {
+    while (!is_done(running)) {
     }
+  }
+  bool is_done(MPI_Request& running) {
+    int done = 0;
+    require(MPI_Test(&running, &done, MPI_STATUS_IGNORE), "a sum over ranks");
+    if (done) return true;
+    if (const std::optional<int> code = asked_to_abort()) MPI_Abort(ranks_, *code);
+    std::this_thread::yield();
+    return false;
   }
   std::optional<int> asked_to_abort() const {
     const std::lock_guard lock(mutex_);

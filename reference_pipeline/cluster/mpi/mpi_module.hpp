@@ -11,7 +11,7 @@ namespace precast::cluster {
 /// A job of MPI: a communicator, which may end all of its ranks.
 class MpiJob : public Communicator {
  public:
-  /// Ends every rank of the job at once.
+  /// Ends every rank of the job at once, or this one where the job is told to stop.
   virtual void abort(int code) = 0;
 };
 
