@@ -55,7 +55,7 @@ void parse(CLI::App& app, std::vector<std::string> arguments) {
 /// stopped them by then, as mpirun does when a rank ends.
 bool is_silent(const cluster::Launch& launch) {
   if (launch.rank == 0) return false;
-  for (int tenths = 0; tenths < 10 && !interrupting_signal(); ++tenths)
+  for (int tenths = 0; tenths < 50 && !interrupting_signal(); ++tenths)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return interrupting_signal() != 0;
 }
