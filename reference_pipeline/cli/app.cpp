@@ -112,6 +112,7 @@ void build_app(CLI::App& app) {
   app.require_subcommand(1);
   add_generate_command(app);
   add_compare_command(app);
+  add_doctor_command(app);
   add_record_command(app);
   add_cost_command(app);
   add_info_command(app);

@@ -12,6 +12,7 @@ namespace precast::cli {
 
 void add_generate_command(CLI::App& app);
 void add_compare_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
 void add_record_command(CLI::App& app);
 void add_cost_command(CLI::App& app);
 void add_info_command(CLI::App& app);

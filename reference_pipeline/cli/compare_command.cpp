@@ -44,7 +44,7 @@ struct CompareOptions {
 };
 
 void compare(const CompareOptions& options) {
-  const families::Request request = options.run.request();
+  families::Request request = options.run.request();
   if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
@@ -66,6 +66,7 @@ void compare(const CompareOptions& options) {
   bool guidance_is_distilled = false;
   for (const PolicyChoice& choice : policies) {
     const auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
+    options.run.settle_guidance(*pipeline, request);
     require_used(*pipeline, request);
     pipeline->check(request);
     if (&choice != &policies.front()) continue;

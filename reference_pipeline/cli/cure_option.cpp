@@ -1,14 +1,28 @@
 // Spells the cures of a trace as options of the command line.
 #include <cli/cure_option.hpp>
 
+#include <precast/watch/trace.hpp>
+
 namespace precast::cli {
 
-std::string option_of(watch::Cure cure) {
+namespace {
+
+/// "--vae-precision": what sets the precision of the component that an op's path begins with.
+std::string precision_option(std::string_view path) {
+  const std::string_view component = path.substr(0, path.find('.'));
+  if (component == "unet" || component == "vae" || component == "transformer")
+    return "--" + std::string(component) + "-precision";
+  return component.starts_with("text_encoder") ? "--text-precision" : "--precision";
+}
+
+}  // namespace
+
+std::string option_of(watch::Cure cure, std::string_view path) {
   switch (cure) {
     case watch::Cure::store_f32:
-      return "--precision f32";
+      return precision_option(path) + " f32";
     case watch::Cure::store_bf16:
-      return "--precision bf16";
+      return precision_option(path) + " bf16";
     case watch::Cure::upcast_attention:
       return "--upcast-attention";
     case watch::Cure::upcast_matmul:
@@ -22,6 +36,10 @@ std::string option_of(watch::Cure cure) {
       break;
   }
   return {};
+}
+
+std::string diagnosis(const watch::NonFinite& found) {
+  return watch::diagnosis(found, [&](watch::Cure cure) { return option_of(cure, found.record.path); });
 }
 
 }  // namespace precast::cli

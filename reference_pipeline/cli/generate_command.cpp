@@ -247,7 +247,9 @@ void generate(const GenerateOptions& options) {
   }
   const families::Backend& backend = planned ? *planned : *device.backend;
   const auto pipeline = families::open(model, choices, backend);
+  options.run.settle_guidance(*pipeline, request);
   require_used(*pipeline, request);
+  require_used(options.policy, pipeline->family());
   pipeline->check(request);
   const families::Request full = pipeline->with_defaults(request);
   check_picture_size("--output", options.output, *full.width, *full.height);

@@ -15,7 +15,7 @@
 namespace precast::cli {
 
 std::string PictureRun::advice() const {
-  if (trace && trace->first_non_finite()) return watch::diagnosis(*trace->first_non_finite(), option_of);
+  if (trace && trace->first_non_finite()) return diagnosis(*trace->first_non_finite());
   if (!non_finite() && !all_black) return {};
   const std::string text = non_finite_latents
                                ? with_commas(non_finite_latents) + " of the latents are not finite"

@@ -145,6 +145,15 @@ families::ComponentChoices resolved_components(const PolicyOptions& options,
   return choices;
 }
 
+void require_used(const PolicyOptions& options, const families::Family& family) {
+  const auto is_second = [](const families::ComponentInfo& component) {
+    return component.role == families::Role::second_text_encoder;
+  };
+  if (options.t5 && std::ranges::none_of(family.components(), is_second))
+    throw UsageError("--t5-precision is for models with a T5, and this is a model of the family " +
+                     std::string(family.name()) + ": leave it out (--clip-precision sets its text encoders)");
+}
+
 std::string policy_names() {
   std::vector<std::string_view> names;
   for (const NamedPreset& preset : families::all_presets()) names.push_back(preset.name);
@@ -189,6 +198,48 @@ std::string policy_text(const PolicyChoice& choice) {
   if (choice.upcast_attention) text += "+upcast-attention";
   if (choice.upcast_matmul) text += "+upcast-matmul";
   return choice.flash ? text + "+flash" : text;
+}
+
+std::vector<std::string> policy_arguments(const std::string& text) {
+  std::vector<std::string> arguments;
+  const auto flags = [&](const PolicyChoice& choice) {
+    if (choice.upcast_attention) arguments.emplace_back("--upcast-attention");
+    if (choice.upcast_matmul) arguments.emplace_back("--upcast-matmul");
+    if (choice.flash) arguments.emplace_back("--flash");
+  };
+  if (text.find(',') == std::string::npos) {
+    const PolicyChoice choice = parse_policy(text);
+    if (families::find_preset(text)) return {"--preset", text};
+    arguments = {"--precision", std::string(families::precision_name(choice))};
+    flags(choice);
+    return arguments;
+  }
+  // All components have the same casts, but those of f32, which change nothing, are not said.
+  PolicyChoice together;
+  std::vector<std::pair<std::string, Precision>> precisions;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view part = std::string_view(text).substr(begin, end - begin);
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    const std::size_t space = part.find(' ');
+    if (space == std::string_view::npos) throw UsageError("'" + text + "' names no policies of components");
+    const PolicyChoice choice = parse_policy(std::string(part.substr(space + 1)));
+    if (families::added_preset(choice)) throw UsageError("'" + text + "' names no precisions of components");
+    precisions.emplace_back(part.substr(0, space), choice.precision);
+    together.upcast_attention |= choice.upcast_attention;
+    together.upcast_matmul |= choice.upcast_matmul;
+    together.flash |= choice.flash;
+    begin = end + 1;
+  }
+  const std::string first(to_string(precisions.front().second));
+  arguments = {"--precision", first};
+  for (const auto& [component, precision] : precisions)
+    if (to_string(precision) != first) {
+      arguments.push_back("--" + component + "-precision");
+      arguments.emplace_back(to_string(precision));
+    }
+  flags(together);
+  return arguments;
 }
 
 std::string policy_text(const families::ComponentChoices& choices) {

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <families/choices.hpp>
+#include <families/family.hpp>
 
 #include <precast/policy/choice.hpp>
 
@@ -39,6 +40,10 @@ void add_policy_options(CLI::App& command, PolicyOptions& options);
 /// --t5-precision.
 void add_component_options(CLI::App& command, PolicyOptions& options);
 
+/// Throws UsageError where the precision of a text encoder is asked for that models of the family do not
+/// have.
+void require_used(const PolicyOptions& options, const families::Family& family);
+
 /// "quality|fast|…|f16": what a text that parse_policy takes begins with.
 std::string policy_names();
 
@@ -55,6 +60,10 @@ PolicyChoice parse_policy(const std::string& text);
 
 /// The text of a policy as parse_policy takes it: its preset where it equals one, else "f16+flash".
 std::string policy_text(const PolicyChoice& choice);
+
+/// The options that name the policy of such a text, {"--precision", "f16", "--upcast-attention"}; also where
+/// it has components one by one. Throws UsageError.
+std::vector<std::string> policy_arguments(const std::string& text);
 
 /// "f16+upcast-attention" where all components have one policy, else one by one.
 std::string policy_text(const families::ComponentChoices& choices);

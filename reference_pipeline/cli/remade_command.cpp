@@ -7,7 +7,6 @@
 #include <cli/given_files.hpp>
 #include <cli/picture_settings.hpp>
 #include <cli/policy_options.hpp>
-#include <families/presets.hpp>
 #include <image/fit.hpp>
 #include <sampling/sampler_title.hpp>
 
@@ -62,44 +61,10 @@ void add_size(Arguments& to, const std::string& size) {
   to.add_integer("--height", size.substr(cross + 1), 1, 16384);
 }
 
-/// "fast", "f16+upcast-attention", or "transformer fast, text quality, vae quality".
 void add_policy(Arguments& to, RemadeCommand& command, const std::string& text) {
   if (text.empty()) return;
-  const auto flags = [&](const PolicyChoice& choice) {
-    if (choice.upcast_attention) command.arguments.emplace_back("--upcast-attention");
-    if (choice.upcast_matmul) command.arguments.emplace_back("--upcast-matmul");
-    if (choice.flash) command.arguments.emplace_back("--flash");
-  };
   try {
-    if (text.find(',') == std::string::npos) {
-      const PolicyChoice choice = parse_policy(text);
-      if (families::find_preset(text)) return to.add("--preset", text);
-      to.add("--precision", std::string(families::precision_name(choice)));
-      return flags(choice);
-    }
-    // All components have the same casts, but those of f32, which change nothing, are not said.
-    PolicyChoice together;
-    std::vector<std::pair<std::string, Precision>> precisions;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      std::string_view part = std::string_view(text).substr(begin, end - begin);
-      part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
-      const std::size_t space = part.find(' ');
-      if (space == std::string_view::npos) throw UsageError("no policy");
-      const PolicyChoice choice = parse_policy(std::string(part.substr(space + 1)));
-      if (families::added_preset(choice)) throw UsageError("no precision");
-      precisions.emplace_back(part.substr(0, space), choice.precision);
-      together.upcast_attention |= choice.upcast_attention;
-      together.upcast_matmul |= choice.upcast_matmul;
-      together.flash |= choice.flash;
-      begin = end + 1;
-    }
-    const std::string first(to_string(precisions.front().second));
-    to.add("--precision", first);
-    for (const auto& [component, precision] : precisions)
-      if (std::string(to_string(precision)) != first)
-        to.add("--" + component + "-precision", std::string(to_string(precision)));
-    flags(together);
+    for (std::string& word : policy_arguments(text)) command.arguments.push_back(std::move(word));
   } catch (const UsageError&) {
     to.note("its precision, '" + io::printable(text) + "', is not known to this version");
   }

@@ -3,9 +3,11 @@
 
 #include <cli/arguments.hpp>
 #include <cli/notes.hpp>
+#include <cli/output.hpp>
 #include <cli/prompts.hpp>
 #include <cli/real_option.hpp>
 #include <cli/run_options.hpp>
+#include <families/family.hpp>
 #include <families/registry.hpp>
 #include <sampling/scheduler_config.hpp>
 
@@ -57,9 +59,10 @@ std::uint64_t random_seed() { return std::random_device{}(); }
 
 }  // namespace
 
-families::Request RunOptions::request() const {
+families::Request RunOptions::request(const std::string& usual_prompt) const {
   families::Request request;
-  request.prompts = read_prompts(prompts->results(), prompts_file);
+  const bool none = prompts->count() == 0 && !prompts_file && !usual_prompt.empty();
+  request.prompts = none ? std::vector{usual_prompt} : read_prompts(prompts->results(), prompts_file);
   if (negative->count()) request.negative = negative->results().back();
   request.seed = seed;
   request.steps = steps;
@@ -75,6 +78,15 @@ families::Request RunOptions::request() const {
   request.aesthetic_score = aesthetic_score;
   request.negative_aesthetic_score = negative_aesthetic_score;
   return request;
+}
+
+void RunOptions::settle_guidance(const families::Pipeline& pipeline, families::Request& request) const {
+  if (!cfg_scale || pipeline.family().guidance_is_distilled()) return;
+  if (guidance && *guidance != *cfg_scale)
+    throw UsageError("--guidance " + shortest(*guidance) + " and --cfg-scale " + shortest(*cfg_scale) +
+                     " contradict each other: for a model of the family " +
+                     std::string(pipeline.family().name()) + " they are one setting: leave one out");
+  request.guidance = cfg_scale;
 }
 
 void RunOptions::tell_device(const families::ChosenDevice& chosen) const {

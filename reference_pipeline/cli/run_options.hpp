@@ -28,10 +28,14 @@ struct RunOptions {
   std::optional<std::string> sampler;
   std::optional<double> eta, guidance_rescale, aesthetic_score, negative_aesthetic_score;
 
-  /// The request that they ask for, of one picture a prompt. Reads the prompts' files.
-  families::Request request() const;
+  /// The request that they ask for, of one picture a prompt. Reads the prompts' files. Where no prompt is
+  /// given it has `usual_prompt`; where that is "" too, throws UsageError.
+  families::Request request(const std::string& usual_prompt = {}) const;
   /// The model that they name.
   families::ModelFiles files() const { return model_files(model, component_files); }
+  /// Takes --cfg-scale for --guidance where a model has one setting of the two, and throws UsageError where
+  /// they contradict each other.
+  void settle_guidance(const families::Pipeline& pipeline, families::Request& request) const;
   /// Tells on stderr what `auto` and `random` chose, and why. Comes after all checks, so that an error is the
   /// only line.
   void tell_device(const families::ChosenDevice& chosen) const;

@@ -25,19 +25,6 @@ Json op_json(const watch::OpRecord& record) {
           {"nan", record.nans}};
 }
 
-Json non_finite_json(const watch::NonFinite& found) {
-  const std::string cure = option_of(watch::cure_for(found));
-  return {{"path", found.record.path},
-          {"op", found.record.op},
-          {"function", found.record.function},
-          {"index", found.index},
-          {"value", json_number(found.value)},
-          {"value_in_f32", json_number(found.value_in_f32)},
-          {"largest_inside", json_number(found.largest_inside)},
-          {"cure", cure.empty() ? Json() : Json(cure)},
-          {"diagnosis", watch::diagnosis(found, option_of)}};
-}
-
 /// An op's line, with what comes before it.
 std::string op_line(const watch::OpRecord& record, bool first) {
   return (first ? "{\"ops\": [\n" : ",\n") +
@@ -52,6 +39,19 @@ std::string end_text(const std::optional<watch::NonFinite>& found, bool no_op) {
 }
 
 }  // namespace
+
+Json non_finite_json(const watch::NonFinite& found) {
+  const std::string cure = option_of(watch::cure_for(found), found.record.path);
+  return {{"path", found.record.path},
+          {"op", found.record.op},
+          {"function", found.record.function},
+          {"index", found.index},
+          {"value", json_number(found.value)},
+          {"value_in_f32", json_number(found.value_in_f32)},
+          {"largest_inside", json_number(found.largest_inside)},
+          {"cure", cure.empty() ? Json() : Json(cure)},
+          {"diagnosis", diagnosis(found)}};
+}
 
 std::string trace_text(const watch::Trace& trace) {
   std::string text;

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include <cli/output.hpp>
+
 #include <precast/io/atomic_file.hpp>
 #include <precast/watch/trace.hpp>
 
@@ -16,6 +18,10 @@ namespace precast::cli {
 /// "max_abs", "inf", "nan"}, …], "first_non_finite": {…} or null}, an op a line. A dtype that an op has not
 /// is null.
 std::string trace_text(const watch::Trace& trace);
+
+/// That first value: {"path", "op", "function", "index", "value", "value_in_f32", "largest_inside", "cure",
+/// "diagnosis"}.
+Json non_finite_json(const watch::NonFinite& found);
 
 /// Watches a run, and writes that text op by op, so that a long run takes no more memory than a short one.
 class TraceFile final : public watch::Observer {

@@ -91,7 +91,7 @@ def main():
     prompts = [prompt for prompt, _ in asked]
     with tempfile.TemporaryDirectory() as folder:
         variant = pathlib.Path(folder) / "variant"
-        print(f"scores are {overflow_variant.make(given.model, variant):,.0f} higher in the variant")
+        print(f"in the variant {overflow_variant.make(given.model, variant)}")
         plain = None
         for name, path, mode in (
             ("model", given.model, "f32"),

@@ -94,9 +94,11 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
   const std::int64_t count = families::pictures(full), of_one_seed = full.seed_step ? 1 : count;
   const ModelFolder& folder = model.folder;
   const auto& sampler = prepared.legs.front().sampler;
+  // A refiner takes no mask: it keeps what is around by the picture's latents.
+  const bool refines_around = given.mask && prepared.legs.size() > 1 && sampler;
   // Whether latents begin as noise alone: then a UNet that takes the mask needs nothing of the picture.
   const bool from_noise = !given.image || (given.mask && full.strength == 1);
-  const bool needs_picture = given.image && !(from_noise && folder.takes_mask());
+  const bool needs_picture = given.image && !(from_noise && folder.takes_mask() && !refines_around);
 
   std::optional<vae::Moments> moments, masked_moments;
   HostTensor<f32> mask;
@@ -126,6 +128,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
   prepared.noise = Tensor<f32>(latents.drawn(count));
   for (Leg& leg : prepared.legs)
     if (leg.sampler) leg.noise = Tensor<f32>(Shape{draws_of(*leg.sampler), count * latents.elements()});
+  if (refines_around) prepared.legs.back().around = Tensor<f32>(latents.drawn(count));
   const auto scale = static_cast<f32>(folder.vae.scaling_factor),
              shift = static_cast<f32>(folder.vae.shift_factor);
   for (std::int64_t first = 0; first < count; first += of_one_seed) {
@@ -149,9 +152,11 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
         kept.beside = side_by_side(mask, masked);
       }
     }
-    for (Leg& leg : prepared.legs)
+    for (Leg& leg : prepared.legs) {
+      if (leg.around) draw_into(leg.around->data());
       for (std::int64_t draw = 0; leg.sampler && draw < leg.noise.shape()[0]; ++draw)
         draw_into(leg.noise.data() + draw * leg.noise.columns());
+    }
     if (given.image) prepared.kept.push_back(std::move(kept));
   }
 

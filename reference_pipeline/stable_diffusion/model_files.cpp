@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include <families/request_error.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/configs_of_tensors.hpp>
 #include <stable_diffusion/model_folder.hpp>
@@ -92,6 +93,18 @@ void require_parts(const std::filesystem::path& folder, const Files& files, cons
                                    io::shown(folder) + ": put it there, or give a file (--vae)");
 }
 
+/// Throws RequestError where a file is given for an encoder that the model does not have.
+void check_given(const ModelFolder& model, const families::ModelFiles& given) {
+  for (const auto& [name, path] : given.components) {
+    const bool lacks = (name == "text_encoder" && !model.text_encoder) ||
+                       (name == "text_encoder_2" && !model.text_encoder_2);
+    if (lacks)
+      throw families::RequestError(io::shown(path) + " is given as " + name + ", and " +
+                                   io::shown(given.model) + " has none: leave --" +
+                                   (name == "text_encoder" ? "text-encoder" : "text-encoder-2") + " out");
+  }
+}
+
 }  // namespace
 
 ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files files) {
@@ -140,9 +153,14 @@ ModelFolder ModelFolder::open(const families::ModelFiles& given) {
     files.insert_or_assign(name == other_name_of_unet ? std::string("unet") : name, path);
   const std::filesystem::path folder =
       is_file(given.model) ? std::filesystem::absolute(given.model).parent_path() : given.model;
-  if (!io::is_there(folder / "model_index.json")) return open_parts(folder, std::move(files));
+  if (!io::is_there(folder / "model_index.json")) {
+    ModelFolder model = open_parts(folder, std::move(files));
+    check_given(model, given);
+    return model;
+  }
 
   ModelFolder model = open_folder(folder);
+  check_given(model, given);
   const auto check = [&](const std::string& name, const auto& config) {
     const auto file = files.find(name);
     if (file == files.end()) return;

@@ -115,7 +115,8 @@ void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg
   const std::int64_t count = families::pictures(full), calls = leg.sampler->calls();
   f32* own = result.latents.data() + picture * latents.elements();
   HostTensor<f32> state = channels_last(own, latents);
-  const HostTensor<f32> noise = channels_last(prepared.noise.data() + picture * latents.elements(), latents);
+  const Tensor<f32>& drawn = leg.around ? *leg.around : prepared.noise;
+  const HostTensor<f32> noise = channels_last(drawn.data() + picture * latents.elements(), latents);
 
   DenoiseInput input{*leg.sampler, {}, 1, 0, {}};
   if (guided(*leg.model, full)) {

@@ -50,9 +50,6 @@ void check_start(const ModelFolder& folder, const Request& full, const Request& 
   if (folder.takes_mask() && !given.mask)
     throw RequestError(io::shown(folder.path) +
                        " was trained to paint into a picture: give it one (--image), and where (--mask)");
-  if (full.refiner && given.image)
-    throw RequestError(
-        "a refiner takes the last steps from text to picture: leave out the image or the refiner");
 }
 
 }  // namespace
@@ -121,6 +118,10 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   full.refiner = request.refiner;
   full.steps = request.steps ? request.steps : folder.defaults.steps.value_or(embeds ? 4 : 50);
   // Other programs call it CFG scale, and so do pictures.
+  if (request.cfg_scale != 1 && request.guidance && *request.guidance != request.cfg_scale)
+    throw RequestError("guidance " + families::shortest(*request.guidance) + " and CFG scale " +
+                       families::shortest(request.cfg_scale) +
+                       " contradict each other: of Stable Diffusion they are one setting (--guidance)");
   if (request.cfg_scale != 1)
     full.guidance = request.cfg_scale;
   else

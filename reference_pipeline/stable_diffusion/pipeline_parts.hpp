@@ -27,6 +27,7 @@ struct Leg {
   std::optional<sampling::Sampler> sampler;  ///< none where the picture to start from is kept
   std::vector<Prompt> prompts = {};          ///< of the request, then the negative one where it is guided
   Tensor<f32> noise = {};                    ///< [draws, pictures, channels, h, w] of its steps
+  std::optional<Tensor<f32>> around = {};  ///< of a refiner that paints into a picture: noise around the mask
 };
 
 /// What inpainting keeps of the picture to start from, one for each generator of noise.

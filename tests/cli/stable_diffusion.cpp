@@ -75,6 +75,14 @@ TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another m
       {{"--model", model, "--mask", "a.png"}, "--image"},
       {{"--model", model, "--refiner-start", "0.5"}, "--refiner"},
       {{"--model", models + "inpaint"}, "--mask"},
+      {{"--model", model, "--guidance", "6", "--cfg-scale", "7"},
+       "--guidance 6 and --cfg-scale 7 contradict"},
+      {{"--model", model, "--guidance", "6", "--cfg-scale", "1"},
+       "--guidance 6 and --cfg-scale 1 contradict"},
+      {{"--model", model, "--t5-precision", "f32"}, "--t5-precision is for models with a T5"},
+      {{"--model", model, "--text-encoder-2", models + "sdxl.safetensors"}, "leave --text-encoder-2 out"},
+      {{"--model", models + "refiner", "--text-encoder", models + "sdxl.safetensors"},
+       "leave --text-encoder out"},
       {{"--model", model, "--transformer", models + "sdxl.safetensors"}, "they are not of one model"}};
   for (const auto& [options, says] : wrong) {
     Words words{"generate", "--prompt", "a"};
@@ -85,6 +93,21 @@ TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another m
     CHECK(result.one_line_error());
     CHECK_THAT(result.err, Catch::Contains(says));
   }
+}
+
+TEST_CASE("generate: --cfg-scale is --guidance of Stable Diffusion, also where it is 1 or said twice") {
+  const Scratch scratch;
+  const auto guidance = [&](const Words& options) {
+    Words words{"generate", "--model", models + "sd15", "--prompt", "a",
+                "--steps",  "1",       "--json",        "--output", (scratch.path() / "a.png").string()};
+    words.insert(words.end(), options.begin(), options.end());
+    const auto made = run(words);
+    REQUIRE(made.code == 0);
+    return made.json()["settings"]["guidance"].get<double>();
+  };
+  CHECK(guidance({"--guidance", "6", "--cfg-scale", "6"}) == 6);
+  CHECK(guidance({"--cfg-scale", "6"}) == 6);
+  CHECK(guidance({"--cfg-scale", "1"}) == 1);
 }
 
 TEST_CASE("generate: what does nothing for a Stable Diffusion model is told") {

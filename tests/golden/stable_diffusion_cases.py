@@ -96,6 +96,10 @@ def all_cases():
   add("sdxl", "txt2img", None, 5, 5.0, refiner_start=0.6, label="refined", **negative, **rounded)
   add("sdxl", "txt2img", "dpmpp_2m", 6, 5.0, refiner_start=0.8, label="refined")
   add("sdxl", "txt2img", "ddim", 5, 5.0, refiner_start=0.5, label="refined", **negative)
+  add("sdxl", "img2img", None, 8, 5.0, strength=0.6, refiner_start=0.7, label="refined", **negative)
+  add("sdxl", "img2img", "euler_a", 6, 5.0, strength=1.0, refiner_start=0.5, label="refined")
+  add("sdxl", "inpaint", None, 8, 5.0, strength=0.75, refiner_start=0.6, label="refined", **negative)
+  add("sdxl", "inpaint", "euler_a", 5, 5.0, strength=1.0, refiner_start=0.5, label="refined", images=2)
 
   add("refiner", "img2img", None, 6, 5.0, strength=0.5, **negative, **rounded)
   add("refiner", "img2img", "euler_a", 5, 5.0, strength=0.4, label="scores", aesthetic_score=7.5,
@@ -194,11 +198,18 @@ def run(root, case, dtype=torch.float32):
       final = pipe(**options).images
     else:
       half = pipe(**options, denoising_end=case["refiner_start"]).images
-      refiner = pipeline_for(root, "refiner", "img2img", dtype)
+      task = "inpaint" if case["task"] == "inpaint" else "img2img"
+      refiner = pipeline_for(root, "refiner", task, dtype)
       choose_sampler(refiner, case["sampler"])
+      more = {}
+      if task == "inpaint":
+        more = dict(mask_image=mask_picture(case), width=case["width"], height=case["height"])
+      if "images" in case:
+        more["num_images_per_prompt"] = case["images"]
       final = refiner(prompt=case["prompt"], negative_prompt=case["negative"], image=half, generator=random,
                       guidance_scale=case["guidance"], num_inference_steps=case["steps"],
-                      denoising_start=case["refiner_start"], output_type="latent", callback_on_step_end=keep).images
+                      denoising_start=case["refiner_start"], output_type="latent", callback_on_step_end=keep,
+                      **more).images
   if not torch.equal(final, steps[-1]):
     raise ValueError("the last step is not the result")
   return final, steps[0], times, draws

@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 #include <sampling/torch_random.hpp>
+#include <stable_diffusion/latents.hpp>
+#include <support/damaged_folder.hpp>
 #include <support/golden.hpp>
 #include <support/stable_diffusion_requests.hpp>
 
@@ -82,6 +84,33 @@ TEST_CASE("strength 0 keeps the picture as the autoencoder has it, with no step"
   CHECK(std::ranges::equal(pipeline.generate(request).latents.values(), result.latents.values()));
   for (std::uint8_t& level : request.image->rgb) level = static_cast<std::uint8_t>(255 - level);
   CHECK_FALSE(std::ranges::equal(pipeline.generate(request).latents.values(), result.latents.values()));
+}
+
+TEST_CASE("a refiner keeps the picture around a mask that the base's UNet took") {
+  const DamagedFolder refiner(stable_diffusion_model("sd15"));  // takes no mask
+  refiner.edit("vae/config.json", [](nlohmann::json& config) { config["scaling_factor"] = 0.2; });
+  const auto pipeline = open_stable_diffusion("inpaint", choices_in<f32>().front());
+  families::Request request = request_of_case("inpaint_inpaint_own");
+  request.refiner = refiner.path();
+  request.refiner_start = 0.6;
+  const families::Result refined = pipeline.generate(request);
+  request.refiner.reset();
+  request.refiner_start.reset();
+  request.strength = 0;
+  const families::Result kept = pipeline.generate(request);
+  const Shape& shape = kept.latents.shape();
+  const stable_diffusion::LatentSize size{shape[1], shape[2], shape[3]};
+  const HostTensor<f32> painted = stable_diffusion::latent_mask(stable_diffusion::painted(*request.mask),
+                                                                size, *request.width / shape[3]);
+  int around = 0, inside = 0;
+  for (std::int64_t i = 0; i < kept.latents.elements(); ++i) {
+    const bool anew = painted.data()[i % (shape[2] * shape[3])] > 0;
+    const bool same = kept.latents.data()[i] == refined.latents.data()[i];
+    CHECK(same != anew);
+    (anew ? inside : around) += 1;
+  }
+  CHECK(around > 0);
+  CHECK(inside > 0);
 }
 
 TEST_CASE("given latents are the noise that Stable Diffusion starts from") {

@@ -50,7 +50,8 @@ TEST_CASE("a result above the range of its dtype") {
   CHECK_THAT(diagnosis(found),
              Catch::Contains("inf at [0, 0, 0]") && Catch::Contains("f32 has 70000 there") &&
                  Catch::Contains(
-                     "above the largest f16, 65504: Storage<bf16> cures it, and so does Overflow<Saturate>"));
+                     "above the largest f16, 65504, which no upcast changes: Storage<bf16> cures it, and so "
+                     "does Overflow<Saturate>"));
   // Casting attention up does not cure what its result cannot hold.
   CHECK(cure_for({op("Attention", "f32", "f32", "f16"), 0, inf, -70000, 0, 65504}) == Cure::store_bf16);
   CHECK(cure_for({op("Matmul", "bf16", "", "bf16"), 0, inf, 3.4e38, 0, 3.3895313892515355e38}) ==

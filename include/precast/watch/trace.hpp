@@ -74,7 +74,8 @@ std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
              "its input or its weights already hold such a value, or one that overflows f32 too, and no " +
              "precision option cures that: check the model's files";
     case Cause::result:
-      text += "above the largest " + result + ", " + digits(found.result_max) + ": " + cure + " cures it";
+      text += "above the largest " + result + ", " + digits(found.result_max) +
+              ", which no upcast changes: " + cure + " cures it";
       return record.result == "f16" ? text + ", and so does " + spelled(Cure::saturate) : text;
     case Cause::inside:
       break;

@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help -h --help -V --version'
+    _precast_offer -W 'generate compare doctor record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -99,6 +99,35 @@ _precast() {
         --quality) :; return ;;
       esac
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --report --quality --markdown --json'
+      fi ;;
+    doctor)
+      case "$before" in
+        --prompt|-p) :; return ;;
+        --negative|--negative-prompt|-n) :; return ;;
+        --model|-m) _precast_offer -f; return ;;
+        --transformer) _precast_offer -f; return ;;
+        --text-encoder) _precast_offer -f; return ;;
+        --text-encoder-2) _precast_offer -f; return ;;
+        --vae) _precast_offer -f; return ;;
+        --device) _precast_offer -W 'auto cpu cuda'; return ;;
+        --seed|-s) _precast_offer -W 'random'; return ;;
+        --steps|--num-inference-steps) :; return ;;
+        --guidance|--guidance-scale) :; return ;;
+        --cfg-scale|--true-cfg-scale) :; return ;;
+        --width|-W) :; return ;;
+        --height|-H) :; return ;;
+        --max-sequence-length) :; return ;;
+        --t5-padding) :; return ;;
+        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
+        --eta) :; return ;;
+        --guidance-rescale) :; return ;;
+        --aesthetic-score) :; return ;;
+        --negative-aesthetic-score) :; return ;;
+        --threads) :; return ;;
+        --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
+        --output|-o) _precast_offer -f; return ;;
+      esac
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --json'
       fi ;;
     record)
       case "$before" in
@@ -284,7 +313,7 @@ _precast() {
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help'
+      else _precast_offer -W 'generate compare doctor record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help'
       fi ;;
   esac
 }

@@ -1,0 +1,221 @@
+// precast doctor: what it finds in models that are well and in models that are not, what it recommends, and
+// the header that it writes.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "overflow_variant.hpp"
+
+using program::run;
+using program::Scratch;
+using Words = std::vector<std::string>;
+
+namespace {
+
+const std::string flux_model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
+
+nlohmann::json examined(const std::string& model, const Words& options = {}) {
+  Words words{"doctor", "--model", model, "--prompt", "a cat", "--steps", "2", "--threads", "1", "--json"};
+  words.insert(words.end(), options.begin(), options.end());
+  const auto outcome = run(words);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  return outcome.json();
+}
+
+nlohmann::json policy_of(const nlohmann::json& report, const std::string& name) {
+  for (const nlohmann::json& policy : report["policies"])
+    if (policy["name"] == name) return policy;
+  FAIL("no policy is called " << name);
+  return {};
+}
+
+/// Whether a C++ file compiles that includes a header; `checks` follow it.
+bool compiles(const Scratch& scratch, const std::string& header, const std::string& checks) {
+  const std::string source = scratch.file("uses.cpp", "#include \"" + header + "\"\n" + checks + "\n");
+  const std::string line = std::string(PRECAST_CXX) + " -std=c++20 -fsyntax-only -I " +
+                           program::quoted(PRECAST_SOURCE_DIR "/include") + " " + program::quoted(source) +
+                           " 2>/dev/null";
+  return std::system(line.c_str()) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("doctor: models that are well are safe under every path, in every component") {
+  struct Case {
+    std::string model;
+    Words components, options;
+    std::size_t policies;
+  };
+  for (const auto& [model, components, options, policies] :
+       {Case{program::stable_diffusion_models + "sd15", {"text_encoder", "unet", "vae"}, {}, 18},
+        Case{flux_model,
+             {"text_encoder", "text_encoder_2", "transformer", "vae"},
+             {"--policies", "quality,fast,f16", "--max-sequence-length", "32"},
+             3}}) {
+    INFO(model);
+    const nlohmann::json report = examined(model, options);
+    CHECK(report["policies"].size() == policies);
+    CHECK(report["reference"] == "quality");
+    for (const nlohmann::json& policy : report["policies"]) {
+      INFO(policy["name"]);
+      CHECK(policy["verdict"] == "safe");
+      CHECK(policy["treatment"].is_null());
+      CHECK(policy["seconds"] > 0);
+      CHECK(policy["peak_bytes"] > 0);
+      CHECK(policy["needed_bytes"] > 0);
+      CHECK(policy["ops"].size() > 20);
+      for (const std::string& name : components) {
+        const nlohmann::json component = policy["components"].at(name);
+        CHECK(component["largest"] > 0);
+        // What some op gave, and no op more.
+        double largest = 0;
+        for (const nlohmann::json& op : policy["ops"])
+          if (op["path"].get<std::string>().starts_with(name + "."))
+            largest = std::max(largest, op["max_abs"].get<double>());
+        CHECK(component["largest"] == largest);
+      }
+    }
+    const nlohmann::json f16 = policy_of(report, "f16"), f32 = policy_of(report, "quality");
+    CHECK(f16["psnr"] > 30);
+    CHECK(f32["psnr"].is_null());
+    // The headroom of f16 is that of its largest result; text encoders of f16 give f16.
+    const double largest = f16["components"]["text_encoder"]["largest"];
+    CHECK(f16["components"]["text_encoder"]["headroom"].get<double>() == Approx(65504 / largest));
+    CHECK(report["recommended"]["verdict"] == "safe");
+  }
+}
+
+TEST_CASE("doctor: a preset that overflows is cured by what its trace names, component by component") {
+  struct Case {
+    const char* failure;
+    Words changes;
+  };
+  for (const Case& failure :
+       {Case{"decoder", {"--vae-precision bf16"}}, Case{"values", {"--unet-precision bf16"}}}) {
+    INFO(failure.failure);
+    const Scratch scratch;
+    const std::string model =
+        program::overflow_variant(scratch, program::stable_diffusion_models + "sd15", failure.failure);
+    const nlohmann::json report = examined(model, {"--policies", "quality,fast,memory,f16+flash"});
+    CHECK(policy_of(report, "quality")["verdict"] == "safe");
+    CHECK(policy_of(report, "fast")["verdict"] == "safe");
+    for (const char* name : {"memory", "f16+flash"}) {
+      const nlohmann::json policy = policy_of(report, name);
+      CHECK(policy["verdict"] == "overflows");
+      CHECK(policy["black"] == true);
+      CHECK(policy["seconds"].is_null());
+      CHECK(policy["treatment"]["changes"] == failure.changes);
+      CHECK(policy["treatment"]["cured"] == true);
+      CHECK(policy["treatment"]["run"]["psnr"] > 30);
+    }
+  }
+}
+
+TEST_CASE(
+    "doctor: scores that overflow are cured by casting attention up, and an unsafe path that is no preset is "
+    "told") {
+  const Scratch scratch;
+  const std::string model =
+      program::overflow_variant(scratch, program::stable_diffusion_models + "sd15", "scores");
+  const auto outcome = run({"doctor", "--model", model, "--prompt", "a cat", "--steps", "2", "--threads", "1",
+                            "--policies", "quality,f16,f16+upcast-matmul,fast"});
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Catch::Contains("f16, f16+upcast-matmul: first non-finite value") &&
+                              Catch::Contains("f16: cured by --upcast-attention\n") &&
+                              Catch::Contains("--upcast-attention cures it") &&
+                              Catch::Contains("recommended: ") && Catch::Contains("text_encoder"));
+  CHECK_THAT(outcome.err, Catch::Contains("4 of 4") && Catch::Contains(" left"));
+  const nlohmann::json report = examined(model, {"--policies", "f16"});
+  CHECK(policy_of(report, "f16")["treatment"]["changes"] == Words{"--upcast-attention"});
+  CHECK(report["recommended"]["name"] == "memory");
+}
+
+TEST_CASE("doctor: Flux's scores too, whose cure is run and recommended") {
+  const Scratch scratch;
+  const nlohmann::json report =
+      examined(program::overflow_variant(scratch, flux_model, "scores"),
+               {"--policies", "f16,f16+upcast-attention", "--max-sequence-length", "32"});
+  CHECK(policy_of(report, "f16")["treatment"]["cured"] == true);
+  CHECK(policy_of(report, "memory")["verdict"] == "safe");
+}
+
+TEST_CASE("doctor: what is recommended is a header that compiles and a command that draws") {
+  const Scratch scratch;
+  const std::string model =
+      program::overflow_variant(scratch, program::stable_diffusion_models + "sd15", "decoder");
+  const std::string header = (scratch.path() / "policy.hpp").string();
+  const nlohmann::json report = examined(model, {"--policies", "memory", "--output", header});
+  CHECK(report["recommended"]["header"] == header);
+  const std::string same =
+      "static_assert(std::is_same_v<recommended::ModelPolicy::transformer, "
+      "precast::policy_named<\"f16_upcast_attention\">>);\n"
+      "static_assert(std::is_same_v<recommended::ModelPolicy::text_encoder, "
+      "precast::policy_named<\"f16_upcast_attention\">>);\n";
+  const std::string vae =
+      "static_assert(std::is_same_v<recommended::ModelPolicy::vae, "
+      "precast::policy_named<\"bf16_upcast_attention\">>);\n";
+  const std::string include = "#include <precast/policy/policy_path.hpp>\n#include <type_traits>\n";
+  CHECK(compiles(scratch, header, include + same + vae));
+  CHECK_FALSE(compiles(scratch, header,
+                       include + "static_assert(std::is_same_v<recommended::ModelPolicy::vae, "
+                                 "recommended::ModelPolicy::transformer>);"));
+  Words words = report["recommended"]["command"];
+  REQUIRE(words.size() > 2);
+  words.erase(words.begin());
+  const std::string picture = (scratch.path() / "drawn.png").string();
+  words.insert(words.end(), {"--output", picture, "--json"});
+  const auto drawn = run(words);
+  REQUIRE(drawn.code == 0);
+  CHECK(drawn.json()["non_finite"]["pixels"] == 0);
+  CHECK(drawn.json()["precision"] == report["recommended"]["name"]);
+}
+
+TEST_CASE("doctor: a model that no policy keeps finite is told, and no header is written") {
+  const Scratch scratch;
+  const std::string model = (scratch.path() / "broken").string();
+  std::filesystem::copy(program::stable_diffusion_models + "sd15", model,
+                        std::filesystem::copy_options::recursive);
+  const std::string weights = model + "/unet/diffusion_pytorch_model.safetensors";
+  {
+    std::fstream file(weights, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-4, std::ios::end);
+    file.write("\x00\x00\xc0\x7f", 4);  // NaN
+  }
+  const std::string header = (scratch.path() / "policy.hpp").string();
+  const auto outcome = run({"doctor", "--model", model, "--steps", "1", "--threads", "1", "--policies",
+                            "quality,memory", "--output", header, "--quiet"});
+  CHECK(outcome.code == 1);
+  CHECK(outcome.one_line_error());
+  CHECK_THAT(outcome.err, Catch::Contains("no policy that was tried stays finite"));
+  CHECK_THAT(outcome.out, Catch::Contains("no precision option cures that"));
+  CHECK_FALSE(std::filesystem::exists(header));
+}
+
+TEST_CASE("doctor: bad input is one line") {
+  const Scratch scratch;
+  const std::string sd15 = program::stable_diffusion_models + "sd15";
+  for (const auto& [options, says] : std::vector<std::pair<Words, std::string>>{
+           {{"--model", "/nowhere"}, "/nowhere"},
+           {{"--model", sd15, "--prompt", "a", "b"}, "doctor takes one prompt"},
+           {{"--model", sd15, "--policies", "slow"}, "'slow' names no policy"},
+           {{"--model", sd15, "--policies", "f16,f16"}, "twice"},
+           {{"--model", sd15, "--output", "-"}, "--output is '-'"},
+           {{"--model", sd15, "--output", "/nowhere/policy.hpp"}, "/nowhere"},
+           {{"--model", sd15, "--steps", "0"}, "--steps"},
+           {{"--model", sd15, "--width", "63"}, "63"},
+           {{"--model", sd15 + ".safetensors", "--output", sd15 + ".safetensors"}, "would be replaced"},
+           {{"--model", flux_model, "--sampler", "ddim"}, "--sampler is for Stable Diffusion"}}) {
+    Words words{"doctor"};
+    words.insert(words.end(), options.begin(), options.end());
+    const auto outcome = run(words);
+    INFO(says << " | " << outcome.err);
+    CHECK(outcome.code != 0);
+    CHECK(outcome.one_line_error());
+    CHECK_THAT(outcome.err, Catch::Contains(says));
+  }
+}
