@@ -128,7 +128,7 @@ void add_scaling_options(CLI::App& command, ScalingOptions& options) {
           "In place of training, times 20 steps and says how long one takes on so many ranks, as in "
           "1,2,4,1024; "
           "started as 2 ranks or more, it measures the link between them")
-      ->type_name("N,...");
+      ->type_name("LIST");
   add_real(command, "--link-latency", options.latency, 0, 1e6,
            "Of --predict-ranks: microseconds that the shortest message takes between two ranks; default: "
            "measured");

@@ -183,7 +183,7 @@ _precast() {
         --patch) _precast_offer -f; return ;;
         --layers) :; return ;;
         --granularity) _precast_offer -W 'layer matrix'; return ;;
-        --shard) :; return ;;
+        --shard) _precast_offer -W 'auto'; return ;;
         --policy) _precast_offer -W 'quality balanced fast memory f32 bf16 f16'; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --threads) :; return ;;
@@ -244,8 +244,9 @@ _precast() {
       case "$before" in
         --preset) _precast_offer -W 'quality balanced fast memory auto'; return ;;
         --precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --training) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --training --json'
       fi ;;
     formats)
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --json'
@@ -277,8 +278,8 @@ _precast() {
         --model|-m) _precast_offer -d; return ;;
         --output|-o) _precast_offer -d; return ;;
         --log) _precast_offer -f; return ;;
-        --policy) _precast_offer -W 'f32 naive-f16 amp-f16 amp-bf16 bf16 fp8'; return ;;
-        --compare) _precast_list 'f32 naive-f16 amp-f16 amp-bf16 bf16 fp8'; return ;;
+        --policy) _precast_offer -W 'f32 naive-f16 amp-f16 amp-bf16 bf16 fp8 f32+flash bf16+flash amp-bf16+flash f16+upcast-attention'; return ;;
+        --compare) _precast_list 'f32 naive-f16 amp-f16 amp-bf16 bf16 fp8 f32+flash bf16+flash amp-bf16+flash f16+upcast-attention'; return ;;
         --report) _precast_offer -f; return ;;
         --steps) :; return ;;
         --batch) :; return ;;
@@ -304,8 +305,14 @@ _precast() {
         --growth-factor) :; return ;;
         --backoff-factor) :; return ;;
         --growth-interval) :; return ;;
+        --all-reduce-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --bucket-size) :; return ;;
+        --predict-ranks) :; return ;;
+        --link-latency) :; return ;;
+        --link-bandwidth) :; return ;;
+        --ranks-per-machine) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval --all-reduce-precision --bucket-size --predict-ranks --link-latency --link-bandwidth --ranks-per-machine'
       fi ;;
     completions)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
