@@ -1,15 +1,18 @@
-// A prediction of Stable Diffusion 1.5's UNet at full width, for pictures of 256 x 256 and 512 x 512 and a
-// prompt of 77 tokens: one of the two of a step with guidance.
+// A prediction of the UNets of Stable Diffusion 1.5, for pictures of 256 x 256 and 512 x 512, and of SDXL,
+// for 512 x 512, at full width and for a prompt of 77 tokens: one of the two of a step with guidance. Keys
+// and values of the prompt are those of all steps, and were made before.
 //
-// Floor: 0.2 TFLOP at 256 x 256 and 0.8 at 512 x 512, two thirds of them in convolutions of 3 x 3; 0.86 G
-// weights, each read once.
+// Floor of SD 1.5: 0.18 TFLOP at 256 x 256 and 0.8 at 512 x 512, two thirds of them in convolutions of 3 x 3;
+// 0.86 G weights, each read once. Of SDXL: 1.5 TFLOP and 2.57 G weights.
 #include <charconv>
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <common/model_work.hpp>
+#include <nlohmann/json.hpp>
 #include <stable_diffusion/unet_model.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
 
@@ -31,6 +34,25 @@ std::int64_t level_of(std::string_view name, std::int64_t levels) {
   return name.starts_with("mid_block.") ? levels - 1 : 0;
 }
 
+stable_diffusion::UNetConfig sd15() {
+  return stable_diffusion::UNetConfig::from(io::Config("config.json", {{"cross_attention_dim", 768}}));
+}
+
+stable_diffusion::UNetConfig sdxl() {
+  const nlohmann::json config = {
+      {"block_out_channels", {320, 640, 1280}},
+      {"down_block_types", {"DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"}},
+      {"up_block_types", {"CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"}},
+      {"transformer_layers_per_block", {1, 2, 10}},
+      {"attention_head_dim", {5, 10, 20}},
+      {"cross_attention_dim", 2048},
+      {"use_linear_projection", true},
+      {"addition_embed_type", "text_time"},
+      {"addition_time_embed_dim", 256},
+      {"projection_class_embeddings_input_dim", 2816}};
+  return stable_diffusion::UNetConfig::from(io::Config("config.json", config));
+}
+
 /// The products of a prediction: linear layers, and convolutions as products with patches.
 Work work_of(const stable_diffusion::UNetConfig& config, std::int64_t side) {
   Work work;
@@ -39,10 +61,11 @@ Work work_of(const stable_diffusion::UNetConfig& config, std::int64_t side) {
     work.parameters += static_cast<double>(shape.elements());
     if (shape.rank() < 2) continue;
     const std::int64_t level = level_of(name, levels), there = side >> level, pixels = there * there;
-    const bool of_time = name.find("time_emb") != std::string::npos;
-    const bool of_prompt =
-        name.find("attn2.to_k") != std::string::npos || name.find("attn2.to_v") != std::string::npos;
-    work.layers.push_back({of_time ? 1 : of_prompt ? tokens : pixels, shape.elements() / shape[0], shape[0]});
+    if (name.find("attn2.to_k") != std::string::npos || name.find("attn2.to_v") != std::string::npos)
+      continue;  // of the prompt
+    const bool of_picture =
+        name.find("time_emb") == std::string::npos && name.find("add_embedding") == std::string::npos;
+    work.layers.push_back({of_picture ? pixels : 1, shape.elements() / shape[0], shape[0]});
     if (name.find("to_q") != std::string::npos)  // scores and their sums of values
       work.other_products += 4.0 * static_cast<double>(pixels * shape[0]) *
                              static_cast<double>(name.find("attn2") != std::string::npos ? tokens : pixels);
@@ -50,27 +73,58 @@ Work work_of(const stable_diffusion::UNetConfig& config, std::int64_t side) {
   return work;
 }
 
+/// A UNet, and what all of its predictions for a prompt share.
 template <PolicyType P>
-void run_unet(benchmark::State& state, std::int64_t picture) {
-  const auto config =
-      stable_diffusion::UNetConfig::from(io::Config("config.json", {{"cross_attention_dim", 768}}));
+struct Loaded {
+  stable_diffusion::UNetModel<P> unet;
+  stable_diffusion::UNetInputs<P> inputs;
+};
+
+enum class Mark : bool { none, onednn };
+
+/// Against oneDNN's own products of the same layers, which hold the weights once more, or by the clock alone.
+template <PolicyType P>
+void run_unet(benchmark::State& state, const stable_diffusion::UNetConfig& config, std::int64_t picture,
+              Mark mark) {
   testing::TensorShapes shapes;
   for (const auto& [name, shape] : stable_diffusion::unet_tensors(config)) shapes.emplace(name, shape);
   const testing::RandomSource<bf16> source(shapes);
   const HostTensor<f32> latents = random_tensor<f32>({1, picture / 8, picture / 8, config.in_channels}),
-                        context = random_tensor<f32>({tokens, config.context_width});
-  const stable_diffusion::Conditioning prompt{.context = context.view()};
+                        context = random_tensor<f32>({tokens, config.context_width}),
+                        pooled = random_tensor<f32>({1, 1280});
+  const Tensor<f32> time = random_tensor<f32>({1, 1});
+  stable_diffusion::Conditioning prompt{.context = context.view()};
+  if (config.text_time) {
+    const auto side = static_cast<f32>(picture);
+    prompt.pooled = pooled.view();
+    prompt.time_ids = {side, side, 0, 0, side, side};
+  }
+  Work work = work_of(config, picture / 8);
+  if (mark == Mark::none) {
+    work.other_products += flops_of(work.layers);
+    work.layers.clear();
+  }
   measure_model<P>(
-      state, work_of(config, picture / 8), [&] { return stable_diffusion::make_unet<P>(config, source); },
-      [&](const std::unique_ptr<stable_diffusion::UNet>& unet) {
-        benchmark::DoNotOptimize(unet->predict(latents, 500, prompt).data());
+      state, work,
+      [&] {
+        stable_diffusion::UNetModel<P> unet(config, nn::ParameterPath(source));
+        auto inputs = unet.prepare(std::span(&prompt, 1));
+        return Loaded<P>{std::move(unet), std::move(inputs)};
+      },
+      [&](const Loaded<P>& loaded) {
+        benchmark::DoNotOptimize(loaded.unet.predict(loaded.inputs, latents.view(), time.view()).data());
       });
 }
 
-const bool small = add_model("unet_step", "256x256", 3,
-                             []<class P>(P*, benchmark::State& state) { run_unet<P>(state, 256); });
-const bool large = add_model("unet_step", "512x512", 1,
-                             []<class P>(P*, benchmark::State& state) { run_unet<P>(state, 512); });
+const bool small = add_model("unet_step", "256x256", 3, []<class P>(P*, benchmark::State& state) {
+  run_unet<P>(state, sd15(), 256, Mark::onednn);
+});
+const bool large = add_model("unet_step", "512x512", 1, []<class P>(P*, benchmark::State& state) {
+  run_unet<P>(state, sd15(), 512, Mark::onednn);
+});
+const bool xl = add_model("unet_xl_step", "512x512", 1, []<class P>(P*, benchmark::State& state) {
+  run_unet<P>(state, sdxl(), 512, Mark::none);
+});
 
 }  // namespace
 }  // namespace precast::bench

@@ -10,6 +10,15 @@ if(bf16 IN_LIST precast_precisions)
   list(APPEND host_kernel_families block_decoders_bf16)
 endif()
 
+# Those of the device alone: what multiplies weights in blocks of files, for each dtype that it multiplies; f32 for those
+# who watch ops, too.
+set(cuda_kernel_families block_products_f32)
+foreach(precision IN ITEMS bf16 f16)
+  if(precision IN_LIST precast_precisions)
+    list(APPEND cuda_kernel_families block_products_${precision})
+  endif()
+endforeach()
+
 # precast_generate_kernels(EXTENSION) writes a unit of each family and precision, FAMILY_PRECISION.EXTENSION, into the
 # current binary directory. Sets kernel_sources.
 function(precast_generate_kernels extension)
@@ -24,6 +33,8 @@ function(precast_generate_kernels extension)
   set(in_one_unit ${kernel_families_in_one_unit})
   if(extension STREQUAL "cpp")
     list(APPEND in_one_unit ${host_kernel_families})
+  else()
+    list(APPEND in_one_unit ${cuda_kernel_families})
   endif()
   foreach(FAMILY IN LISTS in_one_unit)
     set(unit "${CMAKE_CURRENT_BINARY_DIR}/${FAMILY}.${extension}")

@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <utility>
 
+#include <precast/cuda/tile/block_gemv_tile.hpp>
 #include <precast/cuda/tile/flash_attention_tile.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
 #include <precast/cuda/tile/selector.hpp>
 #include <precast/cuda/tile/warpgroup_attention_tile.hpp>
+#include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/scalar.hpp>
 
 using namespace precast;
@@ -38,6 +40,19 @@ void print_attention_of_each(Architecture architecture, List<Operands...>) {
   (print_attention_of<Operands>(dtype_traits<Operands>::name.data(), architecture), ...);
 }
 
+/// Few rows by blocks: the same on every architecture.
+template <class... Entries>
+void print_block_gemv(Architecture architecture, BlockFormatList<Entries...>) {
+  for (const int rows : {1, most_skinny_rows}) {
+    const BlockGemvTile tile = select_block_gemv_tile(rows);
+    (std::printf("block_gemv_tile<%s, %d>;%d;%d features;%d;%d\n",
+                 dtype_traits<typename Entries::format>::name.data(), rows, static_cast<int>(architecture),
+                 tile.warps * tile.features_per_warp, tile.shared_bytes<typename Entries::format>(),
+                 tile.stages),
+     ...);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -47,6 +62,7 @@ int main() {
                 warpgroup_attention_tile.shared_bytes(width), warpgroup_attention_tile.stages);
   for (const Architecture architecture : all_architectures) {
     print_attention_of_each(architecture, ScalarDtypes{});
+    print_block_gemv(architecture, BlockFormats{});
     for (const MatmulTileSize size : {MatmulTileSize::small, MatmulTileSize::large}) {
       const MatmulTile tile = select_matmul_tile(architecture, size);
       std::printf("MatmulSelector<(MatmulTileSize)%d>;%d;%d x %d;%d;%d\n", static_cast<int>(size),

@@ -172,7 +172,13 @@ def described(signature, architecture, tiles):
         name = "conv" if arguments[1].startswith("ImplicitIm2col") else "matmul"
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
         tile = tile_of(tiles, arguments[2], architecture)
+        if "AnyResult" in arguments[0]:
+            name = "matmul, blocks of a file"
         return name, f"{of_row(operand)}; tiles of {tile.works_on}", tile.bytes
+    if family == "block_gemv":
+        storage, operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[:2]
+        tile = tile_of(tiles, f"block_gemv_tile<{storage}, {arguments[2]}>", architecture)
+        return "matmul, few rows by blocks", of_row(operand), tile.bytes
     if family == "skinny_gemm":
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
         return "matmul, few rows", of_row(operand), 0

@@ -86,8 +86,10 @@ int fail_with_help(const std::string& message, const std::vector<std::string>& a
 }
 
 /// What the library says of memory, with what to do about it on this command line.
-std::string with_advice(const std::string& problem) {
+std::string with_advice(const std::string& problem, const std::vector<std::string>& arguments) {
   if (problem.find(": try ") != std::string::npos) return problem;  // it was estimated: there is advice
+  if (!arguments.empty() && arguments.front() == "train")
+    return problem + ": close other programs, or use a smaller --batch, --context or model";
   return problem + ": close other programs, or use a smaller size or --preset memory";
 }
 
@@ -176,9 +178,9 @@ int run(const std::vector<std::string>& arguments) {
   } catch (const Interrupted& stop) {
     return fail(stop.what(), exit_code::after_signal + interrupting_signal());
   } catch (const OutOfMemory& problem) {
-    return fail(with_advice(problem.what()), exit_code::error);
+    return fail(with_advice(problem.what(), arguments), exit_code::error);
   } catch (const std::bad_alloc&) {
-    return fail(with_advice("out of memory"), exit_code::error);
+    return fail(with_advice("out of memory", arguments), exit_code::error);
   } catch (const std::exception& problem) {
     return fail(problem.what(), exit_code::error);
   }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,16 +12,17 @@
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
+#include <cli/train_log.hpp>
 #include <cli/train_options.hpp>
 #include <cli/train_report.hpp>
 #include <cli/train_run.hpp>
 #include <cli/train_scaling.hpp>
+#include <cli/train_settings.hpp>
 #include <cluster/job.hpp>
 #include <language_model/sample_text.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
-#include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 #include <precast/memory/memory.hpp>
 
@@ -33,36 +33,6 @@ namespace {
 using namespace language_model;
 
 constexpr const char* checkpoint_file = "checkpoint.safetensors";
-
-/// The log, a line a step. A run that goes on keeps the lines of the steps before its own.
-class Log {
- public:
-  Log(const std::string& file, std::int64_t next_step) : file_(file) {
-    if (file.empty()) return;
-    std::string kept;
-    if (next_step > 0 && std::filesystem::exists(file)) {
-      const io::MappedFile old(file);
-      std::size_t end = 0;
-      for (std::int64_t line = 0; line < next_step && end < old.text().size(); ++line) {
-        const std::size_t newline = old.text().find('\n', end);
-        end = newline == std::string_view::npos ? old.text().size() : newline + 1;
-      }
-      kept = old.text().substr(0, end);
-    }
-    io::write_file(file, kept);
-    stream_.open(file, std::ios::app);
-  }
-  void write(const StepFacts& step) {
-    if (file_.empty()) return;
-    stream_ << step.json() << "\n" << std::flush;
-    if (!stream_)
-      throw io::file_error(file_, "could not be written: free some space, or choose another place");
-  }
-
- private:
-  std::string file_;
-  std::ofstream stream_;
-};
 
 std::string four_digits(double value) {
   if (std::isnan(value)) return "NaN";  // printf shows a sign, which says nothing
@@ -97,44 +67,72 @@ Json run_json(const TrainedRun& run) {
           {"memory", last.memory}};
 }
 
+/// Refuses a folder that a run would write over, and one that is none.
+void check_output(const TrainOptions& options) {
+  const std::filesystem::path folder = options.output;
+  if (folder.empty() || is_standard_output(folder))
+    throw UsageError("--output is '" + options.output + "': it takes the name of a folder");
+  if (options.resume || options.overwrite) return;
+  std::error_code ignored;
+  for (const char* file : {checkpoint_file, "model.safetensors"})
+    if (std::filesystem::exists(folder / file, ignored))
+      throw UsageError("--output: " + io::shown(folder / file) +
+                       " is there: go on from it with --resume, train anew in its place with --overwrite, "
+                       "or name another folder");
+}
+
 DataParallel shared(const TrainOptions& options, cluster::Communicator& job) {
   return {.job = &job, .bucket_bytes = options.bucket_bytes, .message = options.all_reduce};
 }
 
-void train_one(const TrainOptions& options, cluster::Communicator& job) {
-  const TrainInputs inputs = open_inputs(options, job);
-  Trainer trainer(inputs.config, options.training, inputs.values, shared(options, job));
+void train_one(TrainOptions& options, CLI::App& command, cluster::Communicator& job) {
   const bool is_first = job.rank() == 0;  // the only one that writes
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
+  check_output(options);
+  TrainSettings kept;
+  if (options.resume) {
+    kept = settings_of_checkpoint(checkpoint);
+    take_settings(command, kept);
+  }
+  options.training.check();
+  options.training.policy = training_policy(options.training.policy).name;
+  const TrainInputs inputs = open_inputs(options, job);
+  const TrainSettings settings = settings_of(options, inputs, job.size());
+  if (options.resume) require_same_settings(command, settings, kept);
+  Trainer trainer(inputs.config, options.training, inputs.values, shared(options, job));
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
     if (trainer.done())
       throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
                        ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
-  } else if (is_first) {
-    std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    if (failed)
-      throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
   }
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
   // Not before the first checkpoint: a run that fails sooner leaves a model of --output as it was.
   bool is_described = options.resume;
-  const auto describe = [&] {
-    if (std::exchange(is_described, true)) return;
-    io::write_file(folder / "config.json", inputs.config.json());
-    if (inputs.tokenizer) io::write_file(folder / "precast_tokenizer.json", inputs.tokenizer->json());
+  const auto write_checkpoint = [&] {
+    if (!is_first) return;
+    if (!std::exchange(is_described, true)) {
+      io::write_file(folder / "config.json", inputs.config.json());
+      if (inputs.tokenizer) io::write_file(folder / "precast_tokenizer.json", inputs.tokenizer->json());
+    }
+    trainer.write_checkpoint(checkpoint, settings_text(settings));
   };
-  Log log(is_first ? options.log : "", trainer.next_step());
+  const std::int64_t first_step = trainer.next_step();
+  const auto leave_behind = [&]() -> std::string {
+    const std::string step = std::to_string(trainer.next_step());
+    if (trainer.next_step() > first_step) write_checkpoint();
+    return is_described ? "--resume goes on from the checkpoint of step " + step : "nothing was written";
+  };
+  TrainLog log(is_first ? options.log : "", first_step);
   const std::int64_t every = options.checkpoint_every.value_or(50);
-  const TrainedRun run =
-      train_to_the_end(trainer, job, *inputs.batches, options.training.policy, options.training.steps,
-                       "--resume goes on from the last checkpoint", [&](const StepFacts& step) {
-                         log.write(step);
-                         if (!is_first) return;
-                         if ((step.step + 1) % every != 0 && !trainer.done()) return;
-                         describe();
-                         trainer.write_checkpoint(checkpoint);
-                       });
+  const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
+                                          options.training.steps, leave_behind, [&](const StepFacts& step) {
+                                            log.write(step);
+                                            if ((step.step + 1) % every == 0 || trainer.done())
+                                              write_checkpoint();
+                                          });
   if (!is_first) return;
   trainer.write_model(folder);
   const std::string text = sampled(trainer, inputs, options);
@@ -161,10 +159,6 @@ void compare(const TrainOptions& options, cluster::Communicator& job) {
     if (std::ranges::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]))
       throw UsageError("--compare: " + given + " is " + names[i] + ", which stands there already");
   }
-  if (options.resume) throw UsageError("--resume does not go with --compare: its runs leave no checkpoints");
-  if (!options.log.empty()) throw UsageError("--log does not go with --compare: take --report or --json");
-  if (!options.report.empty() && job.rank() == 0)
-    check_output_files(std::array{std::filesystem::path(options.report)});
   const TrainInputs inputs = open_inputs(options, job);
   std::vector<TrainedRun> runs;
   for (const std::string& name : names) {
@@ -172,8 +166,9 @@ void compare(const TrainOptions& options, cluster::Communicator& job) {
     training.policy = name;
     reset_peak_memory();
     Trainer trainer(inputs.config, training, inputs.values, shared(options, job));
-    runs.push_back(train_to_the_end(trainer, job, *inputs.batches, name, training.steps,
-                                    "nothing was written", [](const StepFacts&) {}));
+    runs.push_back(train_to_the_end(
+        trainer, job, *inputs.batches, name, training.steps,
+        [] { return std::string("nothing was written"); }, [](const StepFacts&) {}));
   }
   if (job.rank() != 0) return;
   if (!options.report.empty()) io::write_file(options.report, train_page(runs));
@@ -185,26 +180,22 @@ void compare(const TrainOptions& options, cluster::Communicator& job) {
   print(aligned(comparison_table(runs), "lr"));
 }
 
-void run_train(TrainOptions& options, const ScalingOptions& scaling) {
+void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& command) {
   if (options.threads) host::set_threads(*options.threads);
-  options.training.check();
   const bool predicts = !scaling.ranks.empty();
   if (!options.report.empty() && options.compare.empty() && !predicts)
     throw UsageError("--report goes with --compare or --predict-ranks: add one of them");
   if (predicts && (options.resume || !options.compare.empty() || !options.log.empty()))
     throw UsageError("--predict-ranks does not go with --compare, --resume or --log: it writes no model");
-  if (options.compare.empty()) options.training.policy = training_policy(options.training.policy).name;
   cluster::Communicator& job = cluster::join_job([] { return interrupting_signal() != 0; });
   if (job.rank() != 0) set_quiet(true);
-  if (predicts) {
-    if (!options.report.empty() && job.rank() == 0)
-      check_output_files(std::array{std::filesystem::path(options.report)});
-    const Scaling measured = measured_scaling(options, scaling, job);
-    if (job.rank() == 0) show(measured, options);
-  } else if (options.compare.empty())
-    train_one(options, job);
-  else
-    compare(options, job);
+  if (!predicts && options.compare.empty()) return train_one(options, command, job);
+  options.training.check();
+  if (!options.report.empty() && job.rank() == 0)
+    check_output_files(std::array{std::filesystem::path(options.report)});
+  if (!predicts) return compare(options, job);
+  const Scaling measured = measured_scaling(options, scaling, job);
+  if (job.rank() == 0) show(measured, options);
 }
 
 }  // namespace
@@ -221,7 +212,8 @@ void add_train_command(CLI::App& app) {
       "checkpoint.safetensors, from\n"
       "which --resume goes on. Each appears whole or not at all: a run that is killed loses the steps since "
       "its last\n"
-      "checkpoint. Under naive-f16 parameters and AdamW's moments are f16 too, and the loss is soon not "
+      "checkpoint, and Ctrl-C writes one. Under naive-f16 parameters and AdamW's moments are f16 too, and "
+      "the loss is soon not "
       "finite: that\n"
       "is what it shows.\n"
       "\n"
@@ -230,9 +222,10 @@ void add_train_command(CLI::App& app) {
       "  precast train --data book.txt --policy amp-f16 --schedule cosine --warmup 20 --log log.jsonl\n"
       "  precast train --compare f32,naive-f16,amp-f16,amp-bf16 --report training.html\n"
       "  precast train --output trained --steps 600 --resume\n"
+      "  precast train --policy bf16+flash --overwrite\n"
       "  mpirun -n 2 precast train --data book.txt --batch 8 --threads 4\n"
       "  precast train --predict-ranks 1,2,4,64,1024 --link-latency 5 --link-bandwidth 12.5GB");
-  command->callback([options, scaling] { run_train(*options, *scaling); });
+  command->callback([options, scaling, command] { run_train(*options, *scaling, *command); });
 }
 
 }  // namespace precast::cli

@@ -42,7 +42,24 @@ std::string policy_words() {
 }
 
 constexpr std::int64_t most_steps = 100'000'000;
-constexpr double smallest = std::numeric_limits<float>::denorm_min(), largest = 3.4e38;
+constexpr double largest = 3.4e38;
+
+/// A number above 0 that f32 can hold.
+template <class Number>
+void add_positive(CLI::App& command, const std::string& name, Number& value, double high,
+                  const std::string& description) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [=, &value](const std::string& text) {
+            const double number = parse_real(name, text, 0, high);
+            if (number < double{std::numeric_limits<float>::denorm_min()})
+              throw UsageError(name + " is '" + text + "': it must be above 0");
+            value = number;
+          },
+          description)
+      ->type_name("X");
+}
 
 void add_data(CLI::App& command, TrainOptions& options) {
   command
@@ -72,18 +89,21 @@ void add_data(CLI::App& command, TrainOptions& options) {
 
 void add_run(CLI::App& command, TrainOptions& options) {
   auto& training = options.training;
-  command
-      .add_option("--policy", training.policy,
-                  "What is stored, multiplied and summed in which format; default f32. A regime (f32, "
-                  "naive-f16, amp-f16, amp-bf16, bf16, f16, fp8) or a preset, then any of +flash, "
-                  "+upcast-attention and +upcast-matmul; a build holds the policies of -DPRECAST_TRAINING, "
-                  "and names them where it lacks one. precast policy --training NAME prints its dtypes")
-      ->type_name(policy_words());
-  command
-      .add_option("--compare", options.compare,
-                  "Trains once under each of these policies, from the same values on the same batches, and "
-                  "makes one table; nothing else is written but --report")
-      ->type_name(policy_words() + ",...");
+  CLI::Option* policy = command.add_option(
+      "--policy", training.policy,
+      "What is stored, multiplied and summed in which format; default f32. A regime (f32, "
+      "naive-f16, amp-f16, amp-bf16, bf16, f16, fp8) or a preset, then any of +flash, "
+      "+upcast-attention and +upcast-matmul; a build holds the policies of -DPRECAST_TRAINING, "
+      "and names them where it lacks one. precast policy --training NAME prints its dtypes");
+  policy->type_name(policy_words());
+  CLI::Option* compare =
+      command
+          .add_option(
+              "--compare", options.compare,
+              "Trains once under each of these policies, from the same values on the same batches, and "
+              "makes one table; nothing else is written but --report")
+          ->type_name(policy_words() + ",...")
+          ->excludes(policy);
   command
       .add_option(
           "--report", options.report,
@@ -99,9 +119,19 @@ void add_run(CLI::App& command, TrainOptions& options) {
           "Of a new model's values, the data's order and sampled text; default 0")
       ->type_name("N");
   add_integer(command, "--checkpoint-every", options.checkpoint_every, 1, 1'000'000'000,
-              "Steps from one checkpoint to the next, and one at the end; default 50");
-  command.add_flag("--resume", options.resume,
-                   "Goes on from the checkpoint in --output, with the bits of a run that never stopped");
+              "Steps from one checkpoint to the next, and one at the end or at Ctrl-C; default 50")
+      ->excludes(compare);
+  CLI::Option* resume = command.add_flag(
+      "--resume", options.resume,
+      "Goes on from the checkpoint in --output, with the bits of a run that never stopped: options that are "
+      "left out are those of its run, others must equal them, but for --steps under a constant rate");
+  resume->excludes(compare)->excludes(command.get_option("--model"));
+  command
+      .add_flag("--overwrite", options.overwrite,
+                "Trains anew where --output has a model or a checkpoint, which is an error otherwise")
+      ->excludes(resume)
+      ->excludes(compare);
+  command.get_option("--log")->excludes(compare);
   add_integer(command, "--sample", options.sample, 0, 100'000,
               "Tokens of text to print at the end; default 200");
   add_threads_option(command, options.threads,
@@ -125,7 +155,7 @@ void add_new_model(CLI::App& command, TrainOptions& options) {
 
 void add_optimiser(CLI::App& command, TrainOptions& options) {
   auto& training = options.training;
-  add_real(command, "--lr", training.adamw.lr, smallest, 1e3, "Learning rate of AdamW; default 0.001");
+  add_positive(command, "--lr", training.adamw.lr, 1e3, "Learning rate of AdamW, above 0; default 0.001");
   command
       .add_option_function<std::string>(
           "--betas",
@@ -142,8 +172,8 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
   add_real(command, "--eps", training.adamw.eps, 0, 1, "Added to the root of the second; default 1e-8");
   add_real(command, "--weight-decay", training.adamw.weight_decay, 0, 1e3,
            "Weight decay of AdamW, on matrices alone; default 0.01");
-  add_real(command, "--clip", training.clip, smallest, largest,
-           "The most that the norm of all gradients may be, after they are unscaled; default: any");
+  add_positive(command, "--clip", training.clip, largest,
+               "The most that the norm of all gradients may be, after they are unscaled; default: any");
   add_count(command, "--warmup", training.warmup, 0, most_steps,
             "Steps in which the learning rate rises from 0; default 0");
   add_name(command, "--schedule", {"constant", "cosine"},
@@ -152,16 +182,16 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
              training.schedule = name == "cosine" ? train::Schedule::cosine : train::Schedule::constant;
            });
   auto& scaler = training.scaler;
-  add_real(command, "--init-scale", scaler.init_scale, smallest, largest,
-           "Of amp-f16: what the loss is multiplied by at first; default 65536");
+  add_positive(command, "--init-scale", scaler.init_scale, largest,
+               "Where the loss is scaled: what the loss is multiplied by at first; default 65536");
   add_real(command, "--growth-factor", scaler.growth_factor, 1.0000001, 1e6,
-           "Of amp-f16: what the scale grows by; default 2");
-  add_real(
-      command, "--backoff-factor", scaler.backoff_factor, 1e-6, 0.9999999,
-      "Of amp-f16: what the scale is multiplied by where a gradient is inf or NaN, and the step left out; "
-      "default 0.5");
+           "Where the loss is scaled: what the scale grows by; default 2");
+  add_real(command, "--backoff-factor", scaler.backoff_factor, 1e-6, 0.9999999,
+           "Where the loss is scaled: what the scale is multiplied by where a gradient is inf or NaN, and "
+           "the step left out; "
+           "default 0.5");
   add_count(command, "--growth-interval", scaler.growth_interval, 1, most_steps,
-            "Of amp-f16: steps without inf and NaN after which the scale grows; default 2000");
+            "Where the loss is scaled: steps without inf and NaN after which the scale grows; default 2000");
 }
 
 void add_ranks(CLI::App& command, TrainOptions& options) {

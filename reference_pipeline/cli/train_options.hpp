@@ -24,7 +24,7 @@ struct TrainOptions {
   std::optional<cluster::SumDtype> all_reduce;  ///< none: the dtype of the policy's gradients
   std::optional<int> layers, width, heads, heads_kv;
   std::string architecture = "gpt2", tokenizer = "characters";
-  bool resume = false, json = false;
+  bool resume = false, overwrite = false, json = false;
 
   std::int64_t batch_size() const { return batch.value_or(16); }
   std::int64_t context_length() const { return context.value_or(64); }

@@ -3,8 +3,10 @@
 
 #include <cli/arguments.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/output.hpp>
 #include <cli/progress.hpp>
 #include <cli/train_run.hpp>
+#include <families/free_memory.hpp>
 #include <language_model/shipped_text.hpp>
 
 #include <precast/io/mapped_file.hpp>
@@ -37,6 +39,26 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
   return std::nullopt;
 }
 
+/// Refuses what cannot fit, before anything of its size is taken: what every policy needs at the least.
+void require_memory(const LanguageModelConfig& config, double tokens) {
+  const auto free_bytes = families::free_memory();
+  double parameters = 0;
+  for (const ParameterFacts& facts : parameters_of(config))
+    parameters += static_cast<double>(facts.shape.elements());
+  // Values as they are given, in f32, and in 16 bits a parameter, its gradient and two moments; of each token
+  // logits and their gradient, and what a layer keeps for the backward pass: ten states of the model's width.
+  constexpr double bytes_of_parameter = 4 + 4 * 2, bytes_of_value = 2, kept_states = 10;
+  const double of_token = bytes_of_value * (2.0 * static_cast<double>(config.vocabulary) +
+                                            kept_states * static_cast<double>(config.layers * config.width));
+  const double bytes = bytes_of_parameter * parameters + of_token * tokens;
+  if (!free_bytes || bytes <= static_cast<double>(*free_bytes)) return;
+  throw OutOfMemory("a model of " + with_commas(static_cast<std::int64_t>(parameters)) +
+                    " parameters, with " + with_commas(static_cast<std::int64_t>(tokens)) +
+                    " tokens a step, takes at least " + in_bytes(static_cast<std::int64_t>(bytes)) + "; " +
+                    in_bytes(*free_bytes) +
+                    " are free: try a smaller --width, --layers, --batch or --context");
+}
+
 }  // namespace
 
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job) {
@@ -44,15 +66,19 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
   TrainInputs inputs;
   const std::filesystem::path folder = options.resume ? options.output : options.model;
   const bool is_new = folder.empty();
+  const double tokens =
+      options.batches.empty() ? static_cast<double>(options.batch_size() * options.context_length()) : 1;
   std::optional<Text> text;
   if (options.batches.empty() || (is_new && options.tokenizer == "characters")) text = text_of(options);
   if (is_new) {
     inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
                                                     : Tokenizer::of_characters(text->text, text->name);
     inputs.config = options.new_model(inputs.tokenizer->size());
+    require_memory(inputs.config, tokens);
     inputs.values = initial_values(parameters_of(inputs.config), options.seed);
   } else {
     inputs.config = LanguageModelConfig::load(folder / "config.json");
+    require_memory(inputs.config, tokens);
     inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
     if (options.resume)  // the checkpoint has them
       for (const ParameterFacts& facts : parameters_of(inputs.config))
@@ -100,12 +126,17 @@ double TrainedRun::final_loss() const {
 }
 
 TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const Batches& batches,
-                            const std::string& policy, std::int64_t steps, const std::string& left_behind,
+                            const std::string& policy, std::int64_t steps,
+                            const std::function<std::string()>& leave_behind,
                             const std::function<void(const StepFacts&)>& after_step) {
   TrainedRun run{policy, {}, {}};
   ProgressReporter progress;
   while (!trainer.done()) {
-    if (cluster::sum(job, interrupting_signal()) > 0) throw Interrupted("interrupted: " + left_behind);
+    if (cluster::sum(job, interrupting_signal()) > 0) {
+      const std::string left = leave_behind();
+      cluster::sum(job, 0);  // a rank that ends ends them all: rank 0 has written by then
+      throw Interrupted("interrupted: " + left);
+    }
     run.steps.push_back(trainer.step(batches));
     after_step(run.steps.back());
     progress.update("training " + policy, trainer.next_step(), steps);

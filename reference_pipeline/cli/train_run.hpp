@@ -22,7 +22,8 @@ struct TrainInputs {
   std::unique_ptr<language_model::Batches> batches;
 };
 
-/// Reads what the options name; of the data's order the part of this rank. Throws InputError and UsageError.
+/// Reads what the options name; of the data's order the part of this rank. Throws InputError, UsageError, and
+/// OutOfMemory where the run needs more than is free.
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job);
 
 /// How a run went.
@@ -37,11 +38,12 @@ struct TrainedRun {
   double final_loss() const;
 };
 
-/// Trains to the end, telling progress; `after_step` is called after each step and may throw to stop. Throws
-/// Interrupted, which says what is `left_behind`, on all ranks where one was interrupted.
+/// Trains to the end, telling progress; `after_step` is called after each step and may throw to stop. After
+/// Ctrl-C on any rank `leave_behind` is called on all, which may write, and Interrupted thrown with what it
+/// says.
 TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communicator& job,
                             const language_model::Batches& batches, const std::string& policy,
-                            std::int64_t steps, const std::string& left_behind,
+                            std::int64_t steps, const std::function<std::string()>& leave_behind,
                             const std::function<void(const language_model::StepFacts&)>& after_step);
 
 }  // namespace precast::cli

@@ -53,11 +53,12 @@ std::vector<std::byte> stored_bytes(const StateTensor& tensor, bool transposed) 
 
 }  // namespace
 
-void Trainer::write_checkpoint(const std::filesystem::path& file) const {
+void Trainer::write_checkpoint(const std::filesystem::path& file, const std::string& settings) const {
   io::SafetensorsWriter writer(file);
   writer.set("kind", std::string(kind));
   writer.set("policy", options_.policy);
   writer.set("config", config_.json());
+  if (!settings.empty()) writer.set("settings", settings);
   writer.set("step", text_of(next_step_));
   writer.set("optimiser_steps", text_of(optimiser_steps_));
   writer.set("scale", text_of(scaler_.scale()));
@@ -92,6 +93,11 @@ void Trainer::read_checkpoint(const std::filesystem::path& path) {
                                  to_string(tensor.shape) +
                                  ": the checkpoint is of another model; resume with its sizes");
   }
+  // Heads, epsilons and the like change no shape.
+  if (fact("config") != config_.json())
+    throw io::file_error(path,
+                         "was written by a model of another config.json: resume with the one that it "
+                         "was trained with");
   const auto step = number_of<std::int64_t>(file, "step");
   const auto optimiser_steps = number_of<std::int64_t>(file, "optimiser_steps");
   if (step < 0 || optimiser_steps < 0 || optimiser_steps > step)

@@ -74,8 +74,9 @@ class Trainer {
   TrainedModel& model() { return *model_; }
   const LanguageModelConfig& config() const { return config_; }
 
-  /// Everything that a run needs to go on with the same bits, in one file that appears whole or not at all.
-  void write_checkpoint(const std::filesystem::path& file) const;
+  /// Everything that a run needs to go on with the same bits, in one file that appears whole or not at all;
+  /// with `settings`, a text of the caller's, in its metadata.
+  void write_checkpoint(const std::filesystem::path& file, const std::string& settings = "") const;
   /// Goes on from there, with the same bits where there are as many ranks, else with the same windows a step.
   /// Throws InputError where the file is of another model or policy, or broken.
   void read_checkpoint(const std::filesystem::path& file);

@@ -18,14 +18,6 @@ namespace precast::stable_diffusion {
 
 inline namespace PRECAST_BACKEND {
 
-/// What all blocks of one prediction share.
-template <PolicyType P>
-struct BlockConditions {
-  using Activation = typename P::activation;
-  View<const Activation> time;     ///< silu of the embedded time, [n or 1, time_width]
-  View<const Activation> context;  ///< of the prompts, [n, tokens, context_width]
-};
-
 /// norm, silu, conv, the time added, norm, silu, conv, and the input added back, through a 1x1 conv where
 /// channels change.
 template <PolicyType P>
@@ -43,8 +35,9 @@ class ResidualBlock {
     if (in_channels != out_channels) shortcut_.emplace(place / "conv_shortcut", in_channels, out_channels, 1);
   }
 
-  Tensor<Activation> operator()(View<const Activation> x, const BlockConditions<P>& conditions) const {
-    const Tensor<Activation> time = watch::scoped("time_emb_proj", [&] { return time_(conditions.time); });
+  /// `embedded_time` is its silu, [n or 1, time_width].
+  Tensor<Activation> operator()(View<const Activation> x, View<const Activation> embedded_time) const {
+    const Tensor<Activation> time = watch::scoped("time_emb_proj", [&] { return time_(embedded_time); });
     Tensor<Activation> hidden = watch::scoped("norm1", [&] { return norm1_(x, ActivationFunction::silu); });
     hidden = watch::scoped("conv1", [&] { return conv1_(hidden); });
     hidden = add_per_picture<P>(hidden, time);

@@ -21,6 +21,13 @@ namespace precast::stable_diffusion {
 
 inline namespace PRECAST_BACKEND {
 
+/// What all blocks of one prediction share.
+template <PolicyType P>
+struct BlockConditions {
+  View<const typename P::activation> time;  ///< silu of the embedded time, [n or 1, time_width]
+  PromptReader<P>& prompts;
+};
+
 /// What the way down leaves for the way up, the latest last.
 template <PolicyType P>
 using Skips = std::vector<Tensor<typename P::activation>>;
@@ -38,14 +45,20 @@ class Layer {
     if (attends) transformer_.emplace(place / "attentions" / index, level, config);
   }
 
+  /// Adds what its transformer has of the prompts.
+  void read_prompts(View<const Activation> context, PromptAttention<P>& prompts) const {
+    const watch::Scope scope("attentions", index_);
+    if (transformer_) transformer_->read_prompts(context, prompts);
+  }
+
   Tensor<Activation> operator()(View<const Activation> x, const BlockConditions<P>& conditions) const {
     Tensor<Activation> result = [&] {
       const watch::Scope scope("resnets", index_);
-      return residual_(x, conditions);
+      return residual_(x, conditions.time);
     }();
     if (!transformer_) return result;
     const watch::Scope scope("attentions", index_);
-    return (*transformer_)(result, conditions.context);
+    return (*transformer_)(result, conditions.prompts);
   }
 
  private:
@@ -67,6 +80,10 @@ class DownLevel {
       layers_.emplace_back(place, i, i == 0 ? in_channels : level.channels, level, level.attention_down,
                            config);
     if (!last) halve_.emplace(place / "downsamplers.0.conv", level.channels, level.channels, 3);
+  }
+
+  void read_prompts(View<const Activation> context, PromptAttention<P>& prompts) const {
+    for (const Layer<P>& layer : layers_) layer.read_prompts(context, prompts);
   }
 
   /// Goes on from the latest skip, and leaves each result as one.
@@ -97,11 +114,16 @@ class Middle {
     second_.emplace(place / "resnets.1", level.channels, level.channels, config);
   }
 
+  void read_prompts(View<const Activation> context, PromptAttention<P>& prompts) const {
+    const watch::Scope scope("attentions.0");
+    if (transformer_) transformer_->read_prompts(context, prompts);
+  }
+
   Tensor<Activation> operator()(View<const Activation> x, const BlockConditions<P>& conditions) const {
-    Tensor<Activation> result = watch::scoped("resnets.0", [&] { return first_(x, conditions); });
+    Tensor<Activation> result = watch::scoped("resnets.0", [&] { return first_(x, conditions.time); });
     if (!transformer_) return result;
-    result = watch::scoped("attentions.0", [&] { return (*transformer_)(result, conditions.context); });
-    return watch::scoped("resnets.1", [&] { return (*second_)(result, conditions); });
+    result = watch::scoped("attentions.0", [&] { return (*transformer_)(result, conditions.prompts); });
+    return watch::scoped("resnets.1", [&] { return (*second_)(result, conditions.time); });
   }
 
  private:
@@ -125,6 +147,10 @@ class UpLevel {
       layers_.emplace_back(place, i, (i == 0 ? in_channels : level.channels) + skips.back(), level,
                            level.attention_up, config);
     if (!last) enlarge_.emplace(place / "upsamplers.0.conv", level.channels, level.channels, 3);
+  }
+
+  void read_prompts(View<const Activation> context, PromptAttention<P>& prompts) const {
+    for (const Layer<P>& layer : layers_) layer.read_prompts(context, prompts);
   }
 
   Tensor<Activation> operator()(Tensor<Activation> x, Skips<P>& skips,

@@ -31,7 +31,8 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P>
 struct UNetInputs {
   using Activation = typename P::activation;
-  Tensor<Activation> context;         ///< [n, tokens, context_width]
+  std::int64_t pictures = 0;          ///< n, one for each conditioning
+  PromptAttention<P> prompts;         ///< what each transformer block attends to
   Tensor<Activation> guidance;        ///< what it adds to the waves of the time; may be empty
   Tensor<Activation> text_and_sizes;  ///< what they add to the embedded time; may be empty
 };
@@ -84,19 +85,23 @@ class UNetModel final : public UNet {
                         context.data() + static_cast<std::int64_t>(i) * prompt.elements());
     Tensor<Activation> there(context.shape());
     copy_into<P>(arrived(std::move(context)), there.view());
-    return {std::move(there), time_.guidance(conditionings), time_.text_and_sizes(conditionings)};
+    UNetInputs<P> inputs{
+        std::ssize(conditionings), {}, time_.guidance(conditionings), time_.text_and_sizes(conditionings)};
+    read_prompts(there, inputs.prompts);
+    return inputs;
   }
 
   /// latents [1 or n, h, w, in_channels], time [1, 1] -> [n, h, w, out_channels], for the n conditionings of
   /// `inputs`. Takes nothing from the host. Throws ShapeError where latents do not fit.
   Tensor<f32> predict(const UNetInputs<P>& inputs, View<const f32> latents, View<const f32> time) const {
-    const std::int64_t pictures = inputs.context.shape()[0];
-    check(latents.shape(), pictures);
+    check(latents.shape(), inputs.pictures);
     const watch::Scope model("unet");
     const Tensor<Activation> embedded = time_(time, inputs.guidance, inputs.text_and_sizes);
-    const BlockConditions<P> conditions{embedded.view(), inputs.context.view()};
+    PromptReader<P> prompts(inputs.prompts);
+    const BlockConditions<P> conditions{embedded.view(), prompts};
     Skips<P> skips;
-    skips.push_back(for_each_picture(watch::scoped("conv_in", [&] { return in_(latents); }), pictures));
+    skips.push_back(
+        for_each_picture(watch::scoped("conv_in", [&] { return in_(latents); }), inputs.pictures));
     for (std::size_t i = 0; i < down_.size(); ++i) {
       const watch::Scope scope("down_blocks", static_cast<std::int64_t>(i));
       down_[i](skips, conditions);
@@ -121,6 +126,19 @@ class UNetModel final : public UNet {
   }
 
  private:
+  /// What transformer blocks have of the prompts, in the order of `predict`.
+  void read_prompts(View<const Activation> context, PromptAttention<P>& prompts) const {
+    for (std::size_t i = 0; i < down_.size(); ++i) {
+      const watch::Scope scope("down_blocks", static_cast<std::int64_t>(i));
+      down_[i].read_prompts(context, prompts);
+    }
+    if (middle_) watch::scoped("mid_block", [&] { middle_->read_prompts(context, prompts); });
+    for (std::size_t i = 0; i < up_.size(); ++i) {
+      const watch::Scope scope("up_blocks", static_cast<std::int64_t>(i));
+      up_[i].read_prompts(context, prompts);
+    }
+  }
+
   /// The same picture once for each conditioning.
   static Tensor<Activation> for_each_picture(Tensor<Activation> x, std::int64_t pictures) {
     const Shape& shape = x.shape();

@@ -21,6 +21,29 @@ namespace precast::stable_diffusion {
 
 inline namespace PRECAST_BACKEND {
 
+/// What pixels attend to: keys and values, each [n, rows, inner].
+template <PolicyType P>
+struct KeysAndValues {
+  Tensor<typename P::activation> keys, values;
+};
+
+/// Those that each transformer block has of the prompts, in the order in which a prediction meets the blocks.
+template <PolicyType P>
+using PromptAttention = std::vector<KeysAndValues<P>>;
+
+/// The blocks of one prediction on their way through a PromptAttention.
+template <PolicyType P>
+class PromptReader {
+ public:
+  explicit PromptReader(const PromptAttention<P>& prompts) : prompts_(prompts) {}
+  /// That of the block that asks.
+  const KeysAndValues<P>& next() { return prompts_[next_++]; }
+
+ private:
+  const PromptAttention<P>& prompts_;
+  std::size_t next_ = 0;
+};
+
 /// Attention of pixels to pixels, or to the prompt's tokens.
 template <PolicyType P>
 class PictureAttention {
@@ -35,18 +58,31 @@ class PictureAttention {
         out_(place / "to_out.0", inner, inner),
         heads_(heads) {}
 
-  /// x [n, pixels, inner], attended [n, rows, width] -> [n, pixels, inner].
-  Tensor<Activation> operator()(View<const Activation> x, View<const Activation> attended) const {
+  /// attended [n, rows, width].
+  KeysAndValues<P> keys_and_values(View<const Activation> attended) const {
+    Tensor<Activation> keys = watch::scoped("to_k", [&] { return key_(attended); });
+    return {std::move(keys), watch::scoped("to_v", [&] { return value_(attended); })};
+  }
+
+  /// x [n, pixels, inner] -> the same shape.
+  Tensor<Activation> operator()(View<const Activation> x, const KeysAndValues<P>& attended) const {
     const Tensor<Activation> query = watch::scoped("to_q", [&] { return query_(x); });
-    const Tensor<Activation> key = watch::scoped("to_k", [&] { return key_(attended); });
-    const Tensor<Activation> value = watch::scoped("to_v", [&] { return value_(attended); });
-    AttentionOptions options;
-    options.heads = heads_;
-    const Tensor<Activation> result = attention<P>(query, key, value, options);
-    return watch::scoped("to_out.0", [&] { return out_(result); });
+    return attend(query, attended);
+  }
+  /// The same, of x to itself.
+  Tensor<Activation> operator()(View<const Activation> x) const {
+    const Tensor<Activation> query = watch::scoped("to_q", [&] { return query_(x); });
+    return attend(query, keys_and_values(x));
   }
 
  private:
+  Tensor<Activation> attend(const Tensor<Activation>& query, const KeysAndValues<P>& attended) const {
+    AttentionOptions options;
+    options.heads = heads_;
+    const Tensor<Activation> result = attention<P>(query, attended.keys, attended.values, options);
+    return watch::scoped("to_out.0", [&] { return out_(result); });
+  }
+
   nn::Linear<P> query_, key_, value_, out_;
   std::int64_t heads_;
 };
@@ -67,15 +103,21 @@ class TransformerBlock {
         widen_(place / "ff" / "net.0.proj", level.inner(), 8 * level.inner()),
         narrow_(place / "ff" / "net.2", 4 * level.inner(), level.inner()) {}
 
+  /// Its keys and values of the prompts, which are the same in every prediction.
+  KeysAndValues<P> of_prompts(View<const Activation> context) const {
+    const watch::Scope scope("attn2");
+    return to_prompt_.keys_and_values(context);
+  }
+
   /// Replaces x, [n, pixels, inner].
-  void operator()(Tensor<Activation>& x, View<const Activation> context) const {
+  void operator()(Tensor<Activation>& x, const KeysAndValues<P>& prompts) const {
     {
       const Tensor<Activation> normed = watch::scoped("norm1", [&] { return norm1_(x); });
-      x = add<P>(x, watch::scoped("attn1", [&] { return to_picture_(normed, normed); }));
+      x = add<P>(x, watch::scoped("attn1", [&] { return to_picture_(normed); }));
     }
     {
       const Tensor<Activation> normed = watch::scoped("norm2", [&] { return norm2_(x); });
-      x = add<P>(x, watch::scoped("attn2", [&] { return to_prompt_(normed, context); }));
+      x = add<P>(x, watch::scoped("attn2", [&] { return to_prompt_(normed, prompts); }));
     }
     x = add<P>(x, feed_forward(watch::scoped("norm3", [&] { return norm3_(x); })));
   }
@@ -138,7 +180,15 @@ class PictureTransformer {
       blocks_.emplace_back(place / "transformer_blocks" / i, level, config.context_width);
   }
 
-  Tensor<Activation> operator()(const Tensor<Activation>& x, View<const Activation> context) const {
+  /// Adds what its blocks have of the prompts.
+  void read_prompts(View<const Activation> context, PromptAttention<P>& prompts) const {
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const watch::Scope scope("transformer_blocks", static_cast<std::int64_t>(i));
+      prompts.push_back(blocks_[i].of_prompts(context));
+    }
+  }
+
+  Tensor<Activation> operator()(const Tensor<Activation>& x, PromptReader<P>& prompts) const {
     const Tensor<Activation> normed =
         watch::scoped("norm", [&] { return norm_(x, ActivationFunction::none); });
     Tensor<Activation> hidden = watch::scoped("proj_in", [&] { return in_(normed); });
@@ -146,7 +196,7 @@ class PictureTransformer {
     hidden = std::move(hidden).reshaped(Shape{picture[0], picture[1] * picture[2], picture[3]});
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const watch::Scope scope("transformer_blocks", static_cast<std::int64_t>(i));
-      blocks_[i](hidden, context);
+      blocks_[i](hidden, prompts.next());
     }
     hidden = std::move(hidden).reshaped(picture);
     return add<P>(x, watch::scoped("proj_out", [&] { return out_(hidden); }));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -157,9 +158,9 @@ TEST_CASE("a run that fails before its first checkpoint leaves the model of its 
   REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
   const std::string config = program::content(out / "config.json");
   const std::string log = (scratch.path() / "none" / "log.jsonl").string();
-  CHECK(run(train(out, {"--steps", "2", "--architecture", "llama", "--log", log})).code == 1);
+  CHECK(run(train(out, {"--steps", "2", "--architecture", "llama", "--overwrite", "--log", log})).code == 1);
   CHECK(program::content(out / "config.json") == config);
-  REQUIRE(run(train(out, {"--steps", "2", "--architecture", "llama"})).code == 0);
+  REQUIRE(run(train(out, {"--steps", "2", "--architecture", "llama", "--overwrite"})).code == 0);
   CHECK(program::content(out / "config.json") != config);
 }
 
@@ -192,7 +193,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--data", brief}, 1, "fewer than the 9");
   refused({"--data", latin}, 1, "byte 3 is not UTF-8");
   refused({"--data", (scratch.path() / "none").string()}, 1, "none");
-  refused({"--lr", "0"}, 2, "--lr");
+  refused({"--lr", "0"}, 2, "must be above 0");
   refused({"--lr", "-1"}, 2, "--lr");
   refused({"--lr", "1e30"}, 2, "--lr");
   refused({"--lr", "nan"}, 2, "--lr");
@@ -208,10 +209,21 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--init-scale", "0"}, 2, "--init-scale");
   refused({"--heads-kv", "1"}, 2, "--heads-kv");
   refused({"--policy", "f33"}, 1, "there is no training policy 'f33'");
+  refused({"--policy", "naive-f16+flash"}, 1, "there is no training policy");
+  refused({"--policy", "amp-f16+upcast-matmul"}, 1, "-DPRECAST_TRAINING=all");
+  refused({"--compare", "fast,bf16+flash"}, 2, "stands there already");
+  refused({"--compare", "f32", "--policy", "f32"}, 2, "--policy");
+  refused({"--compare", "f32", "--resume"}, 2, "--resume");
+  refused({"--compare", "f32", "--checkpoint-every", "2"}, 2, "--checkpoint-every");
+  refused({"--resume", "--model", out.string()}, 2, "--model");
+  refused({"--resume", "--overwrite"}, 2, "--overwrite");
+  refused({"--batch", "0"}, 2, "--batch");
+  refused({"--batch", "-1"}, 2, "--batch");
+  refused({"--context", "1e9"}, 2, "--context");
   refused({"--schedule", "linear"}, 2, "--schedule");
   refused({"--report", "page.html"}, 2, "--compare");
   refused({"--compare", "f32", "--log", "log.jsonl"}, 2, "--log");
-  refused({"--resume"}, 1, "config.json");
+  refused({"--resume"}, 1, "nothing to go on from");
   refused({"--model", (scratch.path() / "nothing").string()}, 1, "config.json");
   const std::string other = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/language_models/tiny_gpt2/";
   scratch.file("config.json", program::content(other + "config.json"));
@@ -223,4 +235,180 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   const auto sizes = run({"train", "--width", "30", "--heads", "4", "--output", out.string()});
   CHECK(sizes.code == 2);
   CHECK_THAT(sizes.err, Catch::Contains("multiple of --heads"));
+}
+
+TEST_CASE("train does not write over a model unless it is told to", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  const std::string model = program::content(out / "model.safetensors");
+  const auto again = run(train(out, {"--steps", "2", "--seed", "7"}));
+  INFO(again.err);
+  CHECK(again.code == 2);
+  CHECK(again.one_line_error());
+  CHECK_THAT(again.err, Catch::Contains("--resume") && Catch::Contains("--overwrite"));
+  CHECK(program::content(out / "model.safetensors") == model);
+  CHECK(run(train(out, {"--steps", "2", "--seed", "7", "--overwrite"})).code == 0);
+  CHECK(program::content(out / "model.safetensors") != model);
+  for (const char* name : {"-", ""}) {
+    const auto none = run({"train", "--steps", "2", "--output", name});
+    INFO(none.err);
+    CHECK(none.code == 2);
+    CHECK(none.one_line_error());
+    CHECK_THAT(none.err, Catch::Contains("the name of a folder"));
+  }
+  const auto file = run({"train", "--steps", "2", "--output", scratch.file("file", "text")});
+  CHECK(file.code == 1);
+  CHECK(file.one_line_error());
+}
+
+TEST_CASE("--resume takes what is left out from its checkpoint", "[train]") {
+  const Scratch scratch;
+  const fs::path part = scratch.path() / "part", whole = scratch.path() / "whole";
+  std::string letters;
+  for (int i = 0; i < 40; ++i) letters += "to be or not to be, that is number " + std::to_string(i) + "; ";
+  const Words run_of{"--lr",    "1e-2",         "--seed",   "5",      "--clip",
+                     "0.5",     "--policy",     "fast",     "--data", scratch.file("text.txt", letters),
+                     "--betas", "0.8,0.9",      "--warmup", "2",      "--weight-decay",
+                     "0.1",     "--init-scale", "1024"};
+  const auto with = [&](Words words) {
+    words.insert(words.end(), run_of.begin(), run_of.end());
+    return words;
+  };
+  REQUIRE(run(train(whole, with({"--steps", "9"}))).code == 0);
+  REQUIRE(run(train(part, with({"--steps", "6"}))).code == 0);
+  const auto resumed =
+      run({"train", "--output", part.string(), "--resume", "--steps", "9", "--sample", "0", "--json"});
+  INFO(resumed.err);
+  REQUIRE(resumed.code == 0);
+  CHECK(resumed.json()["policy"] == "bf16+flash");
+  for (const char* file : {"checkpoint.safetensors", "model.safetensors"})
+    CHECK(program::content(part / file) == program::content(whole / file));
+}
+
+TEST_CASE("--resume refuses what its checkpoint has otherwise, and names it", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", cosine = scratch.path() / "cosine";
+  REQUIRE(run(train(out, {"--steps", "4"})).code == 0);
+  REQUIRE(run(train(cosine, {"--steps", "4", "--schedule", "cosine"})).code == 0);
+  const std::string before = program::content(out / "checkpoint.safetensors");
+  const auto refused = [&](const fs::path& folder, const Words& more, const Words& named) {
+    Words words{"train", "--output", folder.string(), "--resume", "--steps", "8"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto outcome = run(words);
+    INFO(outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.one_line_error());
+    for (const std::string& name : named) CHECK_THAT(outcome.err, Catch::Contains(name));
+    CHECK(program::content(out / "checkpoint.safetensors") == before);
+  };
+  refused(out, {"--lr", "0.01"}, {"--lr is 0.01, and was 0.001"});
+  refused(out, {"--seed", "1"}, {"--seed is 1, and was 0"});
+  refused(out, {"--batch", "3", "--layers", "2"}, {"--batch is 3, and was 2", "--layers is 2, and was 1"});
+  refused(out, {"--clip", "1"}, {"--clip is 1, and was not given"});
+  refused(out, {"--architecture", "llama"}, {"--architecture is llama, and was gpt2"});
+  refused(out, {"--policy", "amp-f16"}, {"--policy is amp-f16, and was f32"});
+  refused(
+      out,
+      {"--data", scratch.file("other.txt", "Alice was beginning to get very tired of sitting by her sister")},
+      {"the data are others"});
+  refused(cosine, {}, {"--steps is 8, and was 4"});
+  // Heads change no shape.
+  std::string config = program::content(out / "config.json");
+  const std::size_t at = config.find("\"n_head\": 2");
+  REQUIRE(at != config.npos);
+  std::ofstream(out / "config.json") << config.replace(at, 11, "\"n_head\": 4");
+  const auto heads = run({"train", "--output", out.string(), "--resume", "--steps", "8"});
+  INFO(heads.err);
+  CHECK(heads.code == 1);
+  CHECK(heads.one_line_error());
+  CHECK_THAT(heads.err, Catch::Contains("another config.json"));
+}
+
+TEST_CASE("Ctrl-C leaves a checkpoint, also before the first one is due", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", whole = scratch.path() / "whole",
+                 log = scratch.path() / "log.jsonl", err = scratch.path() / "err";
+  std::string line = program::quoted(PRECAST_PROGRAM);
+  for (const std::string& word :
+       train(out, {"--steps", "100000000", "--checkpoint-every", "1000000000", "--log", log.string()}))
+    line += " " + program::quoted(word);
+  const std::string script = "(exec " + line + ") >/dev/null 2>" + program::quoted(err.string()) +
+                             " & child=$!; for i in $(seq 600); do [ -s " + program::quoted(log.string()) +
+                             " ] && break; sleep 0.1; done; kill -TERM $child; wait $child; exit $?";
+  const int status = std::system(script.c_str());
+  CHECK(WEXITSTATUS(status) == 143);
+  const std::string said = program::content(err);
+  INFO(said);
+  const precast::io::SafetensorsFile left(out / "checkpoint.safetensors");
+  const std::string step = left.metadata().at("step");
+  CHECK_THAT(said, Catch::Contains("--resume goes on from the checkpoint of step " + step));
+  CHECK(lines_of(log).size() == std::stoul(step));
+  const std::string steps = std::to_string(std::stoi(step) + 3);
+  REQUIRE(run(train(out, {"--steps", steps, "--resume"})).code == 0);
+  REQUIRE(run(train(whole, {"--steps", steps})).code == 0);
+  CHECK(program::content(out / "model.safetensors") == program::content(whole / "model.safetensors"));
+}
+
+TEST_CASE("a full disk leaves whole lines in the log", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", log = scratch.path() / "log.jsonl";
+  const auto full = run(train(out, {"--steps", "100", "--log", log.string()}), "ulimit -f 1;");
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_THAT(full.err, Catch::Contains("log.jsonl: could not be written"));
+  const std::string text = program::content(log);
+  CHECK(text.ends_with('\n'));
+  CHECK(lines_of(log).size() >= 2);
+}
+
+TEST_CASE("a log whose last line was cut off goes on whole, and another file is no log", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", log = scratch.path() / "log.jsonl";
+  REQUIRE(run(train(out, {"--steps", "4", "--log", log.string()})).code == 0);
+  std::ofstream(log, std::ios::app) << "{\"step\": 4, \"lo";
+  REQUIRE(run(train(out, {"--steps", "6", "--log", log.string(), "--resume"})).code == 0);
+  const auto lines = lines_of(log);
+  REQUIRE(lines.size() == 6);
+  for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i]["step"] == i);
+  const std::string notes = scratch.file("notes.txt", "not a log\n");
+  const auto refused = run(train(out, {"--steps", "8", "--log", notes, "--resume"}));
+  INFO(refused.err);
+  CHECK(refused.code == 1);
+  CHECK_THAT(refused.err, Catch::Contains("is no log of precast train"));
+  CHECK(program::content(notes) == "not a log\n");
+}
+
+TEST_CASE("a model or a batch that no machine holds is refused before it is taken", "[train]") {
+  const Scratch scratch;
+  const std::string out = (scratch.path() / "out").string();
+  for (const Words& sizes : {Words{"--width", "131072", "--layers", "1024"},
+                             Words{"--batch", "65536", "--context", "1048576", "--width", "64"}}) {
+    Words words{"train", "--output", out};
+    words.insert(words.end(), sizes.begin(), sizes.end());
+    const auto refused = run(words);
+    INFO(refused.err);
+    CHECK(refused.code == 1);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains("takes at least") && Catch::Contains("try a smaller --width"));
+    CHECK(refused.err.find("--preset") == std::string::npos);
+    CHECK_FALSE(fs::exists(out));
+  }
+}
+
+TEST_CASE("a checkpoint that is cut off is refused, and left as it is", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", checkpoint = out / "checkpoint.safetensors";
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  const std::string whole = program::content(checkpoint);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{7}, whole.size() / 2, whole.size() - 1}) {
+    std::ofstream(checkpoint, std::ios::binary) << whole.substr(0, size);
+    const auto refused = run(train(out, {"--steps", "4", "--resume"}));
+    INFO(refused.err);
+    CHECK(refused.code == 1);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains("checkpoint.safetensors"));
+    CHECK(fs::file_size(checkpoint) == size);
+  }
 }

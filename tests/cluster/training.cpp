@@ -103,10 +103,12 @@ TEST_CASE("two ranks go the way of one with twice the batch", "[mpi]") {
   const fs::path folder = scratch.path();
   for (const char* architecture : {"gpt2", "llama"}) {
     INFO(architecture);
+    fs::create_directories(folder / architecture);
     const Words more{"--steps",    "40",     "--clip",         "0.5",       "--warmup", "5",
                      "--schedule", "cosine", "--architecture", architecture};
-    const auto one = trained(folder / "one", 1, 8, more), two = trained(folder / "two", 2, 4, more),
-               half = trained(folder / "half", 1, 4, more);
+    const auto one = trained(folder / architecture / "one", 1, 8, more),
+               two = trained(folder / architecture / "two", 2, 4, more),
+               half = trained(folder / architecture / "half", 1, 4, more);
     CHECK(largest_difference(one, two, "loss") <= 1e-5);
     CHECK(two[0]["grad_norm"].get<double>() == Approx(one[0]["grad_norm"].get<double>()).epsilon(1e-5));
     CHECK(largest_difference(one, half, "loss") > 1e-2);  // which the second rank's windows make up for

@@ -110,10 +110,11 @@ TEST_CASE("proof of products with a weight in blocks", "[matmul][blocks][proof]"
     ExpectedSums<Types> sums;
   };
   std::vector<Check> checks;
-  // Few rows and many; columns that end within a block.
-  for (const std::int64_t rows : {1, 3, 30}) {
-    auto x = random_integers<bf16>({rows, 336}, 1);
-    auto weight = random_integer_blocks({66, 336}, 2);
+  // Few rows, whose columns take more slabs than there is memory for, and many; columns that end within a
+  // block.
+  for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 2381}, {3, 339}, {30, 336}}) {
+    auto x = random_integers<bf16>({rows, columns}, 1);
+    auto weight = random_integer_blocks({66, columns}, 2);
     auto bias = random_integers<f32>({66}, 3);
     auto sums = expected_products<Types>(x, values_of(weight), bias);
     checks.push_back({std::move(x), std::move(weight), std::move(bias), std::move(sums)});

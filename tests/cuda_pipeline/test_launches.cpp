@@ -12,8 +12,12 @@
 #include <cuda/host_library.hpp>
 #include <flux/transformer_model.hpp>
 #include <simt/session.hpp>
+#include <support/arrays.hpp>
+#include <support/block_source.hpp>
 #include <support/random_model.hpp>
 
+#include <precast/cuda/matmul/block_product_kernels.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/policy/presets.hpp>
 
@@ -101,4 +105,98 @@ TEST_CASE("a step of Flux-dev has as few launches as it should") {
   CHECK(rest.at("round_values") == 2);
   CHECK(double_block.count("convert_values") + single_block.count("convert_values") == 0);
   CHECK(step <= 1050);
+}
+
+namespace {
+
+using TwoFormats = BlockFormatList<BlockFormatEntry<q8_0, 8>, BlockFormatEntry<q4_k, 12>>;
+const gpu::BlockProductsRegistration products_in_bf16{gpu::block_products<bf16, TwoFormats>};
+const gpu::BlockProductsRegistration products_in_f32{gpu::block_products<f32, TwoFormats>};
+
+/// A step of a transformer of one block of each kind.
+struct Step {
+  std::int64_t weights = 0;  ///< bytes in use once it is loaded
+  Launches launches;
+  HostTensor<f32> latents;
+};
+
+Step step_of(const flux::TransformerConfig& config, const nn::ParameterSource& source) {
+  constexpr std::int64_t rows = 4, columns = 5, text = 12;
+  const gpu::OwnStream stream;
+  const std::int64_t before = gpu::memory_use().in_use;
+  const auto model = flux::make_transformer<presets::Fast>(config, source);
+  Step step{
+      gpu::memory_use().in_use - before, {}, HostTensor<f32>(Shape{rows * columns, config.in_channels})};
+  const auto random = [](const Shape& shape, std::uint32_t seed) { return random_tensor<f32>(shape, seed); };
+  const auto prompt = random({text, config.joint_attention_dim}, 1),
+             pooled = random({1, config.pooled_projection_dim}, 2);
+  step.latents = random({rows * columns, config.in_channels}, 3);
+  const flux::TransformerInput input{.latents = {},
+                                     .prompt = prompt.view(),
+                                     .pooled = pooled.view(),
+                                     .guidance = 3.5f,
+                                     .rows = rows,
+                                     .columns = columns};
+  const simt::Session session;
+  model->denoise(step.latents.view(), input, std::vector<flux::DenoiseStep>{{0.5f, -0.5f}},
+                 [](std::int64_t) {});
+  for (const simt::LaunchRecord& launch : session.launches()) ++step.launches[launch.kernel];
+  return step;
+}
+
+double distance(const HostTensor<f32>& a, const HostTensor<f32>& b) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.elements(); ++i)
+    sum += (a.data()[i] - b.data()[i]) * double{a.data()[i] - b.data()[i]};
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("blocks of Flux multiply weights in q4_k and q8_0 as they lie, and hold no decoded copy") {
+  const flux::TransformerConfig config{.in_channels = 16,
+                                       .out_channels = 16,
+                                       .num_layers = 1,
+                                       .num_single_layers = 1,
+                                       .attention_head_dim = 64,
+                                       .num_attention_heads = 4,
+                                       .joint_attention_dim = 256,
+                                       .pooled_projection_dim = 96,
+                                       .guidance_embeds = true,
+                                       .axes_dims_rope = {16, 24, 24}};
+  const RandomSource<bf16> values(tensors_of(config));
+  BlockSource source(values, [](std::string_view, const Shape& shape) -> std::string_view {
+    return shape[1] % 256 == 0 ? "q4_k" : shape[1] % 32 == 0 ? "q8_0" : "";
+  });
+  const Step packed = step_of(config, source);
+  // Each matrix takes the bytes of its blocks in the place of those of its values, and nothing else is there.
+  std::int64_t less = 0;
+  source.for_each_matrix([&](std::size_t count, std::size_t bytes) {
+    less += static_cast<std::int64_t>(gpu::DeviceMemory::rounded(count * sizeof(bf16))) -
+            static_cast<std::int64_t>(gpu::DeviceMemory::rounded(bytes));
+  });
+  source.give(BlockSource::Give::values);
+  const Step dense = step_of(config, source);
+  INFO("with values:" << listed(dense.launches) << "\nwith blocks:" << listed(packed.launches));
+  CHECK(dense.weights - packed.weights == less);
+  CHECK(less > dense.weights / 2);
+  // The same launches, but that other kernels multiply; layers whose columns no format divides stay as they
+  // are. What comes in f32 is rounded to operands first.
+  const auto count = [](const Launches& launches, const char* name) {
+    const auto found = launches.find(name);
+    return found == launches.end() ? 0 : found->second;
+  };
+  CHECK(count(dense.launches, "block_gemv") + count(dense.launches, "block_matmul") == 0);
+  CHECK(count(packed.launches, "block_gemv") + count(packed.launches, "skinny_gemm") ==
+        count(dense.launches, "skinny_gemm"));
+  CHECK(count(packed.launches, "block_matmul") + count(packed.launches, "matmul") ==
+        count(dense.launches, "matmul"));
+  CHECK(count(packed.launches, "block_matmul") >= 18);
+  CHECK(count(packed.launches, "matmul") <= 1);       // latents of 16 columns
+  CHECK(count(packed.launches, "skinny_gemm") == 0);  // pooled text, times and guidance are in blocks
+  CHECK(total(packed.launches) - total(dense.launches) ==
+        count(packed.launches, "round_values") - count(dense.launches, "round_values"));
+  // Sums of few rows are added in another order; other values are further off than that.
+  const Step original = step_of(config, values);
+  CHECK(distance(packed.latents, dense.latents) < distance(dense.latents, original.latents));
 }

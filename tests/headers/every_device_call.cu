@@ -5,6 +5,7 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/async_copy.hpp>
 #include <precast/cuda/device/bulk_copy.hpp>
+#include <precast/cuda/device/bytes.hpp>
 #include <precast/cuda/device/capability.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/index.hpp>
@@ -38,7 +39,8 @@ PRECAST_DEVICE f32 with_barriers(f32 value, SharedPointer<f32> scratch, Site sit
 
 template <class T>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
-    every_call(GlobalPointer<const T> from, GlobalPointer<f32> to, GlobalPointer<unsigned> counts) {
+    every_call(GlobalPointer<const T> from, GlobalPointer<f32> to, GlobalPointer<unsigned> counts,
+               GlobalPointer<const unsigned char> bytes) {
   auto scratch = static_shared<f32, 64, struct Scratch>();
   SharedPointer<T> tile = dynamic_shared<T>(0, 4096);
   const GridIndex block = block_index(), grid = grid_size();
@@ -75,6 +77,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   store_rounded<true>(to, load_f32<4>(from, 4, true), 4, true);
   const auto loaded = load_vector<2>(from);
   store_vector(to + 4 * thread_index(), Vector<f32, 4>{{value, to_f32(loaded[0]), rounded<T>(value), 0.0f}});
+  value += to_f32(object_at<T>(bytes));
   if (counts && planted<"edge">(warp_ballot(value > 0) != 0, false)) {
     atomic_add(counts, round_pair<T>(value, 1.0f) + operand_pair<T>(value, 1.0f));
     atomic_max(counts + 1, pack_pair(round_to<T>(value), tile[0]));
@@ -86,7 +89,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
 void start_every_call(const bf16* from, f32* to) {
   if (capability_of_code(reinterpret_cast<const void*>(&every_call<bf16>)) > device_capability()) return;
   const auto count = std::int64_t{1} << 20;
+  const auto bytes = bytes_of(GlobalPointer<const bf16>(global_pointer(from, count)), count);
+  if (!begin_on_16_bytes(bytes)) return;
   launch("every_call", every_call<bf16>, {{2}, 64, 8192}, Stream{},
          GlobalPointer<const bf16>(global_pointer(from, count)), global_pointer(to, count),
-         GlobalPointer<unsigned>());
+         GlobalPointer<unsigned>(), bytes);
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
 
@@ -35,7 +36,11 @@ inline constexpr std::int64_t depth_step = std::same_as<Tile, bf16> ? 2 : 1;
 
 /// What the summed dimension is padded to, with zeros.
 template <class Tile>
-inline constexpr std::int64_t depth_multiple = fits_tile_registers<Tile> ? tile_depth : depth_step<Tile>;
+std::int64_t depth_multiple() {
+  if constexpr (fits_tile_registers<Tile>)
+    if (tile_registers_usable()) return tile_depth;
+  return depth_step<Tile>;
+}
 
 inline constexpr std::int64_t keys_per_block = 128;
 inline constexpr std::int64_t rows_at_once = 6;
@@ -53,6 +58,16 @@ void load_operands(std::span<const From> row, Tile* to) {
     round_row<Operand>(out);
   }
 }
+
+#if defined(__AVX512BF16__) && defined(__AVX512F__)
+/// Stores lanes rounded to bf16, which are NaN, or not subnormal: the instruction takes those as zero.
+inline void store_rounded(Lanes lanes, void* to) {
+  const __m256bh rounded = _mm512_cvtneps_pbh(lanes.value);
+  std::memcpy(to, &rounded, sizeof(rounded));
+}
+#else
+inline void store_rounded(Lanes, void*) {}  // tiles are f32
+#endif
 
 /// Row panels times column panels in registers: c = a b, or c = factor(row) c + a b. a is [Rows][depth]; b is
 /// [depth / depth_step][columns][depth_step].
@@ -112,7 +127,7 @@ inline void scale_rows(f32* c, std::int64_t c_stride, const f32* factors, std::i
 }
 
 /// c = a b, or with `factors` c = factor(row) c + a b. `columns` is a multiple of Lanes::width, `depth` of
-/// depth_multiple; `rows` are rounded up to rows_at_once: a, c and factors have room for that.
+/// depth_multiple(); `rows` are rounded up to rows_at_once: a, c and factors have room for that.
 template <class Tile, class Accumulate>
 void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride,
                    std::int64_t depth, f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows,
@@ -138,14 +153,13 @@ void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int
     for (; column + most * Lanes::width <= columns; column += most * Lanes::width)
       panel(std::integral_constant<int, most>{}, column);
     // Fewer vectors than a panel has are left: one, two or three.
+    const std::int64_t left = (columns - column) / Lanes::width;
     if constexpr (most >= 4) {
-      if (column + 2 * Lanes::width <= columns) {
-        panel(std::integral_constant<int, 2>{}, column);
-        column += 2 * Lanes::width;
-      }
+      if (left == 3) return panel(std::integral_constant<int, 3>{}, column);
+      if (left == 2) return panel(std::integral_constant<int, 2>{}, column);
     }
     if constexpr (most >= 2)
-      if (column < columns) panel(std::integral_constant<int, 1>{}, column);
+      if (left == 1) panel(std::integral_constant<int, 1>{}, column);
   }
 }
 
@@ -189,7 +203,7 @@ class PackedKeysAndValues {
  private:
   explicit PackedKeysAndValues(const AttentionProblem& problem)
       : heads_(problem.heads_kv),
-        depth_(rounded_up(problem.width, depth_multiple<Tile>)),
+        depth_(rounded_up(problem.width, depth_multiple<Tile>())),
         columns_(rounded_up(problem.width_v, Lanes::width)),
         blocks_(ceil_divide(problem.keys, keys_per_block)),
         key_block_(depth_ * keys_per_block),

@@ -30,12 +30,12 @@ class FlashTile {
         packed_(packed),
         queries_(Shape{flash_rows, packed.depth()}),
         scores_(Shape{flash_rows, keys_per_block}),
-        weights_(Shape{flash_rows, keys_per_block}),
+        weights_(in_place ? Shape{0} : Shape{flash_rows, keys_per_block}),
         result_(Shape{flash_rows, packed.columns()}) {}
 
   /// What its tensors hold.
   static std::int64_t bytes(const PackedKeysAndValues<Tile>& packed) {
-    return flash_rows * ((packed.depth() + keys_per_block) * std::int64_t{sizeof(Tile)} +
+    return flash_rows * ((packed.depth() + (in_place ? 0 : keys_per_block)) * std::int64_t{sizeof(Tile)} +
                          (packed.columns() + keys_per_block) * std::int64_t{sizeof(f32)});
   }
 
@@ -51,17 +51,31 @@ class FlashTile {
     std::fill(maxima_.begin(), maxima_.end(), -std::numeric_limits<f32>::infinity());
     std::fill(sums_.begin(), sums_.end(), 0.0f);
     const std::int64_t needed = problem_.keys_seen_by(first + rows - 1), kv_head = problem_.kv_head(head);
+    const std::int64_t step = std::max(Lanes::width, depth_multiple<Tile>()), strip = strip_rows(packed_);
     for (std::int64_t block = 0; block * keys_per_block < needed; ++block) {
       const std::int64_t key = block * keys_per_block;
-      multiply_tile<Tile, f32>(queries_.data(), packed_.depth(), packed_.keys(batch, kv_head, block),
-                               keys_per_block * depth_step<Tile>, packed_.depth(), scores_.data(),
-                               keys_per_block, nullptr, rows, keys_per_block);
-      for (std::int64_t i = 0; i < rows; ++i)
-        weigh(i, std::clamp(problem_.keys_seen_by(first + i) - key, std::int64_t{0}, keys_per_block),
-              problem_.bias_row(head, first + i), key);
-      multiply_tile<Tile, f32>(weights_.data(), keys_per_block, packed_.values(batch, kv_head, block),
-                               packed_.columns() * depth_step<Tile>, keys_per_block, result_.data(),
-                               packed_.columns(), factors_.data(), rows, packed_.columns());
+      // The last block's keys, and the zeros that the multiplier wants after them.
+      const std::int64_t keys = rounded_up(std::min(keys_per_block, problem_.keys - key), step);
+      for (std::int64_t from = 0; from < rows; from += strip) {
+        const std::int64_t end = std::min(rows, from + strip);
+        multiply_tile<Tile, f32>(queries_.data() + from * packed_.depth(), packed_.depth(),
+                                 packed_.keys(batch, kv_head, block), keys_per_block * depth_step<Tile>,
+                                 packed_.depth(), scores_.data() + from * keys_per_block, keys_per_block,
+                                 nullptr, end - from, keys);
+        // Row by row, each would wait for the maximum of the one before it.
+        for (std::int64_t few = from; few < end; few += rows_at_once) {
+          const std::int64_t few_end = std::min(end, few + rows_at_once);
+          for (std::int64_t i = few; i < few_end; ++i)
+            find_maximum(i,
+                         std::clamp(problem_.keys_seen_by(first + i) - key, std::int64_t{0}, keys_per_block),
+                         problem_.bias_row(head, first + i), key, keys);
+          for (std::int64_t i = few; i < few_end; ++i) weigh(i, keys);
+        }
+        multiply_tile<Tile, f32>(weights() + from * keys_per_block, keys_per_block,
+                                 packed_.values(batch, kv_head, block), packed_.columns() * depth_step<Tile>,
+                                 keys, result_.data() + from * packed_.columns(), packed_.columns(),
+                                 factors_.data() + from, end - from, packed_.columns());
+      }
     }
     for (std::int64_t i = 0; i < rows; ++i) {
       // Without a mask a sum of 0 means scores of -inf throughout: NaN, as softmax has it.
@@ -75,33 +89,66 @@ class FlashTile {
   }
 
  private:
-  /// Turns the scores of row i into weights relative to the largest score so far, `seen` of them.
-  void weigh(std::int64_t i, std::int64_t seen, const f32* bias, std::int64_t key) {
+  /// Weights take the place of their scores where both are f32.
+  static constexpr bool in_place = std::same_as<Tile, f32>;
+  Tile* weights() {
+    if constexpr (in_place)
+      return scores_.data();
+    else
+      return weights_.data();
+  }
+
+  /// Rows whose scores are weighed while they, and the block that they are of, are in the nearest cache.
+  /// Where that is too small for the block, or tile registers want many rows: all of them.
+  static std::int64_t strip_rows(const PackedKeysAndValues<Tile>& packed) {
+    constexpr std::int64_t few = 4 * rows_at_once, nearest_cache = 32 << 10;
+    static_assert(flash_rows % few == 0);
+    const std::int64_t block =
+        (packed.depth() + packed.columns()) * keys_per_block * std::int64_t{sizeof(Tile)};
+    if constexpr (fits_tile_registers<Tile>)
+      if (tile_registers_usable()) return flash_rows;
+    return block < nearest_cache ? few : flash_rows;
+  }
+
+  /// What scores are multiplied with inside the exponent: their scale, unless a bias comes between, a scale
+  /// below 0 turns their order, or one of 0 makes NaN of those that are hidden.
+  f32 scale_in_exponent() const {
+    return problem_.bias.data() || problem_.scale <= 0 ? 1.0f : problem_.scale;
+  }
+
+  /// Hides what row i does not see of `keys` scores, `seen` of them, and finds the largest so far.
+  void find_maximum(std::int64_t i, std::int64_t seen, const f32* bias, std::int64_t key, std::int64_t keys) {
     f32* scores = scores_.data() + i * keys_per_block;
     constexpr f32 none = -std::numeric_limits<f32>::infinity();
-    // Scores are scaled inside the exponent, unless a bias comes between, a scale below 0 turns their order,
-    // or one of 0 makes NaN of those that are hidden.
-    f32 scale = problem_.scale;
-    if (bias || scale <= 0) {
+    if (bias || problem_.scale <= 0)
       for (std::int64_t j = 0; j < seen; ++j)
-        scores[j] = std::fma(scores[j], scale, bias ? bias[key + j] : 0.0f);
-      scale = 1;
-    }
-    for (std::int64_t j = seen; j < keys_per_block; ++j) scores[j] = none;
+        scores[j] = std::fma(scores[j], problem_.scale, bias ? bias[key + j] : 0.0f);
+    for (std::int64_t j = seen; j < keys; ++j) scores[j] = none;
     Lanes best = Lanes::broadcast(none);
-    for (std::int64_t j = 0; j < keys_per_block; j += Lanes::width) best = best.max(Lanes::load(scores + j));
-    const f32 maximum = std::max(maxima_[i], largest_lane(best) * scale);
-    const f32 base = maximum == none ? 0.0f : maximum;
-    for (std::int64_t j = 0; j < keys_per_block; ++j)
-      scores[j] = math::exp_of_negative(std::fma(scores[j], scale, -base));
-    factors_[i] = math::exp_of_negative(maxima_[i] - base);
+    for (std::int64_t j = 0; j < keys; j += Lanes::width) best = best.max(Lanes::load(scores + j));
+    const f32 maximum = std::max(maxima_[i], largest_lane(best) * scale_in_exponent());
+    bases_[i] = maximum == none ? 0.0f : maximum;
+    factors_[i] = math::exp_of_negative(maxima_[i] - bases_[i]);
     maxima_[i] = maximum;
+  }
+
+  /// Turns the scores of row i into weights relative to the largest score so far.
+  void weigh(std::int64_t i, std::int64_t keys) {
+    f32* scores = scores_.data() + i * keys_per_block;
+    const f32 scale = scale_in_exponent(), base = bases_[i];
+    for (std::int64_t j = 0; j < keys; ++j)
+      scores[j] = math::exp_of_negative(std::fma(scores[j], scale, -base));
     f32* sums = sums_.data() + i * Lanes::width;
     Lanes sum = Lanes::load(sums) * Lanes::broadcast(factors_[i]);
-    for (std::int64_t j = 0; j < keys_per_block; j += Lanes::width) sum = sum + Lanes::load(scores + j);
+    for (std::int64_t j = 0; j < keys; j += Lanes::width) {
+      const Lanes weight = Lanes::load(scores + j);
+      sum = sum + weight;
+      // No weight is subnormal: what would be under 1e-37 is 0.
+      if constexpr (std::same_as<Tile, bf16>) store_rounded(weight, weights() + i * keys_per_block + j);
+    }
     sum.store(sums);
-    load_operands<typename Types::operand>(std::span<const f32>(scores, keys_per_block),
-                                           weights_.data() + i * keys_per_block);
+    if constexpr (in_place)
+      round_row<typename Types::operand>(std::span<f32>(scores, static_cast<std::size_t>(keys)));
   }
 
   const AttentionProblem& problem_;
@@ -110,7 +157,7 @@ class FlashTile {
   HostTensor<f32> scores_;
   HostTensor<Tile> weights_;
   HostTensor<f32> result_;
-  std::array<f32, flash_rows> maxima_, factors_;
+  std::array<f32, flash_rows> maxima_, bases_, factors_;
   std::array<f32, flash_rows * Lanes::width> sums_;  ///< in lanes, which are only added up at the end
 };
 

@@ -6,6 +6,8 @@
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/block_codes.hpp>
+#include <precast/host/block_gemv.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
@@ -42,15 +44,32 @@ void blocked_matmul(HostView<const X> x, const PackedWeight<typename Types::stor
   multiply([&](std::int64_t row) { return operands.view().row(row).data(); });
 }
 
+/// How few rows take the blocks of a weight apart; without a function where there are none, or where they
+/// are rounded to other operands than are multiplied.
+template <class Types, OneDnnOperand Multiplied>
+BlockSplitter splitter_of(const PackedWeight<typename Types::storage>& weight) {
+  if constexpr (has_block_gemv && std::is_same_v<typename Types::operand, Multiplied> && !Types::saturate)
+    if (weight.decoder() && weight.columns() % 2 == 0) return block_splitter(weight.decoder()->format.name);
+  return {};
+}
+
 template <class Types, OneDnnOperand Multiplied, class X>
 void skinny_matmul(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
                    const Epilogue& epilogue, HostView<typename Types::result> out) {
   const Operands<typename Types::operand, Types::saturate, Multiplied, X> operands(x);
+  const BlockSplitter splitter = splitter_of<Types, Multiplied>(weight);
   parallel_for(weight.panels(), [&](std::int64_t panel) {
     const std::int64_t first = panel * widest_panel,
                        count = std::min(widest_panel, weight.features() - first);
     alignas(64) f32 tile[most_skinny_rows * widest_panel];
-    skinny_gemm<typename Types::operand, Types::saturate>(operands.view(), weight, panel, tile);
+    if (splitter.split) {
+      if constexpr (ScalarDtype<typename Types::storage>)
+        block_gemv<Multiplied>(operands.view(),
+                               {splitter, weight.rows().from_row(first), count, weight.columns()},
+                               weight.panel_width(), tile);
+    } else {
+      skinny_gemm<typename Types::operand, Types::saturate>(operands.view(), weight, panel, tile);
+    }
     store_tile<Types>(tile, weight.panel_width(), first, epilogue,
                       out.rows_between(0, out.rows()).columns_between(first, count));
   });

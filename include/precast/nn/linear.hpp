@@ -15,8 +15,8 @@ namespace precast::nn {
 inline namespace PRECAST_BACKEND {
 
 /// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage;
-/// unless its file has it in blocks, of which each row begins with one: on the host they stay as they are,
-/// and are decoded as they are multiplied.
+/// unless its file has it in blocks, of which each row begins with one: these stay as they are, and are
+/// decoded as they are multiplied.
 template <PolicyType P>
 class Linear {
  public:

@@ -5,6 +5,8 @@
 #include <string>
 #include <type_traits>
 
+#include <precast/cuda/matmul/block_gemv.hpp>
+#include <precast/cuda/matmul/held_blocks.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
@@ -42,8 +44,12 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
   if constexpr (!std::is_same_v<typename Types::accumulate, f32>) {
     launch_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
   } else {
-    if (out.rows() <= most_skinny_rows)
-      return launch_skinny_gemm<ProductTypes<Types>>(rows, features, store, stream);
+    if (out.rows() <= most_skinny_rows) {
+      if constexpr (BlockDtype<typename Types::storage>)
+        return launch_block_gemv<ProductTypes<Types>>(rows, features, store, stream);
+      else
+        return launch_skinny_gemm<ProductTypes<Types>>(rows, features, store, stream);
+    }
     if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;
     launch_tiled_product<ProductTypes<Types>>("matmul", rows, features, store, stream);
   }
@@ -62,12 +68,18 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
 /// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
 /// Types::result once. Up to `most_skinny_rows` rows are as fast as the weight is read; more are the
 /// library's where it has the dtypes (`library_has_dtypes`) and rows begin on multiples of 16 bytes, else a
-/// tiled kernel's. Weights in blocks are decoded by our kernels as they are loaded. Shapes must fit; ops
-/// check them.
+/// tiled kernel's. Weights in blocks are decoded by our kernels as they are read; those of a format that a
+/// file has chosen (`PackedWeight::in_blocks`) by kernels that units of the program have registered. Shapes
+/// must fit; ops check them.
 template <class Types, class X>
 void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
   watch::ran_in<Types>();
+  if constexpr (ScalarDtype<typename Types::storage>)
+    if (const HeldBlocks* const blocks = weight.blocks()) {
+      if (out.elements() != 0) multiply_by_blocks<Types>(x, *blocks, epilogue, out, stream);
+      return;
+    }
   matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
 }
 /// The same with a weight that lies in the memory of the device already.

@@ -3,12 +3,19 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <utility>
 
+#include <precast/cuda/matmul/block_products.hpp>
+#include <precast/cuda/matmul/held_blocks.hpp>
 #include <precast/cuda/matmul/library_dtypes.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/dtype/convert_value.hpp>
+#include <precast/error.hpp>
+#include <precast/memory/memory.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/stored_matrix.hpp>
@@ -20,10 +27,9 @@ namespace precast::gpu {
 /// Rows that one upload brings, as they are loaded.
 inline constexpr std::int64_t rows_per_upload = 64;
 
-/// Whether weights of a storage dtype may be in blocks of any format instead: blocks of files are decoded as
-/// they are loaded.
+/// Whether weights of a storage dtype may be in blocks of any format instead, as a file has them.
 template <Dtype Storage>
-inline constexpr bool holds_blocks_of_files = false;
+inline constexpr bool holds_blocks_of_files = ScalarDtype<Storage>;
 
 namespace detail {
 
@@ -40,9 +46,24 @@ void fill_by_groups(const Shape& shape, Fill&& fill, Take&& take) {
   }
 }
 
+/// Rows of blocks, decoded by a decoder of the host's and rounded to Storage.
+template <class Decoder, ScalarDtype Storage>
+void decode_rows(const Decoder& decoder, const std::byte* blocks, std::int64_t bytes_per_row,
+                 HostView<Storage> to) {
+  HostTensor<f32> values(Shape{to.columns()});
+  for (std::int64_t r = 0; r < to.rows(); ++r) {
+    decoder.to_f32({blocks + r * bytes_per_row, bytes_per_row}, 1, 0, to.columns(), values.data(),
+                   to.columns());
+    for (std::int64_t c = 0; c < to.columns(); ++c)
+      to.row(r)[static_cast<std::size_t>(c)] = convert_value<Storage>(values.data()[c]);
+  }
+}
+
 }  // namespace detail
 
-/// A weight of scalars [features, columns]. Rows begin on multiples of 16 bytes.
+/// A weight of scalars [features, columns]. Rows begin on multiples of 16 bytes. Or the weight is in blocks
+/// of a format that its file has chosen, as it lies there: then there are no rows of scalars, and products
+/// decode what they multiply.
 template <Dtype Storage>
 class PackedWeight {
  public:
@@ -59,6 +80,26 @@ class PackedWeight {
         upload(rows, first, packed.in_tf32_);
       }
     });
+    return packed;
+  }
+  /// A weight in blocks of a file: calls `fill(rows)`, which writes the bytes of all rows, each of which
+  /// begins with a block. They stay as they are where this program has products of the format with `Types`
+  /// (block_products.hpp); else `decoder`, the host's, makes Storage of them.
+  template <class Types, class Decoder, class Fill>
+  static PackedWeight in_blocks(const Decoder& decoder, const Shape& shape, Fill&& fill) {
+    const std::int64_t bytes_per_row = decoder.bytes_per_row(shape[1]), bytes = shape[0] * bytes_per_row;
+    const BufferIn<HostMemory> rows(static_cast<std::size_t>(bytes));
+    fill(std::span<std::byte>(rows.data(), static_cast<std::size_t>(bytes)));
+    const BlockMultipliers multipliers(decoder.format.name);
+    if (!HeldBlocks::multiplied<Types>(multipliers))
+      return filled<Types>(shape, [&](std::int64_t first, HostView<Storage> to) {
+        detail::decode_rows(decoder, rows.data() + first * bytes_per_row, bytes_per_row, to);
+      });
+    PackedWeight packed;
+    packed.view_ = {nullptr, shape, shape[1]};
+    packed.blocks_ = {decoder.format, multipliers, bytes,
+                      BufferIn<DeviceMemory>(static_cast<std::size_t>(bytes))};
+    if (!DryRun::active()) packed.blocks_.memory.upload(0, rows.data(), static_cast<std::size_t>(bytes));
     return packed;
   }
   /// Rows in the memory of the device as they lie there, without a copy; they must outlive this.
@@ -83,9 +124,17 @@ class PackedWeight {
 
   std::int64_t features() const { return view_.rows(); }
   std::int64_t columns() const { return view_.columns(); }
-  std::int64_t bytes() const { return bytes_for<Storage>(memory_.elements() + in_tf32_.elements()); }
-  /// For work of the current stream: it comes after the upload.
+  std::int64_t bytes() const {
+    return blocks_.bytes + bytes_for<Storage>(memory_.elements() + in_tf32_.elements());
+  }
+  /// Its blocks, where it is in blocks; else null.
+  const HeldBlocks* blocks() const { return blocks_.bytes ? &blocks_ : nullptr; }
+  /// For work of the current stream: it comes after the upload. Throws InputError of blocks, which are no
+  /// rows of Storage.
   DeviceView<const Storage> view() const {
+    if (blocks())
+      throw InputError("a weight in " + std::string(blocks_.format.name) +
+                       " has no rows of scalars on the device: only linear layers multiply with it");
     (void)memory_.data();
     return view_;
   }
@@ -120,6 +169,7 @@ class PackedWeight {
   }
 
   Memory memory_, in_tf32_;
+  HeldBlocks blocks_;
   DeviceView<const Storage> view_;
 };
 

@@ -18,7 +18,7 @@
 namespace precast::gpu {
 
 /// result = activate(scales * sum + bias) + residual, in f32, rounded to Result once.
-template <ScalarDtype Result, bool Saturates>
+template <class Result, bool Saturates>
 struct ProductEpilogue {
   GlobalPointer<Result> out;
   GlobalPointer<const f32> bias;

@@ -1,4 +1,5 @@
 // Products of a few rows (modulation, embedders): as fast as the weights can be read, each of them once.
+// Those with a weight in blocks are in block_gemv.hpp.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,6 @@
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
-#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 
@@ -20,7 +20,7 @@ namespace precast::gpu {
 template <class Types, class X>
 struct SkinnyGemm {
   MatrixRows<X> x;
-  StoredRows<typename Types::storage> weight;
+  MatrixRows<typename Types::storage> weight;
   ProductEpilogue<typename Types::result, Types::saturate> store;
 };
 
@@ -32,7 +32,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_t
     skinny_gemm(SkinnyGemm<Types, X> product) {
   constexpr SkinnyGemmTile tile = select_skinny_gemm_tile(Rows);
   using Operand = typename Types::operand;
-  using Weights = StoredRows<typename Types::storage>;
+  using Weights = MatrixRows<typename Types::storage>;
   using Stored = typename Weights::value_type;
   constexpr int width = widest_vector<Stored>;
   // A row's values for one vector of weights take as many loads as their dtype is wider.
@@ -50,49 +50,47 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_t
 
   f32 sums[features][tile.rows] = {};
   const int in_vectors = x.wide && weight.wide ? weight.columns / width * width : 0;
-  if constexpr (!Weights::decoded) {
-    for (int first = 0; first < in_vectors; first += threads_per_warp * width * tile.loads_in_flight) {
-      Vector<Stored, width> weights[tile.loads_in_flight][features];
+  for (int first = 0; first < in_vectors; first += threads_per_warp * width * tile.loads_in_flight) {
+    Vector<Stored, width> weights[tile.loads_in_flight][features];
+    PRECAST_UNROLL
+    for (int load = 0; load < tile.loads_in_flight; ++load) {
+      const int column = first + (load * threads_per_warp + lane_index()) * width;
       PRECAST_UNROLL
-      for (int load = 0; load < tile.loads_in_flight; ++load) {
-        const int column = first + (load * threads_per_warp + lane_index()) * width;
-        PRECAST_UNROLL
-        for (int f = 0; f < features; ++f)
-          weights[load][f] = column < in_vectors && weight_rows[f].there
-                                 ? load_vector<width>(weight.data + (weight_rows[f].offset + column))
-                                 : Vector<Stored, width>{};
-      }
+      for (int f = 0; f < features; ++f)
+        weights[load][f] = column < in_vectors && weight_rows[f].there
+                               ? load_vector<width>(weight.data + (weight_rows[f].offset + column))
+                               : Vector<Stored, width>{};
+    }
+    PRECAST_UNROLL
+    for (int load = 0; load < tile.loads_in_flight; ++load) {
+      const int column = first + (load * threads_per_warp + lane_index()) * width;
+      if (column >= in_vectors) break;
       PRECAST_UNROLL
-      for (int load = 0; load < tile.loads_in_flight; ++load) {
-        const int column = first + (load * threads_per_warp + lane_index()) * width;
-        if (column >= in_vectors) break;
+      for (int part = 0; part < width; part += x_width) {
+        f32 wide_weights[features][x_width];
         PRECAST_UNROLL
-        for (int part = 0; part < width; part += x_width) {
-          f32 wide_weights[features][x_width];
+        for (int f = 0; f < features; ++f) {
           PRECAST_UNROLL
-          for (int f = 0; f < features; ++f) {
-            PRECAST_UNROLL
-            for (int i = 0; i < x_width; ++i)
-              wide_weights[f][i] = operand_in_f32<Operand, Types::saturate>(weights[load][f][part + i]);
-          }
+          for (int i = 0; i < x_width; ++i)
+            wide_weights[f][i] = operand_in_f32<Operand, Types::saturate>(weights[load][f][part + i]);
+        }
+        PRECAST_UNROLL
+        for (int r = 0; r < tile.rows; ++r) {
+          if (!x_rows[r].there) break;
+          const auto values = load_vector<x_width>(x.data + (x_rows[r].offset + column + part));
           PRECAST_UNROLL
-          for (int r = 0; r < tile.rows; ++r) {
-            if (!x_rows[r].there) break;
-            const auto values = load_vector<x_width>(x.data + (x_rows[r].offset + column + part));
+          for (int i = 0; i < x_width; ++i) {
+            const f32 value = operand_in_f32<Operand, Types::saturate>(values[i]);
             PRECAST_UNROLL
-            for (int i = 0; i < x_width; ++i) {
-              const f32 value = operand_in_f32<Operand, Types::saturate>(values[i]);
-              PRECAST_UNROLL
-              for (int f = 0; f < features; ++f)
-                sums[f][r] = multiply_then_add(value, wide_weights[f][i], sums[f][r]);
-            }
+            for (int f = 0; f < features; ++f)
+              sums[f][r] = multiply_then_add(value, wide_weights[f][i], sums[f][r]);
           }
         }
       }
     }
   }
-  // What is left of the rows, or all where they do not lie on multiples of 16 bytes, or are decoded.
-  const int first_left = Weights::decoded ? 0 : planted<"columns added twice">(in_vectors, 0);
+  // What is left of the rows, or all where they do not lie on multiples of 16 bytes.
+  const int first_left = planted<"columns added twice">(in_vectors, 0);
   for (int column = first_left + lane_index(); column < weight.columns; column += threads_per_warp) {
     PRECAST_UNROLL
     for (int f = 0; f < features; ++f) {
@@ -123,7 +121,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_t
 
 /// Starts the product of at most `most_skinny_rows` rows.
 template <class Types, class X>
-void launch_skinny_gemm(const MatrixRows<X>& x, const StoredRows<typename Types::storage>& weight,
+void launch_skinny_gemm(const MatrixRows<X>& x, const MatrixRows<typename Types::storage>& weight,
                         const ProductEpilogue<typename Types::result, Types::saturate>& store,
                         Stream stream) {
   const auto start = [&]<int Rows>(std::integral_constant<int, Rows>) {

@@ -7,6 +7,7 @@
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
+#include <precast/dtype/decode_chunk.hpp>
 #include <precast/dtype/decode_run.hpp>
 #include <precast/tensor/block_view.hpp>
 
@@ -36,6 +37,24 @@ struct BlockRows {
                                                 0, column / dtype_traits<T>::values_per_block > 0 ? -1 : 0);
     if (present > 0) decode_run<T>(data + first, column, present, values);
     for (int i = present; i < count; ++i) values[i] = 0;
+  }
+  /// The same of a number of values that the compiler knows; `column` is a multiple of it.
+  template <int Count>
+  PRECAST_DEVICE void decode_chunk(const Row& row, int column, f32 (&values)[Count]) const {
+    constexpr int in_block = dtype_traits<T>::values_per_block;
+    if constexpr (in_block % Count == 0) {
+      // The last block of a row is there to its end.
+      const int present = row.there ? columns - column : 0;
+      if (present > 0)
+        precast::decode_chunk<T, Count>(
+            data[row.offset + planted<"another block of the row">(column / in_block, column / in_block - 1)],
+            column % in_block, values);
+      PRECAST_UNROLL
+      for (int i = 0; i < Count; ++i)
+        if (i >= present) values[i] = 0;
+    } else {
+      decode(row, column, Count, values);
+    }
   }
   PRECAST_DEVICE f32 value(const Row& row, int column) const {
     f32 values[1];

@@ -138,9 +138,13 @@ class BandLoader {
     }
     PRECAST_UNROLL
     for (int i = 0; i < chunks_per_thread; ++i) {
-      PRECAST_UNROLL
-      for (int p = 0; p < pieces; ++p)
-        held_[i][p] = load_piece<Element>(source_, rows_[i], column + p * values_per_piece);
+      if constexpr (Source::decoded) {
+        held_[i][0] = decoded_operands(rows_[i], column);
+      } else {
+        PRECAST_UNROLL
+        for (int p = 0; p < pieces; ++p)
+          held_[i][p] = load_piece<Element>(source_, rows_[i], column + p * values_per_piece);
+      }
     }
   }
 
@@ -150,23 +154,39 @@ class BandLoader {
       if (source_.wide) return;
     PRECAST_UNROLL
     for (int i = 0; i < chunks_per_thread; ++i) {
-      Vector<Element, Tile::chunk> chunk;
-      PRECAST_UNROLL
-      for (int v = 0; v < Tile::chunk; ++v)
-        chunk[v] = operand_value<Operand, Saturates>(held_[i][v / values_per_piece][v % values_per_piece]);
-      store_vector(to.at_chunk(row_of(i), chunk_of_thread()), chunk);
+      if constexpr (Source::decoded) {
+        store_vector(to.at_chunk(row_of(i), chunk_of_thread()), held_[i][0]);
+      } else {
+        Vector<Element, Tile::chunk> chunk;
+        PRECAST_UNROLL
+        for (int v = 0; v < Tile::chunk; ++v)
+          chunk[v] = operand_value<Operand, Saturates>(held_[i][v / values_per_piece][v % values_per_piece]);
+        store_vector(to.at_chunk(row_of(i), chunk_of_thread()), chunk);
+      }
     }
   }
 
  private:
   using From = typename Source::value_type;
-  using Piece = PieceOf<Element, From>;
+  /// What waits in registers: values as they lie in memory; those of blocks decoded and rounded, which takes
+  /// half the registers where operands have 16 bits.
+  using Piece = std::conditional_t<Source::decoded, Vector<Element, Tile::chunk>, PieceOf<Element, From>>;
   static constexpr int chunks_per_thread = Tile::rows * Tile::chunks_per_row / Threads;
   static_assert(Tile::rows * Tile::chunks_per_row % Threads == 0 && Threads % Tile::chunks_per_row == 0,
                 "BandLoader: every thread loads as many chunks, of the same columns.");
-  static constexpr int values_per_piece = sizeof(Piece) / sizeof(From);
+  static constexpr int values_per_piece =
+      Source::decoded ? Tile::chunk : static_cast<int>(sizeof(Piece) / sizeof(From));
   static constexpr int pieces = Tile::chunk / values_per_piece;
 
+  PRECAST_DEVICE Vector<Element, Tile::chunk> decoded_operands(const typename Source::Row& row,
+                                                               int column) const {
+    f32 values[Tile::chunk];
+    source_.decode_chunk(row, column, values);
+    Vector<Element, Tile::chunk> chunk;
+    PRECAST_UNROLL
+    for (int v = 0; v < Tile::chunk; ++v) chunk[v] = operand_value<Operand, Saturates>(values[v]);
+    return chunk;
+  }
   PRECAST_DEVICE static int row_of(int i) {
     return thread_index() / Tile::chunks_per_row + i * (Threads / Tile::chunks_per_row);
   }

@@ -1,0 +1,182 @@
+// Products of a few rows with a weight in blocks: as fast as the blocks can be read, each of them once.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/bytes.hpp>
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/operand.hpp>
+#include <precast/cuda/device/reduce.hpp>
+#include <precast/cuda/device/side.hpp>
+#include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/matmul/product_epilogue.hpp>
+#include <precast/cuda/tile/block_gemv_tile.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
+#include <precast/cuda/tile/matmul_tile.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
+#include <precast/dtype/decode_chunk.hpp>
+
+namespace precast::gpu {
+
+/// Rows of blocks as bytes, which are brought 16 at a time wherever a row begins.
+struct BlockBytes {
+  GlobalPointer<const unsigned char> data;
+  std::int64_t bytes, bytes_per_row, rows;
+  bool wide;  ///< whether the first row begins on a multiple of 16
+};
+
+template <class Types, class X>
+struct BlockGemv {
+  MatrixRows<X> x;
+  BlockBytes weight;
+  ProductEpilogue<typename Types::result, Types::saturate> store;
+};
+
+/// Starts to bring 16 bytes from byte `at` of the weight on, a multiple of 16; zeros after its end. They are
+/// there after wait_copies and a barrier.
+PRECAST_DEVICE void bring_bytes(const BlockBytes& from, std::int64_t at, SharedPointer<unsigned char> to) {
+  const std::int64_t left = from.bytes - at;
+  const int present = left >= 16 ? 16 : planted<"bytes past the end">(static_cast<int>(left), 16);
+  if (from.wide) {
+    copy_async<16>(to, from.data + at, present);
+  } else {
+    for (int i = 0; i < 16; ++i) to[i] = i < present ? from.data[at + i] : static_cast<unsigned char>(0);
+  }
+}
+
+/// Each warp has the features of its tile, and brings their blocks slab by slab. Of a slab a lane decodes
+/// every 32nd chunk of columns, in order, and the lanes' sums are added in a fixed tree. Memory moves the
+/// blocks once, which is the least; rows are read from the cache once for each warp.
+template <class Types, class X, int Rows>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_tile(Rows).warps, 1)
+    block_gemv(BlockGemv<Types, X> product) {
+  constexpr BlockGemvTile tile = select_block_gemv_tile(Rows);
+  using Operand = typename Types::operand;
+  using Format = typename Types::storage;
+  using Slab = BlockSlab<Format>;
+  constexpr int chunk = values_in_chunk<Format>, features = tile.features_per_warp;
+  constexpr int in_block = dtype_traits<Format>::values_per_block;
+  constexpr int stage_bytes = features * Slab::shared_bytes, ring_bytes = tile.stages * stage_bytes;
+  const auto& [x, weight, store] = product;
+  const int columns = x.columns;
+  const int first_feature = (block_index().x * tile.warps + warp_index()) * features;
+  const auto ring = dynamic_shared<unsigned char>(warp_index() * ring_bytes, ring_bytes);
+
+  // Where a feature's row begins, and, of what its slabs bring, how many bytes come before them.
+  const auto slab_begin = [&](int feature, int slab) {
+    return (first_feature + planted<"blocks of another row">(feature, 0)) * weight.bytes_per_row +
+           std::int64_t{slab} * Slab::bytes;
+  };
+  const auto bring = [&](int slab) {
+    const int left = columns - slab * Slab::values;
+    const int blocks = left < Slab::values ? ceil_divide(left, in_block) : Slab::blocks;
+    PRECAST_KEEP_LOOP
+    for (int i = lane_index(); i < features * Slab::units; i += threads_per_warp) {
+      const int f = i / Slab::units, unit = i % Slab::units;
+      if (first_feature + f >= weight.rows) break;
+      const std::int64_t begin = slab_begin(f, slab);
+      const auto before = static_cast<int>(begin % 16);
+      if (16 * unit < before + blocks * int{sizeof(Format)})
+        bring_bytes(weight, begin - before + 16 * unit,
+                    ring + (slab % tile.stages * stage_bytes + f * Slab::shared_bytes + 16 * unit));
+    }
+  };
+
+  typename MatrixRows<X>::Row x_rows[tile.rows];
+  PRECAST_UNROLL
+  for (int r = 0; r < tile.rows; ++r) x_rows[r] = x.row(r);
+  const int slabs = ceil_divide(columns, Slab::values);
+  constexpr int ahead = tile.stages - 1;
+  PRECAST_KEEP_LOOP
+  for (int slab = 0; slab < ahead; ++slab) {
+    if (slab < slabs) bring(slab);
+    commit_copies();
+  }
+
+  f32 sums[features][tile.rows] = {};
+  PRECAST_KEEP_LOOP
+  for (int slab = 0; slab < slabs; ++slab) {
+    wait_copies<ahead - 1>();
+    // This slab has arrived for all lanes, and all are done with the one that is filled next.
+    sync_warp();
+    const int next = slab + planted<"stage in use">(ahead, ahead + 1);
+    if (next < slabs) bring(next);
+    commit_copies();
+    PRECAST_KEEP_LOOP
+    for (int first = lane_index() * chunk; first < Slab::values; first += threads_per_warp * chunk) {
+      const int column = slab * Slab::values + first, present = columns - column;
+      if (present <= 0) break;
+      f32 weights[features][chunk];
+      PRECAST_UNROLL
+      for (int f = 0; f < features; ++f) {
+        const int at = slab % tile.stages * stage_bytes + f * Slab::shared_bytes +
+                       static_cast<int>(slab_begin(f, slab) % 16) + first / in_block * int{sizeof(Format)};
+        decode_chunk<Format, chunk>(object_at<Format>(ring + at), first % in_block, weights[f]);
+        PRECAST_UNROLL
+        for (int i = 0; i < chunk; ++i)  // what follows the last column is no number that belongs to the row
+          weights[f][i] = i < present ? operand_in_f32<Operand, Types::saturate>(weights[f][i]) : 0.0f;
+      }
+      PRECAST_UNROLL
+      for (int r = 0; r < tile.rows; ++r) {
+        if (!x_rows[r].there) break;
+        const auto values = load_run<chunk>(x.data + (x_rows[r].offset + column),
+                                            planted<"columns past the end">(present, present + 1), x.wide);
+        PRECAST_UNROLL
+        for (int i = 0; i < chunk; ++i) {
+          const f32 value = operand_in_f32<Operand, Types::saturate>(values[i]);
+          PRECAST_UNROLL
+          for (int f = 0; f < features; ++f) sums[f][r] = multiply_then_add(value, weights[f][i], sums[f][r]);
+        }
+      }
+    }
+  }
+
+  // Every lane has all sums after this; lane f * rows + r stores feature f of row r.
+  f32 mine = 0;
+  PRECAST_UNROLL
+  for (int f = 0; f < features; ++f) {
+    PRECAST_UNROLL
+    for (int r = 0; r < tile.rows; ++r) {
+      const f32 sum = warp_sum(sums[f][r]);
+      if (lane_index() == f * tile.rows + r) mine = sum;
+    }
+  }
+  static_assert(features * tile.rows <= threads_per_warp, "block_gemv: a lane stores one result.");
+  if (lane_index() < features * tile.rows)
+    store.store(
+        lane_index() % tile.rows,
+        first_feature + planted<"lane of a result">(lane_index() / tile.rows, lane_index() % features), mine);
+}
+
+/// Starts the product of at most `most_skinny_rows` rows with a weight in blocks.
+template <class Types, class X>
+void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::storage>& weight,
+                       const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream) {
+  using Format = typename Types::storage;
+  const std::int64_t bytes_per_row = weight.row_stride * std::int64_t{sizeof(Format)};
+  const auto data = bytes_of(weight.data, weight.rows * weight.row_stride);
+  const BlockBytes bytes{.data = data,
+                         .bytes = weight.rows * bytes_per_row,
+                         .bytes_per_row = bytes_per_row,
+                         .rows = weight.rows,
+                         .wide = begin_on_16_bytes(data)};
+  const auto start = [&]<int Rows>(std::integral_constant<int, Rows>) {
+    constexpr BlockGemvTile tile = select_block_gemv_tile(Rows);
+    launch("block_gemv", block_gemv<Types, X, Rows>,
+           {.blocks = {ceil_divide(store.features, tile.warps * tile.features_per_warp), 1, 1},
+            .threads = threads_per_warp * tile.warps,
+            .shared_bytes = static_cast<std::size_t>(tile.shared_bytes<Format>())},
+           stream, BlockGemv<Types, X>{x, bytes, store});
+  };
+  if (store.rows == 1)
+    start(std::integral_constant<int, 1>{});
+  else
+    start(std::integral_constant<int, most_skinny_rows>{});
+}
+
+}  // namespace precast::gpu

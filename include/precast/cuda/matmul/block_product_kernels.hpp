@@ -1,0 +1,63 @@
+// The kernels behind BlockProducts: those of few rows, which decode as they read, and the tiled product,
+// whose tiles of the weight are decoded on the way to shared memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <precast/cuda/matmul/any_result.hpp>
+#include <precast/cuda/matmul/block_gemv.hpp>
+#include <precast/cuda/matmul/block_products.hpp>
+#include <precast/cuda/matmul/tiled_product.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
+#include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/policy/quant_formats.hpp>
+
+namespace precast::gpu {
+
+/// BlockProducts::Multiply of a format, for operands of one dtype.
+template <BlockDtype Format, ScalarDtype Operand>
+void multiply_blocks(const BlockProductRequest& product, Stream stream) {
+  using X = LibraryOperand<Operand>;
+  using Types = OpDtypes<Format, Operand, f32, NoDtype, AnyResult>;
+  const auto x = matrix_rows(DeviceView<const X>(static_cast<const X*>(product.x),
+                                                 Shape{product.rows, product.columns}, product.x_stride));
+  const auto weight = stored_rows(BlockViewIn<const Format, DeviceSpace>(
+      reinterpret_cast<const Format*>(product.weight), Shape{product.features, product.columns}));
+  const auto start = [&]<class T>(T*) {
+    const DeviceView<T> out(static_cast<T*>(product.out), Shape{product.rows, product.features},
+                            product.out_stride);
+    return epilogue_into_any(product.epilogue, out);
+  };
+  const auto store = product.result == LibraryDtype::bf16  ? start(static_cast<bf16*>(nullptr))
+                     : product.result == LibraryDtype::f16 ? start(static_cast<f16*>(nullptr))
+                                                           : start(static_cast<f32*>(nullptr));
+  if (product.rows <= most_skinny_rows)
+    launch_block_gemv<Types>(x, weight, store, stream);
+  else
+    launch_tiled_product<Types>("block_matmul", x, weight, store, stream);
+}
+
+namespace detail {
+
+template <ScalarDtype Operand, class Format>
+constexpr BlockProducts products_of_format() {
+  if constexpr (block_format_compiled(dtype_traits<Format>::name))
+    return {library_dtype<Operand>(), dtype_traits<Format>::name, &multiply_blocks<Format, Operand>};
+  else
+    return {};  // a name that no format has
+}
+
+template <ScalarDtype Operand, class... Entries>
+constexpr auto products_of_formats(BlockFormatList<Entries...>) {
+  return std::array{products_of_format<Operand, typename Entries::format>()...};
+}
+
+}  // namespace detail
+
+/// Of a list of formats (BlockFormats, or a part of it), those that this build has.
+template <ScalarDtype Operand, class Formats>
+inline constexpr std::array block_products = detail::products_of_formats<Operand>(Formats{});
+
+}  // namespace precast::gpu

@@ -1,0 +1,54 @@
+// LineFile: a text file that grows by whole lines.
+#pragma once
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <precast/io/atomic_file.hpp>
+
+namespace precast::io {
+
+/// A file that lines are added to while a run goes on: who reads it, or kills the run, finds whole lines
+/// alone, and a disk that fills up leaves those that were there. Members throw InputError that names the
+/// file.
+class LineFile {
+ public:
+  /// Replaces the file by `kept`, in one step, and opens it.
+  explicit LineFile(std::filesystem::path path, std::string_view kept = {})
+      : path_(std::move(path)), size_(static_cast<off_t>(kept.size())) {
+    write_file(path_, kept);
+    file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (!file_.valid()) throw system_error(path_, "cannot be written", errno, "choose another place for it");
+  }
+
+  /// Adds a line, which has no newline of its own.
+  void append(std::string_view line) {
+    const std::string text = std::string(line) + "\n";
+    const detail::FileSizeSignalHeld held;
+    std::size_t written = 0;
+    while (written < text.size()) {
+      const ssize_t count = ::write(file_.get(), text.data() + written, text.size() - written);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) {
+        const int error_number = errno;
+        static_cast<void>(!::ftruncate(file_.get(), size_));
+        throw system_error(path_, "could not be written", error_number,
+                           "free some space, or choose another place");
+      }
+      written += static_cast<std::size_t>(count);
+    }
+    size_ += static_cast<off_t>(text.size());
+  }
+
+ private:
+  std::filesystem::path path_;
+  off_t size_ = 0;
+  FileDescriptor file_;
+};
+
+}  // namespace precast::io

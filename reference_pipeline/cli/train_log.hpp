@@ -1,0 +1,25 @@
+// The log of precast train: a line of JSON a step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <language_model/trainer.hpp>
+
+#include <precast/io/line_file.hpp>
+
+namespace precast::cli {
+
+/// A run that goes on keeps the lines of the steps before its own. Without a name nothing is written.
+class TrainLog {
+ public:
+  /// Throws InputError where a log to go on with is none, or the file cannot be written.
+  TrainLog(const std::string& file, std::int64_t next_step);
+  void write(const language_model::StepFacts& step);
+
+ private:
+  std::optional<io::LineFile> file_;
+};
+
+}  // namespace precast::cli

@@ -1,0 +1,143 @@
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include <cli/arguments.hpp>
+#include <cli/output.hpp>
+#include <cli/train_settings.hpp>
+
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/safetensors.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+using language_model::Architecture;
+
+constexpr std::array names_of_data{"--data", "--batches"};
+/// What a folder's model says itself: given or not, these are not set again.
+constexpr std::array names_of_model{"--architecture", "--layers",   "--width",
+                                    "--heads",        "--heads-kv", "--tokenizer"};
+
+bool is_in(std::string_view name, const auto& names) { return std::ranges::find(names, name) != names.end(); }
+
+/// Tells texts apart (Fowler, Noll and Vo's hash, FNV-1a of 64 bits); it is no protection from malice.
+std::string hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return std::to_string(hash);
+}
+
+std::string given_text(const CLI::App& command, const std::string& name) {
+  const CLI::Option* option = command.get_option_no_throw(name);
+  return option && option->count() > 0 ? option->results().front() : "";
+}
+
+}  // namespace
+
+TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs, int ranks) {
+  const auto& training = options.training;
+  const auto& config = inputs.config;
+  const bool llama = config.architecture == Architecture::llama;
+  TrainSettings all{
+      {"--policy", training.policy},
+      {"--steps", std::to_string(training.steps)},
+      {"--lr", shortest(training.adamw.lr)},
+      {"--betas", shortest(training.adamw.beta1) + "," + shortest(training.adamw.beta2)},
+      {"--eps", shortest(training.adamw.eps)},
+      {"--weight-decay", shortest(training.adamw.weight_decay)},
+      {"--warmup", std::to_string(training.warmup)},
+      {"--schedule", training.schedule == train::Schedule::cosine ? "cosine" : "constant"},
+      {"--init-scale", shortest(training.scaler.init_scale)},
+      {"--growth-factor", shortest(training.scaler.growth_factor)},
+      {"--backoff-factor", shortest(training.scaler.backoff_factor)},
+      {"--growth-interval", std::to_string(training.scaler.growth_interval)},
+      {"--seed", std::to_string(options.seed)},
+      {"--batch", std::to_string(inputs.batches->batch())},
+      {"ranks", std::to_string(ranks)},
+      {"--context", std::to_string(inputs.batches->context())},
+      {"--architecture", llama ? "llama" : "gpt2"},
+      {"--layers", std::to_string(config.layers)},
+      {"--width", std::to_string(config.width)},
+      {"--heads", std::to_string(config.heads)},
+      {"--tokenizer", options.tokenizer},
+  };
+  if (training.clip) all["--clip"] = shortest(*training.clip);
+  if (llama) all["--heads-kv"] = std::to_string(config.heads_kv);
+  if (!options.batches.empty()) {
+    all["--batches"] = std::filesystem::absolute(options.batches).string();
+    all["data"] = hash_of(io::MappedFile(options.batches).text());
+  } else if (!options.data.empty()) {
+    all["--data"] = std::filesystem::absolute(options.data).string();
+    all["data"] = hash_of(io::MappedFile(options.data).text());
+  }
+  return all;
+}
+
+std::string settings_text(const TrainSettings& settings) { return to_text(Json(settings)); }
+
+TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(checkpoint, ignored))
+    throw io::file_error(checkpoint, "is not there: there is nothing to go on from; leave out --resume");
+  const io::SafetensorsFile file(checkpoint);
+  const auto found = file.metadata().find("settings");
+  const auto json = found == file.metadata().end() ? nlohmann::json()
+                                                   : nlohmann::json::parse(found->second, nullptr, false);
+  TrainSettings kept;
+  if (json.is_object())
+    for (const auto& [name, value] : json.items())
+      if (value.is_string()) kept[name] = value.get<std::string>();
+  if (kept.empty())
+    throw io::file_error(checkpoint, "is not a checkpoint that precast train wrote: name one, or train anew");
+  return kept;
+}
+
+void take_settings(CLI::App& command, const TrainSettings& kept) {
+  // A text from one place and an order from another would be two sources.
+  bool data_given = false;
+  for (const char* name : names_of_data) data_given = data_given || command.get_option(name)->count() > 0;
+  for (const auto& [name, value] : kept) {
+    CLI::Option* option = name.starts_with("--") ? command.get_option_no_throw(name) : nullptr;
+    if (!option || option->count() > 0 || is_in(name, names_of_model) ||
+        (data_given && is_in(name, names_of_data)))
+      continue;
+    option->add_result(value);
+    option->run_callback();
+  }
+}
+
+void require_same_settings(const CLI::App& command, const TrainSettings& now, const TrainSettings& kept) {
+  std::string differing;
+  const auto add = [&](const std::string& words) { differing += (differing.empty() ? "" : "; ") + words; };
+  const auto text_of = [](const TrainSettings& settings, const std::string& name) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? std::string() : found->second;
+  };
+  TrainSettings names = now;
+  names.insert(kept.begin(), kept.end());
+  // How far the run goes changes no step of a constant rate.
+  const bool any_end = text_of(kept, "--schedule") == "constant";
+  const bool other_ranks = text_of(kept, "ranks") != text_of(now, "ranks");
+  for (const auto& [name, unused] : names) {
+    if (name == "ranks" || (name == "--batch" && other_ranks)) continue;
+    const std::string was = text_of(kept, name);
+    const std::string is = is_in(name, names_of_model) ? given_text(command, name) : text_of(now, name);
+    if (is == was || is_in(name, names_of_data) || (is_in(name, names_of_model) && is.empty()) ||
+        (name == "--steps" && any_end))
+      continue;
+    if (name == "data")
+      add("the data are others than those that it was trained on");
+    else
+      add(name + " is " + io::printable(is.empty() ? "not given" : is, 40) + ", and was " +
+          io::printable(was.empty() ? "not given" : was, 40));
+  }
+  if (!differing.empty())
+    throw UsageError("--resume goes on with the options of its checkpoint: " + differing +
+                     ": leave out what differs, or begin a run from that model with --model and another "
+                     "--output");
+}
+
+}  // namespace precast::cli
