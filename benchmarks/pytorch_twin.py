@@ -5,7 +5,7 @@
     pytorch_twin.py            the same for the names on stdin, until it ends
 
 NAME is a benchmark's: double_block/f32/256+512, single_block/bf16/1024+512, t5_layer/f32/512,
-vae_decode/f32/512x512, attention/bf16/1536, linear/f32/768x3072x3072, and with --device cuda those of
+vae_decode/f32/512x512, attention/bf16/1536, linear/f32/768x3072x3072, language_model/f32/S+512, and with --device cuda those of
 precast_cuda_benchmarks. What the last names needed is kept, so that they can be asked for again and again, in turn
 with ours. The object has the seconds of "eager", of "compiled" (torch.compile) and, on a GPU, of "graph" (the
 last of them recorded as a CUDA graph), whichever could be had, and "skipped" with the reason for one that could not.
@@ -53,7 +53,7 @@ class Cpu:
     cases_kept = 2
     graphed = ()
     # Compiling a decoder takes longer than it can win back here, and one op alone has nothing to fuse.
-    compiled = ("double_block", "single_block", "t5_layer")
+    compiled = ("double_block", "single_block", "t5_layer", "language_model")
 
     def runs(self, kind):
         return 3 if kind in self.compiled else 1 if kind in ("vae_decode", "denoise_step", "unet_step") else 9
@@ -156,7 +156,9 @@ class Case:
             meter.warm(run)
 
     def compile(self, module, inputs):
-        if hasattr(module, "transformer"):  # many blocks that are alike: block by block, in place
+        if hasattr(module, "compiled"):  # a step with its backward pass, whose model is compiled
+            faster = module.compiled()
+        elif hasattr(module, "transformer"):  # many blocks that are alike: block by block, in place
             module.transformer.compile_repeated_blocks(dynamic=False)
             self.ways["eager"] = lambda: eagerly(module, inputs)
             faster = module

@@ -46,6 +46,7 @@ class Work:
             "vae_decode": self.vae_decode,
             "attention": self.attention,
             "linear": self.linear,
+            "language_model": self.language_model,
             "copy": self.copy,
             "cast": self.cast,
             "gelu": self.gelu,
@@ -57,6 +58,12 @@ class Work:
             "rms_norm_rotary": self.rms_norm_rotary,
             "group_norm": self.group_norm,
         }
+
+    def language_model(self, policy, size):
+        from language_model_work import training_step
+
+        name, context = size.split("+")
+        return training_step(policy, name, int(context)), {}
 
     def make(self, kind, policy, size):
         """A callable and its keyword arguments. Raises ValueError for what has no twin."""

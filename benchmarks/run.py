@@ -28,10 +28,11 @@ from tables import marks_of, mid, policy_title, table, write
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS_WITH_TWIN = ("double_block", "single_block", "t5_layer", "unet_step", "vae_decode")
+STEPS = ("language_model",)
 MODEL_PARTS = PARTS_WITH_TWIN + ("transformer",)
 COUNTERS = ("seconds", "share", "share_all", "memory", "resident", "of_copy", "flops", "onednn_flops")
 BLOCKS = ("double_block", "single_block")
-WITH_TWIN = PARTS_WITH_TWIN + ("attention", "linear")
+WITH_TWIN = PARTS_WITH_TWIN + STEPS + ("attention", "linear")
 TITLES = {"double_block": "double block", "single_block": "single block", "t5_layer": "T5-XXL layer",
           "unet_step": "UNet of SD 1.5", "vae_decode": "VAE decode", "transformer": "transformer, 2 + 4 blocks"}
 
@@ -176,6 +177,11 @@ def required(name, key):
             return ">=", {"f32": 1.5, "bf16": 1.2}[policy]
         if key == "of_f32" and policy.startswith("f16"):
             return ">=", 0.80
+    if kind in STEPS:
+        if key == "share" and name.endswith("/S+512"):
+            return ">=", 0.75
+        if key == "pytorch":
+            return ">=", 1.2 if policy == "f32" else 1.0
     if kind in ("transformer", "double_block", "t5_layer") and key == "memory":
         return "<=", 1.20
     return None
@@ -196,6 +202,19 @@ def cell(samples, misses, name, key, digits=2):
     return text
 
 
+def against_pytorch(samples, misses, name):
+    """How many times PyTorch's speed, and by which of its ways."""
+    ways = collections.Counter(samples[name].get("way", []))
+    text = cell(samples, misses, name, "pytorch")
+    return f"{text} ({ways.most_common(1)[0][0]})" if ways else text
+
+
+def step_row(samples, misses, name):
+    _, policy, size = name.split("/")
+    return [size, policy, cell(samples, misses, name, "share"), against_pytorch(samples, misses, name),
+            cell(samples, misses, name, "of_f32")]
+
+
 def report(samples, names, machine):
     misses = []
     rows = []
@@ -203,16 +222,19 @@ def report(samples, names, machine):
         kind, policy, *size = name.split("/")
         if kind not in MODEL_PARTS:
             continue
-        ways = collections.Counter(samples[name].get("way", []))
-        against = cell(samples, misses, name, "pytorch")
-        if ways:
-            against += f" ({ways.most_common(1)[0][0]})"
+        against = against_pytorch(samples, misses, name)
         rows.append([f"{TITLES[kind]}, {size[0]}", policy_title(policy), cell(samples, misses, name, "share"),
                      cell(samples, misses, name, "share_all"), against, cell(samples, misses, name, "of_f32"),
                      cell(samples, misses, name, "memory"), cell(samples, misses, name, "resident")])
     lines = [f"## On {cpu()}", ""] + machine + ["", "### Parts of models", ""]
     lines += table(["part", "policy", "share of oneDNN's rate", "with attention's products", "times PyTorch's speed",
                     "times our f32 speed", "peak / weights", "resident / weights"], rows)
+    steps = [name for name in names if name.split("/")[0] in STEPS]
+    if steps:
+        lines += ["", "### Steps of language models", "",
+                  "Forward and backward of SIZE+CONTEXT, four windows of random tokens, without the optimiser.", ""]
+        lines += table(["step", "policy", "share of oneDNN's rate", "times PyTorch's speed", "times our f32 speed"],
+                       [step_row(samples, misses, name) for name in steps])
     rows = []
     for name in names:
         kind, policy, *size = name.split("/")
@@ -280,8 +302,9 @@ class Suite:
 
 SUITES = {
     "cpu": Suite(program="build/release/benchmarks/precast_benchmarks", marks=marks_of(cpu()), with_twin=WITH_TWIN,
-                 has_twin=lambda policy: policy in ("f32", "bf16"), counters=COUNTERS,
-                 machine=lambda facts: processor(), report=report, apart=MODEL_PARTS, twin_apart=True,
+                 has_twin=lambda policy: policy in ("f32", "bf16", "amp-bf16"),
+                 counters=COUNTERS,
+                 machine=lambda facts: processor(), report=report, apart=MODEL_PARTS + STEPS, twin_apart=True,
                  against_f32=True),
     "cuda": Suite(program="build/cuda/benchmarks/cuda/precast_cuda_benchmarks", marks=gpu_report.MARKS,
                   with_twin=gpu_report.WITH_TWIN, has_twin=lambda policy: True, counters=gpu_report.COUNTERS,

@@ -128,6 +128,7 @@ void build_app(CLI::App& app) {
   add_experiment_command(app);
   add_tokenize_command(app);
   add_train_command(app);
+  add_bench_command(app);
   add_completions_command(app);
   add_help_command(app);
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))

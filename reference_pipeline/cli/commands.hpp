@@ -26,6 +26,7 @@ void add_plan_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_autocast_command(CLI::App& app);
 void add_experiment_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
 void add_completions_command(CLI::App& app);
 
 /// Exit codes of the program.

@@ -27,9 +27,9 @@ namespace {
 constexpr std::array<std::string_view, 2> layouts{"diffusers", "bfl"};
 
 struct ConvertOptions {
-  std::string in, out, plan;
+  std::string in, out, plan, importance;
   std::optional<std::string> type, biases;
-  std::string layout, encoder = "reference";
+  std::string layout, encoder;
   std::vector<std::string> rules;
   bool json = false;
 };
@@ -50,10 +50,17 @@ conversion::TypeWishes wishes_of(const ConvertOptions& options) {
 }
 
 conversion::Settings settings_of(const ConvertOptions& options) {
-  conversion::Settings settings{wishes_of(options), std::nullopt, {}};
+  conversion::Settings settings{wishes_of(options), std::nullopt, {}, nullptr};
   std::vector<std::string_view> encoders;
   for (const quant::NamedEncoder& named : quant::named_encoders) encoders.push_back(named.name);
-  settings.encoder.encoder = *quant::encoder_named(parse_name("--encoder", options.encoder, encoders));
+  if (!options.encoder.empty())
+    settings.encoder.encoder = *quant::encoder_named(parse_name("--encoder", options.encoder, encoders));
+  if (!options.importance.empty()) {
+    if (!options.encoder.empty() && settings.encoder.encoder != quant::Encoder::search)
+      throw UsageError("--importance is for --encoder search: the reference encoder writes bytes of its own");
+    settings.encoder.encoder = quant::Encoder::search;
+    settings.importance = std::make_shared<conversion::Importance>(options.importance);
+  }
   if (!options.layout.empty())
     settings.layout = parse_name("--layout", options.layout, layouts) == layouts.front()
                           ? conversion::Layout::diffusers
@@ -147,8 +154,18 @@ void add_convert_command(CLI::App& app) {
     encoders += (encoders.empty() ? "" : "|") + std::string(named.name);
     encoder_help += "; " + std::string(named.name) + ": " + std::string(named.summary);
   }
-  command->add_option("--encoder", options->encoder, encoder_help + ". Default: reference")
+  command
+      ->add_option("--encoder", options->encoder,
+                   encoder_help + ". Default: reference, or search with --importance")
       ->type_name(encoders);
+  command
+      ->add_option(
+          "--importance", options->importance,
+          "How much an error counts in each column of each matrix: the mean square of its inputs, as "
+          "llama.cpp's and stable-diffusion.cpp's imatrix tools write it (GGUF or .dat), under the names of "
+          "IN "
+          "or OUT. The search encoder, which this chooses, makes the weighted error small")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "What was done, as JSON on stdout");
   add_quiet_option(*command);
   command->footer(
@@ -163,6 +180,7 @@ void add_convert_command(CLI::App& app) {
       "  precast convert ~/FLUX.1-dev flux1-dev.gguf --type q4_k --rule 'attn.*v.weight=q6_k' "
       "--rule '_mlp.2.weight=q5_k'\n"
       "  precast convert flux1-dev-q8_0.gguf flux1-dev-bf16.safetensors --type bf16\n"
+      "  precast convert flux1-dev.safetensors dev-q3_k.gguf --type q3_k --importance imatrix.gguf\n"
       "  precast convert ~/FLUX.1-dev ~/FLUX.1-dev-fp8 --type fp8_e4m3");
   command->callback([options] { convert_model(*options); });
 }

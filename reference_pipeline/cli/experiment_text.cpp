@@ -1,62 +1,21 @@
-#include <cmath>
-#include <cstdio>
-
 #include <cli/experiment_text.hpp>
 #include <cli/html.hpp>
 #include <cli/line_plot.hpp>
 #include <cli/wrap.hpp>
+#include <experiments/cells.hpp>
 
 namespace precast::cli {
 
 namespace {
 
-using experiments::Cell;
 using experiments::Experiment;
-
-std::string digits_of(double value) {
-  if (std::isnan(value)) return "nan";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
-std::string cell_text(const Cell& cell) {
-  if (const auto* words = std::get_if<std::string>(&cell)) return *words;
-  if (const auto* yes = std::get_if<bool>(&cell)) return *yes ? "yes" : "no";
-  return digits_of(std::get<double>(cell));
-}
-
-Json cell_json(const Cell& cell) {
-  if (const auto* words = std::get_if<std::string>(&cell)) return *words;
-  if (const auto* yes = std::get_if<bool>(&cell)) return *yes;
-  return json_number(std::get<double>(cell));
-}
-
-std::vector<std::vector<std::string>> rows_of(const Experiment& experiment) {
-  std::vector<std::vector<std::string>> rows{experiment.table.columns};
-  for (const auto& row : experiment.table.rows) {
-    rows.emplace_back();
-    for (const Cell& cell : row) rows.back().push_back(cell_text(cell));
-  }
-  return rows;
-}
 
 std::vector<std::vector<std::string>> stated_of(const Experiment& experiment) {
   std::vector<std::vector<std::string>> rows{{"the source's number", "it states", "computed", "agrees"}};
   for (const experiments::Stated& stated : experiment.stated)
-    rows.push_back({stated.what, stated.number, digits_of(stated.computed), stated.agrees() ? "yes" : "no"});
+    rows.push_back({stated.what, stated.number, experiments::cell_text(stated.computed),
+                    stated.agrees() ? "yes" : "no"});
   return rows;
-}
-
-std::string html_rows(const std::vector<std::vector<std::string>>& rows) {
-  std::string text = "<div class=\"scroll\"><table>";
-  for (const auto& row : rows) {
-    const std::string cell = &row == &rows.front() ? "th" : "td";
-    text += &row == &rows.front() ? "<thead><tr>" : "<tr>";
-    for (const std::string& words : row) text += "<" + cell + ">" + html_text(words) + "</" + cell + ">";
-    text += &row == &rows.front() ? "</tr></thead><tbody>\n" : "</tr>\n";
-  }
-  return text + "</tbody></table></div>\n";
 }
 
 std::string section(const Experiment& experiment) {
@@ -64,10 +23,10 @@ std::string section(const Experiment& experiment) {
                      html_text(experiment.explanation) + "</p>\n<p class=\"soft\">" +
                      html_text(experiment.plot.title) + "</p>\n" + line_legend(experiment.plot) +
                      "<div class=\"scroll\">" + line_plot(experiment.name + "-plot", experiment.plot) +
-                     "</div>\n" + html_rows(rows_of(experiment));
+                     "</div>\n" + html_table(experiments::text_rows(experiment.table));
   if (!experiment.stated.empty())
     text += "<p class=\"soft\">Held against " + html_text(experiment.source) + ":</p>\n" +
-            html_rows(stated_of(experiment));
+            html_table(stated_of(experiment));
   return text;
 }
 
@@ -76,7 +35,7 @@ std::string section(const Experiment& experiment) {
 std::string experiment_text(const Experiment& experiment) {
   std::string text = experiment.name + ": " + experiment.title + "\n\n";
   for (const std::string& line : wrapped(experiment.explanation, help_columns())) text += line + "\n";
-  text += "\n" + aligned(rows_of(experiment));
+  text += "\n" + aligned(experiments::text_rows(experiment.table));
   if (!experiment.stated.empty())
     text += "\nHeld against " + experiment.source + ":\n" + aligned(stated_of(experiment));
   return text;
@@ -86,7 +45,8 @@ Json experiment_json(const Experiment& experiment) {
   Json rows = Json::array(), stated = Json::array(), lines = Json::array();
   for (const auto& row : experiment.table.rows) {
     Json object;
-    for (std::size_t i = 0; i < row.size(); ++i) object[experiment.table.columns[i]] = cell_json(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      object[experiment.table.columns[i]] = experiments::cell_json(row[i]);
     rows.push_back(object);
   }
   for (const experiments::Stated& number : experiment.stated)

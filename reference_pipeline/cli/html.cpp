@@ -74,6 +74,18 @@ std::string html_text(std::string_view text) {
   return result;
 }
 
+std::string html_table(const std::vector<std::vector<std::string>>& rows) {
+  std::string text = "<div class=\"scroll\"><table>";
+  for (const auto& row : rows) {
+    const bool is_head = &row == &rows.front();
+    const std::string cell = is_head ? "th" : "td";
+    text += is_head ? "<thead><tr>" : "<tr>";
+    for (const std::string& words : row) text += "<" + cell + ">" + html_text(words) + "</" + cell + ">";
+    text += is_head ? "</tr></thead><tbody>\n" : "</tr>\n";
+  }
+  return text + "</tbody></table></div>\n";
+}
+
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,
                       std::string_view script) {
   std::string page =

@@ -3,11 +3,15 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace precast::cli {
 
 /// "&lt;" for "<": text as HTML may hold it. Bytes that are not UTF-8 become U+FFFD.
 std::string html_text(std::string_view text);
+
+/// A table of texts, whose first row is its head, that scrolls where it is too wide.
+std::string html_table(const std::vector<std::vector<std::string>>& rows);
 
 /// A whole page: `title` is text, `style` is added to the style that all pages have (light and dark, tables,
 /// cards, plots, and on paper), `body` is HTML, `script` may be empty.

@@ -32,13 +32,14 @@ namespace {
 struct PlanOptions {
   std::string cost, output, samples, policy = "balanced", device = "auto";
   std::optional<std::string> model;
+  ComponentFiles component_files;
   casting::PlanRequest request;
   bool verify = false, json = false;
 };
 
 /// Runs the planned model on the samples.
 casting::PlanMeasurement verified(const PlanOptions& options, const casting::Plan& plan) {
-  const auto model = model_path(options.model);
+  const families::ModelFiles model = model_files(options.model, options.component_files);
   const casting::Samples samples = casting::read_samples(options.samples);
   const families::ChosenDevice device = families::choose_device(options.device);
   const auto pipeline =
@@ -180,6 +181,7 @@ void add_plan_command(CLI::App& app) {
       ->group("Verifying")
       ->needs(verify);
   add_model_option(*command, options->model);
+  add_component_options(*command, options->component_files);
   command->add_option("--policy", options->policy, "For --verify: the policy that the model runs under")
       ->type_name(policy_names())
       ->capture_default_str()

@@ -1,5 +1,6 @@
 // Chooses types, then streams: decode, look, encode and write, some MiB at a time.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -53,18 +54,29 @@ std::span<const std::byte> bytes_at(const InputTensor& tensor, std::int64_t firs
                               static_cast<std::size_t>(bytes_of(tensor.type, count)));
 }
 
+/// Whether errors in a tensor are weighed by its columns' importance, where there is one.
+bool gets_weights(const OutputTensor& tensor) {
+  return is_block(tensor.chosen.type) && tensor.shape.rank() == 2;
+}
+
+/// The names that an importance may have for a piece.
+std::array<std::string, 2> names_of(const OutputTensor& tensor, const Piece& piece) {
+  return {piece.from->name, tensor.name};
+}
+
 /// Writes tensors to a file, and lets go of what was read on the way.
 class Stream {
  public:
-  Stream(const InputWeights& input, OutputFile& file, const quant::EncodeOptions& encoder,
+  Stream(const InputWeights& input, OutputFile& file, const Settings& settings,
          const WrittenCallback& written)
-      : input_(input), file_(file), encoder_(encoder), written_(written) {}
+      : input_(input), file_(file), settings_(settings), encoder_(settings.encoder), written_(written) {}
 
   void write(const OutputTensor& tensor) {
     const DtypeInfo& type = tensor.chosen.type;
-    for (const Piece& piece : tensor.pieces)
-      for (std::int64_t done = 0; done < piece.count; done += values_at_once) {
-        const std::int64_t first = piece.first + done, count = std::min(values_at_once, piece.count - done);
+    for (const Piece& piece : tensor.pieces) {
+      weigh(tensor, piece);
+      for (std::int64_t done = 0; done < piece.count; done += at_once_) {
+        const std::int64_t first = piece.first + done, count = std::min(at_once_, piece.count - done);
         if (piece.from->type == type)
           copy(*piece.from, first, count);
         else
@@ -77,9 +89,21 @@ class Stream {
         values_ += count;
         if (written_) written_(values_);
       }
+    }
   }
 
  private:
+  /// Takes the importance of a piece's columns, where there is one: tasks are whole rows then.
+  void weigh(const OutputTensor& tensor, const Piece& piece) {
+    const std::int64_t columns = tensor.shape.rank() == 0 ? 1 : tensor.shape.back();
+    encoder_.importance = settings_.importance && gets_weights(tensor)
+                              ? settings_.importance->of(names_of(tensor, piece), columns)
+                              : std::span<const f32>();
+    task_ = encoder_.importance.empty() ? task_values
+                                        : std::max<std::int64_t>(1, task_values / columns) * columns;
+    at_once_ = values_at_once / task_values * task_;
+  }
+
   void copy(const InputTensor& tensor, std::int64_t first, std::int64_t count) {
     if (tensor.is_float && !is_block(tensor.type))
       for_tasks(count, [&](std::int64_t at, std::int64_t some) { decoded(tensor, first + at, some); });
@@ -101,6 +125,7 @@ class Stream {
   /// Values of a task, finite, in memory of this thread's.
   std::span<const f32> decoded(const InputTensor& tensor, std::int64_t first, std::int64_t count) const {
     static thread_local std::vector<f32> memory(task_values);
+    if (static_cast<std::size_t>(count) > memory.size()) memory.resize(static_cast<std::size_t>(count));
     const std::span<f32> values = std::span(memory).first(static_cast<std::size_t>(count));
     decode(tensor.type, bytes_at(tensor, first, count), values);
     refuse_not_finite(input_, tensor, first, values);
@@ -108,18 +133,20 @@ class Stream {
   }
 
   template <class Task>
-  static void for_tasks(std::int64_t count, Task&& task) {
-    host::parallel_for((count + task_values - 1) / task_values, [&](std::int64_t index) {
-      const std::int64_t at = index * task_values;
-      task(at, std::min(task_values, count - at));
+  void for_tasks(std::int64_t count, Task&& task) const {
+    host::parallel_for((count + task_ - 1) / task_, [&](std::int64_t index) {
+      const std::int64_t at = index * task_;
+      task(at, std::min(task_, count - at));
     });
   }
 
   const InputWeights& input_;
   OutputFile& file_;
-  const quant::EncodeOptions& encoder_;
+  const Settings& settings_;
+  quant::EncodeOptions encoder_;
   const WrittenCallback& written_;
   std::vector<std::byte> encoded_;
+  std::int64_t task_ = task_values, at_once_ = values_at_once;
   std::int64_t read_ = 0, values_ = 0;
 };
 
@@ -195,10 +222,22 @@ std::map<std::string, TypeShare> Conversion::output_types() const {
   return types;
 }
 
-void Conversion::write(const std::filesystem::path& target, const quant::EncodeOptions& encoder,
+std::int64_t Conversion::encoded_matrices() const { return std::ranges::count_if(tensors_, gets_weights); }
+
+std::vector<std::string> Conversion::without_importance(const Importance& importance) const {
+  std::vector<std::string> names;
+  for (const OutputTensor& tensor : tensors_)
+    if (gets_weights(tensor) && std::ranges::any_of(tensor.pieces, [&](const Piece& piece) {
+          return importance.of(names_of(tensor, piece), tensor.shape.back()).empty();
+        }))
+      names.push_back(tensor.name);
+  return names;
+}
+
+void Conversion::write(const std::filesystem::path& target, const Settings& settings,
                        const WrittenCallback& written) const {
   OutputFile file(target, container_, input_, kind_, tensors_);
-  Stream stream(input_, file, encoder, written);
+  Stream stream(input_, file, settings, written);
   for (const OutputTensor& tensor : tensors_) stream.write(tensor);
   file.commit();
 }

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <convert/importance.hpp>
 #include <convert/layout.hpp>
 #include <convert/output_tensor.hpp>
 #include <convert/type_choice.hpp>
@@ -22,6 +24,7 @@ struct Settings {
   TypeWishes wishes;
   std::optional<Layout> layout;
   quant::EncodeOptions encoder;
+  std::shared_ptr<const Importance> importance = nullptr;  ///< for the search encoder
 };
 
 /// Is told the values that were written so far, after each piece. May throw to cancel.
@@ -55,11 +58,15 @@ class Conversion {
   std::map<std::string, TypeShare> input_types() const;
   std::map<std::string, TypeShare> output_types() const;
 
+  /// The matrices that get blocks; and of these the ones that an importance has no row for.
+  std::int64_t encoded_matrices() const;
+  std::vector<std::string> without_importance(const Importance& importance) const;
+
   /// Writes the file, at `target()` or elsewhere: whole or, where anything is thrown, not at all. Keeps no
   /// more than some tens of MiB of values at a time. Throws InputError that names tensor and index for a
   /// value that is infinite, NaN, or beyond what its type holds, and that names the file where it cannot be
   /// written.
-  void write(const std::filesystem::path& target, const quant::EncodeOptions& encoder,
+  void write(const std::filesystem::path& target, const Settings& settings,
              const WrittenCallback& written) const;
 
  private:

@@ -223,20 +223,34 @@ void ModelConversion::add_part(const std::string& component, const fs::path& wei
 }
 
 void ModelConversion::add_warnings(const TypeChooser& chooser) {
+  std::string example;
+  if (!parts_.empty() && !parts_.front().conversion->tensors().empty())
+    example = ", whose tensors have names such as '" +
+              io::printable(parts_.front().conversion->tensors().front().name) + "'";
   for (const std::string& rule : chooser.unmatched_rules())
-    warnings_.push_back("--rule '" + io::printable(rule) + "' matches no tensor");
-  if (const auto layers = chooser.unmatched_layers(); !layers.empty())
+    warnings_.push_back("--rule '" + io::printable(rule) + "' is found in no name of this model" + example +
+                        ": it changes nothing");
+  for (const std::string& rule : chooser.hidden_rules())
+    warnings_.push_back("--rule '" + io::printable(rule) +
+                        "' is found only where an earlier rule is, which counts: it changes nothing");
+  const auto layers = chooser.unmatched_layers();
+  if (!layers.empty() && layers.size() == settings_.wishes.plan->types.size())
+    throw families::RequestError("--plan: none of its " + std::to_string(layers.size()) +
+                                 " layers, such as " + io::printable(layers.front()) + ", is in this model" +
+                                 example + ": give the plan of this model");
+  if (!layers.empty())
     warnings_.push_back("--plan: " + std::to_string(layers.size()) + " of its layers, " +
                         io::printable(layers.front()) + " among them, are not in this model");
+  if (settings_.importance) warn_of_importance();
   std::int64_t vectors = 0, again = 0;
-  std::string vector, example;
+  std::string vector, types;
   for (const ModelPart& part : parts_)
     for (const OutputTensor& tensor : part.conversion->tensors()) {
       if (tensor.shape.rank() <= 1 && is_block(tensor.chosen.type) && ++vectors == 1) vector = tensor.name;
       const DtypeInfo& from = tensor.pieces.front().from->type;
       if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
       ++again;
-      if (example.empty()) example = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
+      if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }
   if (vectors)
     warnings_.push_back(std::to_string(vectors) + (vectors == 1 ? " tensor" : " tensors") +
@@ -245,7 +259,28 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
                         "in 'weight'");
   if (again)
     warnings_.push_back(std::to_string(again) + " tensors that were quantised before are quantised again (" +
-                        example + "): both errors add up");
+                        types + "): both errors add up");
+}
+
+void ModelConversion::warn_of_importance() {
+  std::int64_t matrices = 0;
+  std::vector<std::string> without;
+  for (const ModelPart& part : parts_) {
+    matrices += part.conversion->encoded_matrices();
+    for (std::string& name : part.conversion->without_importance(*settings_.importance))
+      without.push_back(std::move(name));
+  }
+  const std::string file = "--importance " + io::shown(settings_.importance->path());
+  if (matrices == 0)
+    throw families::RequestError(file + ": no matrix gets blocks, whose errors it would weigh: add --type");
+  if (static_cast<std::int64_t>(without.size()) == matrices)
+    throw families::RequestError(file + " has none of the " + std::to_string(matrices) +
+                                 " matrices that get blocks, such as " + io::printable(without.front()) +
+                                 ": give the importance of this model");
+  if (!without.empty())
+    warnings_.push_back(file + " lacks " + std::to_string(without.size()) + " of the " +
+                        std::to_string(matrices) + " matrices that get blocks, " +
+                        io::printable(without.front()) + " among them: their columns count alike");
 }
 
 std::int64_t ModelConversion::values() const {
@@ -261,7 +296,7 @@ void ModelConversion::write_parts(const fs::path& folder, const WrittenCallback&
       if (written) written(before + values);
     };
     const fs::path file = folder.empty() ? part.conversion->target() : folder / part.conversion->target();
-    part.conversion->write(file, settings_.encoder, told);
+    part.conversion->write(file, settings_, told);
     before += part.conversion->values();
   }
 }

@@ -43,6 +43,7 @@ class ModelConversion {
                 const std::filesystem::path& target, TypeChooser& chooser);
   void add_folder(TypeChooser& chooser);
   void add_warnings(const TypeChooser& chooser);
+  void warn_of_importance();
   void write_parts(const std::filesystem::path& folder, const WrittenCallback& written) const;
 
   std::filesystem::path in_, out_;

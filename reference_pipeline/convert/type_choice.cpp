@@ -128,7 +128,9 @@ TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
     if (std::ranges::none_of(facts.names, [&](const std::string& name) { return found_in(rule, name); }))
       continue;
     ++rule_matches_[i];
-    if (!wish) wish = Wish{rule.type, rule.names_tensors};
+    if (wish) continue;
+    wish = Wish{rule.type, rule.names_tensors};
+    ++rule_counts_[i];
   }
   // Of a tensor that is put together from several, the most precise of their types is wanted.
   std::optional<DtypeInfo> planned;
@@ -168,6 +170,13 @@ std::vector<std::string> TypeChooser::unmatched_rules() const {
   std::vector<std::string> rules;
   for (std::size_t i = 0; i < rule_matches_.size(); ++i)
     if (rule_matches_[i] == 0) rules.push_back(wishes_.rules[i].text);
+  return rules;
+}
+
+std::vector<std::string> TypeChooser::hidden_rules() const {
+  std::vector<std::string> rules;
+  for (std::size_t i = 0; i < rule_matches_.size(); ++i)
+    if (rule_matches_[i] > 0 && rule_counts_[i] == 0) rules.push_back(wishes_.rules[i].text);
   return rules;
 }
 

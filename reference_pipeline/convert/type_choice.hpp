@@ -67,13 +67,16 @@ struct ChosenType {
 /// Chooses types, and counts what rules and the plan matched.
 class TypeChooser {
  public:
-  explicit TypeChooser(const TypeWishes& wishes) : wishes_(wishes), rule_matches_(wishes.rules.size()) {}
+  explicit TypeChooser(const TypeWishes& wishes)
+      : wishes_(wishes), rule_matches_(wishes.rules.size()), rule_counts_(wishes.rules.size()) {}
 
   /// The type of a tensor in a file of that kind.
   ChosenType choose(const TensorFacts& facts, Container container);
 
-  /// The rules and the plan's layers that no tensor matched so far.
+  /// The rules and the plan's layers that no tensor matched so far; and the rules that matched, but never
+  /// before another one.
   std::vector<std::string> unmatched_rules() const;
+  std::vector<std::string> hidden_rules() const;
   std::vector<std::string> unmatched_layers() const;
 
  private:
@@ -84,7 +87,7 @@ class TypeChooser {
   Wish wish_for(const TensorFacts& facts);
 
   const TypeWishes& wishes_;
-  std::vector<std::int64_t> rule_matches_;
+  std::vector<std::int64_t> rule_matches_, rule_counts_;  ///< tensors of each, and those that it decides
   std::set<std::string> matched_layers_;
 };
 

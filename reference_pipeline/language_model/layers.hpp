@@ -10,6 +10,7 @@
 #include <language_model/trained_parameter.hpp>
 
 #include <precast/backend.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/ops/attention_gradient.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/embedding_gradient.hpp>
@@ -211,7 +212,8 @@ class Layers {
 
   static void clear(Parameter& parameter) {
     auto& gradient = parameter.gradient();
-    std::fill_n(gradient.data(), gradient.elements(), convert<typename Parameter::Gradient>(0.0f));
+    if (!DryRun::active())
+      std::fill_n(gradient.data(), gradient.elements(), convert<typename Parameter::Gradient>(0.0f));
   }
 
   std::pair<Value<P>, std::shared_ptr<Tensor<f32>>> attend(View<const Activation> q, View<const Activation> k,

@@ -67,7 +67,7 @@ class TrainedModelTemplate final : public TrainedModel {
         });
       }
     }
-    return static_cast<double>(loss.values()[0]);
+    return DryRun::active() ? 0 : static_cast<double>(loss.values()[0]);
   }
 
   std::vector<f32> next_token(std::span<const std::int32_t> tokens) override {

@@ -9,10 +9,11 @@
 
 #include <precast/backend.hpp>
 #include <precast/dtype/convert_value.hpp>
-#include <precast/host/convert.hpp>
+#include <precast/host/convert_values.hpp>
 #include <precast/policy/gradient_table.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/tensor/tensor.hpp>
+#include <precast/train/for_each_chunk.hpp>
 
 namespace precast::language_model {
 
@@ -30,15 +31,15 @@ class TrainedParameter {
   static_assert(ScalarDtype<typename P::storage>, "Parameters in blocks cannot be trained.");
   static_assert(std::is_same_v<Master, Gradient>, "An optimiser takes gradients in its own dtype.");
 
+  /// In a dry run no values are needed.
   TrainedParameter(ParameterFacts facts, std::span<const f32> values)
       : facts_(std::move(facts)),
         master_(facts_.shape),
         mean_(facts_.shape),
         square_(facts_.shape),
         gradient_(facts_.shape) {
-    std::ranges::transform(values, master_.data(), [](f32 value) { return convert<Master>(value); });
-    for (Tensor<Master>* zeros : {&mean_, &square_, &gradient_})
-      std::fill_n(zeros->data(), zeros->elements(), convert<Master>(0.0f));
+    host::convert_values<Master, false>(HostView<const f32>(values.data(), facts_.shape), master_.view());
+    for (Tensor<Master>* zeros : {&mean_, &square_, &gradient_}) fill_with_zeros(*zeros);
     if constexpr (!one_copy) stored_ = Tensor<Storage>(facts_.shape);
     master_changed();
   }
@@ -60,7 +61,8 @@ class TrainedParameter {
 
   /// Rounds what the model reads anew.
   void master_changed() {
-    if constexpr (!one_copy) host::convert_row<Storage>(std::as_const(master_).values(), stored_.values());
+    if constexpr (!one_copy)
+      host::convert_values<Storage, false>(std::as_const(master_).view(), stored_.view());
   }
   /// Forgets the gradient of the step before, and who read the parameter then.
   void begin_step() {
@@ -81,11 +83,26 @@ class TrainedParameter {
   void round_as_operand() {
     using Result = typename gradient_precisions<P, Matmul>::operand;
     if constexpr (!std::is_same_v<Result, Gradient>)
-      for (Gradient& value : gradient_.values()) value = convert<Gradient>(convert<Result>(value));
+      for_each_chunk(gradient_, [](std::span<Gradient> values) {
+        for (Gradient& value : values) value = convert<Gradient>(convert<Result>(value));
+      });
   }
 
  private:
   static constexpr bool one_copy = std::is_same_v<Storage, Master>;
+
+  /// Calls `change` with the values of a tensor in pieces, on all threads.
+  template <class T, class Change>
+  static void for_each_chunk(Tensor<T>& tensor, Change&& change) {
+    train::detail::for_each_chunk(static_cast<std::size_t>(tensor.elements()),
+                                  [&](std::size_t, std::size_t first, std::size_t end) {
+                                    change(std::span<T>(tensor.data() + first, end - first));
+                                  });
+  }
+  template <class T>
+  static void fill_with_zeros(Tensor<T>& tensor) {
+    for_each_chunk(tensor, [](std::span<T> values) { std::ranges::fill(values, convert<T>(0.0f)); });
+  }
 
   ParameterFacts facts_;
   Tensor<Master> master_, mean_, square_;

@@ -1,7 +1,9 @@
 // precast convert from the command line: models that draw the same, memory, interruptions, and what is
 // refused.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <fstream>
 #include <set>
 
 #include <catch2/catch.hpp>
@@ -126,7 +128,7 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   // A rule without a match is a warning, and the file is written.
   const auto warned = run({"convert", transformer, out, "--type", "q8_0", "--rule", "img_attn_nowhere=q4_0"});
   CHECK(warned.code == 0);
-  CHECK_THAT(warned.err, Catch::Contains("--rule 'img_attn_nowhere=q4_0' matches no tensor"));
+  CHECK_THAT(warned.err, Catch::Contains("--rule 'img_attn_nowhere=q4_0' is found in no name of this model"));
   // A rule that means matrices may reach their biases.
   const auto reached = run({"convert", transformer, out, "--rule", "ff.net.2=q8_0"});
   CHECK(reached.code == 0);
@@ -325,4 +327,141 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
     CHECK_THAT(refused.err, Catch::Contains(each.words));
     CHECK(names_in(here) == before);
   }
+}
+
+namespace {
+
+/// A matrix of three kinds of columns, of which an importance weighs a few.
+constexpr std::int64_t weighed_rows = 16, weighed_columns = 256;
+std::vector<float> weighed_matrix() {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < weighed_rows * weighed_columns; ++i)
+    values.push_back(std::sin(static_cast<float>(i) * 0.37f) * (i % 7 == 0 ? 3.0f : 0.4f));
+  return values;
+}
+std::vector<float> column_weights() {
+  std::vector<float> weights;
+  for (std::int64_t column = 0; column < weighed_columns; ++column)
+    weights.push_back(column % 16 == 3 ? 400.0f : 0.25f);
+  return weights;
+}
+
+void write_imatrix(const fs::path& file, const std::string& name, const std::vector<float>& squares) {
+  precast::io::GgufWriter writer(file);
+  writer.set("general.type", "imatrix");
+  const auto columns = static_cast<std::int64_t>(squares.size());
+  writer.declare(name + ".in_sum2", precast::dtype_info<precast::f32>, precast::Shape{1, columns});
+  writer.declare(name + ".counts", precast::dtype_info<precast::f32>, precast::Shape{1, 1});
+  constexpr float count = 8;
+  std::vector<float> sums;
+  for (const float square : squares) sums.push_back(square * count);
+  writer.write(std::as_bytes(std::span(sums)));
+  writer.write(std::as_bytes(std::span(&count, 1)));
+  writer.commit();
+}
+
+/// The file that was written before GGUF: little endian, the mean squares times the calls.
+void write_old_imatrix(const fs::path& file, const std::string& name, const std::vector<float>& squares) {
+  std::ofstream stream(file, std::ios::binary);
+  const auto number = [&](std::int32_t value) {
+    stream.write(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  number(1);
+  number(static_cast<std::int32_t>(name.size()));
+  stream << name;
+  constexpr std::int32_t calls = 5;
+  number(calls);
+  number(static_cast<std::int32_t>(squares.size()));
+  for (const float square : squares) {
+    const float sum = square * calls;
+    stream.write(reinterpret_cast<const char*>(&sum), sizeof sum);
+  }
+  number(calls);
+}
+
+/// The squared error of a converted matrix, each column times its weight.
+double weighted_error(const fs::path& file) {
+  const precast::io::GgufFile gguf(file);
+  const precast::io::GgufTensor* tensor = gguf.lookup("blocks.0.weight");
+  REQUIRE(tensor);
+  const std::vector<float> wanted = weighed_matrix(), weights = column_weights();
+  std::vector<float> values(wanted.size());
+  precast::conversion::decode(tensor->type.info, tensor->bytes, values);
+  double error = 0;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    error +=
+        static_cast<double>(weights[i % weights.size()]) * std::pow(double{values[i]} - double{wanted[i]}, 2);
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("convert: an importance makes the error that it weighs smaller, from either kind of file") {
+  const Scratch scratch;
+  const std::string in = scratch.path() / "a.safetensors", gguf = scratch.path() / "i.gguf",
+                    dat = scratch.path() / "i.dat";
+  precast::io::SafetensorsWriter writer(in);
+  const std::vector<float> values = weighed_matrix();
+  writer.declare("blocks.0.weight", precast::dtype_info<precast::f32>,
+                 precast::Shape{weighed_rows, weighed_columns});
+  writer.write(std::as_bytes(std::span(values)));
+  writer.commit();
+  write_imatrix(gguf, "model.diffusion_model.blocks.0.weight", column_weights());
+  write_old_imatrix(dat, "blocks.0.weight", column_weights());
+  for (const std::string type : {"q4_0", "q3_k", "iq4_nl"}) {
+    INFO(type);
+    const std::string plain = scratch.path() / "plain.gguf", weighed = scratch.path() / "weighed.gguf",
+                      old = scratch.path() / "old.gguf";
+    REQUIRE(run({"convert", in, plain, "--type", type, "--encoder", "search", "--quiet"}).code == 0);
+    const auto converted = run({"convert", in, weighed, "--type", type, "--importance", gguf, "--quiet"});
+    INFO(converted.err);
+    REQUIRE(converted.code == 0);
+    REQUIRE(run({"convert", in, old, "--type", type, "--importance", dat, "--quiet"}).code == 0);
+    CHECK(weighted_error(weighed) < 0.9 * weighted_error(plain));
+    CHECK(weighted_error(old) < 0.9 * weighted_error(plain));
+  }
+  const auto refused = [&](const std::vector<std::string>& more, int code, const std::string& words) {
+    std::vector<std::string> line{"convert", in, scratch.path() / "no.gguf"};
+    line.insert(line.end(), more.begin(), more.end());
+    const auto outcome = run(line);
+    INFO(outcome.err);
+    CHECK(outcome.code == code);
+    CHECK(outcome.one_line_error());
+    CHECK_THAT(outcome.err, Catch::Contains(words));
+    CHECK_FALSE(fs::exists(scratch.path() / "no.gguf"));
+  };
+  refused({"--type", "q4_0", "--importance", gguf, "--encoder", "reference"}, 2, "--encoder search");
+  refused({"--importance", gguf}, 2, "no matrix gets blocks");
+  write_imatrix(gguf, "other.weight", column_weights());
+  refused({"--type", "q4_0", "--importance", gguf}, 2, "has none of the 1 matrices");
+  write_imatrix(gguf, "blocks.0.weight", std::vector<float>(32, 1.0f));
+  refused({"--type", "q4_0", "--importance", gguf}, 1, "has 32 columns, and the matrix 256");
+  std::vector<float> negative = column_weights();
+  negative[5] = -1;
+  write_imatrix(gguf, "blocks.0.weight", negative);
+  refused({"--type", "q4_0", "--importance", gguf}, 1, "column 5 is negative");
+  const std::string text = program::content(dat);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{3}, std::size_t{9}, std::size_t{60}, std::size_t{700}})
+    refused({"--type", "q4_0", "--importance", scratch.file("cut.dat", text.substr(0, size))}, 1, "cut.dat");
+  refused({"--type", "q4_0", "--importance", in}, 1, "a.safetensors");
+}
+
+TEST_CASE("convert: a plan of another model is refused, and rules that change nothing are told") {
+  const Scratch scratch;
+  const std::string out = scratch.path() / "o.gguf";
+  const std::string foreign =
+      scratch.file("plan.json", R"({"types": {"layers.0": "q8_0", "layers.1": "q4_0"}})");
+  const auto refused = run({"convert", transformer, out, "--plan", foreign});
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err, Catch::Contains("none of its 2 layers") && Catch::Contains("layers.0"));
+  CHECK_FALSE(fs::exists(out));
+  const auto hidden =
+      run({"convert", transformer, out, "--rule", "attn.*weight=q8_0", "--rule", "img_attn.qkv.weight=q4_0"});
+  INFO(hidden.err);
+  CHECK(hidden.code == 0);
+  CHECK_THAT(hidden.err,
+             Catch::Contains("'img_attn.qkv.weight=q4_0' is found only where an earlier rule is"));
 }

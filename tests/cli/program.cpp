@@ -15,9 +15,9 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> commands{"generate", "compare",     "record", "cost",   "info",
-                                        "inspect",  "plan",        "report", "policy", "formats",
-                                        "tokenize", "completions", "help"};
+const std::vector<std::string> commands{"generate", "compare",  "doctor",      "record", "cost",
+                                        "info",     "inspect",  "plan",        "report", "policy",
+                                        "formats",  "tokenize", "completions", "help"};
 const std::string source = PRECAST_SOURCE_DIR;
 const std::string golden = source + "/tests/golden/models/";
 

@@ -60,5 +60,7 @@ void fuzz_t5_settings(std::span<const std::byte> input);
 void fuzz_prompt(std::span<const std::byte> input);
 void fuzz_picture(std::span<const std::byte> input);
 void fuzz_picture_text(std::span<const std::byte> input);
+void fuzz_cost(std::span<const std::byte> input);
+void fuzz_plan(std::span<const std::byte> input);
 
 }  // namespace precast::testing

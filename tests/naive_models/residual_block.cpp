@@ -66,16 +66,14 @@ Outcome run() {
   const Tensor<T> x = picture<T>();
   Tensor<T> time(Shape{1, time_width});
   for (T& value : time.values()) value = convert<T>(0.5f);
-  const Tensor<T> context;
-  const stable_diffusion::BlockConditions<P> conditions{time, context};
   Outcome outcome;
   {
     const watch::Watching watching(outcome.trace);
-    const Tensor<T> result = block(x, conditions);
+    const Tensor<T> result = block(x, time);
     outcome.values = wide(result);
   }
   const auto start = std::chrono::steady_clock::now();
-  block(x, conditions);
+  block(x, time);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
 }

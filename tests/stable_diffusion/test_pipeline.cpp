@@ -1,5 +1,6 @@
 // The whole pipeline in f32 against diffusers: from prompt and seed to final latents, by every sampler and
 // for every task.
+#include <algorithm>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -7,6 +8,7 @@
 #include <support/stable_diffusion_requests.hpp>
 
 #include <precast/host/parallel.hpp>
+#include <precast/watch/trace.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -50,4 +52,25 @@ TEST_CASE("Stable Diffusion has the same bits by one thread and by two") {
     CHECK(std::ranges::equal(one.latents.values(), two.latents.values()));
     CHECK(one.images.front().rgb == two.images.front().rgb);
   }
+}
+
+TEST_CASE("what transformers attend to in a prompt is computed once for all steps", "[watch]") {
+  const Golden golden("stable_diffusion");
+  const auto pipeline = open_stable_diffusion("sd15", choices_in<f32>().back());
+  families::Request request = request_of(golden, stable_diffusion_cases().at("sd15_txt2img_euler_a"));
+  request.steps = 3;
+  watch::Trace trace;
+  {
+    const watch::Watching watching(trace);
+    pipeline.generate(request);
+  }
+  const auto times = [&](const std::string& end) {
+    return std::ranges::count_if(trace.records(), [&](const auto& record) {
+      return record.path.starts_with("unet.down_blocks.0.attentions.0.") && record.path.ends_with(end);
+    });
+  };
+  CHECK(times("attn2.to_q") == 3);  // both prompts of guidance at once
+  CHECK(times("attn2.to_k") == 1);
+  CHECK(times("attn2.to_v") == 1);
+  CHECK(times("attn1.to_k") == 3);
 }

@@ -61,29 +61,30 @@ class RowPanels {
 
   template <class Operand, bool Saturates, class B>
   void pack_rows(HostView<const B> b, std::int64_t k) {
-    std::array<Multiplied, static_cast<std::size_t>(pairs * widest_panel)> rows;
     for (std::int64_t panel = 0; panel < panels(); ++panel) {
-      const std::int64_t first = panel * width_, count = std::min(width_, columns_ - first);
-      for (std::int64_t i = 0; i < pairs; ++i) {
-        const std::span<Multiplied> to(rows.data() + i * width_, static_cast<std::size_t>(width_));
-        std::int64_t filled = 0;
-        if (k + i < depth_) {
-          operand_row<Operand, Saturates>(
-              b.row(k + i).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-              to.first(static_cast<std::size_t>(count)));
-          filled = count;
-        }
-        std::fill(to.begin() + filled, to.end(), Multiplied{});
-      }
       Multiplied* const to = values_.data() + (panel * padded(depth_) + k) * width_;
-      if constexpr (pairs == 1)
-        std::copy_n(rows.data(), width_, to);
-      else
+      if constexpr (pairs == 1) {
+        load_row<Operand, Saturates>(b, k, panel, to);
+      } else {
+        std::array<Multiplied, static_cast<std::size_t>(pairs * widest_panel)> rows;
+        for (std::int64_t i = 0; i < pairs; ++i)
+          load_row<Operand, Saturates>(b, k + i, panel, rows.data() + i * width_);
         for (std::int64_t c = 0; c < width_; ++c) {
           to[2 * c] = rows[static_cast<std::size_t>(c)];
           to[2 * c + 1] = rows[static_cast<std::size_t>(width_ + c)];
         }
+      }
     }
+  }
+  /// What a panel has of row k, as operands, and zeros after it.
+  template <class Operand, bool Saturates, class B>
+  void load_row(HostView<const B> b, std::int64_t k, std::int64_t panel, Multiplied* to) const {
+    const std::int64_t first = panel * width_, count = k < depth_ ? std::min(width_, columns_ - first) : 0;
+    if (count > 0)
+      operand_row<Operand, Saturates>(
+          b.row(k).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+          std::span<Multiplied>(to, static_cast<std::size_t>(count)));
+    std::fill(to + count, to + width_, Multiplied{});
   }
 
   std::int64_t depth_, columns_, width_;

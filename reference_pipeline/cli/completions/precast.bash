@@ -14,7 +14,7 @@ _precast() {
   elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
-    _precast_offer -W 'generate compare doctor record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help -h --help -V --version'
+    _precast_offer -W 'generate compare doctor record cost info inspect convert plan report policy formats autocast experiment tokenize train bench completions help -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -209,8 +209,9 @@ _precast() {
         --biases) _precast_offer -W 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 q6_k q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k'; return ;;
         --layout) _precast_offer -W 'diffusers bfl'; return ;;
         --encoder) _precast_offer -W 'reference search'; return ;;
+        --importance) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* ]]; then _precast_offer -W '--help -h --type --rule --plan --biases --layout --encoder --json --quiet -q'
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --type --rule --plan --biases --layout --encoder --importance --json --quiet -q'
       else _precast_offer -f
       fi ;;
     plan)
@@ -225,10 +226,14 @@ _precast() {
         --output|-o) _precast_offer -f; return ;;
         --samples) _precast_offer -f; return ;;
         --model|-m) _precast_offer -f; return ;;
+        --transformer) _precast_offer -f; return ;;
+        --text-encoder) _precast_offer -f; return ;;
+        --text-encoder-2) _precast_offer -f; return ;;
+        --vae) _precast_offer -f; return ;;
         --policy) _precast_offer -W 'quality balanced fast memory f32 bf16 f16'; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --cost -c --budget --bits --error --types --measure --time-limit --output -o --json --verify --samples --model -m --policy --device --quiet -q'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --cost -c --budget --bits --error --types --measure --time-limit --output -o --json --verify --samples --model -m --transformer --text-encoder --text-encoder-2 --vae --policy --device --quiet -q'
       fi ;;
     report)
       case "$before" in
@@ -305,14 +310,30 @@ _precast() {
         --growth-factor) :; return ;;
         --backoff-factor) :; return ;;
         --growth-interval) :; return ;;
-        --all-reduce-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
-        --bucket-size) :; return ;;
-        --predict-ranks) :; return ;;
-        --link-latency) :; return ;;
-        --link-bandwidth) :; return ;;
-        --ranks-per-machine) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval --all-reduce-precision --bucket-size --predict-ranks --link-latency --link-bandwidth --ranks-per-machine'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --overwrite --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
+      fi ;;
+    bench)
+      case "$before" in
+        --sizes) _precast_list 'tiny'; return ;;
+        --contexts) _precast_list ''; return ;;
+        --warmup) _precast_list ''; return ;;
+        --steps) :; return ;;
+        --batch) :; return ;;
+        --policies) _precast_list ''; return ;;
+        --variant) _precast_list 'llama gpt2'; return ;;
+        --parts) _precast_list 'forward forward-backward optimizer'; return ;;
+        --head-widths) _precast_list ''; return ;;
+        --attention) _precast_list 'plain flash'; return ;;
+        --json) _precast_offer -f; return ;;
+        --csv) _precast_offer -f; return ;;
+        --output|-o) _precast_offer -f; return ;;
+        --shard) :; return ;;
+        --merge) _precast_offer -f; return ;;
+        --threads) :; return ;;
+      esac
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --sizes --contexts --warmup --steps --batch --policies --variant --parts --head-widths --attention --json --csv --output -o --shard --merge --threads --quiet -q'
+      else _precast_offer -W 'lm attention'
       fi ;;
     completions)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
@@ -320,7 +341,7 @@ _precast() {
       fi ;;
     help)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h'
-      else _precast_offer -W 'generate compare doctor record cost info inspect convert plan report policy formats autocast experiment tokenize train completions help'
+      else _precast_offer -W 'generate compare doctor record cost info inspect convert plan report policy formats autocast experiment tokenize train bench completions help'
       fi ;;
   esac
 }

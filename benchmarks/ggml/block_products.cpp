@@ -1,0 +1,182 @@
+// Products with weights in blocks beside ggml's, on one thread: one row of 3072 by 12288 features, and 256 +
+// 512 rows by 512 features. ggml rounds rows to 8 bits first (its vec_dot); ours multiply operands of the
+// policy.
+//
+// Floor of one row: the weight's bytes are read once; measured in turn as the sum of as many.
+//
+// G is vendor/llama.cpp/ggml of the source of llama-cpp-python (block_formats.py). ggml_cpu.so, its argument,
+// is made of G/src/ggml-cpu/arch/x86/quants.c, G/src/ggml-cpu/quants.c and G/src/ggml-quants.c by
+//   gcc -O3 -march=native -DNDEBUG -fPIC -shared -w -IG/include -IG/src -IG/src/ggml-cpu -lm
+//   -Wl,--unresolved-symbols=ignore-all
+// and this by
+//   g++ -std=c++20 -O3 -DNDEBUG -march=native -ffp-contract=off -rdynamic -Iinclude -ldnnl -lgomp -ldl
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <dlfcn.h>
+
+#include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/ops/linear.hpp>
+#include <precast/policy/policy.hpp>
+
+// Tables that ggml's program fills.
+extern "C" {
+float ggml_table_f32_f16[65536];
+float ggml_table_f32_e8m0_half[256];
+float ggml_table_f32_ue4m3[256];
+}
+
+using namespace precast;
+
+namespace {
+
+using F32 = Policy<Storage<f32>>;
+using Bf16 = Policy<Storage<bf16>>;
+constexpr std::int64_t columns = 3072;
+
+double thread_seconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Medians of `rounds` rounds, in each of which the functions take turns.
+template <class... F>
+std::array<double, sizeof...(F)> in_turn(int rounds, F&&... functions) {
+  std::array<std::vector<double>, sizeof...(F)> times;
+  for (int round = 0; round < rounds; ++round) {
+    std::size_t i = 0;
+    const auto measure = [&](auto& function) {
+      const double start = thread_seconds();
+      function();
+      times[i++].push_back(thread_seconds() - start);
+    };
+    (measure(functions), ...);
+  }
+  std::array<double, sizeof...(F)> medians;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    std::ranges::sort(times[i]);
+    medians[i] = times[i][times[i].size() / 2];
+  }
+  return medians;
+}
+
+/// ggml's functions for a format.
+struct Ggml {
+  using Dot = void (*)(int, float*, std::size_t, const void*, std::size_t, const void*, std::size_t, int);
+  using Quantise = void (*)(const float*, void*, std::int64_t);
+  Dot dot;
+  Quantise quantise;
+  std::size_t bytes_per_row;  ///< of x
+};
+
+template <PolicyType P>
+LinearWeight<P> weight_of(const DtypeInfo& format, std::int64_t features, std::vector<std::byte>& bytes) {
+  const auto fill = [&](std::span<std::byte> rows) {
+    bytes.resize(rows.size());
+    std::uint32_t state = 1;
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 26);
+    std::ranges::copy(bytes, rows.begin());
+  };
+  return LinearWeight<P>::in_blocks(host::block_decoder<precisions<P, Matmul>>(format), features, columns,
+                                    fill);
+}
+
+template <ScalarDtype T>
+HostTensor<T> rows_of(std::int64_t rows) {
+  HostTensor<T> x(Shape{rows, columns});
+  std::uint32_t state = 3;
+  for (T& value : x.values())
+    value = convert_value<T>(static_cast<f32>((state = state * 1664525 + 1013904223) >> 20) / 2000 - 1);
+  return x;
+}
+
+void run_one_row(const char* name, const DtypeInfo& format, const Ggml& ggml) {
+  constexpr std::int64_t features = 12288;
+  std::vector<std::byte> bytes, x_codes(ggml.bytes_per_row);
+  const auto in_f32 = weight_of<F32>(format, features, bytes);
+  const auto in_bf16 = weight_of<Bf16>(format, features, bytes);
+  const auto x_f32 = rows_of<f32>(1);
+  const auto x_bf16 = rows_of<bf16>(1);
+  HostTensor<f32> out_f32(Shape{1, features}), out_ggml(Shape{1, features});
+  HostTensor<bf16> out_bf16(Shape{1, features});
+  const std::size_t row = bytes.size() / features;
+  std::vector<std::uint64_t> words(bytes.size() / 8, 1);
+  volatile std::uint64_t sum = 0;
+  const auto [f32_time, bf16_time, ggml_time, read] = in_turn(
+      15, [&] { linear_into<F32>(x_f32, in_f32, out_f32.view()); },
+      [&] { linear_into<Bf16>(x_bf16, in_bf16, out_bf16.view()); },
+      [&] {
+        ggml.quantise(x_f32.data(), x_codes.data(), columns);
+        for (std::int64_t f = 0; f < features; ++f)
+          ggml.dot(columns, out_ggml.data() + f, 0, bytes.data() + static_cast<std::size_t>(f) * row, 0,
+                   x_codes.data(), 0, 1);
+      },
+      [&] { sum = std::accumulate(words.begin(), words.end(), std::uint64_t{}); });
+  std::printf("%s, 1 row: of the rate of reading (%.1f GB/s): f32 %.2f, bf16 %.2f, ggml %.2f\n", name,
+              1e-9 * static_cast<double>(bytes.size()) / read, read / f32_time, read / bf16_time,
+              read / ggml_time);
+}
+
+void run_rows(const char* name, const DtypeInfo& format, const Ggml& ggml) {
+  constexpr std::int64_t features = 512, rows = 768, tile = 16;
+  std::vector<std::byte> bytes, x_codes(ggml.bytes_per_row * rows);
+  const auto weight = weight_of<Bf16>(format, features, bytes);
+  const auto x = rows_of<bf16>(rows);
+  const auto x_f32 = rows_of<f32>(rows);
+  HostTensor<bf16> out(Shape{rows, features});
+  HostTensor<f32> out_ggml(Shape{rows, features});
+  const std::size_t row = bytes.size() / features;
+  const auto [ours, theirs] = in_turn(
+      7, [&] { linear_into<Bf16>(x, weight, out.view()); },
+      [&] {
+        for (std::int64_t r = 0; r < rows; ++r)
+          ggml.quantise(x_f32.data() + r * columns,
+                        x_codes.data() + static_cast<std::size_t>(r) * ggml.bytes_per_row, columns);
+        for (std::int64_t f0 = 0; f0 < features; f0 += tile)
+          for (std::int64_t r0 = 0; r0 < rows; r0 += tile)
+            for (std::int64_t f = f0; f < f0 + tile; ++f)
+              for (std::int64_t r = r0; r < r0 + tile; ++r)
+                ggml.dot(columns, out_ggml.data() + r * features + f, 0,
+                         bytes.data() + static_cast<std::size_t>(f) * row, 0,
+                         x_codes.data() + static_cast<std::size_t>(r) * ggml.bytes_per_row, 0, 1);
+      });
+  std::printf("%s, 768 rows, bf16: %.2f times ggml's rate\n", name, theirs / ours);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  for (int code = 0; code < 65536; ++code)
+    ggml_table_f32_f16[code] = convert_value<f32>(f16{static_cast<std::uint16_t>(code)});
+  void* const library = count == 2 ? dlopen(arguments[1], RTLD_LAZY) : nullptr;
+  if (!library) return std::puts("give ggml_cpu.so: the first lines of this file say how it is made"), 2;
+  host::set_threads(1);
+  struct Row {
+    const char* name;
+    const char* dot;
+    const char* quantise;
+    std::size_t bytes_per_row;
+  };
+  constexpr std::size_t q8_0_row = columns / 32 * 34, q8_k_row = columns / 256 * 292;
+  for (const Row& row : {Row{"q8_0", "ggml_vec_dot_q8_0_q8_0", "quantize_row_q8_0", q8_0_row},
+                         {"q6_k", "ggml_vec_dot_q6_K_q8_K", "quantize_row_q8_K", q8_k_row},
+                         {"q4_k", "ggml_vec_dot_q4_K_q8_K", "quantize_row_q8_K", q8_k_row},
+                         {"q4_0", "ggml_vec_dot_q4_0_q8_0", "quantize_row_q8_0", q8_0_row}}) {
+    DtypeInfo format;
+    visit_block_format(row.name, [&]<class T>(std::type_identity<T>) { format = dtype_info<T>; });
+    const Ggml ggml{reinterpret_cast<Ggml::Dot>(dlsym(library, row.dot)),
+                    reinterpret_cast<Ggml::Quantise>(dlsym(library, row.quantise)), row.bytes_per_row};
+    if (!ggml.dot || !ggml.quantise) return std::printf("%s has no %s\n", arguments[1], row.dot), 1;
+    run_one_row(row.name, format, ggml);
+    run_rows(row.name, format, ggml);
+  }
+}

@@ -1,0 +1,95 @@
+"""A step of a language model in PyTorch, forward and backward: what benchmarks/language_model.cpp measures of ours.
+
+The model has RMS norm, rotary positions, SwiGLU, no biases and a head of its own, as `precast bench lm` has it.
+f32: parameters and all else in f32. bf16: the module cast to bf16. amp-bf16: f32 parameters under autocast.
+"""
+
+import contextlib
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+BATCH, VOCABULARY = 4, 10_000
+# name: width, inner, layers, heads; those of reference_pipeline/timing/model_sizes.cpp
+SIZES = {"tiny": (64, 256, 2, 4), "S": (768, 3072, 12, 12), "M": (1024, 4096, 24, 16), "L": (1280, 5120, 36, 20),
+         "XL": (1600, 6400, 48, 25), "2.7B": (2560, 10240, 32, 32)}
+
+
+def rotated(x, cosines, sines):
+    first, second = x.chunk(2, dim=-1)
+    return x * cosines + torch.cat((-second, first), dim=-1) * sines
+
+
+class Block(nn.Module):
+    def __init__(self, width, inner, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = (nn.RMSNorm(width, eps=1e-6) for _ in range(2))
+        self.q, self.k, self.v, self.o = (nn.Linear(width, width, bias=False) for _ in range(4))
+        self.gate, self.up = (nn.Linear(width, inner, bias=False) for _ in range(2))
+        self.down = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x, cosines, sines):
+        normed = self.norm1(x)
+        q, k, v = (layer(normed).unflatten(-1, (self.heads, -1)).transpose(1, 2) for layer in (self.q, self.k, self.v))
+        q, k = rotated(q, cosines, sines).to(v.dtype), rotated(k, cosines, sines).to(v.dtype)
+        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.o(attended.transpose(1, 2).flatten(-2))
+        normed = self.norm2(x)
+        return x + self.down(F.silu(self.gate(normed)) * self.up(normed))
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, width, inner, layers, heads, context):
+        super().__init__()
+        self.embedding = nn.Embedding(VOCABULARY, width)
+        self.blocks = nn.ModuleList(Block(width, inner, heads) for _ in range(layers))
+        self.norm = nn.RMSNorm(width, eps=1e-6)
+        self.head = nn.Linear(width, VOCABULARY, bias=False)
+        half = width // heads // 2
+        angles = torch.outer(torch.arange(context), 10_000.0 ** (-torch.arange(half) / half)).repeat(1, 2)
+        self.register_buffer("cosines", angles.cos())
+        self.register_buffer("sines", angles.sin())
+
+    def forward(self, tokens, targets):
+        x = self.embedding(tokens)
+        for block in self.blocks:
+            x = block(x, self.cosines, self.sines)
+        logits = self.head(self.norm(x))
+        return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+
+
+class Step:
+    """Computes the loss and its gradients, which replace those of the step before."""
+
+    def __init__(self, model, windows, autocast, run=None):
+        self.model, self.windows, self.autocast, self.run = model, windows, autocast, run or model
+
+    def __call__(self):
+        with torch.inference_mode(False), torch.enable_grad():
+            self.model.zero_grad(set_to_none=True)
+            cast = torch.autocast("cpu", torch.bfloat16) if self.autocast else contextlib.nullcontext()
+            with cast:
+                loss = self.run(self.windows[:, :-1], self.windows[:, 1:])
+            loss.backward()
+        return loss.detach()
+
+    def compiled(self):
+        with torch.inference_mode(False):
+            return Step(self.model, self.windows, self.autocast, torch.compile(self.model, dynamic=False))
+
+
+def training_step(policy, size, context):
+    if size not in SIZES or policy not in ("f32", "bf16", "amp-bf16"):
+        raise ValueError(f"no step of {size!r} under {policy!r}")
+    with torch.inference_mode(False):
+        model = LanguageModel(*SIZES[size], context)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() == 2:
+                    parameter.normal_(0, 0.02)
+        if policy == "bf16":
+            model = model.to(torch.bfloat16)
+        windows = torch.randint(VOCABULARY, (BATCH, context + 1))
+    return Step(model, windows, policy == "amp-bf16")

@@ -1,0 +1,155 @@
+// precast bench: how long the steps of language models take, and attention alone.
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <cli/arguments.hpp>
+#include <cli/bench_options.hpp>
+#include <cli/bench_page.hpp>
+#include <cli/commands.hpp>
+#include <cli/interrupt.hpp>
+#include <cli/notes.hpp>
+#include <cli/output.hpp>
+#include <cli/output_files.hpp>
+#include <cli/progress.hpp>
+#include <families/free_memory.hpp>
+#include <timing/results.hpp>
+#include <timing/suite.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+using timing::Results;
+using timing::SuiteCase;
+
+std::vector<std::filesystem::path> files_of(const BenchOptions& options) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string* name : {&options.json, &options.csv, &options.page}) {
+    if (is_standard_output(*name))
+      throw UsageError("'" + *name + "' is standard output, which gets the table: name a file");
+    if (!name->empty()) files.emplace_back(*name);
+  }
+  return files;
+}
+
+void write_json(const BenchOptions& options, const Results& results) {
+  if (!options.json.empty()) io::write_file(options.json, timing::results_json(results));
+}
+
+/// Writes every file, and the table to standard output.
+void finish(const BenchOptions& options, const Results& results) {
+  write_json(options, results);
+  if (!options.csv.empty()) io::write_file(options.csv, timing::results_csv(results));
+  if (!options.page.empty()) io::write_file(options.page, bench_page(results));
+  print(timing::results_markdown(results));
+  for (const std::filesystem::path& file : files_of(options)) notes() << "wrote " << io::shown(file) << "\n";
+}
+
+/// What a case lacks, or nothing.
+std::string lacking(const SuiteCase& of) {
+  families::give_back_memory();
+  const std::int64_t needed = of.needed_memory();
+  const auto free_bytes = families::free_memory();
+  if (!free_bytes || needed <= *free_bytes) return "";
+  return "needs " + in_bytes(needed) + ", and " + in_bytes(*free_bytes) + " are free";
+}
+
+Results measured(const BenchOptions& options, const timing::Suite& suite) {
+  std::vector<std::int64_t> chosen(suite.cases.size());
+  std::iota(chosen.begin(), chosen.end(), std::int64_t{0});
+  chosen = casting::layers_of(chosen, options.shard);
+  if (chosen.empty())
+    throw UsageError("--shard leaves none of " + std::to_string(suite.cases.size()) +
+                     " cases to measure: give no more shards than cases");
+  std::int64_t total = 0, done = 0;
+  for (const std::int64_t place : chosen) total += suite.cases[static_cast<std::size_t>(place)].work;
+  Results results = suite.empty;
+  ProgressReporter progress;
+  std::string refused;
+  std::size_t refusals = 0;
+  try {
+    for (const std::int64_t place : chosen) {
+      const SuiteCase& of = suite.cases[static_cast<std::size_t>(place)];
+      const std::string reason = lacking(of);
+      if (reason.empty()) {
+        std::int64_t run = 0;
+        results.table.rows.push_back(of.measure([&] {
+          throw_if_interrupted();
+          progress.update("measuring, GFLOP", done + of.work * run++ / of.runs, total);
+        }));
+      } else {
+        ++refusals;
+        refused = "case " + std::to_string(place) + " " + reason;
+        results.table.rows.push_back(of.refused(reason));
+      }
+      done += of.work;
+      write_json(options, results);
+    }
+  } catch (const Interrupted&) {
+    progress.wipe();
+    const std::string left = std::to_string(results.table.rows.size()) + " of " +
+                             std::to_string(chosen.size()) + " cases were measured";
+    if (!results.table.rows.empty()) finish(options, results);
+    throw_if_interrupted(left);
+  }
+  progress.wipe();
+  if (refusals == chosen.size())
+    throw OutOfMemory((chosen.size() == 1 ? "" : "no case fits; the last, ") + refused +
+                      ": try a smaller size, --contexts or --batch, or --policies bf16");
+  return results;
+}
+
+void merge(const BenchOptions& options) {
+  std::vector<timing::NamedResults> all;
+  for (const std::string& name : options.merge->results()) {
+    all.push_back({name, timing::read_results(name)});
+    if (all.back().results.benchmark != options.name)
+      throw UsageError(io::printable(name) + " is of bench " + io::printable(all.back().results.benchmark) +
+                       ", not of bench " + options.name);
+  }
+  finish(options, timing::merge_results(all));
+}
+
+void bench(const BenchOptions& options) {
+  parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
+  check_output_files(files_of(options));
+  if (options.merge->count() > 0) return merge(options);
+  if (options.threads) host::set_threads(*options.threads);
+  finish(options,
+         measured(options, options.name == "lm" ? timing::model_suite(options.model_grid())
+                                                : timing::attention_suite(options.attention_grid())));
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  const auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measures the steps of language models, or attention alone: forward, backward, memory");
+  add_bench_options(*command, *options);
+  command->footer(
+      "The table goes to standard output, in Markdown: means and standard deviations in seconds. \"back\" is "
+      "the\n"
+      "difference of the two that are measured. What a case needs is known before it is taken, by a dry run; "
+      "one that\n"
+      "does not fit is a row that says so. Ctrl-C leaves what was measured.\n"
+      "\n"
+      "Examples:\n"
+      "  precast bench lm --sizes tiny --contexts 32                   # a second\n"
+      "  precast bench lm --sizes S,M --contexts 256 --output lm.html\n"
+      "  precast bench lm --sizes S --warmup 0,1,5 --policies f32,amp-bf16 --json lm.json\n"
+      "  precast bench attention --policies f32 --contexts 256,1024 --output attention.html\n"
+      "  precast bench lm --shard 1/2 --json lm-1.json                 # and 2/2 on another machine\n"
+      "  precast bench lm --merge lm-1.json lm-2.json --csv lm.csv");
+  command->callback([options] { bench(*options); });
+}
+
+}  // namespace precast::cli

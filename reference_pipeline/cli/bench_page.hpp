@@ -1,0 +1,14 @@
+// `precast bench --output`: what was measured, as one page that holds everything and needs nothing.
+#pragma once
+
+#include <string>
+
+#include <timing/results.hpp>
+
+namespace precast::cli {
+
+/// The page, in HTML: times and memory over the length of the context, a line for each kind of case, and the
+/// table.
+std::string bench_page(const timing::Results& results);
+
+}  // namespace precast::cli

@@ -1,0 +1,42 @@
+// The cells of a table as text and as JSON.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <experiments/experiment.hpp>
+#include <families/number_json.hpp>
+
+namespace precast::experiments {
+
+/// Words, yes or no, or a number to six digits.
+inline std::string cell_text(const Cell& cell) {
+  if (const auto* words = std::get_if<std::string>(&cell)) return *words;
+  if (const auto* yes = std::get_if<bool>(&cell)) return *yes ? "yes" : "no";
+  const double value = std::get<double>(cell);
+  if (std::isnan(value)) return "nan";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+/// The same as JSON, numbers with all their digits.
+inline nlohmann::ordered_json cell_json(const Cell& cell) {
+  if (const auto* words = std::get_if<std::string>(&cell)) return *words;
+  if (const auto* yes = std::get_if<bool>(&cell)) return *yes;
+  return families::number_json(std::get<double>(cell));
+}
+
+/// A table as texts; its first row has the names of the columns.
+inline std::vector<std::vector<std::string>> text_rows(const Table& table) {
+  std::vector<std::vector<std::string>> rows{table.columns};
+  for (const auto& row : table.rows) {
+    rows.emplace_back();
+    for (const Cell& cell : row) rows.back().push_back(cell_text(cell));
+  }
+  return rows;
+}
+
+}  // namespace precast::experiments

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <families/free_memory.hpp>
+#include <language_model/trained_model.hpp>
+#include <timing/language_models.hpp>
+#include <timing/model_sizes.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
+
+namespace precast::timing {
+
+namespace {
+
+using namespace language_model;
+
+/// Number `place` of a sequence without a pattern (splitmix64).
+std::uint64_t mixed(std::uint64_t place) {
+  std::uint64_t value = (place + 1) * 0x9e3779b97f4a7c15u;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+
+/// Values of the deviations that the parameters begin with. They are uniform: no time depends on that, and
+/// drawing normal ones would take longer than measuring.
+ParameterValues random_values(const std::vector<ParameterFacts>& parameters) {
+  constexpr std::int64_t at_once = 1 << 16;
+  ParameterValues all;
+  std::uint64_t first = 0;
+  for (const ParameterFacts& facts : parameters) {
+    std::vector<f32>& values = all.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
+    const auto count = static_cast<std::int64_t>(values.size());
+    const double half_width = facts.deviation * 1.7320508075688772;
+    host::parallel_for(ceil_divide(count, at_once), [&](std::int64_t task) {
+      const std::int64_t end = std::min(count, (task + 1) * at_once);
+      for (std::int64_t i = task * at_once; i < end; ++i) {
+        const double part = static_cast<double>(mixed(first + static_cast<std::uint64_t>(i)) >> 11) * 0x1p-53;
+        values[static_cast<std::size_t>(i)] =
+            facts.deviation == 0 ? facts.first_value : static_cast<f32>((2 * part - 1) * half_width);
+      }
+    });
+    first += values.size();
+  }
+  return all;
+}
+
+/// Windows [batch, context + 1] of random tokens.
+std::vector<std::int32_t> random_windows(const LanguageModelConfig& config, const ModelCase& of) {
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(of.batch * (of.context + 1)));
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    tokens[i] = static_cast<std::int32_t>(mixed(i) % static_cast<std::uint64_t>(config.vocabulary));
+  return tokens;
+}
+
+constexpr train::AdamWOptions optimizer_options{};
+
+}  // namespace
+
+TrainingStep::TrainingStep(const ModelCase& of) : batch_(of.batch) {
+  const LanguageModelConfig config = model_config(model_size(of.size), of.architecture, of.context);
+  const std::vector<ParameterFacts> parameters = parameters_of(config);
+  const TrainingPolicy& policy = training_policy(of.policy);
+  windows_ = random_windows(config, of);
+  if (!DryRun::active()) {
+    model_ = policy.make(config, random_values(parameters));
+    return;
+  }
+  DryHold values;  // until the model has its own
+  for (const ParameterFacts& facts : parameters)
+    values.add(facts.shape.elements() * std::int64_t{sizeof(f32)});
+  model_ = policy.make(config, ParameterValues(parameters.size()));
+}
+
+void TrainingStep::optimizer() { model_->step(optimizer_options, ++steps_); }
+
+std::optional<Timing> ModelTimings::backward() const {
+  if (!forward || !forward_backward) return std::nullopt;
+  return difference(*forward_backward, *forward);
+}
+
+std::int64_t needed_memory(const ModelCase& of) {
+  // A dry run makes the tokens' numbers, which must not fill memory themselves: of more tokens the scores of
+  // all words alone, which nothing holds, are said.
+  constexpr std::int64_t most_tokens = std::int64_t{1} << 24;
+  if (of.context > most_tokens / of.batch)
+    return bytes_for<f32>(of.batch * of.context *
+                          model_config(model_size(of.size), of.architecture, of.context).vocabulary);
+  const DryRun dry;
+  TrainingStep step(of);
+  const bool trains = of.parts.forward_backward || of.parts.optimizer;
+  constexpr int until_the_pool_is_full = 3;
+  for (int run = 0; run < until_the_pool_is_full; ++run) {
+    if (of.parts.forward) step.forward();
+    if (trains) step.forward_backward();
+  }
+  return dry.peak();
+}
+
+ModelTimings measure(const ModelCase& of, const BeforeRun& before_run) {
+  families::give_back_memory();
+  reset_peak_memory();
+  TrainingStep step(of);
+  const auto timed = [&](auto&& work) { return measured(of.warmup, of.steps, before_run, work); };
+  ModelTimings timings;
+  if (of.parts.forward) timings.forward = timed([&] { step.forward(); });
+  if (of.parts.forward_backward) timings.forward_backward = timed([&] { step.forward_backward(); });
+  if (of.parts.optimizer) {
+    if (!of.parts.forward_backward) step.forward_backward();
+    timings.optimizer = timed([&] { step.optimizer(); });
+  }
+  timings.memory = memory_use().most_held;
+  return timings;
+}
+
+std::int64_t runs_of(const ModelCase& of) {
+  const int parts = int{of.parts.forward} + int{of.parts.forward_backward} + int{of.parts.optimizer};
+  return parts * (of.warmup + of.steps);
+}
+
+}  // namespace precast::timing

@@ -1,0 +1,68 @@
+// The steps of language models by the clock: forward, forward and backward, and the optimiser's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <language_model/config.hpp>
+#include <language_model/trained_model.hpp>
+#include <timing/runs.hpp>
+
+namespace precast::timing {
+
+/// Which parts of a step are measured.
+struct Parts {
+  bool forward = true, forward_backward = true, optimizer = true;
+};
+
+/// One line of the benchmark.
+struct ModelCase {
+  std::string size;    ///< a name of model_sizes()
+  std::string policy;  ///< a name of language_model::training_policies()
+  language_model::Architecture architecture = language_model::Architecture::llama;
+  std::int64_t context = 128, batch = 4, warmup = 5, steps = 10;
+  Parts parts{};
+};
+
+/// A model with random values and the random tokens of a step.
+class TrainingStep {
+ public:
+  /// In a dry run without the values. Throws what options and sizes do.
+  explicit TrainingStep(const ModelCase& of);
+
+  void forward() { model_->loss(windows_, batch_, 0.0f); }
+  void forward_backward() { model_->loss(windows_, batch_, 1.0f); }
+  /// AdamW's step with the gradients that are there.
+  void optimizer();
+
+ private:
+  std::unique_ptr<language_model::TrainedModel> model_;
+  std::vector<std::int32_t> windows_;
+  std::int64_t batch_, steps_ = 0;
+};
+
+/// What was measured of it.
+struct ModelTimings {
+  std::optional<Timing> forward, forward_backward, optimizer;
+  std::int64_t memory = 0;  ///< the most bytes that tensors, scratch memory and free blocks held at once
+
+  /// What the backward pass takes, where both others were measured.
+  std::optional<Timing> backward() const;
+};
+
+/// The bytes that a case takes: the most that are in use at once while its model is made and while it runs,
+/// found by a dry run of the same code; of more than 16 million tokens, what their results take at least.
+/// Throws what options and sizes do.
+std::int64_t needed_memory(const ModelCase& of);
+
+/// Measures a case with random values and random tokens. `before_run` is called before each run, and may
+/// throw to stop. Throws what options and sizes do.
+ModelTimings measure(const ModelCase& of, const BeforeRun& before_run);
+
+/// How often `measure` calls `before_run`.
+std::int64_t runs_of(const ModelCase& of);
+
+}  // namespace precast::timing

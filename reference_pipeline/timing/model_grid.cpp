@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <optional>
+
+#include <language_model/parameters.hpp>
+#include <language_model/trained_model.hpp>
+#include <timing/model_grid.hpp>
+#include <timing/model_sizes.hpp>
+#include <timing/words.hpp>
+
+namespace precast::timing {
+
+namespace {
+
+using experiments::Cell;
+
+std::string name_of(language_model::Architecture architecture) {
+  return std::string(to_string(architecture));
+}
+
+void add(std::vector<Cell>& row, const std::optional<Timing>& timing) {
+  if (timing) {
+    row.emplace_back(timing->mean);
+    row.emplace_back(timing->deviation);
+  } else {
+    row.emplace_back(std::string());
+    row.emplace_back(std::string());
+  }
+}
+
+std::vector<Cell> row_of(std::int64_t case_number, const ModelCase& of, const ModelTimings& timings,
+                         const Cell& memory, std::int64_t needed, const std::string& status) {
+  std::vector<Cell> row{static_cast<double>(case_number), of.size, static_cast<double>(of.context)};
+  add(row, timings.forward);
+  add(row, timings.backward());
+  add(row, timings.forward_backward);
+  add(row, timings.optimizer);
+  row.insert(row.end(),
+             {memory, in_mebibytes(needed), status, of.policy, name_of(of.architecture), std::string("cpu"),
+              static_cast<double>(of.batch), static_cast<double>(of.warmup), static_cast<double>(of.steps)});
+  return row;
+}
+
+/// What a case takes, in thousand million multiplications and additions.
+std::int64_t work_of(const ModelCase& of) {
+  const auto config = model_config(model_size(of.size), of.architecture, of.context);
+  std::int64_t parameters = 0;
+  for (const auto& facts : language_model::parameters_of(config)) parameters += facts.shape.elements();
+  const auto tokens = static_cast<double>(of.batch * of.context);
+  const double passes = (of.parts.forward ? 1.0 : 0.0) + (of.parts.forward_backward ? 3.0 : 0.0);
+  constexpr double optimizer_as_tokens = 60;  // the memory's rate against that of products
+  const double each =
+      static_cast<double>(parameters) * (passes * tokens + (of.parts.optimizer ? optimizer_as_tokens : 0.0));
+  return std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(each * static_cast<double>(of.warmup + of.steps) / 1e9));
+}
+
+Results empty_results(const ModelGrid& grid) {
+  return {"lm",
+          grid.settings(),
+          {{case_column,
+            "model",
+            "context_length",
+            "fwd avg (sec)",
+            "fwd std (sec)",
+            "back avg (sec)",
+            "back std (sec)",
+            "fwd & back avg (sec)",
+            "fwd & back std (sec)",
+            "optimizer avg (sec)",
+            "optimizer std (sec)",
+            "memory (MiB)",
+            "needed (MiB)",
+            "status",
+            "policy",
+            "variant",
+            "device",
+            "batch_size",
+            "warmup",
+            "steps"},
+           {}}};
+}
+
+}  // namespace
+
+std::vector<ModelCase> ModelGrid::cases() const {
+  std::vector<ModelCase> all;
+  for (const std::string& policy : policies)
+    for (const language_model::Architecture architecture : architectures)
+      for (const std::string& size : sizes)
+        for (const std::int64_t context : contexts)
+          for (const std::int64_t warmup : warmups)
+            all.push_back({size, policy, architecture, context, batch, warmup, steps, parts});
+  return all;
+}
+
+std::string ModelGrid::settings() const {
+  std::string measured;
+  if (parts.forward) measured += ",forward";
+  if (parts.forward_backward) measured += ",forward-backward";
+  if (parts.optimizer) measured += ",optimizer";
+  return "sizes " + joined(sizes, same_text) + "; contexts " + joined(contexts, number_text) + "; warm-up " +
+         joined(warmups, number_text) + "; steps " + number_text(steps) + "; batch " + number_text(batch) +
+         "; policies " + joined(policies, same_text) + "; variants " + joined(architectures, name_of) +
+         "; parts " + measured.substr(1);
+}
+
+Suite model_suite(const ModelGrid& grid) {
+  Suite suite{empty_results(grid), {}};
+  for (const ModelCase& of : grid.cases()) {
+    language_model::training_policy(of.policy);
+    const auto number = static_cast<std::int64_t>(suite.cases.size());
+    suite.cases.push_back({work_of(of), runs_of(of), [of] { return needed_memory(of); },
+                           [of, number](const BeforeRun& before_run) {
+                             const ModelTimings timings = measure(of, before_run);
+                             return row_of(number, of, timings, in_mebibytes(timings.memory),
+                                           needed_memory(of), "ok");
+                           },
+                           [of, number](const std::string& reason) {
+                             return row_of(number, of, {}, std::string(), needed_memory(of), reason);
+                           }});
+  }
+  return suite;
+}
+
+}  // namespace precast::timing

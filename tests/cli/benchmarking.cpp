@@ -1,0 +1,178 @@
+// precast bench as a user runs it: its files, its shards, what does not fit, and Ctrl-C.
+#include <algorithm>
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "program.hpp"
+
+using program::run;
+using program::Scratch;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Cases of a moment each.
+Words bench(const Words& more) {
+  Words words{"bench",   "lm", "--sizes",    "tiny", "--contexts", "16,24", "--warmup", "1", "--steps", "2",
+              "--batch", "2",  "--policies", "f32",  "--threads",  "2",     "--quiet"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+nlohmann::json rows_of(const fs::path& file) { return nlohmann::json::parse(program::content(file))["rows"]; }
+
+}  // namespace
+
+TEST_CASE("bench lm writes a table in the shape of the source, as JSON, CSV and a page", "[bench]") {
+  const Scratch scratch;
+  const fs::path json = scratch.path() / "lm.json", csv = scratch.path() / "lm.csv",
+                 page = scratch.path() / "lm.html";
+  const auto result = run(bench({"--variant", "llama,gpt2", "--json", json.string(), "--csv", csv.string(),
+                                 "--output", page.string()}));
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  CHECK(
+      result.out.starts_with("| case | model | context_length | fwd avg (sec) | fwd std (sec) | back avg "));
+  const auto rows = rows_of(json);
+  REQUIRE(rows.size() == 4);
+  for (const auto& row : rows) {
+    CHECK(row["status"] == "ok");
+    const double forward = row["fwd avg (sec)"], back = row["back avg (sec)"],
+                 both = row["fwd & back avg (sec)"], optimizer = row["optimizer avg (sec)"];
+    CHECK(forward > 0);
+    CHECK(both == Approx(forward + back));
+    CHECK(optimizer > 0);
+    // The first case stands alone: later ones find what threads have kept of it.
+    const double measured = row["memory (MiB)"], needed = row["needed (MiB)"];
+    INFO("measured " << measured << " MiB, needed " << needed);
+    if (&row == &rows.front()) CHECK(std::abs(measured - needed) < 0.1 * measured);
+  }
+  CHECK(rows[0]["variant"] == "llama");
+  CHECK(rows[2]["variant"] == "gpt2");
+  const std::string table = program::content(csv), html = program::content(page);
+  CHECK(std::count(table.begin(), table.end(), '\n') == 5);
+  CHECK_THAT(html, Catch::Contains("<svg") && Catch::Contains("Backward pass") && Catch::Contains("tiny"));
+}
+
+TEST_CASE("bench lm measures what is asked for alone", "[bench]") {
+  const Scratch scratch;
+  const fs::path json = scratch.path() / "lm.json";
+  REQUIRE(run(bench({"--parts", "forward", "--json", json.string()})).code == 0);
+  for (const auto& row : rows_of(json)) {
+    CHECK(row["fwd avg (sec)"].is_number());
+    for (const char* column : {"back avg (sec)", "fwd & back avg (sec)", "optimizer avg (sec)"})
+      CHECK(row[column] == "");
+  }
+}
+
+TEST_CASE("bench lm: shards have every case once, and merge to one table", "[bench]") {
+  const Scratch scratch;
+  const std::string first = (scratch.path() / "1.json").string(),
+                    second = (scratch.path() / "2.json").string(),
+                    all = (scratch.path() / "all.json").string();
+  const Words grid{"--variant", "llama,gpt2"};
+  for (const auto& [shard, file] : {std::pair("1/2", first), {"2/2", second}}) {
+    Words words = bench(grid);
+    words.insert(words.end(), {"--shard", shard, "--json", file});
+    REQUIRE(run(words).code == 0);
+    CHECK(rows_of(file).size() == 2);
+  }
+  const auto merged = run({"bench", "lm", "--merge", second, first, "--json", all, "--quiet"});
+  INFO(merged.err);
+  REQUIRE(merged.code == 0);
+  const auto rows = rows_of(all);
+  REQUIRE(rows.size() == 4);
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i]["case"] == i);
+  CHECK(rows[0] == rows_of(first)[0]);
+  const auto twice = run({"bench", "lm", "--merge", first, first});
+  CHECK(twice.code == 1);
+  CHECK_THAT(twice.err, Catch::Contains("both have case 0"));
+  const auto none = run(bench({"--shard", "3/3"}));
+  CHECK(none.code == 2);
+  CHECK_THAT(none.err, Catch::Contains("--shard leaves none of 2 cases"));
+}
+
+TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it needs", "[bench]") {
+  const auto result = run({"bench", "lm", "--sizes", "2.7B", "--contexts", "8192", "--batch", "1024",
+                           "--policies", "f32", "--steps", "1"});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, Catch::Contains("needs ") && Catch::Contains("iB are free") &&
+                             Catch::Contains("try a smaller size"));
+  const Scratch scratch;
+  const fs::path json = scratch.path() / "lm.json";
+  const auto some =
+      run({"bench", "lm", "--sizes", "tiny", "--contexts", "16,1048576", "--batch", "64", "--policies", "f32",
+           "--steps", "1", "--warmup", "0", "--parts", "forward", "--quiet", "--json", json.string()});
+  INFO(some.err);
+  REQUIRE(some.code == 0);
+  CHECK(rows_of(json)[0]["status"] == "ok");
+  CHECK_THAT(rows_of(json)[1]["status"].get<std::string>(), Catch::StartsWith("needs "));
+}
+
+TEST_CASE("bench lm: a wrong word is one line that says what it takes", "[bench]") {
+  for (const auto& [words, said] : {std::pair(Words{"--sizes", "XXL"}, "--sizes"),
+                                    {Words{"--contexts", "0"}, "--contexts"},
+                                    {Words{"--parts", "sideways"}, "--parts"},
+                                    {Words{"--policies", "f33"}, "f33"},
+                                    {Words{"--variant", "opt"}, "--variant"},
+                                    {Words{"--warmup", "-1"}, "--warmup"}}) {
+    Words all{"bench", "lm"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto result = run(all);
+    INFO(result.err);
+    CHECK(result.code != 0);
+    CHECK_THAT(result.err, Catch::Contains(said));
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("bench lm that is ended leaves what was measured", "[bench]") {
+  const Scratch scratch;
+  const fs::path json = scratch.path() / "lm.json", csv = scratch.path() / "lm.csv";
+  const auto result =
+      run({"bench", "lm", "--sizes", "tiny", "--contexts", "8,2048", "--steps", "100", "--parts", "forward",
+           "--policies", "f32", "--json", json.string(), "--csv", csv.string(), "--quiet"},
+          "env --default-signal=INT,TERM",
+          "& p=$!; until [ -e " + program::quoted(json.string()) +
+              " ]; do sleep 0.02; done; kill -INT $p; wait $p");
+  INFO(result.err);
+  CHECK(result.code == 130);
+  CHECK_THAT(result.err, Catch::Contains("interrupted: 1 of 2 cases were measured"));
+  CHECK(rows_of(json).size() == 1);
+  CHECK(result.out.starts_with("| case | model |"));
+  CHECK(fs::exists(csv));
+}
+
+TEST_CASE("bench attention measures both passes, plain and flash, and what lies between them", "[bench]") {
+  const Scratch scratch;
+  const fs::path json = scratch.path() / "attention.json", page = scratch.path() / "attention.html";
+  const auto result =
+      run({"bench", "attention", "--head-widths", "16,40", "--contexts", "32,160", "--batch", "2", "--steps",
+           "2", "--json", json.string(), "--output", page.string(), "--quiet"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const auto rows = rows_of(json);
+  REQUIRE(rows.size() == 16);
+  for (const auto& row : rows) {
+    CHECK(row["status"] == "ok");
+    CHECK(row["fwd avg (sec)"].get<double>() > 0);
+    CHECK(row["back avg (sec)"].get<double>() > 0);
+    // Queries, keys, values, the result and its gradient, and a logarithm for each row.
+    const double rows_held = 2 * row["context_length"].get<double>();
+    const double value_bytes = row["policy"] == "f32" ? 4 : 2;
+    const double held = rows_held * (5 * row["head_width"].get<double>() * value_bytes + 4);
+    CHECK(row["memory before back (MiB)"].get<double>() * 1048576 == Approx(held).epsilon(0.05));
+  }
+  CHECK_THAT(program::content(page), Catch::Contains("Memory held before the backward pass"));
+
+  const auto large = run({"bench", "attention", "--head-widths", "128", "--contexts", "1048576", "--batch",
+                          "4096", "--policies", "f32", "--attention", "flash"});
+  CHECK(large.code == 1);
+  CHECK_THAT(large.err, Catch::Contains("needs ") && Catch::Contains("are free"));
+  const auto wrong = run({"bench", "attention", "--sizes", "S"});
+  CHECK(wrong.code == 2);
+  CHECK_THAT(wrong.err, Catch::Contains("--sizes is of bench lm"));
+}

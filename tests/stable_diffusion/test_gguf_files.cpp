@@ -1,0 +1,175 @@
+// GGUF files of Stable Diffusion, as stable-diffusion.cpp and ComfyUI's tools write them, against safetensors
+// of the values that they hold.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <convert/value_type.hpp>
+#include <families/registry.hpp>
+#include <stable_diffusion/component_weights.hpp>
+#include <stable_diffusion/weight_file.hpp>
+#include <support/golden.hpp>
+#include <support/stable_diffusion_requests.hpp>
+#include <support/temporary_folder.hpp>
+#include <weights/files.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The floating-point tensors of a single file; text encoders' position_ids are left out, as both programs
+/// do.
+FileTensors tensors_of_file(const fs::path& path) {
+  FileTensors tensors;
+  const io::ComponentSource source(path);
+  for (const io::TensorEntry* entry : source.tensors())
+    if (const std::string type(entry->dtype.file_name); type == "F32" || type == "F16" || type == "BF16")
+      tensors[entry->name] = {
+          type, entry->shape, {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()}};
+  return tensors;
+}
+
+/// The UNet alone, without a prefix.
+FileTensors unet_of(const FileTensors& whole) {
+  const std::string prefix = "model.diffusion_model.";
+  FileTensors unet;
+  for (const auto& [name, tensor] : whole)
+    if (name.starts_with(prefix)) unet[name.substr(prefix.size())] = tensor;
+  return unet;
+}
+
+/// How a program stores a tensor.
+struct Stored {
+  DtypeInfo type;
+  Shape shape;
+  bool in_rows_of_256 = false;  ///< as ComfyUI's tools store convolutions, with the shape beside them
+};
+
+Stored stored_as(const FileTensor& tensor, const std::string& format, bool comfyui) {
+  const DtypeInfo info = io::gguf_type(format)->info;
+  const std::int64_t values = tensor.shape.elements();
+  Stored stored{dtype_info<f16>, tensor.shape};
+  if (comfyui && tensor.shape.rank() > 1 && values >= 512 && values % 256 == 0 &&
+      tensor.shape.back() % 256 != 0) {
+    stored.shape = Shape{values / 256, 256};
+    stored.in_rows_of_256 = true;
+  }
+  if (tensor.shape.rank() == 1)
+    stored.type = dtype_info<f32>;
+  else if (stored.shape.rank() == 2 && stored.shape.back() % info.values_per_block == 0)
+    stored.type = info;
+  return stored;
+}
+
+/// Writes the tensors as GGUF and returns the values that it holds. stable-diffusion.cpp writes no keys,
+/// ComfyUI's tools an architecture.
+FileTensors write_program_gguf(const fs::path& path, const FileTensors& tensors, const std::string& format,
+                               const std::string& architecture) {
+  const bool comfyui = !architecture.empty();
+  io::GgufWriter writer(path);
+  if (comfyui) {
+    writer.set("general.architecture", architecture);
+    writer.set("general.quantization_version", std::uint32_t{2});
+  }
+  for (const auto& [name, tensor] : tensors)
+    if (stored_as(tensor, format, comfyui).in_rows_of_256) {
+      std::vector<std::int32_t> sizes(tensor.shape.sizes().begin(), tensor.shape.sizes().end());
+      writer.set("comfy.gguf.orig_shape." + name, std::span<const std::int32_t>(sizes));
+    }
+  for (const auto& [name, tensor] : tensors) {
+    const Stored stored = stored_as(tensor, format, comfyui);
+    writer.declare(name, stored.type, stored.shape);
+  }
+  FileTensors decoded;
+  for (const auto& [name, tensor] : tensors) {
+    const Stored stored = stored_as(tensor, format, comfyui);
+    std::vector<f32> values = values_in(tensor);
+    std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(stored.type.values_per_block) *
+                                 static_cast<std::size_t>(stored.type.bytes_per_block));
+    REQUIRE(conversion::encode(stored.type, values, bytes, {}));
+    conversion::decode(stored.type, bytes, values);
+    writer.write(bytes);
+    decoded[name] = file_tensor("F32", tensor.shape, values);
+  }
+  writer.commit();
+  return decoded;
+}
+
+/// A model's folder without weights, for a file to lie in.
+fs::path folder_without_weights(const fs::path& place, const std::string& name) {
+  const fs::path folder = place / name;
+  fs::copy(stable_diffusion_model(name), folder, fs::copy_options::recursive);
+  fs::remove(folder / "model_index.json");
+  for (const char* weights :
+       {"unet/diffusion_pytorch_model.safetensors", "vae/diffusion_pytorch_model.safetensors",
+        "text_encoder/model.safetensors", "text_encoder_2/model.safetensors"})
+    fs::remove(folder / weights);
+  return folder;
+}
+
+families::Result drawn(const families::ModelFiles& files, const families::Request& request) {
+  const auto choices = families::ComponentChoices::all(choices_in<f32>().front());
+  return families::open(files, choices, families::cpu_backend())->generate(request);
+}
+
+const std::map<std::string, std::string> runs{{"sd15", "sd15_img2img_ddim"},
+                                              {"sd21", "sd21_txt2img_own"},
+                                              {"sdxl", "sdxl_txt2img_own"},
+                                              {"refiner", "refiner_img2img_own"}};
+
+}  // namespace
+
+TEST_CASE("GGUF of whole Stable Diffusion models draws what its values draw in safetensors") {
+  const Golden golden("stable_diffusion");
+  const nlohmann::json cases = stable_diffusion_cases();
+  for (const auto& [name, run] : runs)
+    for (const std::string format : {"f16", "q8_0", "q4_0"}) {
+      INFO(run << " " << format);
+      const TemporaryFolder place;
+      const fs::path folder = folder_without_weights(place.path(), name);
+      const FileTensors whole = tensors_of_file(stable_diffusion_file(name));
+      write_tensors(folder / "decoded.safetensors", write_program_gguf(folder / "m.gguf", whole, format, ""));
+      const families::Request request = request_of(golden, cases.at(run));
+      const auto packed = drawn(folder / "m.gguf", request);
+      const auto decoded = drawn(folder / "decoded.safetensors", request);
+      // Blocks stay packed, and their products may add in another order.
+      if (format == "f16") {
+        CHECK(std::ranges::equal(packed.latents.values(), decoded.latents.values()));
+        CHECK(packed.images.front().rgb == decoded.images.front().rgb);
+      } else {
+        CHECK(relative_error(packed.latents.values(), decoded.latents.values()) <= largest_error);
+      }
+    }
+}
+
+TEST_CASE("GGUF of a UNet alone, with convolutions in rows of 256, takes the place of a folder's UNet") {
+  const Golden golden("stable_diffusion");
+  const nlohmann::json cases = stable_diffusion_cases();
+  for (const auto& [name, architecture] :
+       {std::pair<std::string, std::string>{"sd15", "sd1"}, {"sdxl", "sdxl"}})
+    for (const std::string format : {"f16", "q8_0"}) {
+      INFO(name << " " << format);
+      const TemporaryFolder place;
+      const FileTensors unet = unet_of(tensors_of_file(stable_diffusion_file(name)));
+      REQUIRE(unet.size() > 20);
+      const fs::path file = place.path() / "unet.gguf", plain = place.path() / "unet.safetensors";
+      write_tensors(plain, write_program_gguf(file, unet, format, architecture));
+      bool in_rows = false;
+      for (const auto& [tensor, what] : unet)
+        in_rows = in_rows || stored_as(what, format, true).in_rows_of_256;
+      CHECK(in_rows);
+      const families::Request request = request_of(golden, cases.at(runs.at(name)));
+      const fs::path folder = stable_diffusion_model(name);
+      const auto packed = drawn({folder, {{"transformer", file}}}, request);
+      const auto decoded = drawn({folder, {{"transformer", plain}}}, request);
+      if (format == "f16")
+        CHECK(std::ranges::equal(packed.latents.values(), decoded.latents.values()));
+      else
+        CHECK(relative_error(packed.latents.values(), decoded.latents.values()) <= largest_error);
+    }
+}
