@@ -310,8 +310,14 @@ _precast() {
         --growth-factor) :; return ;;
         --backoff-factor) :; return ;;
         --growth-interval) :; return ;;
+        --all-reduce-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --bucket-size) :; return ;;
+        --predict-ranks) :; return ;;
+        --link-latency) :; return ;;
+        --link-bandwidth) :; return ;;
+        --ranks-per-machine) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --overwrite --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --overwrite --sample --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval --all-reduce-precision --bucket-size --predict-ranks --link-latency --link-bandwidth --ranks-per-machine'
       fi ;;
     bench)
       case "$before" in
