@@ -38,6 +38,8 @@ if(TARGET precast_program)
   endif()
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/shapes/model/"
           DESTINATION "${CMAKE_INSTALL_DATADIR}/precast/shapes" COMPONENT precast_program OPTIONAL)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/shapes/model_sd/"
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/precast/shapes-sd" COMPONENT precast_program OPTIONAL)
   set(_completions "${PROJECT_SOURCE_DIR}/reference_pipeline/cli/completions")
   install(FILES "${_completions}/precast.bash" RENAME precast COMPONENT precast_program
           DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
@@ -70,6 +72,8 @@ if(TARGET precast_pipeline)
           FILES_MATCHING PATTERN "*.hpp" PATTERN "shapes" EXCLUDE)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/shapes/model/"
           DESTINATION "${CMAKE_INSTALL_DATADIR}/precast/shapes" COMPONENT precast_pipeline EXCLUDE_FROM_ALL)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/shapes/model_sd/"
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/precast/shapes-sd" COMPONENT precast_pipeline EXCLUDE_FROM_ALL)
   # Whoever compiles models beside ours has our flags and definitions: a linker keeps one of two copies of a function, and
   # the paths that there are must be the same everywhere.
   set(_flags -ffp-contract=off)

@@ -10,9 +10,12 @@ template <class Row, class Types>
 struct Norms {
   using In = typename Row::result;
   using Stored = typename Row::storage;  // of scales and shifts; modulations are results
-  static constexpr std::tuple functions{
-      &backend::layer_norm<Types, In, Stored>, &backend::layer_norm<Types, In, In>,
-      &backend::rms_norm<Types, In, Stored>, &backend::group_norm<Types, In, Stored>};
+  static constexpr std::tuple functions{&backend::layer_norm<Types, In, Stored>,
+                                        &backend::layer_norm<Types, In, In>,
+                                        &backend::rms_norm<Types, In, Stored>,
+                                        &backend::group_norm<Types, In, Stored>,
+                                        &backend::group_moments<In>,
+                                        &backend::group_norm_with<Types, In, Stored>};
 };
 
 [[gnu::used, maybe_unused]] constexpr auto stamped = addresses<Norms, EveryPolicy, Norm>();

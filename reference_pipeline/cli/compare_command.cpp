@@ -60,7 +60,7 @@ void compare(const CompareOptions& options) {
   const families::ModelFiles model = options.run.files();
   check_inputs_stay(files, model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
-  const std::string prompt = request.prompts.front(), name = model_name(model.model, !options.run.model);
+  const std::string prompt = request.prompts.front(), name = model_name(model.model, options.run.model);
   families::Request used;
   std::vector<std::string> warnings;
   bool guidance_is_distilled = false;
@@ -158,6 +158,7 @@ void add_compare_command(CLI::App& app) {
       "\n"
       "Examples:\n"
       "  precast compare --prompt \"a small green star on a black background\"\n"
+      "  precast compare --model shapes-sd --prompt \"a large red star on a black background, at the top\"\n"
       "  precast compare --prompt \"a ring\" --policies quality,fast,f16,f16+upcast-attention --markdown\n"
       "  precast compare --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --width 512 --height 512 --json");
   command->callback([options] { compare(*options); });

@@ -12,11 +12,11 @@
 #include <cli/commands.hpp>
 #include <cli/convert_report.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/model_path.hpp>
 #include <cli/progress.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
 #include <convert/model_conversion.hpp>
-#include <families/hub_cache.hpp>
 
 #include <precast/io/temporary_name.hpp>
 
@@ -71,7 +71,7 @@ conversion::Settings settings_of(const ConvertOptions& options) {
 void convert_model(const ConvertOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::filesystem::path out(options.out);
-  const conversion::ModelConversion model(families::find_model(options.in), out, settings_of(options));
+  const conversion::ModelConversion model(named_model(options.in), out, settings_of(options));
   bool told = false;  // an OUT that cannot be written is the only line: warnings come when it can
   const auto warn_once = [&] {
     if (!std::exchange(told, true)) tell_warnings(model.warnings());
@@ -103,7 +103,7 @@ void add_convert_command(CLI::App& app) {
   command
       ->add_option("in", options->in,
                    "A .safetensors or .gguf file, a component's folder, or a model folder (or its name in\n"
-                   "Hugging Face's cache)")
+                   "Hugging Face's cache, or shapes or shapes-sd)")
       ->type_name("PATH")
       ->required();
   command

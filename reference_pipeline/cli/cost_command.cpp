@@ -136,7 +136,7 @@ void measure(const CostOptions& options) {
     throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
   if (options.threads) host::set_threads(*options.threads);
   const families::ModelFiles model = model_files(options.model, options.component_files);
-  const std::string name = cast_model_name(model, !options.model);
+  const std::string name = cast_model_name(model, options.model);
   const casting::Samples samples = casting::read_samples(options.samples);
   casting::CostFile so_far = results_so_far(options, name, samples);
   const families::ChosenDevice device = families::choose_device(options.device);

@@ -155,7 +155,7 @@ void doctor(const DoctorOptions& options) {
   Examiner examiner(model, request, *device.backend);
   examine(examiner, policies, choices);
 
-  report.model = model_name(model.model, !options.run.model);
+  report.model = model_name(model.model, options.run.model);
   report.prompt = request.prompts.front();
   report.device = device.name;
   report.seed = request.seed;

@@ -121,6 +121,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
                 {"t5_padding", optional(result.used.padding)},
                 {"negative", optional(result.used.negative)},
                 {"cfg_scale", result.used.cfg_scale},
+                {"vae_tiling", result.used.vae_tiling},
                 {"sampler", optional(result.used.sampler)},
                 {"eta", optional(result.used.eta)},
                 {"guidance_rescale", optional(result.used.guidance_rescale)},
@@ -232,8 +233,8 @@ void generate(const GenerateOptions& options) {
   auto given = given_files(model);
   if (!options.plan.empty()) given.emplace_back("Plan", given_name(options.plan));
   if (!options.mask.empty()) given.emplace_back("Mask", given_name(options.mask));
-  if (options.refiner) given.emplace_back("Refiner", model_name(*request.refiner, false));
-  const std::string name = model_name(model.model, !options.run.model);
+  if (options.refiner) given.emplace_back("Refiner", model_name(*request.refiner, options.refiner));
+  const std::string name = model_name(model.model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);

@@ -80,6 +80,8 @@ void add_generate_options(CLI::App& command, GenerateOptions& options) {
       "768 "
       "--height 512\n"
       "  precast generate --prompt \"a green square\" --image out.png --strength 0.8 --output again.png\n"
+      "  precast generate --model shapes-sd --prompt \"a small white ring on a purple background, at the "
+      "top\"\n"
       "  precast generate --model ~/sd-1.5 --prompt \"a cat\" --negative \"blurry\" --guidance 7 --sampler "
       "dpmpp_2m_karras --steps 20\n"
       "  precast generate --model ~/sd-1.5 --prompt \"a hat\" --image cat.png --mask head.png --strength "

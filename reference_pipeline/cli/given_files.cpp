@@ -26,8 +26,8 @@ std::vector<std::pair<std::string, std::string>> given_files(const families::Mod
   return files;
 }
 
-std::string cast_model_name(const families::ModelFiles& model, bool embedded) {
-  const std::string name = model_name(model.model, embedded);
+std::string cast_model_name(const families::ModelFiles& model, const std::optional<std::string>& named) {
+  const std::string name = model_name(model.model, named);
   const auto given = model.components.find("transformer");
   return given == model.components.end() ? name : name + ", transformer from " + given_name(given->second);
 }

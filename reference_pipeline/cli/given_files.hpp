@@ -34,7 +34,8 @@ std::vector<std::pair<std::string, std::string>> given_files(const families::Mod
 
 /// The name of what `cost` casts: the model's, and the transformer's where that is given by itself: "shapes,
 /// transformer from shapes-q8_0.gguf". Numbers of one are not those of the other.
-std::string cast_model_name(const families::ModelFiles& model, bool embedded);
+/// `named` is what was given for --model.
+std::string cast_model_name(const families::ModelFiles& model, const std::optional<std::string>& named);
 
 /// Throws UsageError that names the first output that is one of the inputs, also by another name or through
 /// a link: it would be replaced. Empty names and standard streams are none.

@@ -7,8 +7,8 @@
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/inspect_model.hpp>
+#include <cli/model_path.hpp>
 #include <cli/run_options.hpp>
-#include <families/hub_cache.hpp>
 #include <families/registry.hpp>
 
 #include <precast/error.hpp>
@@ -187,7 +187,8 @@ void add_inspect_command(CLI::App& app) {
       "What is in a model folder or a file: components, dtypes, shapes, parameters, bytes, memory");
   command
       ->add_option("path", options->path,
-                   "A model folder, the name of a model in Hugging Face's cache, a component's folder, a "
+                   "A model folder, the name of a model in Hugging Face's cache, shapes or shapes-sd, a "
+                   "component's folder, a "
                    "safetensors or "
                    "GGUF file, or a config.json")
       ->type_name("PATH")
@@ -200,12 +201,13 @@ void add_inspect_command(CLI::App& app) {
       "accounting.\n"
       "\n"
       "Examples:\n"
+      "  precast inspect shapes-sd\n"
       "  precast inspect ~/FLUX.1-dev\n"
       "  precast inspect ~/FLUX.1-dev/transformer/config.json\n"
       "  precast inspect flux1-dev-Q4_K_S.gguf\n"
       "  precast inspect --tensors lora.safetensors");
   command->callback([options] {
-    const Inspection inspection = inspect(families::find_model(options->path));
+    const Inspection inspection = inspect(named_model(options->path));
     if (options->json)
       print(inspection_json(inspection));
     else

@@ -1,5 +1,8 @@
-// Finds the embedded model beside the program or in the source tree.
+// Finds the embedded models beside the program or in the source tree.
+#include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include <cli/arguments.hpp>
@@ -13,22 +16,57 @@ namespace precast::cli {
 
 namespace fs = std::filesystem;
 
-fs::path model_path(const std::optional<std::string>& given) {
-  if (given && given->empty()) throw UsageError("--model is empty: name a model folder, or leave it out");
-  if (given) return families::find_model(*given);
+namespace {
+
+/// A model that comes with the program.
+struct EmbeddedModel {
+  std::string_view name, other_name;
+  const char* variable;  ///< of the environment, for a folder elsewhere
+  const char *from_program, *in_source;
+};
+
+constexpr std::array embedded_models{
+    EmbeddedModel{"shapes", "shapes-flux", "PRECAST_SHAPES", PRECAST_MODELS_FROM_PROGRAM "/shapes",
+                  PRECAST_MODELS_IN_SOURCE "/model"},
+    EmbeddedModel{"shapes-sd", "shapes-sd", "PRECAST_SHAPES_SD", PRECAST_MODELS_FROM_PROGRAM "/shapes-sd",
+                  PRECAST_MODELS_IN_SOURCE "/model_sd"}};
+
+const EmbeddedModel* embedded_named(std::string_view name) {
+  const auto found = std::ranges::find_if(embedded_models, [&](const EmbeddedModel& model) {
+    return name == model.name || name == model.other_name;
+  });
+  return found == embedded_models.end() ? nullptr : &*found;
+}
+
+fs::path folder_of(const EmbeddedModel& model) {
   // A setting that someone made on purpose is not silently passed over.
-  if (const char* chosen = std::getenv("PRECAST_SHAPES"); chosen && *chosen) return chosen;
+  if (const char* chosen = std::getenv(model.variable); chosen && *chosen) return chosen;
   std::vector<fs::path> places;
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  if (!failed) places.push_back((program.parent_path() / PRECAST_SHAPES_FROM_PROGRAM).lexically_normal());
-  places.emplace_back(PRECAST_SHAPES_IN_SOURCE);
+  if (!failed) places.push_back((program.parent_path() / model.from_program).lexically_normal());
+  places.emplace_back(model.in_source);
   std::string looked;
   for (const fs::path& place : places) {
     if (fs::exists(place / "model_index.json", failed)) return place;
     looked += (looked.empty() ? "" : " and ") + io::shown(place);
   }
-  throw InputError("the embedded model is neither in " + looked + ": name a model folder with --model");
+  throw InputError("the embedded model " + std::string(model.name) + " is neither in " + looked +
+                   ": name a model folder with --model");
+}
+
+}  // namespace
+
+bool is_embedded(std::string_view name) { return embedded_named(name) != nullptr; }
+
+fs::path named_model(const std::string& name) {
+  if (const EmbeddedModel* const embedded = embedded_named(name)) return folder_of(*embedded);
+  return families::find_model(name);
+}
+
+fs::path model_path(const std::optional<std::string>& given) {
+  if (given && given->empty()) throw UsageError("--model is empty: name a model folder, or leave it out");
+  return given ? named_model(*given) : folder_of(embedded_models.front());
 }
 
 void add_component_options(CLI::App& command, ComponentFiles& files) {
@@ -64,13 +102,14 @@ families::ModelFiles model_files(const std::optional<std::string>& given, const 
   return model;
 }
 
-std::string model_name(const fs::path& path, bool embedded) {
-  if (embedded) return "shapes";
+std::string model_name(const fs::path& path, const std::optional<std::string>& given) {
+  if (!given) return std::string(embedded_models.front().name);
+  if (const EmbeddedModel* const embedded = embedded_named(*given)) return std::string(embedded->name);
   if (const auto name = families::hub_name(path)) return io::printable(*name);
   const fs::path whole = fs::absolute(path).lexically_normal();
   const fs::path folder = (whole.has_filename() ? whole : whole.parent_path()).filename();
-  // The bare name is the embedded model's.
-  return folder == "shapes" ? "./shapes" : io::printable(folder.string());
+  // A bare name is an embedded model's.
+  return (is_embedded(folder.string()) ? "./" : "") + io::printable(folder.string());
 }
 
 }  // namespace precast::cli

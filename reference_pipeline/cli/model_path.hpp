@@ -1,4 +1,4 @@
-// Where the model is: the folder, file or name that was given, else the embedded one; and the files that take
+// Where the model is: the folder, file or name that was given, else an embedded one; and the files that take
 // the place of its parts.
 #pragma once
 
@@ -6,16 +6,25 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <families/model_files.hpp>
 
 namespace precast::cli {
 
-/// What `given` names, a folder, a file or a model in Hugging Face's cache (families/hub_cache.hpp); else the
-/// embedded model `shapes`: $PRECAST_SHAPES, then beside an installed program, then in the source tree.
-/// Throws InputError that names the places where it was looked for, and UsageError for an empty name, which
-/// is a variable that a script did not set and not a wish for another model.
+/// The folder of the embedded model of that name: `shapes`, a tiny Flux, which is `shapes-flux` too, and
+/// `shapes-sd`, a tiny Stable Diffusion: $PRECAST_SHAPES or $PRECAST_SHAPES_SD, then beside an installed
+/// program, then in the source tree. Of another name what it names: a folder, a file or a model in Hugging
+/// Face's cache (families/hub_cache.hpp); a folder that is called as an embedded model is "./shapes". Throws
+/// InputError that names the places where it was looked for.
+std::filesystem::path named_model(const std::string& name);
+
+/// Whether this is an embedded model's name.
+bool is_embedded(std::string_view name);
+
+/// What `given` names, as named_model has it; else the embedded `shapes`. Throws UsageError for an empty
+/// name, which is a variable that a script did not set and not a wish for another model.
 std::filesystem::path model_path(const std::optional<std::string>& given);
 
 /// A component's name ("vae") and what was given for it.
@@ -28,9 +37,9 @@ void add_component_options(CLI::App& command, ComponentFiles& files);
 /// does, and InputError for a file that is not there.
 families::ModelFiles model_files(const std::optional<std::string>& given, const ComponentFiles& files);
 
-/// The model's name for people: its folder's, its name on the hub where it lies in Hugging Face's cache, or
-/// "shapes" for the embedded one, and "./shapes" for another folder of that name;
-/// of a file its name.
-std::string model_name(const std::filesystem::path& path, bool embedded);
+/// The name for people of the model that was `given`: its folder's, its name on the hub where it lies in
+/// Hugging Face's cache, an embedded model's name ("shapes" where none was given), and "./shapes" for another
+/// folder of such a name; of a file its name.
+std::string model_name(const std::filesystem::path& path, const std::optional<std::string>& given);
 
 }  // namespace precast::cli

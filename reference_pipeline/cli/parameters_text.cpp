@@ -1,9 +1,20 @@
 // Writes prompt and settings in the line that other programs read.
+#include <algorithm>
+
 #include <cli/output.hpp>
 #include <cli/parameters_text.hpp>
 #include <cli/picture_settings.hpp>
 
 namespace precast::cli {
+
+namespace {
+
+/// Whether a reader could take a line of this text for the beginning of the negative prompt.
+bool looks_like_two(const std::string& text) {
+  return text.find("\n" + std::string(negative_label)) != std::string::npos;
+}
+
+}  // namespace
 
 std::string parameters_text(const families::Request& used, const PictureFacts& facts) {
   std::string line;
@@ -30,6 +41,7 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
     add("Batch size", std::to_string(facts.pictures));
     add("Batch pos", std::to_string(facts.position));
   }
+  if (used.vae_tiling) add("VAE tiling", "yes");
   if (used.eta) add("Eta", shortest(*used.eta));
   if (used.guidance_rescale) add("CFG Rescale", shortest(*used.guidance_rescale));
   if (used.aesthetic_score) add("Aesthetic score", shortest(*used.aesthetic_score));
@@ -43,8 +55,11 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
   else
     add("Policies", facts.policies);
   if (facts.quality) add("Quality", std::to_string(facts.quality));
+  if (looks_like_two(facts.prompt) || (used.negative && looks_like_two(*used.negative)))
+    add("Prompt lines", std::to_string(1 + std::ranges::count(facts.prompt, '\n')));
   add("Version", "precast " PRECAST_VERSION);
-  return facts.prompt + "\n" + (used.negative ? "Negative prompt: " + *used.negative + "\n" : "") + line;
+  return facts.prompt + "\n" +
+         (used.negative ? std::string(negative_label) + " " + *used.negative + "\n" : "") + line;
 }
 
 }  // namespace precast::cli

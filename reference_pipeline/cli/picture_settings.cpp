@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 
+#include <cli/arguments.hpp>
 #include <cli/output.hpp>
 #include <cli/picture_settings.hpp>
 
@@ -12,7 +14,6 @@ namespace precast::cli {
 
 namespace {
 
-constexpr std::string_view negative_label = "Negative prompt:";
 constexpr std::size_t fewest_pairs = 3;  // one or two may be a sentence of the prompt
 
 std::string_view trimmed(std::string_view text) {
@@ -20,6 +21,20 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
+}
+
+/// Where the line of that number ends, counted from 1; npos where there is none, or no number.
+std::size_t end_of_line(std::string_view text, const std::string& number) {
+  std::size_t lines = 0, end = 0;
+  const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), lines);
+  if (error != std::errc{} || rest != number.data() + number.size() || lines == 0)
+    return std::string_view::npos;
+  for (; lines > 1; --lines) {
+    end = text.find('\n', end);
+    if (end == std::string_view::npos) return end;
+    ++end;
+  }
+  return text.find('\n', end);
 }
 
 /// The end of a JSON string that begins at 0; npos where it has none.
@@ -97,10 +112,13 @@ std::optional<PictureSettings> read_parameters(const std::string& text) {
   if (settings.value("Version").starts_with("precast") || is_sheet) {  // to the letter
     // There is a negative prompt only where there is a scale for it.
     const std::string introduction = "\n" + std::string(negative_label) + " ";
-    const std::size_t negative =
-        settings.value("CFG scale") == "1" ? std::string_view::npos : rest.rfind(introduction);
+    const std::string lines = settings.value("Prompt lines");
+    const std::size_t negative = !lines.empty()                       ? end_of_line(rest, lines)
+                                 : settings.value("CFG scale") == "1" ? std::string_view::npos
+                                                                      : rest.rfind(introduction);
     settings.prompt = rest.substr(0, negative);
-    if (negative != std::string_view::npos) settings.negative = rest.substr(negative + introduction.size());
+    if (negative != std::string_view::npos && rest.substr(negative).starts_with(introduction))
+      settings.negative = rest.substr(negative + introduction.size());
     return settings;
   }
   settings.source = SettingsSource::parameters;

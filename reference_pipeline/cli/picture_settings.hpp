@@ -15,6 +15,9 @@
 
 namespace precast::cli {
 
+/// What a negative prompt begins with, on a line of its own.
+inline constexpr std::string_view negative_label = "Negative prompt:";
+
 /// Who wrote the settings.
 enum class SettingsSource : std::uint8_t {
   precast,

@@ -74,7 +74,7 @@ void record(const RecordOptions& options) {
   if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
   const families::ModelFiles model = options.run.files();
   check_inputs_stay(files, model);
-  const std::string name = cast_model_name(model, !options.run.model);
+  const std::string name = cast_model_name(model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);

@@ -5,6 +5,7 @@
 
 #include <cli/arguments.hpp>
 #include <cli/given_files.hpp>
+#include <cli/model_path.hpp>
 #include <cli/picture_settings.hpp>
 #include <cli/policy_options.hpp>
 #include <image/fit.hpp>
@@ -37,6 +38,7 @@ class Arguments {
   void add_real(const std::string& option, const std::string& value, double low, double high) {
     add_checked(option, value, [&] { parse_real(option, value, low, high); });
   }
+  void add_flag(const std::string& option) { command_.arguments.push_back(option); }
   void note(std::string sentence) { command_.notes.push_back(std::move(sentence)); }
 
  private:
@@ -172,6 +174,7 @@ void add_model(Arguments& to, const PictureSettings& settings) {
     return to.note("it was made with the model '" + io::printable(model) +
                    "': say --model and the folder where you have it");
   to.add("--model", model);
+  if (settings.source == SettingsSource::precast && is_embedded(model)) return;
   const std::string folder = model.starts_with("./") ? model.substr(2) : model;
   if (folder.find('/') == std::string::npos)
     to.note(std::string("its model was ") + (is_file_of_weights(folder) ? "a file" : "in a folder") +
@@ -222,6 +225,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
   add_size(to, settings.value("Size"));
   to.add_integer("--max-sequence-length", settings.value("T5 length"), 1, 1 << 20);
   to.add_integer("--t5-padding", settings.value("T5 padding"), 1, 1 << 20);
+  if (settings.value("VAE tiling") == "yes") to.add_flag("--vae-tiling");
   add_batch(to, settings);
   const std::string strength = settings.value("Denoising strength");
   if (has_hires_pass(settings)) {

@@ -72,6 +72,7 @@ families::Request RunOptions::request(const std::string& usual_prompt) const {
   request.height = height;
   request.padding = t5_padding;
   request.cfg_scale = cfg_scale.value_or(1);
+  request.vae_tiling = vae_tiling;
   request.sampler = sampler;
   request.eta = eta;
   request.guidance_rescale = guidance_rescale;
@@ -117,7 +118,8 @@ void add_model_option(CLI::App& command, std::optional<std::string>& model) {
           "--model,-m", model,
           "Model folder as diffusers saves it, a transformer's or all-in-one file that lies in one, or "
           "the name of a model in Hugging Face's cache, such as black-forest-labs/FLUX.1-schnell; "
-          "default: the embedded model")
+          "shapes or shapes-flux, the embedded Flux, which is the default, or shapes-sd, the embedded Stable "
+          "Diffusion")
       ->type_name("PATH");
 }
 
@@ -188,6 +190,11 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       command, "--t5-padding", options.t5_padding, 1, 1 << 20,
       "Fills T5's tokens up to N, and lets longer prompts be longer; 256 is what ComfyUI does; default: "
       "--max-sequence-length, as diffusers does. Another padding is another picture");
+  command.add_flag(
+      "--vae-tiling", options.vae_tiling,
+      "The VAE works through pictures of more than 65,536 pixels in bands of rows, with the whole "
+      "picture's statistics: the same picture but for rounding, in less memory, and slower; default: "
+      "off");
   add_stable_diffusion_options(command, options);
   add_threads_option(command, options.threads, "CPU threads; the picture does not depend on them");
   add_quiet_option(command);

@@ -22,7 +22,7 @@ struct RunOptions {
   ComponentFiles component_files;
   std::string device = "auto";
   std::uint64_t seed = 0;
-  bool random_seed = false;
+  bool random_seed = false, vae_tiling = false;
   std::optional<int> steps, max_sequence_length, t5_padding, width, height, threads;
   std::optional<double> guidance, cfg_scale;
   std::optional<std::string> sampler;

@@ -38,7 +38,9 @@ void add_tokenize_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("tokenize", "The token ids that a model's CLIP and T5 tokenizers make of a text");
-  command->add_option("--model,-m", options->model, "Model folder; default: the embedded model")
+  command
+      ->add_option("--model,-m", options->model,
+                   "Model folder, or shapes-sd; default: shapes, the embedded Flux")
       ->type_name("DIR");
   options->text =
       command->add_option("--text", "The text, which may be empty")->type_name("TEXT")->required();

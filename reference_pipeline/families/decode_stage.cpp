@@ -18,14 +18,14 @@ void decode_picture(const vae::Decoder& decoder, std::int64_t picture,
   if (DryRun::active()) {
     DryHold made_of_them;
     {
-      const HostTensor<f32> pixels = decoder.decode(given);
+      const HostTensor<f32> pixels = decoder.decode(given, tiling_of(request));
       made_of_them.add(picture_bytes(request));
     }
     if (request.written_as)
       const DryHold encoder(image::encoding_bytes(*request.written_as, *request.width, *request.height));
     return;
   }
-  image::Pictures decoded = image::to_images(decoder.decode(given));
+  image::Pictures decoded = image::to_images(decoder.decode(given, tiling_of(request)));
   result.images.push_back(std::move(decoded.images.front()));
   result.nan_values += decoded.nan;
   result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);

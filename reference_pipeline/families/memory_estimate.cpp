@@ -43,7 +43,8 @@ MemoryEstimate ComponentMeter::estimate() {
 }
 
 void require_memory(const std::filesystem::path& model, const MemoryEstimate& estimate,
-                    const ComponentChoices& choices, std::optional<std::int64_t> free_bytes) {
+                    const ComponentChoices& choices, bool vae_tiling,
+                    std::optional<std::int64_t> free_bytes) {
   if (!free_bytes || estimate.needed() <= *free_bytes) return;
   const auto largest = std::max_element(
       estimate.components.begin(), estimate.components.end(),
@@ -52,8 +53,9 @@ void require_memory(const std::filesystem::path& model, const MemoryEstimate& es
   throw OutOfMemory(io::shown(model / largest->component) + ": needs " + in_bytes(largest->weights) +
                     " for weights and " + in_bytes(largest->activations) + " for results, " +
                     in_bytes(estimate.needed()) + " in all, and " + in_bytes(*free_bytes) +
-                    " are free: try " + (already_small ? "" : "--preset memory, or ") +
-                    "a smaller --width and --height");
+                    " are free: try " +
+                    (largest->component == "vae" && !vae_tiling ? "--vae-tiling, or " : "") +
+                    (already_small ? "" : "--preset memory, or ") + "a smaller --width and --height");
 }
 
 }  // namespace precast::families

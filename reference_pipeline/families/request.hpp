@@ -38,8 +38,9 @@ struct Request {
   image::Fit fit = image::Fit::stretch;    ///< img2img: how that picture takes the size of the new one
   double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
   std::optional<image::Encoding> written_as;  ///< what becomes of each picture: for memory's estimate alone
-  std::optional<PreviewWish> preview;         ///< who is shown the pictures as they form
-  std::optional<Tensor<f32>> latents;         ///< as the family packs them: used instead of the seed's noise
+  bool vae_tiling = false;             ///< the autoencoder works in bands of rows: less memory, more time
+  std::optional<PreviewWish> preview;  ///< who is shown the pictures as they form
+  std::optional<Tensor<f32>> latents;  ///< as the family packs them: used instead of the seed's noise
 
   // What families with samplers and two predictions a step have; `with_defaults` of others leaves it out.
   std::optional<std::string> sampler;      ///< "ddim", "euler_a" …; unset: the model's own

@@ -111,10 +111,11 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
     if (DryRun::active()) {
       DryHold(image::fitting_memory(*given.image, *request.width, *request.height, request.fit));
       const DryHold resized(std::int64_t{3} * *request.width * *request.height);
-      return encoder->encode(Tensor<f32>(Shape{1, *request.height, *request.width, 3}));
+      return encoder->encode(Tensor<f32>(Shape{1, *request.height, *request.width, 3}),
+                             families::tiling_of(request));
     }
     const image::Image resized = image::fitted(*given.image, *request.width, *request.height, request.fit);
-    return encoder->encode(image::to_tensor(resized));
+    return encoder->encode(image::to_tensor(resized), families::tiling_of(request));
   }();
   Tensor<f32> sample(drawn_alone), noised(drawn);
   const auto scale = static_cast<f32>(model.vae.scaling_factor),
@@ -173,7 +174,8 @@ void FluxPipeline::Parts::show_preview(const families::PreviewWish& wish, const 
   if (decoder) {
     const HostTensor<f32> pixels =
         decoder->decode(unpack(latents, packed, static_cast<f32>(model.vae.scaling_factor),
-                               static_cast<f32>(model.vae.shift_factor)));
+                               static_cast<f32>(model.vae.shift_factor)),
+                        families::tiling_of(request));
     if (DryRun::active()) return;
     preview.picture = std::move(image::to_images(pixels).images.front());
   } else {

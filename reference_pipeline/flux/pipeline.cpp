@@ -102,6 +102,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
   full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
 
+  full.vae_tiling = request.vae_tiling;
   full.preview = request.preview;
   families::check_counts(full);
   full.preview.reset();
@@ -150,7 +151,7 @@ void FluxPipeline::check(const Request& request) const {
   for (const std::string& text : families::texts_of(full)) parts_->tokenized(text, full);
   for (const weights::Part part : weights::all_parts)
     ComponentWeights{parts_->model.component(weights::folder_of(part)), part};
-  families::require_memory(parts_->model.path, estimate(request), parts_->choices,
+  families::require_memory(parts_->model.path, estimate(request), parts_->choices, request.vae_tiling,
                            parts_->backend.free_memory());
   sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
 }

@@ -140,6 +140,8 @@ def image_ids(height, width):
 class Muon:
     """Momentum, then the nearest orthogonal matrix (Newton-Schulz), for the matrices of the blocks.
 
+    Filters of convolutions are matrices too: output channels by everything else.
+
     K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks" (2024). Steps are scaled to
     the size that AdamW's would have; matrices of one shape go together.
     """
@@ -148,13 +150,13 @@ class Muon:
         self.rate, self.momentum = rate, momentum
         shapes = {}
         for matrix in matrices:
-            shapes.setdefault(tuple(matrix.shape), []).append(matrix)
+            shapes.setdefault((len(matrix), matrix[0].numel()), []).append(matrix)
         self.groups = [(group, torch.zeros(len(group), *shape)) for shape, group in shapes.items()]
 
     @torch.no_grad()
     def step(self, factor):
         for group, velocity in self.groups:
-            gradient = torch.stack([matrix.grad for matrix in group])
+            gradient = torch.stack([matrix.grad.flatten(1) for matrix in group])
             velocity.mul_(self.momentum).add_(gradient)
             x = (gradient + self.momentum * velocity).bfloat16()
             tall = x.shape[1] > x.shape[2]
@@ -166,7 +168,7 @@ class Muon:
             x = (x.transpose(1, 2) if tall else x).float()
             scale = 0.2 * max(x.shape[1:]) ** 0.5 * self.rate * factor
             for matrix, change in zip(group, x):
-                matrix.sub_(change, alpha=scale)
+                matrix.sub_(change.view(matrix.shape), alpha=scale)
                 matrix.grad = None
 
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include <families/decode_stage.hpp>
 #include <families/request_error.hpp>
 #include <image/fit.hpp>
 #include <image/tensor_image.hpp>
@@ -111,7 +112,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
     result.load_seconds += families::seconds_since(start);
     if (progress) progress({"encode image", 0, 1});
     Tensor<f32> pixels = pixels_of(fitted(*given.image, full), full);
-    if (needs_picture) moments = encoder->encode(pixels);
+    if (needs_picture) moments = encoder->encode(pixels, families::tiling_of(full));
     if (given.mask) {
       const image::Image resized = fitted(*given.mask, full);
       const std::vector<bool> anew = painted(resized);
@@ -119,7 +120,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
       prepared.mask = repeated(mask, latents);
       if (folder.takes_mask()) {
         remove_painted(pixels, anew);
-        masked_moments = encoder->encode(pixels);
+        masked_moments = encoder->encode(pixels, families::tiling_of(full));
       }
     }
     if (progress) progress({"encode image", 1, 1});
@@ -129,8 +130,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
   for (Leg& leg : prepared.legs)
     if (leg.sampler) leg.noise = Tensor<f32>(Shape{draws_of(*leg.sampler), count * latents.elements()});
   if (refines_around) prepared.legs.back().around = Tensor<f32>(latents.drawn(count));
-  const auto scale = static_cast<f32>(folder.vae.scaling_factor),
-             shift = static_cast<f32>(folder.vae.shift_factor);
+  const LatentScale scale(folder.vae, folder.is_xl());
   for (std::int64_t first = 0; first < count; first += of_one_seed) {
     sampling::TorchGenerator generator(families::picture_seed(full, first));
     const auto draw_into = [&](f32* to) {
@@ -138,8 +138,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
       if (!DryRun::active()) std::ranges::copy(drawn.values(), to + first * latents.elements());
     };
     Kept kept;
-    if (needs_picture)
-      kept.clean = sampled(*moments, generator.randn(latents.drawn(1)), latents, scale, shift);
+    if (needs_picture) kept.clean = sampled(*moments, generator.randn(latents.drawn(1)), latents, scale);
     if (given.latents) {
       if (first == 0 && !DryRun::active()) std::ranges::copy(given.latents->values(), prepared.noise.data());
     } else if (sampler) {
@@ -148,7 +147,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
     if (given.mask) {
       const Tensor<f32> noise = generator.randn(latents.drawn(1));  // also where nothing is made of it
       if (masked_moments) {
-        const HostTensor<f32> masked = sampled(*masked_moments, noise, latents, scale, shift);
+        const HostTensor<f32> masked = sampled(*masked_moments, noise, latents, scale);
         kept.beside = side_by_side(mask, masked);
       }
     }

@@ -23,13 +23,20 @@ void channels_first(HostView<const f32> model, f32* drawn, const LatentSize& siz
       *drawn++ = model.data()[pixel * size.channels + channel];
 }
 
+LatentScale::LatentScale(const vae::AutoencoderConfig& config, bool is_xl)
+    : scale_(static_cast<f32>(config.scaling_factor)), shift_(static_cast<f32>(config.shift_factor)) {
+  if (!is_xl) return;
+  means_.assign(config.latents_mean.begin(), config.latents_mean.end());
+  deviations_.assign(config.latents_std.begin(), config.latents_std.end());
+}
+
 HostTensor<f32> sampled(const vae::Moments& moments, HostView<const f32> noise, const LatentSize& size,
-                        f32 scale, f32 shift) {
+                        const LatentScale& scale) {
   HostTensor<f32> sample = channels_last(noise.data(), size);
   for (std::int64_t i = 0; i < sample.elements() && !DryRun::active(); ++i) {
     const f32 log_variance = std::clamp(moments.log_variance.data()[i], -30.0f, 20.0f);
     const f32 value = moments.mean.data()[i] + std::exp(0.5f * log_variance) * sample.data()[i];
-    sample.data()[i] = (value - shift) * scale;
+    sample.data()[i] = scale.scaled(value, i % size.channels);
   }
   return sample;
 }

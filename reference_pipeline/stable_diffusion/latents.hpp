@@ -26,10 +26,32 @@ struct LatentSize {
 HostTensor<f32> channels_last(const f32* drawn, const LatentSize& size);
 void channels_first(HostView<const f32> model, f32* drawn, const LatentSize& size);
 
-/// A sample of an encoder's distribution with noise [1, channels, h, w], as the UNet has latents: (value -
-/// shift) scale. [1, h, w, channels].
+/// What takes an autoencoder's latents to those of a UNet, and back: (value - shift) scale, or, where an XL
+/// model's config has the channels' means and deviations, (value - mean) scale / deviation.
+class LatentScale {
+ public:
+  LatentScale(const vae::AutoencoderConfig& config, bool is_xl);
+
+  f32 scaled(f32 value, std::int64_t channel) const {
+    if (means_.empty()) return (value - shift_) * scale_;
+    return (value - means_[static_cast<std::size_t>(channel)]) * scale_ /
+           deviations_[static_cast<std::size_t>(channel)];
+  }
+  f32 unscaled(f32 value, std::int64_t channel) const {
+    if (means_.empty()) return value / scale_ + shift_;
+    return value * deviations_[static_cast<std::size_t>(channel)] / scale_ +
+           means_[static_cast<std::size_t>(channel)];
+  }
+
+ private:
+  f32 scale_, shift_;
+  std::vector<f32> means_, deviations_;
+};
+
+/// A sample of an encoder's distribution with noise [1, channels, h, w], as the UNet has latents: [1, h, w,
+/// channels].
 HostTensor<f32> sampled(const vae::Moments& moments, HostView<const f32> noise, const LatentSize& size,
-                        f32 scale, f32 shift);
+                        const LatentScale& scale);
 
 /// Whether each pixel of a picture of the mask is to be painted anew: where its brightness is one half and
 /// more.

@@ -84,10 +84,9 @@ std::unique_ptr<vae::Decoder> StableDiffusionPipeline::Parts::load_decoder(const
 }
 
 HostTensor<f32> StableDiffusionPipeline::Parts::for_decoder(const Model& of, HostTensor<f32> latents) {
-  const auto scale = static_cast<f32>(of.folder.vae.scaling_factor),
-             shift = static_cast<f32>(of.folder.vae.shift_factor);
-  if (!DryRun::active())
-    for (f32& value : latents.values()) value = value / scale + shift;
+  const LatentScale scale(of.folder.vae, of.folder.is_xl());
+  for (std::int64_t i = 0; i < latents.elements() && !DryRun::active(); ++i)
+    latents.data()[i] = scale.unscaled(latents.data()[i], i % latents.columns());
   return latents;
 }
 
@@ -95,7 +94,8 @@ void StableDiffusionPipeline::Parts::show_preview(const families::PreviewWish& w
                                                   const vae::Decoder* decoder, HostTensor<f32> latents,
                                                   const Request& full, families::Preview preview) const {
   if (decoder) {
-    const HostTensor<f32> pixels = decoder->decode(for_decoder(model, std::move(latents)));
+    const HostTensor<f32> pixels =
+        decoder->decode(for_decoder(model, std::move(latents)), families::tiling_of(full));
     if (DryRun::active()) return;
     preview.picture = std::move(image::to_images(pixels).images.front());
   } else {

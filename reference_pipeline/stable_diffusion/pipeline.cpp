@@ -40,7 +40,7 @@ void check_part(std::string_view what, std::optional<double> value) {
 }
 
 /// That the mask, the image and the latents that are given are those that a run can begin with.
-void check_start(const ModelFolder& folder, const Request& full, const Request& given) {
+void check_start(const ModelFolder& folder, const Request& given) {
   if (given.image) image::check_pixels(*given.image, "the image to start from");
   if (given.mask) image::check_pixels(*given.mask, "the mask");
   if (given.image && given.latents)
@@ -48,8 +48,9 @@ void check_start(const ModelFolder& folder, const Request& full, const Request& 
   if (given.mask && !given.image)
     throw RequestError("a mask is given without the image that it is for: give that as well (--image)");
   if (folder.takes_mask() && !given.mask)
-    throw RequestError(io::shown(folder.path) +
-                       " was trained to paint into a picture: give it one (--image), and where (--mask)");
+    throw RequestError(
+        io::shown(folder.path) +
+        " was trained to paint into a picture: give generate one (--image), and where (--mask)");
 }
 
 }  // namespace
@@ -114,6 +115,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   full.strength = request.strength;
   full.fit = request.fit;
   full.written_as = request.written_as;
+  full.vae_tiling = request.vae_tiling;
   full.preview = request.preview;
   full.refiner = request.refiner;
   full.steps = request.steps ? request.steps : folder.defaults.steps.value_or(embeds ? 4 : 50);
@@ -160,7 +162,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   if (request.preview && !request.preview->vae && !folder.preview_map())
     throw RequestError("there is no map from the latents of " + io::shown(folder.path) +
                        " to colours: let the VAE make previews (--preview-vae)");
-  check_start(folder, full, request);
+  check_start(folder, request);
   return full;
 }
 
@@ -169,7 +171,8 @@ std::optional<Model> StableDiffusionPipeline::Parts::open_refiner(const Request&
   Model refiner = Model::open(*full.refiner);
   const vae::AutoencoderConfig &own = model.folder.vae, &other = refiner.folder.vae;
   if (refiner.folder.takes_mask() || other.latent_channels != own.latent_channels ||
-      other.factor() != own.factor() || other.scaling_factor != own.scaling_factor)
+      other.factor() != own.factor() || other.scaling_factor != own.scaling_factor ||
+      other.latents_mean != own.latents_mean || other.latents_std != own.latents_std)
     throw RequestError(io::shown(*full.refiner) + " cannot refine what " + io::shown(model.folder.path) +
                        " began: their latents differ: give the refiner of this model");
   return refiner;
@@ -214,7 +217,7 @@ void StableDiffusionPipeline::check(const Request& request) const {
   }
   families::require_memory(parts_->model.folder.path,
                            parts_->plan(*this, request, refiner ? &*refiner : nullptr).second,
-                           parts_->choices, parts_->backend.free_memory());
+                           parts_->choices, full.vae_tiling, parts_->backend.free_memory());
 }
 
 Result StableDiffusionPipeline::generate(const Request& request, const families::ProgressCallback& progress,

@@ -27,6 +27,7 @@ struct AutoencoderConfig {
   bool force_upcast = false;  ///< f16 overflows in it, its maker says: Stable Diffusion XL's runs in f32 then
   double scaling_factor = 0.3611;
   double shift_factor = 0.1159;
+  std::vector<double> latents_mean, latents_std;  ///< of each channel, in some XL models; else empty
 
   /// Pixels per latent along a side: each level but the last halves the picture.
   std::int64_t factor() const { return std::int64_t{1} << (block_out_channels.size() - 1); }
@@ -40,13 +41,25 @@ struct Moments {
   HostTensor<f32> log_variance;  ///< the same shape, not yet clamped
 };
 
+/// How much of a large picture the autoencoder works on at once: with bands, only bands of rows are in memory
+/// but for what the next step needs of all of them. Bands overlap by what convolutions read, and norms have
+/// the whole picture's statistics, so that results differ from the whole's by rounding alone.
+struct Tiling {
+  std::int64_t band_pixels = 0;  ///< of a level's resolution; 0: the whole picture at once
+
+  /// Bands of 65,536 pixels: of a picture 2,048 wide 32 rows, and the overlap adds a tenth to what is
+  /// computed.
+  static constexpr Tiling usual() { return {std::int64_t{1} << 16}; }
+};
+
 /// Turns latents into a picture.
 class Decoder {
  public:
   virtual ~Decoder() = default;
   /// latents [1, h, w, latent_channels], unscaled -> pixels [1, h * factor, w * factor, out_channels], about
   /// -1 to 1.
-  virtual HostTensor<f32> decode(HostView<const f32> latents) const = 0;
+  virtual HostTensor<f32> decode(HostView<const f32> latents, const Tiling& tiling) const = 0;
+  HostTensor<f32> decode(HostView<const f32> latents) const { return decode(latents, Tiling{}); }
 };
 
 /// Turns a picture into the distribution of its latents.
@@ -54,7 +67,8 @@ class Encoder {
  public:
   virtual ~Encoder() = default;
   /// pixels [1, H, W, in_channels] in [-1, 1], sides divisible by the factor -> moments.
-  virtual Moments encode(HostView<const f32> pixels) const = 0;
+  virtual Moments encode(HostView<const f32> pixels, const Tiling& tiling) const = 0;
+  Moments encode(HostView<const f32> pixels) const { return encode(pixels, Tiling{}); }
 };
 
 inline namespace PRECAST_BACKEND {

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <vae/autoencoder.hpp>
+#include <vae/bands.hpp>
 
 #include <precast/backend.hpp>
 #include <precast/nn/conv.hpp>
+#include <precast/nn/group_statistics.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/ops/attention.hpp>
@@ -42,11 +45,42 @@ class ResidualBlock {
     hidden = watch::scoped("conv1", [&] { return conv1_(hidden); });
     hidden = watch::scoped("norm2", [&] { return norm2_(hidden, ActivationFunction::silu); });
     hidden = watch::scoped("conv2", [&] { return conv2_(hidden); });
+    return added(x, hidden);
+  }
+
+  /// The same in bands, into `to`, which may be the tensor that the picture lies in. The first convolution
+  /// runs twice: for the second norm's statistics, and for what is normalised with them.
+  template <class Picture>
+  void in_bands(const Picture& x, const Bands& bands, Tensor<Activation>& to) const {
+    nn::GroupStatistics statistics1 = norm1_.no_statistics(), statistics2 = norm2_.no_statistics();
+    bands.for_each([&](const Rows& rows) { statistics1.add(x.rows(rows)); });
+    const Tensor<f32> moments1 = norm1_.moments(statistics1);
+    const auto hidden_rows = [&](const Rows& rows) {
+      const auto in = x.rows(rows.read(x.height()));
+      const auto normed =
+          watch::scoped("norm1", [&] { return norm1_.with(in, moments1, ActivationFunction::silu); });
+      return watch::scoped("conv1", [&] { return convolved<P>(conv1_, normed, rows, x.height()); });
+    };
+    bands.for_each([&](const Rows& rows) { statistics2.add(hidden_rows(rows)); });
+    const Tensor<f32> moments2 = norm2_.moments(statistics2);
+    DelayedRows<Activation> out(to);
+    bands.for_each([&](const Rows& rows) {
+      Tensor<Activation> hidden = hidden_rows(rows.read(x.height()));
+      hidden =
+          watch::scoped("norm2", [&] { return norm2_.with(hidden, moments2, ActivationFunction::silu); });
+      hidden = watch::scoped("conv2", [&] { return convolved<P>(conv2_, hidden, rows, x.height()); });
+      out.write(added(x.rows(rows), hidden), rows);
+    });
+    out.flush();
+  }
+
+ private:
+  template <ScalarArray X>
+  Tensor<Activation> added(const X& x, const Tensor<Activation>& hidden) const {
     if (!shortcut_) return add<P>(x, hidden);
     return add<P>(watch::scoped("conv_shortcut", [&] { return (*shortcut_)(x); }), hidden);
   }
 
- private:
   nn::GroupNorm<P> norm1_, norm2_;
   nn::Conv2d<P> conv1_, conv2_;
   std::optional<nn::Conv2d<P>> shortcut_;
@@ -117,7 +151,7 @@ class Level {
 
   Level(const nn::ParameterPath& place, std::int64_t in_channels, std::int64_t out_channels,
         std::int64_t blocks, std::int64_t groups, Resolution change)
-      : change_(change) {
+      : out_channels_(out_channels), change_(change) {
     for (std::int64_t i = 0; i < blocks; ++i)
       blocks_.emplace_back(place / "resnets" / i, i == 0 ? in_channels : out_channels, out_channels, groups);
     if (change != Resolution::kept)
@@ -125,11 +159,38 @@ class Level {
                         out_channels, out_channels, 3);
   }
 
-  Tensor<Activation> operator()(Tensor<Activation> x) const {
+  Tensor<Activation> operator()(Tensor<Activation> x) const { return resized(blocks(std::move(x))); }
+
+  /// The residual blocks.
+  Tensor<Activation> blocks(Tensor<Activation> x) const {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const watch::Scope scope("resnets", static_cast<std::int64_t>(i));
       x = blocks_[i](x);
     }
+    return x;
+  }
+
+  /// The same in bands. `before` is a level whose change of resolution is still to be made, or null.
+  Tensor<Activation> blocks_in_bands(Tensor<Activation> x, const Level* before, const Bands& bands) const {
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const watch::Scope scope("resnets", static_cast<std::int64_t>(i));
+      const auto into_another = [&](const auto& picture) {
+        Tensor<Activation> out(Shape{1, picture.height(), picture.width(), out_channels_});
+        blocks_[i].in_bands(picture, bands, out);
+        x = std::move(out);
+      };
+      if (i == 0 && before)
+        into_another(EnlargedPicture<P>{x, *before->resample_});
+      else if (x.shape()[3] != out_channels_)
+        into_another(WholePicture<Activation>{x});
+      else
+        blocks_[i].in_bands(WholePicture<Activation>{x}, bands, x);
+    }
+    return x;
+  }
+
+  /// The change of resolution.
+  Tensor<Activation> resized(Tensor<Activation> x) const {
     if (change_ == Resolution::halved) {
       const watch::Scope scope("downsamplers.0.conv");
       return resample_->with(x, ConvShape{.stride = 2, .pad_bottom = 1, .pad_right = 1});
@@ -145,6 +206,7 @@ class Level {
  private:
   std::vector<ResidualBlock<P>> blocks_;
   std::optional<nn::Conv2d<P>> resample_;
+  std::int64_t out_channels_;
   Resolution change_;
 };
 

@@ -1,5 +1,7 @@
 // Reads vae/config.json.
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include <vae/autoencoder.hpp>
 
@@ -14,6 +16,25 @@ void require_blocks(const io::Config& json, std::string_view key, const std::str
   for (const std::string& name : json.strings(key))
     if (name != kind)
       throw json.error(key, "'" + name.substr(0, 40) + "' is not known: Flux's autoencoder has only " + kind);
+}
+
+/// A number for each channel, or nothing where the key is not there or null.
+std::vector<double> by_channel(const io::Config& json, std::string_view key, std::int64_t channels,
+                               double least) {
+  if (!json.has(key)) return {};
+  const auto& values = json.json().at(std::string(key));
+  if (values.is_null()) return {};
+  std::vector<double> numbers;
+  for (const auto& value : values)
+    if (value.is_number()) numbers.push_back(value.get<double>());
+  const bool fit =
+      values.is_array() && std::ssize(values) == channels && std::ssize(numbers) == channels &&
+      std::ranges::all_of(numbers, [&](double number) { return number >= least && number <= 1e6; });
+  if (!fit)
+    throw json.error(key, "must be a list of " + std::to_string(channels) +
+                              " numbers, one for each latent channel" +
+                              (least > 0 ? ", all of them above 0" : "") + ": correct it");
+  return numbers;
 }
 
 }  // namespace
@@ -43,6 +64,11 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   config.force_upcast = json.boolean_or("force_upcast", true);
   config.scaling_factor = json.number_or("scaling_factor", 0.18215, 1e-6, 1e6);
   config.shift_factor = json.number_or("shift_factor", 0.0, -1e6, 1e6);
+  config.latents_mean = by_channel(json, "latents_mean", config.latent_channels, -1e6);
+  config.latents_std = by_channel(json, "latents_std", config.latent_channels, 1e-6);
+  if (config.latents_mean.empty() != config.latents_std.empty())
+    throw json.error("latents_mean",
+                     "and latents_std belong together, and one of them is not there: give both, or neither");
   return config;
 }
 

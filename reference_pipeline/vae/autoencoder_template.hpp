@@ -2,6 +2,7 @@
 // includes this.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,19 +10,29 @@
 
 #include <vae/autoencoder.hpp>
 #include <vae/autoencoder_blocks.hpp>
+#include <vae/bands.hpp>
 
 #include <precast/backend.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/nn/conv.hpp>
+#include <precast/nn/group_statistics.hpp>
 #include <precast/nn/norm.hpp>
 #include <precast/nn/widened.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/resample.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/arrived.hpp>
 #include <precast/watch/scope.hpp>
 
 namespace precast::vae {
 
 inline namespace PRECAST_BACKEND {
+
+/// Whether norms of parts of a picture can have the whole's statistics: sums that are kept narrow, to show
+/// what that does, are those of the whole alone.
+template <PolicyType P>
+inline constexpr bool share_statistics = !is_narrow<precisions<P, Norm>>;
 
 template <PolicyType P>
 class DecoderTemplate final : public Decoder {
@@ -49,7 +60,7 @@ class DecoderTemplate final : public Decoder {
     }
   }
 
-  HostTensor<f32> decode(HostView<const f32> from) const override {
+  HostTensor<f32> decode(HostView<const f32> from, const Tiling& tiling) const override {
     const watch::Scope model("vae");
     const Arrived<f32> arrived(from);
     const View<const f32> latents = arrived.view();
@@ -60,15 +71,50 @@ class DecoderTemplate final : public Decoder {
     }();
     const watch::Scope scope("decoder");
     x = middle_(std::move(x));
+    const std::int64_t height = x.shape()[1], width = x.shape()[2];
+    const auto bands_of = [&](std::size_t level) {
+      return Bands(height << level, width << level, share_statistics<P> ? tiling : Tiling{});
+    };
     for (std::size_t i = 0; i < levels_.size(); ++i) {
+      // A level that runs in bands enlarges the picture of the level before as it goes, and that one only.
+      const Level<P>* const before = i > 0 ? &levels_[i - 1] : nullptr;
+      if (const Bands bands = bands_of(i); !bands.whole()) {
+        const watch::Scope level("up_blocks", static_cast<std::int64_t>(i));
+        if constexpr (share_statistics<P>) x = levels_[i].blocks_in_bands(std::move(x), before, bands);
+        continue;
+      }
+      if (before) {
+        const watch::Scope level("up_blocks", static_cast<std::int64_t>(i) - 1);
+        x = before->resized(std::move(x));
+      }
       const watch::Scope level("up_blocks", static_cast<std::int64_t>(i));
-      x = levels_[i](std::move(x));
+      x = levels_[i].blocks(std::move(x));
     }
+    if constexpr (share_statistics<P>)
+      if (const Bands bands = bands_of(levels_.size() - 1); !bands.whole()) return last_in_bands(x, bands);
     x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, ActivationFunction::silu); });
     return to_host(nn::widened(watch::scoped("conv_out", [&] { return conv_out_(x); })));
   }
 
  private:
+  HostTensor<f32> last_in_bands(const Tensor<Activation>& x, const Bands& bands) const {
+    const std::int64_t height = x.shape()[1], width = x.shape()[2];
+    nn::GroupStatistics statistics = norm_out_.no_statistics();
+    bands.for_each([&](const Rows& rows) { statistics.add(rows_of(x, rows)); });
+    const Tensor<f32> moments = norm_out_.moments(statistics);
+    HostTensor<f32> pixels(Shape{1, height, width, config_.out_channels});
+    bands.for_each([&](const Rows& rows) {
+      const auto in = rows_of(x, rows.read(height));
+      const auto normed = watch::scoped(
+          "conv_norm_out", [&] { return norm_out_.with(in, moments, ActivationFunction::silu); });
+      const HostTensor<f32> band = to_host(nn::widened(
+          watch::scoped("conv_out", [&] { return convolved<P>(conv_out_, normed, rows, height); })));
+      if (!DryRun::active())
+        std::ranges::copy(band.values(), pixels.data() + rows.first * width * config_.out_channels);
+    });
+    return pixels;
+  }
+
   AutoencoderConfig config_;
   std::optional<nn::Conv2d<P>> post_quant_;
   nn::Conv2d<P> conv_in_;
@@ -104,7 +150,7 @@ class EncoderTemplate final : public Encoder {
       quant_.emplace(root / "quant_conv", 2 * config.latent_channels, 2 * config.latent_channels, 1);
   }
 
-  Moments encode(HostView<const f32> from) const override {
+  Moments encode(HostView<const f32> from, const Tiling& tiling) const override {
     const watch::Scope model("vae");
     const Arrived<f32> pixels(from);
     Tensor<Activation> x = watch::scoped("encoder.conv_in", [&] { return conv_in_(pixels.view()); });
@@ -112,7 +158,13 @@ class EncoderTemplate final : public Encoder {
       const watch::Scope scope("encoder");
       for (std::size_t i = 0; i < levels_.size(); ++i) {
         const watch::Scope level("down_blocks", static_cast<std::int64_t>(i));
-        x = levels_[i](std::move(x));
+        const Bands bands(x.shape()[1], x.shape()[2], share_statistics<P> ? tiling : Tiling{});
+        if constexpr (share_statistics<P>)
+          x = bands.whole() ? levels_[i].blocks(std::move(x))
+                            : levels_[i].blocks_in_bands(std::move(x), nullptr, bands);
+        else
+          x = levels_[i].blocks(std::move(x));
+        x = levels_[i].resized(std::move(x));
       }
       x = middle_(std::move(x));
       x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, ActivationFunction::silu); });

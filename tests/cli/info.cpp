@@ -207,9 +207,12 @@ TEST_CASE("info: a prompt that is a dash, and models in folders") {
   CHECK(command.arguments ==
         Words{"precast", "generate", "--model", "./shapes", "--prompts-file", "PROMPT.txt", "--seed", "1"});
   CHECK(command.notes.size() == 2);
-  CHECK(model_name("/x/shapes", false) == "./shapes");
-  CHECK(model_name("/x/shapes", true) == "shapes");
-  CHECK(model_name("/x/other", false) == "other");
+  CHECK(model_name("/x/shapes", "/x/shapes") == "./shapes");
+  CHECK(model_name("/x/shapes-sd", "./shapes-sd") == "./shapes-sd");
+  CHECK(model_name("/x/shapes", std::nullopt) == "shapes");
+  CHECK(model_name("/x/shapes", "shapes-flux") == "shapes");
+  CHECK(model_name("/x/model_sd", "shapes-sd") == "shapes-sd");
+  CHECK(model_name("/x/other", "/x/other") == "other");
 }
 
 TEST_CASE("info: the example of its help, and a contact sheet") {

@@ -1,15 +1,20 @@
 // The program with models of Stable Diffusion: what it makes, what its pictures say, what it refuses.
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <image/picture_file.hpp>
 
 #include "program.hpp"
 
 using program::run;
 using program::Scratch;
+using namespace precast;
 
 namespace {
 
@@ -41,6 +46,77 @@ TEST_CASE(
   words.insert(words.end(), {"--output", again});
   REQUIRE(run(words).code == 0);
   CHECK(program::content(first) == program::content(again));
+}
+
+TEST_CASE("the embedded models by their names: generate, compare, inspect, and info's command") {
+  const Scratch scratch;
+  const std::string first = (scratch.path() / "first.png").string(),
+                    again = (scratch.path() / "again.png").string();
+  const auto made = run({"generate", "--model", "shapes-sd", "--prompt", "a red ring", "--steps", "2",
+                         "--vae-tiling", "--output", first, "--json"});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  CHECK(made.json()["model"] == "shapes-sd");
+  CHECK(made.json()["settings"]["vae_tiling"] == true);
+  const auto told = run({"info", first, "--json"});
+  REQUIRE(told.code == 0);
+  Words words = told.json()["command"];
+  CHECK(std::ranges::count(words, "shapes-sd") == 1);
+  CHECK(std::ranges::count(words, "--vae-tiling") == 1);
+  words.erase(words.begin());
+  words.insert(words.end(), {"--output", again});
+  REQUIRE(run(words).code == 0);
+  CHECK(program::content(first) == program::content(again));
+
+  const std::string sheet = (scratch.path() / "sheet.png").string();
+  for (const auto& [given, name] : {std::pair{"shapes-sd", "shapes-sd"}, std::pair{"shapes-flux", "shapes"},
+                                    std::pair{"shapes", "shapes"}}) {
+    INFO(given);
+    const auto compared = run({"compare", "--model", given, "--prompt", "a red ring", "--steps", "1",
+                               "--policies", "quality,balanced", "--output", sheet, "--json"});
+    INFO(compared.err);
+    REQUIRE(compared.code == 0);
+    CHECK(compared.json()["model"] == name);
+    CHECK(run({"inspect", given}).code == 0);
+    CHECK(run({"tokenize", "--model", given, "--text", "a"}).code == 0);
+  }
+  CHECK(run({"inspect", "shapes-sd"}).out.find("StableDiffusionPipeline") != std::string::npos);
+  const auto elsewhere =
+      run({"inspect", "shapes-sd"}, "PRECAST_SHAPES_SD=" + scratch.path().string() + "/none");
+  CHECK(elsewhere.code == 1);
+  CHECK(elsewhere.err.find("/none") != std::string::npos);
+}
+
+TEST_CASE("--vae-tiling takes less memory of a large picture, and is the same picture") {
+  const Scratch scratch;
+  for (const std::string model : {"shapes", "shapes-sd"}) {
+    INFO(model);
+    std::vector<std::int64_t> peaks;
+    for (const bool tiled : {false, true}) {
+      Words words{"generate",   "--model",
+                  model,        "--prompt",
+                  "a red star", "--width",
+                  "768",        "--height",
+                  "768",        "--steps",
+                  "1",          "--preset",
+                  "balanced",   "--json",
+                  "--output",   (scratch.path() / (tiled ? "tiled.png" : "whole.png")).string()};
+      if (tiled) words.emplace_back("--vae-tiling");
+      const auto made = run(words);
+      INFO(made.err);
+      REQUIRE(made.code == 0);
+      peaks.push_back(made.json()["peak_bytes"]);
+    }
+    INFO(peaks[0] << " and " << peaks[1]);
+    // Of shapes-sd it is the UNet that takes the most.
+    if (model == "shapes") CHECK(peaks[1] < 0.7 * static_cast<double>(peaks[0]));
+    const image::Image whole = image::read_image((scratch.path() / "whole.png").string()).image,
+                       tiled = image::read_image((scratch.path() / "tiled.png").string()).image;
+    int largest = 0;
+    for (std::size_t i = 0; i < whole.rgb.size(); ++i)
+      largest = std::max(largest, std::abs(whole.rgb[i] - tiled.rgb[i]));
+    CHECK(largest <= 1);
+  }
 }
 
 TEST_CASE("generate: a negative prompt of \"\" stands in an XL picture, and makes it again") {

@@ -49,6 +49,24 @@ TEST_CASE("the parameters of a picture") {
   REQUIRE(read);
   CHECK(read->prompt == "a\nNegative prompt: b");
   CHECK(read->negative == "");
+  // Lines that look like the beginning of a negative prompt, in either text or in both.
+  const std::vector<std::pair<std::string, std::optional<std::string>>> misleading{
+      {"a\nNegative prompt: b", std::nullopt},
+      {"a\n\nNegative prompt: b\nNegative prompt: c", "d"},
+      {"a", "b\nNegative prompt: c"},
+      {"Negative prompt: a", std::nullopt},
+      {"", "\nNegative prompt:"}};
+  for (const auto& [prompt, negative] : misleading) {
+    INFO(prompt << " | " << negative.value_or("none"));
+    used.negative = negative;
+    const auto again = read_parameters(parameters_text(used, {prompt, "x", "fast"}));
+    REQUIRE(again);
+    CHECK(again->prompt == prompt);
+    CHECK(again->negative == negative);
+  }
+  CHECK(parameters_text(used, {"a", "x", "fast"}).find("Prompt lines: 1") != std::string::npos);
+  used.negative.reset();
+  CHECK(parameters_text(used, {"a\nb", "x", "fast"}).find("Prompt lines") == std::string::npos);
   used.max_sequence_length.reset();
   used.aesthetic_score = 6.5;
   used.negative_aesthetic_score = 1;

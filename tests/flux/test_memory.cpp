@@ -90,6 +90,13 @@ void check_components(const flux::ModelFolder& model, const PolicyChoice& choice
       },
       host::detail::band_code_bytes);
   check_estimate(
+      "decoder in bands", [&] { return models.decoder(model.vae, vae_weights); },
+      [&](const auto& decoder) {
+        decoder.decode(zeros({1, size.latent_height, size.latent_width, model.vae.latent_channels}),
+                       vae::Tiling{1 << 12});
+      },
+      host::detail::band_code_bytes);
+  check_estimate(
       "encoder", [&] { return models.encoder(model.vae, vae_weights); },
       [&](const auto& encoder) {
         const std::int64_t factor = model.vae.factor();

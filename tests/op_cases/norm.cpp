@@ -1,4 +1,5 @@
 // Norms on this translation unit's backend against float64: odd sizes, large means, many values, infinities.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -11,6 +12,8 @@
 #include <op_cases/run.hpp>
 #include <support/norm_reference.hpp>
 
+#include <precast/nn/group_statistics.hpp>
+#include <precast/ops/group_norm_with.hpp>
 #include <precast/ops/norm.hpp>
 
 using namespace precast;
@@ -133,6 +136,39 @@ TEMPLATE_LIST_TEST_CASE("group_norm follows its definition, with and without sil
     const auto silu = expected.silu();
     CHECK(outside(run(ActivationFunction::silu), silu.values, silu.bound()) == "");
     check_repeats([&] { return run(ActivationFunction::silu); });
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE(
+    "group_norm of a picture's parts, with what is gathered from all, is that of the whole", "[norm]",
+    PlainPolicies) {
+  using A = typename TestType::activation;
+  using S = typename TestType::storage;
+  for (const GroupNormCase& c : affordable(group_norm_cases)) {
+    CAPTURE(c.height, c.width, c.channels, c.groups, c.deviation, c.mean);
+    const auto x = random_tensor<A>({1, c.height, c.width, c.channels}, 11, c.deviation, c.mean);
+    const auto weight = random_tensor<S>({c.channels}, 12), bias = random_tensor<S>({c.channels}, 13);
+    const auto expected =
+        expected_group_norm(wide(x), 1, c.channels, c.groups, wide(weight), wide(bias), eps);
+    const auto on_device = sent(x);
+    const std::int64_t middle = (c.height + 1) / 3;
+    const auto rows = [&](std::int64_t first, std::int64_t last) {
+      return on_device.view()
+          .rows_between(first * c.width, (last - first) * c.width)
+          .reshaped(Shape{1, last - first, c.width, c.channels});
+    };
+    nn::GroupStatistics statistics(c.groups);
+    for (const bool second : {false, true})
+      if (second || middle > 0) statistics.add(second ? rows(middle, c.height) : rows(0, middle));
+    HostTensor<A> all(x.shape());
+    for (const bool second : {false, true}) {
+      if (!second && middle == 0) continue;
+      const HostTensor<A> part =
+          to_host(group_norm_with<TestType>(second ? rows(middle, c.height) : rows(0, middle),
+                                            statistics.moments(eps), sent(weight), sent(bias)));
+      std::ranges::copy(part.values(), all.data() + (second ? middle * c.width * c.channels : 0));
+    }
+    CHECK(outside(all, expected.values, expected.bound()) == "");
   }
 }
 

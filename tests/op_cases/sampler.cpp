@@ -1,5 +1,6 @@
 // Ops of samplers: every value is what f32 makes of the formula, operation by operation, on the host and on a
 // device.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -168,4 +169,30 @@ TEST_CASE("guidance is rescaled to the standard deviation of each picture", "[sa
   Tensor<f32> two(Shape{2, 2});
   CHECK_THROWS_AS(rescale_guidance(two.view(), two.view(), 1.5f), InputError);
   CHECK_THROWS_AS(rescale_guidance(two.view(), one.view(), 0.5f), ShapeError);
+}
+
+TEST_CASE("samplers' ops on a Context are the ops without", "[sampler]") {
+  const Shape shape{2, 8, 4};
+  const auto x = [&](std::uint32_t seed) { return sent(random_tensor<f32>(shape, seed)); };
+  const auto same = [](const Tensor<f32>& a, const Tensor<f32>& b) {
+    const auto first = to_host(a), second = to_host(b);
+    return std::ranges::equal(first.values(), second.values());
+  };
+  const Context context = current_context();
+  const Tensor<f32> one = x(1), two = x(2), mask = x(3);
+  Tensor<f32> a = x(4), b = x(4);
+  const Combination how{.coefficients = {0.7f, -0.3f, 1, 1}};
+  combine_into(context, a.view(), how, one.view(), two.view());
+  combine_into(b.view(), how, one.view(), two.view());
+  CHECK(same(a, b));
+  guide_into(context, a.view(), one.view(), two.view(), 7.5f);
+  guide_into(b.view(), one.view(), two.view(), 7.5f);
+  CHECK(same(a, b));
+  rescale_guidance(context, a.view(), one.view(), 0.7f);
+  rescale_guidance(b.view(), one.view(), 0.7f);
+  CHECK(same(a, b));
+  repaint(context, a.view(), one.view(), two.view(), mask.view(), 0.5f, 0.25f);
+  repaint(b.view(), one.view(), two.view(), mask.view(), 0.5f, 0.25f);
+  CHECK(same(a, b));
+  CHECK_FALSE(same(a, x(4)));
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# judged.sh JUDGE [PROGRAM PRESET]: draws the held-out prompts under a preset and judges the pictures; without a
-# program, proves the judge itself on drawn pictures. Exits with 77 where no Python with numpy is found.
+# judged.sh JUDGE [PROGRAM PRESET OPTION...]: draws the held-out prompts under a preset, with generate's options, and
+# judges the pictures; without a program, proves the judge itself on drawn pictures. Exits with 77 where no Python with
+# numpy is found.
 set -eu
 . "$(dirname "$0")/find_python.sh"
 [ $# -eq 1 ] && exec "$python" "$1" --validate
@@ -9,7 +10,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 "$python" "$1" --prompts 100 >"$scratch/prompts"
 judge=$1 program=$2 preset=$3
-set --
+shift 3
 while IFS= read -r prompt; do set -- "$@" --prompt "$prompt"; done <"$scratch/prompts"
 "$program" generate --preset "$preset" "$@" --output "$scratch/out.png" 2>"$scratch/log" || {
   cat "$scratch/log" >&2

@@ -3,12 +3,15 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <flux/models.hpp>
 #include <image/tensor_image.hpp>
 #include <sampling/torch_random.hpp>
 #include <stable_diffusion/component_weights.hpp>
+#include <stable_diffusion/pipeline.hpp>
+#include <support/damaged_folder.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 #include <support/stable_diffusion.hpp>
@@ -82,6 +85,78 @@ TEST_CASE("Stable Diffusion's VAE encodes as diffusers' does, and a sample of it
     CHECK(relative_error(log_variance.values(), golden.channels_last(folder + ".vae.logvar").values()) <=
           largest_error);
     CHECK(relative_error(sample.values(), expected.values()) <= largest_error);
+  }
+}
+
+TEST_CASE("Stable Diffusion's VAE in bands of rows gives what it gives of the whole, to rounding") {
+  const Golden golden("stable_diffusion");
+  for (const std::string folder : stable_diffusion_folders) {
+    const ComponentWeights weights(stable_diffusion_model(folder) / "vae", "vae");
+    const vae::AutoencoderConfig config = config_of(folder);
+    for (const PolicyChoice& choice : f32_choices()) {
+      const flux::Models& models = flux::models_of(families::cpu_backend(), choice);
+      const HostTensor<f32> latents = picture(golden, folder + ".vae.latents");
+      const auto expected = golden.channels_last(folder + ".vae.image");
+      const auto whole = models.decoder(config, weights)->decode(latents);
+      const auto of_pixels = models.encoder(config, weights)->encode(whole);
+      // Bands of 2 rows of the finest level and more of the others; of 5, which leave a last one of fewer.
+      for (const std::int64_t rows : {2, 5}) {
+        INFO(folder << ", bands of " << rows << " rows");
+        const vae::Tiling bands{rows * whole.shape()[2]};
+        const auto tiled = models.decoder(config, weights)->decode(latents, bands);
+        CHECK(relative_error(tiled.values(), expected.values()) <= largest_error);
+        f32 largest = 0;
+        for (std::int64_t i = 0; i < tiled.elements(); ++i)
+          largest = std::max(largest, std::abs(tiled.data()[i] - whole.data()[i]));
+        CHECK(largest < 2.0f / 255 / 100);  // a hundredth of an 8-bit level, anywhere
+        const auto moments = models.encoder(config, weights)->encode(whole, bands);
+        CHECK(relative_error(moments.mean.values(), of_pixels.mean.values()) <= largest_error);
+        CHECK(relative_error(moments.log_variance.values(), of_pixels.log_variance.values()) <=
+              largest_error);
+      }
+    }
+  }
+}
+
+TEST_CASE("an XL model's latents have the means and deviations of its VAE's config, where it has them") {
+  const std::vector<double> means{-1.5, 0.25, 0.5, 2}, deviations{2, 0.5, 1.25, 3};
+  const families::ComponentChoices choices = families::ComponentChoices::all(f32_choices().front());
+  for (const std::string folder : {"sdxl", "sd15"}) {
+    INFO(folder);
+    const DamagedFolder changed(stable_diffusion_model(folder));
+    changed.set("vae/config.json", "latents_mean", means);
+    changed.set("vae/config.json", "latents_std", deviations);
+    const stable_diffusion::StableDiffusionPipeline with(changed.path(), choices),
+        without(stable_diffusion_model(folder), choices);
+    families::Request request;
+    request.prompts = {"a circle"};
+    request.steps = 1;
+    request.width = request.height = 64;
+    const families::Result result = with.generate(request), plain = without.generate(request);
+    CHECK(std::ranges::equal(result.latents.values(), plain.latents.values()));
+    CHECK((result.images.front() == plain.images.front()) == (folder == "sd15"));  // as in diffusers
+    if (folder == "sd15") continue;
+    const Shape& drawn = result.latents.shape();
+    const std::int64_t pixels = drawn[2] * drawn[3];
+    HostTensor<f32> latents(Shape{1, drawn[2], drawn[3], drawn[1]});
+    for (std::int64_t channel = 0; channel < drawn[1]; ++channel)
+      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+        const auto c = static_cast<std::size_t>(channel);
+        latents.data()[pixel * drawn[1] + channel] = result.latents.data()[channel * pixels + pixel] *
+                                                         static_cast<f32>(deviations[c]) /
+                                                         static_cast<f32>(config_of(folder).scaling_factor) +
+                                                     static_cast<f32>(means[c]);
+      }
+    const ComponentWeights weights(stable_diffusion_model(folder) / "vae", "vae");
+    const auto decoder =
+        flux::models_of(families::cpu_backend(), f32_choices().front()).decoder(config_of(folder), weights);
+    CHECK(image::to_images(decoder->decode(latents)).images.front() == result.images.front());
+    // What is encoded and decoded again is the picture, whatever the latents between are.
+    request.image = plain.images.front();
+    request.strength = 0;
+    const image::Image kept = with.generate(request).images.front(),
+                       expected = without.generate(request).images.front();
+    for (std::size_t i = 0; i < kept.rgb.size(); ++i) REQUIRE(std::abs(kept.rgb[i] - expected.rgb[i]) <= 1);
   }
 }
 

@@ -80,6 +80,10 @@ const std::vector<BadValue> bad_values{
     {"sd15", "text_encoder/config.json", "vocab_size", 0},
     {"sd15", "vae/config.json", "block_out_channels", nlohmann::json::array()},
     {"sd15", "vae/config.json", "force_upcast", 2},
+    {"sdxl", "vae/config.json", "latents_mean", {0, 0}},
+    {"sdxl", "vae/config.json", "latents_mean", {0, 0, 0, 0}},
+    {"sdxl", "vae/config.json", "latents_std", {1, 1, "a", 1}},
+    {"sdxl", "vae/config.json", "latents_std", {1, 0, 1, 1}},
     {"sd15", "scheduler/scheduler_config.json", "beta_schedule", "exponential"},
     {"sd15", "scheduler/scheduler_config.json", "num_train_timesteps", -1},
 };
@@ -108,10 +112,6 @@ const std::vector<BadRequest> bad_requests{
        r.latents = Tensor<f32>(Shape{1, 4, 2, 2});
      },
      {"latents"}},
-    {"a refiner and an image",
-     "sdxl",
-     [](auto& r) { r.refiner = stable_diffusion_model("refiner"), r.image = grey(32); },
-     {"refiner"}},
     {"a refiner from the start",
      "sdxl",
      [](auto& r) { r.refiner = stable_diffusion_model("refiner"), r.refiner_start = 0.0; },

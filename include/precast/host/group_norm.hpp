@@ -99,25 +99,18 @@ Moments combined(std::int64_t chunks, ChunkAt&& at) {
 
 namespace detail {
 
-template <class Types, class From>
-void wide_group_norm(HostView<const From> x, std::int64_t groups, HostView<const f32> scale,
-                     HostView<const f32> shift, f32 eps, ActivationFunction activation,
-                     HostView<typename Types::result> out) {
-  const std::int64_t batch = x.shape()[0], channels = x.columns(), width = channels / groups;
-  const std::int64_t pixels = x.shape()[1] * x.shape()[2];
-  const std::int64_t chunk = std::clamp<std::int64_t>(4 * values_per_chunk / channels, 1, 1024);
-  const std::int64_t chunks = ceil_divide(pixels, chunk);
-  std::vector<ChunkMoments> partial(static_cast<std::size_t>(batch * chunks * groups));
-  // One chunk of pixels as f32, in place where they are f32 and side by side already.
-  const auto load = [&](std::int64_t first, std::int64_t count, f32* scratch) -> const f32* {
-    if constexpr (std::is_same_v<From, f32>)
-      if (x.contiguous()) return x.data() + first * channels;
-    for (std::int64_t p = 0; p < count; ++p)
-      convert_row<f32>(x.row(first + p),
-                       std::span<f32>(scratch + p * channels, static_cast<std::size_t>(channels)));
-    return scratch;
-  };
-  const auto for_each_chunk = [&](auto&& body) {
+/// The pixels of pictures [B, H, W, C] in chunks, as f32.
+template <class From>
+struct PixelChunks {
+  HostView<const From> x;
+  std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], channels = x.columns();
+  std::int64_t chunk = std::clamp<std::int64_t>(4 * values_per_chunk / channels, 1, 1024);
+  std::int64_t chunks = ceil_divide(pixels, chunk);
+
+  /// Calls `body(chunk of all pictures, picture, first pixel of all pictures, pixels, values, scratch of 3 *
+  /// channels)` for each.
+  template <class Body>
+  void for_each(Body&& body) const {
     parallel_for(batch * chunks, [&](std::int64_t task) {
       const std::int64_t b = task / chunks, start = task % chunks * chunk,
                          count = std::min(chunk, pixels - start);
@@ -125,31 +118,63 @@ void wide_group_norm(HostView<const From> x, std::int64_t groups, HostView<const
       body(task, b, b * pixels + start, count, load(b * pixels + start, count, scratch.data()),
            scratch.data() + chunk * channels);
     });
-  };
-  for_each_chunk([&](std::int64_t task, std::int64_t, std::int64_t, std::int64_t count, const f32* in,
-                     f32* scratch) {
+  }
+
+ private:
+  /// Where they are f32 and side by side already, in place.
+  const f32* load(std::int64_t first, std::int64_t count, f32* scratch) const {
+    if constexpr (std::is_same_v<From, f32>)
+      if (x.contiguous()) return x.data() + first * channels;
+    for (std::int64_t p = 0; p < count; ++p)
+      convert_row<f32>(x.row(first + p),
+                       std::span<f32>(scratch + p * channels, static_cast<std::size_t>(channels)));
+    return scratch;
+  }
+};
+
+/// Of each group of each picture: mean, rest of the mean, 1 / sqrt(variance + eps), 0.
+template <class From>
+void write_group_moments(const PixelChunks<From>& pixels, std::int64_t groups, f32 eps,
+                         HostView<f32> moments) {
+  std::vector<ChunkMoments> partial(static_cast<std::size_t>(pixels.batch * pixels.chunks * groups));
+  pixels.for_each([&](std::int64_t task, std::int64_t, std::int64_t, std::int64_t count, const f32* in,
+                      f32* scratch) {
     chunk_moments(
-        in, count, channels, groups,
+        in, count, pixels.channels, groups,
         std::span(partial).subspan(static_cast<std::size_t>(task * groups), static_cast<std::size_t>(groups)),
         scratch);
   });
+  for (std::int64_t b = 0; b < pixels.batch; ++b)
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const Moments all = combined(pixels.chunks, [&](std::int64_t i) -> const ChunkMoments& {
+        return partial[static_cast<std::size_t>((b * pixels.chunks + i) * groups + g)];
+      });
+      const std::span<f32> row = moments.row(b * groups + g);
+      row[0] = all.mean;
+      row[1] = all.rest;
+      row[2] = 1.0f / std::sqrt(std::max(all.variance, 0.0f) + eps);
+      row[3] = 0;
+    }
+}
+
+/// Normalises with such moments, times scale plus shift, then an activation.
+template <class Types, class From>
+void normalise_groups(const PixelChunks<From>& pixels, HostView<const f32> moments, HostView<const f32> scale,
+                      HostView<const f32> shift, ActivationFunction activation,
+                      HostView<typename Types::result> out) {
+  const std::int64_t batch = pixels.batch, channels = pixels.channels, groups = moments.rows() / batch,
+                     width = channels / groups;
   // Per batch and channel: mean, rest of the mean, and what a deviation is multiplied by.
   HostTensor<f32> means(Shape{batch, channels}), rests(Shape{batch, channels}),
       factors(Shape{batch, channels});
-  for (std::int64_t b = 0; b < batch; ++b) {
-    for (std::int64_t g = 0; g < groups; ++g) {
-      const Moments all = combined(chunks, [&](std::int64_t i) -> const ChunkMoments& {
-        return partial[static_cast<std::size_t>((b * chunks + i) * groups + g)];
-      });
-      const f32 inverse = 1.0f / std::sqrt(std::max(all.variance, 0.0f) + eps);
-      for (std::int64_t c = g * width; c < (g + 1) * width; ++c) {
-        means.data()[b * channels + c] = all.mean;
-        rests.data()[b * channels + c] = all.rest;
-        factors.data()[b * channels + c] = inverse * scale.data()[c];
-      }
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::span<const f32> of_group = moments.row(b * groups + c / width);
+      means.data()[b * channels + c] = of_group[0];
+      rests.data()[b * channels + c] = of_group[1];
+      factors.data()[b * channels + c] = of_group[2] * scale.data()[c];
     }
-  }
-  for_each_chunk(
+  pixels.for_each(
       [&](std::int64_t, std::int64_t b, std::int64_t first, std::int64_t count, const f32* in, f32* scratch) {
         const f32* mean = means.data() + b * channels;
         const f32* rest = rests.data() + b * channels;
@@ -164,7 +189,27 @@ void wide_group_norm(HostView<const From> x, std::int64_t groups, HostView<const
         }
       });
 }
+
 }  // namespace detail
+
+/// The moments of each group of neighbouring channels of each picture of [B, H, W, C], in f32, to [B *
+/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), 0.
+template <class From>
+void group_moments(HostView<const From> x, std::int64_t groups, f32 eps, HostView<f32> moments) {
+  detail::write_group_moments(detail::PixelChunks<From>{x}, groups, eps, moments);
+}
+
+/// Group normalisation with moments that are given as group_moments writes them.
+template <class Types, class From, class W>
+void group_norm_with(HostView<const From> x, HostView<const f32> moments, HostView<const W> scale,
+                     HostView<const W> shift, ActivationFunction activation,
+                     HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  static_assert(!is_narrow<Types>, "group_norm_with keeps its statistics in f32.");
+  const detail::WideRows scales = detail::wide_rows(scale), shifts = detail::wide_rows(shift);
+  detail::normalise_groups<Types>(detail::PixelChunks<From>{x}, moments, scales.rows, shifts.rows, activation,
+                                  out);
+}
 
 /// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale
 /// plus shift, then an activation.
@@ -173,13 +218,15 @@ void group_norm(HostView<const From> x, std::int64_t groups, HostView<const W> s
                 f32 eps, ActivationFunction activation, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   static_assert(takes_as_given<Types>, "group_norm takes its operand as given, or widened to f32.");
-  if constexpr (is_narrow<Types>)
+  if constexpr (is_narrow<Types>) {
     elementwise::visit_activation(activation, [&]<class F>(F) {
       detail::narrow_group_norm<Types, F>(x, groups, scale, shift, eps, out);
     });
-  else
-    detail::wide_group_norm<Types>(x, groups, detail::wide_rows(scale).rows, detail::wide_rows(shift).rows,
-                                   eps, activation, out);
+  } else {
+    HostTensor<f32> moments(Shape{x.shape()[0] * groups, 4});
+    group_moments(x, groups, eps, moments.view());
+    group_norm_with<Types>(x, HostView<const f32>(moments.view()), scale, shift, activation, out);
+  }
 }
 
 }  // namespace precast::host

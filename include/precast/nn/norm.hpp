@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <precast/backend.hpp>
+#include <precast/nn/group_statistics.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/problem/activate.hpp>
@@ -75,6 +76,17 @@ class GroupNorm : NormParameters<P> {
   Tensor<typename NormParameters<P>::Result> operator()(
       const X& x, ActivationFunction activate = ActivationFunction::none) const {
     return group_norm<P>(x, groups_, this->weight_.view(), this->bias_.view(), this->epsilon_, activate);
+  }
+
+  /// For a picture that comes in parts: what is gathered from all of them first …
+  GroupStatistics no_statistics() const { return GroupStatistics(groups_); }
+  /// … what each of them is normalised with then …
+  Tensor<f32> moments(const GroupStatistics& whole) const { return whole.moments(this->epsilon_); }
+  /// … and a part so normalised.
+  template <ScalarArray X>
+  Tensor<typename NormParameters<P>::Result> with(
+      const X& x, const Tensor<f32>& moments, ActivationFunction activate = ActivationFunction::none) const {
+    return group_norm_with<P>(x, moments, this->weight_.view(), this->bias_.view(), activate);
   }
 
  private:

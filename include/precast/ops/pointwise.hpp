@@ -154,6 +154,9 @@ inline void euler_step(View<f32> state, View<const f32> velocity, f32 distance) 
   detail::require_same_shape("euler_step", state.shape(), velocity.shape());
   backend::map_values<SamplerStep>(state, elementwise::EulerStep{distance}, View<const f32>(state), velocity);
 }
+inline void euler_step(const Context& context, View<f32> state, View<const f32> velocity, f32 distance) {
+  with_context(context, [&] { euler_step(state, velocity, distance); });
+}
 
 /// Copies x into a slice of another tensor, rounded to Activation where that is narrower. As many rows of as
 /// many columns in both; their shapes may differ otherwise.

@@ -13,6 +13,7 @@
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/broadcast.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/problem/sampler_functions.hpp>
 #include <precast/tensor/tensor.hpp>
 
@@ -98,6 +99,24 @@ inline void repaint(View<f32> latents, View<const f32> clean, View<const f32> no
                     f32 from_clean, f32 from_noise) {
   detail::sampler_op("repaint", latents, elementwise::Repainted{from_clean, from_noise}, latents, clean,
                      noise, mask);
+}
+
+// The same on a Context, the first argument (problem/context.hpp).
+template <class... In>
+void combine_into(const Context& context, View<f32> out, const elementwise::Combination& how,
+                  const In&... in) {
+  with_context(context, [&] { combine_into(out, how, in...); });
+}
+inline void guide_into(const Context& context, View<f32> out, View<const f32> negative,
+                       View<const f32> positive, f32 scale) {
+  with_context(context, [&] { guide_into(out, negative, positive, scale); });
+}
+inline void rescale_guidance(const Context& context, View<f32> guided, View<const f32> positive, f32 share) {
+  with_context(context, [&] { rescale_guidance(guided, positive, share); });
+}
+inline void repaint(const Context& context, View<f32> latents, View<const f32> clean, View<const f32> noise,
+                    View<const f32> mask, f32 from_clean, f32 from_noise) {
+  with_context(context, [&] { repaint(latents, clean, noise, mask, from_clean, from_noise); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -67,7 +67,7 @@ _precast() {
         --preview) :; return ;;
         --preview-output) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --refiner --refiner-start --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --plan --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --refiner --refiner-start --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --plan --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
       fi ;;
     compare)
       case "$before" in
@@ -98,7 +98,7 @@ _precast() {
         --report) _precast_offer -f; return ;;
         --quality) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --report --quality --markdown --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --report --quality --markdown --json'
       fi ;;
     doctor)
       case "$before" in
@@ -127,7 +127,7 @@ _precast() {
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --json'
       fi ;;
     record)
       case "$before" in
@@ -169,7 +169,7 @@ _precast() {
         --every) :; return ;;
         --output|-o) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --json'
       fi ;;
     cost)
       case "$before" in
