@@ -33,6 +33,9 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDI
 
 if(TARGET precast_program)
   install(TARGETS precast_program RUNTIME COMPONENT precast_program)
+  if(PRECAST_MPI_ENABLED)
+    install(TARGETS precast_mpi LIBRARY COMPONENT precast_program DESTINATION "${CMAKE_INSTALL_LIBDIR}/precast")
+  endif()
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/shapes/model/"
           DESTINATION "${CMAKE_INSTALL_DATADIR}/precast/shapes" COMPONENT precast_program OPTIONAL)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/reference_pipeline/shapes/model_sd/"

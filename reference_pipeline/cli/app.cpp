@@ -1,10 +1,13 @@
 // Builds the parser of all commands, runs one of them, and turns every error into one line and an exit code.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string>
+#include <thread>
 
 #include <cli/arguments.hpp>
 #include <cli/command_line.hpp>
@@ -13,6 +16,8 @@
 #include <cli/interrupt.hpp>
 #include <cli/standard_streams.hpp>
 #include <cli/version_text.hpp>
+#include <cluster/job.hpp>
+#include <cluster/launch.hpp>
 #include <families/request_error.hpp>
 
 #include <precast/io/memory_reserve.hpp>
@@ -46,9 +51,26 @@ void parse(CLI::App& app, std::vector<std::string> arguments) {
   }
 }
 
+/// What is wrong with one rank is mostly wrong with all: rank 0 says it, and the others where nobody has
+/// stopped them by then, as mpirun does when a rank ends.
+bool is_silent(const cluster::Launch& launch) {
+  if (launch.rank == 0) return false;
+  for (int tenths = 0; tenths < 50 && !interrupting_signal(); ++tenths)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return interrupting_signal() != 0;
+}
+
 int fail(const std::string& message, int code) {
   std::cout.flush();
-  std::cerr << "precast: error: " << message << std::endl;
+  cluster::Launch launch;
+  try {
+    launch = cluster::launched();
+  } catch (const Error&) {  // it may be what is being told
+  }
+  if (!is_silent(launch))
+    std::cerr << "precast: error: " << (launch.rank > 0 ? "rank " + std::to_string(launch.rank) + ": " : "")
+              << message << std::endl;
+  cluster::end_job(code);
   return code;
 }
 
@@ -144,6 +166,7 @@ int run(const std::vector<std::string>& arguments) {
     }
     errno = 0;
     const bool all_said = static_cast<bool>(std::cout.flush());
+    if (all_said) cluster::end_job(exit_code::ok);
     if (all_said && interrupting_signal())
       return fail("interrupted when all was done", exit_code::after_signal + interrupting_signal());
     if (all_said) return exit_code::ok;

@@ -45,6 +45,7 @@ struct CostOptions {
   std::string types{usual_types};
   std::optional<std::string> layers, patch;
   casting::Shard shard;
+  bool names_part = false;  ///< the output's name says which part it is
   casting::Granularity granularity = casting::Granularity::layer;
   std::optional<int> threads;
   CLI::Option* merge = nullptr;
@@ -189,8 +190,9 @@ void measure(const CostOptions& options) {
   notes() << "wrote " << io::shown(options.output) << "\n";
 }
 
-void cost(const CostOptions& options) {
+void cost(CostOptions& options) {
   if (is_standard_output(options.output)) throw UsageError("--output is '-': name a file for the numbers");
+  if (options.names_part) options.output = part_file(options.output, options.shard);
   const std::array files{std::filesystem::path(options.output)};
   const bool merging = options.merge->count() > 0;
   if (!merging || merge_is_written(options)) check_output_files(files);
@@ -231,10 +233,15 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
   command.add_flag("--biases", options.biases, "Casts biases too; without it they stay as they are");
   command
       .add_option_function<std::string>(
-          "--shard", [&](const std::string& text) { options.shard = parse_shard(text); },
+          "--shard",
+          [&](const std::string& text) {
+            options.shard = parse_shard(text);
+            options.names_part = text == "auto";
+          },
           "Every Nth of the layers, beginning with the Ith, from 1: for N machines, whose files --merge puts "
-          "together")
-      ->type_name("I/N");
+          "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
+          "--output with -I-of-N in its name")
+      ->type_name("I/N|auto");
   command
       .add_option("--policy", options.policy,
                   "The policy that the model runs under: a preset or a precision, with +flash and the like")
@@ -305,6 +312,7 @@ void add_cost_command(CLI::App& app) {
       "  precast cost --samples samples.safetensors --types q4_k --patch flux1-dev-q4_k.gguf --output "
       "patched.json\n"
       "  precast cost --model ~/FLUX.1-dev --samples dev.safetensors --shard 1/2 --output cost-1.json\n"
+      "  mpirun -n 4 precast cost --samples dev.safetensors --shard auto --threads 1\n"
       "  precast cost --merge cost-1.json cost-2.json --output cost.json --weighted --markdown");
   command->callback([options] { cost(*options); });
 }

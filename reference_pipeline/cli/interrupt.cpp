@@ -5,13 +5,14 @@
 #include <ctime>
 
 #include <cli/interrupt.hpp>
+#include <cluster/launch.hpp>
 #include <unistd.h>
 
 namespace precast::cli {
 
 namespace {
 
-volatile std::sig_atomic_t interrupting = 0;
+volatile std::sig_atomic_t interrupting = 0, is_muted = 0;
 
 std::int64_t milliseconds_now() {
   timespec now{};
@@ -29,6 +30,7 @@ void on_signal(int signal) {
   std::int64_t first = 0;
   if (first_signal.compare_exchange_strong(first, milliseconds_now())) {
     interrupting = signal;
+    if (is_muted) return;
     static_cast<void>(
         !write(STDERR_FILENO, notice, sizeof notice - 1));  // the only way to speak in a handler
   } else if (milliseconds_now() - first > same_milliseconds) {
@@ -40,6 +42,7 @@ void on_signal(int signal) {
 }  // namespace
 
 void catch_interrupts() {
+  is_muted = cluster::is_one_of_several();  // mpirun has signals for all of them, of its own making too
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;  // a write that a signal meets goes on

@@ -8,6 +8,7 @@
 
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
@@ -15,7 +16,9 @@
 #include <cli/train_options.hpp>
 #include <cli/train_report.hpp>
 #include <cli/train_run.hpp>
+#include <cli/train_scaling.hpp>
 #include <cli/train_settings.hpp>
+#include <cluster/job.hpp>
 #include <families/device.hpp>
 #include <language_model/sample_text.hpp>
 #include <language_model/training_device.hpp>
@@ -80,7 +83,13 @@ void check_output(const TrainOptions& options) {
                        "or name another folder");
 }
 
-void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& device) {
+DataParallel shared(const TrainOptions& options, cluster::Communicator& job) {
+  return {.job = &job, .bucket_bytes = options.bucket_bytes, .message = options.all_reduce};
+}
+
+void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& device,
+               cluster::Communicator& job) {
+  const bool is_first = job.rank() == 0;  // the only one that writes
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   check_output(options);
   TrainSettings kept;
@@ -90,10 +99,10 @@ void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& d
   }
   options.training.check();
   options.training.policy = training_policy(options.training.policy).name;
-  const TrainInputs inputs = open_inputs(options);
-  const TrainSettings settings = settings_of(options, inputs);
+  const TrainInputs inputs = open_inputs(options, job);
+  const TrainSettings settings = settings_of(options, inputs, job.size());
   if (options.resume) require_same_settings(command, settings, kept);
-  Trainer trainer(inputs.config, options.training, inputs.values, device);
+  Trainer trainer(inputs.config, options.training, inputs.values, device, shared(options, job));
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
     if (trainer.done())
@@ -106,6 +115,7 @@ void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& d
   // Not before the first checkpoint: a run that fails sooner leaves a model of --output as it was.
   bool is_described = options.resume;
   const auto write_checkpoint = [&] {
+    if (!is_first) return;
     if (!std::exchange(is_described, true)) {
       io::write_file(folder / "config.json", inputs.config.json());
       if (inputs.tokenizer) io::write_file(folder / "precast_tokenizer.json", inputs.tokenizer->json());
@@ -118,14 +128,15 @@ void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& d
     if (trainer.next_step() > first_step) write_checkpoint();
     return is_described ? "--resume goes on from the checkpoint of step " + step : "nothing was written";
   };
-  TrainLog log(options.log, first_step);
+  TrainLog log(is_first ? options.log : "", first_step);
   const std::int64_t every = options.checkpoint_every.value_or(50);
-  const TrainedRun run = train_to_the_end(trainer, *inputs.batches, options.training.policy,
+  const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
                                           options.training.steps, leave_behind, [&](const StepFacts& step) {
                                             log.write(step);
                                             if ((step.step + 1) % every == 0 || trainer.done())
                                               write_checkpoint();
                                           });
+  if (!is_first) return;
   trainer.write_model(folder);
   const std::string text = sampled(trainer, inputs, options);
   if (options.json) {
@@ -144,25 +155,25 @@ void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& d
   notes() << "wrote " << io::shown(folder) << "\n";
 }
 
-void compare(const TrainOptions& options, const TrainingDevice& device) {
+void compare(const TrainOptions& options, const TrainingDevice& device, cluster::Communicator& job) {
   std::vector<std::string> names = parse_list("--compare", options.compare);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string given = std::exchange(names[i], training_policy(names[i]).name);
     if (std::ranges::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]))
       throw UsageError("--compare: " + given + " is " + names[i] + ", which stands there already");
   }
-  if (!options.report.empty()) check_output_files(std::array{std::filesystem::path(options.report)});
-  const TrainInputs inputs = open_inputs(options);
+  const TrainInputs inputs = open_inputs(options, job);
   std::vector<TrainedRun> runs;
   for (const std::string& name : names) {
     TrainingOptions training = options.training;
     training.policy = name;
     device.backend->reset_peak_memory();
-    Trainer trainer(inputs.config, training, inputs.values, device);
+    Trainer trainer(inputs.config, training, inputs.values, device, shared(options, job));
     runs.push_back(train_to_the_end(
-        trainer, *inputs.batches, name, training.steps, [] { return std::string("nothing was written"); },
-        [](const StepFacts&) {}));
+        trainer, job, *inputs.batches, name, training.steps,
+        [] { return std::string("nothing was written"); }, [](const StepFacts&) {}));
   }
+  if (job.rank() != 0) return;
   if (!options.report.empty()) io::write_file(options.report, train_page(runs));
   if (options.json) {
     Json all = Json::array();
@@ -172,15 +183,30 @@ void compare(const TrainOptions& options, const TrainingDevice& device) {
   print(aligned(comparison_table(runs), "lr"));
 }
 
-void run_train(TrainOptions& options, CLI::App& command) {
+void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& command) {
   if (options.threads) host::set_threads(*options.threads);
-  const families::ChosenDevice chosen = families::choose_device(options.device);
+  const bool predicts = !scaling.ranks.empty();
+  if (!options.report.empty() && options.compare.empty() && !predicts)
+    throw UsageError("--report goes with --compare or --predict-ranks: add one of them");
+  if (predicts && (options.resume || !options.compare.empty() || !options.log.empty()))
+    throw UsageError("--predict-ranks does not go with --compare, --resume or --log: it writes no model");
+  cluster::Communicator& job = cluster::join_job([] { return interrupting_signal() != 0; });
+  if (job.rank() != 0) set_quiet(true);
+  if (options.device == "cuda" && (predicts || job.size() > 1))
+    throw UsageError("--device cuda trains by one process and predicts nothing: leave it out" +
+                     std::string(predicts ? "" : ", or leave out mpirun"));
+  const families::ChosenDevice chosen =
+      families::choose_device(predicts || job.size() > 1 ? "cpu" : options.device);
   if (options.device == "auto" && !chosen.reason.empty())
     notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
   const TrainingDevice device = training_on(chosen);
-  if (options.compare.empty()) return train_one(options, command, device);
+  if (!predicts && options.compare.empty()) return train_one(options, command, device, job);
   options.training.check();
-  compare(options, device);
+  if (!options.report.empty() && job.rank() == 0)
+    check_output_files(std::array{std::filesystem::path(options.report)});
+  if (!predicts) return compare(options, device, job);
+  const Scaling measured = measured_scaling(options, scaling, job);
+  if (job.rank() == 0) show(measured, options);
 }
 
 }  // namespace
@@ -190,6 +216,8 @@ void add_train_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("train", "Trains a small language model under a policy, as AMP does");
   add_train_options(*command, *options);
+  const auto scaling = std::make_shared<ScalingOptions>();
+  add_scaling_options(*command, *scaling);
   command->footer(
       "--output gets config.json and model.safetensors, which transformers reads, and "
       "checkpoint.safetensors, from\n"
@@ -206,8 +234,10 @@ void add_train_command(CLI::App& app) {
       "  precast train --compare f32,naive-f16,amp-f16,amp-bf16 --report training.html\n"
       "  precast train --device cuda --data book.txt --policy amp-bf16 --batch 64 --context 256\n"
       "  precast train --output trained --steps 600 --resume\n"
-      "  precast train --policy bf16+flash --overwrite");
-  command->callback([options, command] { run_train(*options, *command); });
+      "  precast train --policy bf16+flash --overwrite\n"
+      "  mpirun -n 2 precast train --data book.txt --batch 8 --threads 4\n"
+      "  precast train --predict-ranks 1,2,4,64,1024 --link-latency 5 --link-bandwidth 12.5GB");
+  command->callback([options, scaling, command] { run_train(*options, *scaling, *command); });
 }
 
 }  // namespace precast::cli

@@ -104,11 +104,14 @@ void add_run(CLI::App& command, TrainOptions& options) {
               "makes one table; nothing else is written but --report")
           ->type_name(policy_words() + ",...")
           ->excludes(policy);
-  command.add_option("--report", options.report, "With --compare: an HTML page of loss, scale and gradients")
-      ->type_name("FILE")
-      ->needs(compare);
+  command
+      .add_option(
+          "--report", options.report,
+          "With --compare: an HTML page of loss, scale and gradients; with --predict-ranks: of speed by "
+          "ranks")
+      ->type_name("FILE");
   add_count(command, "--steps", training.steps, 1, most_steps, "Steps in all; default 200");
-  add_integer(command, "--batch", options.batch, 1, 65536, "Windows of a step; default 16");
+  add_integer(command, "--batch", options.batch, 1, 65536, "Windows of a step, for each rank; default 16");
   add_integer(command, "--context", options.context, 1, 1 << 20, "Tokens of a window; default 64");
   command
       .add_option_function<std::string>(
@@ -192,6 +195,27 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
             "Where the loss is scaled: steps without inf and NaN after which the scale grows; default 2000");
 }
 
+void add_ranks(CLI::App& command, TrainOptions& options) {
+  add_name(
+      command, "--all-reduce-precision", {"f32", "bf16", "f16"},
+      "Of several ranks (mpirun): what gradients are rounded to and summed in on their way between them; "
+      "default: the dtype that the policy keeps them in",
+      [&options](const std::string& name) {
+        options.all_reduce = name == "f32"    ? cluster::SumDtype::f32
+                             : name == "bf16" ? cluster::SumDtype::bf16
+                                              : cluster::SumDtype::f16;
+      });
+  command
+      .add_option_function<std::string>(
+          "--bucket-size",
+          [&options](const std::string& text) {
+            options.bucket_bytes = static_cast<std::size_t>(parse_bytes("--bucket-size", text));
+          },
+          "Of several ranks: bytes of gradients that are summed at a time while the backward pass goes on; "
+          "default 25MiB")
+      ->type_name("SIZE");
+}
+
 }  // namespace
 
 language_model::LanguageModelConfig TrainOptions::new_model(std::int64_t vocabulary) const {
@@ -227,6 +251,7 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
   add_run(command, options);
   add_new_model(command, options);
   add_optimiser(command, options);
+  add_ranks(command, options);
 }
 
 }  // namespace precast::cli

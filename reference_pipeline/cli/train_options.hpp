@@ -20,6 +20,8 @@ struct TrainOptions {
   language_model::TrainingOptions training{};
   std::uint64_t seed = 0;
   std::optional<int> batch, context, checkpoint_every, sample, threads;
+  std::size_t bucket_bytes = cluster::ExchangeOptions{}.bucket_bytes;
+  std::optional<cluster::SumDtype> all_reduce;  ///< none: the dtype of the policy's gradients
   std::optional<int> layers, width, heads, heads_kv;
   std::string architecture = "gpt2", tokenizer = "characters", device = "auto";
   bool resume = false, overwrite = false, json = false;

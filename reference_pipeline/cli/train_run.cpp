@@ -61,7 +61,8 @@ void require_memory(const LanguageModelConfig& config, double tokens) {
 
 }  // namespace
 
-TrainInputs open_inputs(const TrainOptions& options) {
+TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job) {
+  std::string batches_name = "--batch";
   TrainInputs inputs;
   const std::filesystem::path folder = options.resume ? options.output : options.model;
   const bool is_new = folder.empty();
@@ -87,6 +88,7 @@ TrainInputs open_inputs(const TrainOptions& options) {
   }
   if (!options.batches.empty()) {
     inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
+    batches_name = io::shown(options.batches);
   } else {
     if (!inputs.tokenizer)
       throw UsageError("--model has a tokenizer that precast does not read: give its tokens by --batches");
@@ -96,13 +98,15 @@ TrainInputs open_inputs(const TrainOptions& options) {
                                std::to_string(inputs.config.vocabulary) +
                                ": they are not of one model; take the file away, or give its tokens by "
                                "--batches");
-    inputs.batches = random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size(),
-                                    options.context_length(), options.seed, text->name);
+    inputs.batches =
+        random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size() * job.size(),
+                       options.context_length(), options.seed, text->name);
   }
   if (inputs.batches->context() > inputs.config.positions)
     throw UsageError("the context is " + std::to_string(inputs.batches->context()) +
                      " tokens, and the model reads " + std::to_string(inputs.config.positions) +
                      ": give a smaller --context");
+  inputs.batches = part_of_rank(std::move(inputs.batches), job.rank(), job.size(), batches_name);
   return inputs;
 }
 
@@ -121,13 +125,18 @@ double TrainedRun::final_loss() const {
   return sum / static_cast<double>(last);
 }
 
-TrainedRun train_to_the_end(Trainer& trainer, const Batches& batches, const std::string& policy,
-                            std::int64_t steps, const std::function<std::string()>& leave_behind,
+TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const Batches& batches,
+                            const std::string& policy, std::int64_t steps,
+                            const std::function<std::string()>& leave_behind,
                             const std::function<void(const StepFacts&)>& after_step) {
   TrainedRun run{policy, {}, {}};
   ProgressReporter progress;
   while (!trainer.done()) {
-    if (interrupting_signal()) throw_if_interrupted(leave_behind());
+    if (cluster::sum(job, interrupting_signal()) > 0) {
+      const std::string left = leave_behind();
+      cluster::sum(job, 0);  // a rank that ends ends them all: rank 0 has written by then
+      throw Interrupted("interrupted: " + left);
+    }
     run.steps.push_back(trainer.step(batches));
     after_step(run.steps.back());
     progress.update("training " + policy, trainer.next_step(), steps);

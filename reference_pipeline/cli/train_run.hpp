@@ -22,9 +22,9 @@ struct TrainInputs {
   std::unique_ptr<language_model::Batches> batches;
 };
 
-/// Reads what the options name. Throws InputError, UsageError, and OutOfMemory where the run needs more than
-/// is free.
-TrainInputs open_inputs(const TrainOptions& options);
+/// Reads what the options name; of the data's order the part of this rank. Throws InputError, UsageError, and
+/// OutOfMemory where the run needs more than is free.
+TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job);
 
 /// How a run went.
 struct TrainedRun {
@@ -39,10 +39,11 @@ struct TrainedRun {
 };
 
 /// Trains to the end, telling progress; `after_step` is called after each step and may throw to stop. After
-/// Ctrl-C `leave_behind` is called, which may write, and Interrupted thrown with what it says.
-TrainedRun train_to_the_end(language_model::Trainer& trainer, const language_model::Batches& batches,
-                            const std::string& policy, std::int64_t steps,
-                            const std::function<std::string()>& leave_behind,
+/// Ctrl-C on any rank `leave_behind` is called on all, which may write, and Interrupted thrown with what it
+/// says.
+TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communicator& job,
+                            const language_model::Batches& batches, const std::string& policy,
+                            std::int64_t steps, const std::function<std::string()>& leave_behind,
                             const std::function<void(const language_model::StepFacts&)>& after_step);
 
 }  // namespace precast::cli

@@ -37,7 +37,7 @@ std::string given_text(const CLI::App& command, const std::string& name) {
 
 }  // namespace
 
-TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs) {
+TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs, int ranks) {
   const auto& training = options.training;
   const auto& config = inputs.config;
   const bool llama = config.architecture == Architecture::llama;
@@ -56,6 +56,7 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
       {"--growth-interval", std::to_string(training.scaler.growth_interval)},
       {"--seed", std::to_string(options.seed)},
       {"--batch", std::to_string(inputs.batches->batch())},
+      {"ranks", std::to_string(ranks)},
       {"--context", std::to_string(inputs.batches->context())},
       {"--architecture", llama ? "llama" : "gpt2"},
       {"--layers", std::to_string(config.layers)},
@@ -119,7 +120,9 @@ void require_same_settings(const CLI::App& command, const TrainSettings& now, co
   names.insert(kept.begin(), kept.end());
   // How far the run goes changes no step of a constant rate.
   const bool any_end = text_of(kept, "--schedule") == "constant";
+  const bool other_ranks = text_of(kept, "ranks") != text_of(now, "ranks");
   for (const auto& [name, unused] : names) {
+    if (name == "ranks" || (name == "--batch" && other_ranks)) continue;
     const std::string was = text_of(kept, name);
     const std::string is = is_in(name, names_of_model) ? given_text(command, name) : text_of(now, name);
     if (is == was || is_in(name, names_of_data) || (is_in(name, names_of_model) && is.empty()) ||

@@ -14,8 +14,8 @@ namespace precast::cli {
 /// apart.
 using TrainSettings = std::map<std::string, std::string>;
 
-/// Those of a run.
-TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs);
+/// Those of a run on so many ranks.
+TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs, int ranks);
 
 /// As text for a checkpoint, and those of one. Throws InputError where the file has none.
 std::string settings_text(const TrainSettings& settings);
@@ -25,6 +25,7 @@ TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint);
 void take_settings(CLI::App& command, const TrainSettings& kept);
 
 /// Throws UsageError, naming each option that the command line has and the checkpoint has otherwise.
+/// Another number of ranks may have another --batch: the trainer asks for as many windows a step.
 void require_same_settings(const CLI::App& command, const TrainSettings& now, const TrainSettings& kept);
 
 }  // namespace precast::cli

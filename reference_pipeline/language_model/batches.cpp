@@ -63,7 +63,35 @@ class GivenBatches final : public Batches {
   std::int64_t batch_, context_;
 };
 
+class PartOfRank final : public Batches {
+ public:
+  PartOfRank(std::unique_ptr<Batches> all, int rank, int ranks)
+      : all_(std::move(all)), rank_(rank), ranks_(ranks) {}
+
+  std::vector<std::int32_t> step(std::int64_t step) const override {
+    const std::vector<std::int32_t> windows = all_->step(step);
+    const auto size = static_cast<std::ptrdiff_t>(windows.size()) / ranks_;
+    const auto first = windows.begin() + rank_ * size;
+    return {first, first + size};
+  }
+  std::int64_t batch() const override { return all_->batch() / ranks_; }
+  std::int64_t context() const override { return all_->context(); }
+
+ private:
+  std::unique_ptr<Batches> all_;
+  int rank_, ranks_;
+};
+
 }  // namespace
+
+std::unique_ptr<Batches> part_of_rank(std::unique_ptr<Batches> all, int rank, int ranks,
+                                      const std::string& name) {
+  if (all->batch() % ranks != 0)
+    throw InputError(name + ": has steps of " + std::to_string(all->batch()) + " windows, which " +
+                     std::to_string(ranks) + " ranks cannot share evenly: start another number of ranks");
+  if (ranks == 1) return all;
+  return std::make_unique<PartOfRank>(std::move(all), rank, ranks);
+}
 
 std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::int64_t batch,
                                         std::int64_t context, std::uint64_t seed, const std::string& name) {

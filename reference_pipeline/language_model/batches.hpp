@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace precast::language_model {
@@ -18,6 +19,11 @@ class Batches {
   virtual std::int64_t batch() const = 0;
   virtual std::int64_t context() const = 0;
 };
+
+/// What one of several ranks takes of each step: the windows behind those of the ranks before it, as many as
+/// they. Throws InputError where the windows of a step cannot be shared evenly; `name` is for messages.
+std::unique_ptr<Batches> part_of_rank(std::unique_ptr<Batches> all, int rank, int ranks,
+                                      const std::string& name);
 
 /// Windows at random places of a text, drawn by splitmix64 from seed, step and row. Throws InputError where
 /// the text is shorter than a window; `name` is for messages.

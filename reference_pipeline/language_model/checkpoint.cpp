@@ -62,6 +62,8 @@ void Trainer::write_checkpoint(const std::filesystem::path& file, const std::str
   writer.set("step", text_of(next_step_));
   writer.set("optimiser_steps", text_of(optimiser_steps_));
   writer.set("scale", text_of(scaler_.scale()));
+  writer.set("ranks", text_of(ranks()));
+  writer.set("windows", text_of(windows_));
   writer.set("growth_tracker", text_of(scaler_.growth_tracker()));
   const std::vector<StateTensor> state = model_->state();
   for (const StateTensor& tensor : state) writer.declare(tensor.name, tensor.dtype, tensor.shape);
@@ -106,9 +108,14 @@ void Trainer::read_checkpoint(const std::filesystem::path& path) {
     const auto bytes = file.at(tensor.name).bytes;
     std::memcpy(tensor.bytes.data(), bytes.data(), bytes.size());
   }
+  if (file.metadata().contains("ranks")) {
+    ranks_before_ = number_of<std::int64_t>(file, "ranks");
+    windows_ = number_of<std::int64_t>(file, "windows");
+  }
   next_step_ = step;
   optimiser_steps_ = optimiser_steps;
   model_->state_changed();
+  share_state();
 }
 
 void Trainer::write_model(const std::filesystem::path& folder) const {

@@ -42,6 +42,7 @@ class Layers {
 
   /// Rows of a table: batch * length ids -> [batch, length, width].
   Value<P> embed(Parameter& table, std::vector<std::int32_t> ids, std::int64_t batch) const {
+    reads(table);
     const auto length = static_cast<std::int64_t>(ids.size()) / batch;
     const Value<P> y = train::variable(
         embedding<P>(table.weight(), ids).reshaped({batch, length, table.weight().columns()}));
@@ -53,6 +54,7 @@ class Layers {
 
   /// x [batch, length, width] + the first rows of a table of positions.
   Value<P> add_positions(const Value<P>& x, Parameter& table) const {
+    reads(table);
     const std::int64_t length = x->value.shape()[1];
     const Value<P> y = train::variable(add<P>(x->value, table.weight().view().rows_between(0, length)));
     record([x, y, length, &table] {
@@ -68,6 +70,8 @@ class Layers {
 
   /// x W^T + b; `bias` may be null.
   Value<P> linear(const Value<P>& x, Parameter& weight, Parameter* bias = nullptr) const {
+    reads(weight);
+    if (bias) reads(*bias);
     Tensor<Activation> out(x->value.shape().with_back(weight.weight().shape()[0]));
     if (bias)
       linear_into<P>(x->value, weight.weight(), bias->weight(), out.view());
@@ -90,6 +94,8 @@ class Layers {
   }
 
   Value<P> layer_norm(const Value<P>& x, Parameter& weight, Parameter& bias, double eps) const {
+    reads(weight);
+    reads(bias);
     const Value<P> y = train::variable(precast::layer_norm<P>(x->value, weight.weight(), bias.weight(), eps));
     record([x, y, &weight, &bias, eps] {
       Tensor<Activation> dx(x->value.shape());
@@ -102,6 +108,7 @@ class Layers {
   }
 
   Value<P> rms_norm(const Value<P>& x, Parameter& weight, double eps) const {
+    reads(weight);
     const Value<P> y = train::variable(precast::rms_norm<P>(x->value, weight.weight(), eps));
     record([x, y, &weight, eps] {
       Tensor<Activation> dx(x->value.shape());
@@ -199,6 +206,10 @@ class Layers {
   template <class Step>
   void record(Step&& step) const {
     if (tape_) tape_->record(std::forward<Step>(step));
+  }
+
+  void reads(Parameter& parameter) const {
+    if (tape_) parameter.read();
   }
 
   std::pair<Value<P>, std::shared_ptr<Tensor<f32>>> attend(View<const Activation> q, View<const Activation> k,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <type_traits>
 
@@ -45,6 +46,7 @@ class TrainedModelTemplate final : public TrainedModel {
       targets.insert(targets.end(), window.begin() + 1, window.end());
     }
     train::Tape tape;
+    for (Parameter& parameter : parameters_) parameter.begin_step();
     const Layers<P> layers(scale != 0 ? &tape : nullptr);
     const Value<P> hidden = hidden_states(layers, std::move(inputs), batch);
     const Value<P> logits = layers.linear(hidden, head());
@@ -52,11 +54,21 @@ class TrainedModelTemplate final : public TrainedModel {
         std::as_const(logits->value).view().reshaped({batch * length, config_.vocabulary});
     const auto loss = cross_entropy<P>(rows, targets);
     if (scale != 0) {
-      for (Parameter& parameter : parameters_) parameter.begin_step();
       logits->gradient = Tensor<Activation>(logits->value.shape());
       cross_entropy_gradient_into<P>(rows, targets, CrossEntropyOptions{}, scale,
                                      logits->gradient->view().reshaped(rows.shape()));
-      tape.backward();
+      if (!gradient_is_whole_) {
+        tape.backward();
+      } else {
+        std::vector<bool> was_whole(parameters_.size());
+        tape.backward([&] {
+          for (std::size_t i = parameters_.size(); i-- > 0;) {
+            if (was_whole[i] || !parameters_[i].gradient_is_whole()) continue;
+            was_whole[i] = true;
+            gradient_is_whole_(i);
+          }
+        });
+      }
     }
     return DryRun::active() ? 0 : static_cast<double>(to_host(loss).data()[0]);
   }
@@ -73,6 +85,21 @@ class TrainedModelTemplate final : public TrainedModel {
     std::vector<f32> result;
     for_each_value(logits, [&](Activation value) { result.push_back(convert<f32>(value)); });
     return result;
+  }
+
+  void tell_whole_gradients(std::function<void(std::size_t)> is_whole) override {
+    gradient_is_whole_ = std::move(is_whole);
+  }
+  std::vector<StateTensor> gradient_tensors() override {
+    if constexpr (backend::Memory::on_host) {
+      std::vector<StateTensor> all;
+      for (Parameter& parameter : parameters_)
+        all.push_back({parameter.facts().name, dtype_info<Master>, parameter.gradient().shape(),
+                       std::as_writable_bytes(parameter.gradient().values())});
+      return all;
+    } else {
+      throw InputError("gradients on a device are not summed over ranks: train with --device cpu");
+    }
   }
 
   GradientFacts unscale(const train::GradScaler& scaler) override {
@@ -219,6 +246,7 @@ class TrainedModelTemplate final : public TrainedModel {
   LanguageModelConfig config_;
   std::vector<Parameter> parameters_;
   std::vector<HostTensor<Master>> fetched_;  ///< what state() brought to the host, where it is not there
+  std::function<void(std::size_t)> gradient_is_whole_;
 };
 
 template <PolicyType P>

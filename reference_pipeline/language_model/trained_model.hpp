@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,6 +52,11 @@ class TrainedModel {
   /// What the model says of the token after these.
   virtual std::vector<f32> next_token(std::span<const std::int32_t> tokens) = 0;
 
+  /// From now on `is_whole(i)` is called in `loss` as soon as the gradient of parameter `i` changes no more.
+  virtual void tell_whole_gradients(std::function<void(std::size_t)> is_whole) = 0;
+  /// The gradients, under their parameters' names, in their order, as bytes that may be written. Throws
+  /// InputError where they lie on a device.
+  virtual std::vector<StateTensor> gradient_tensors() = 0;
   /// Divides gradients by the scale, and says what they are then.
   virtual GradientFacts unscale(const train::GradScaler& scaler) = 0;
   virtual void scale_gradients(f32 factor) = 0;

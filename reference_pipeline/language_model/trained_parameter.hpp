@@ -77,10 +77,20 @@ class TrainedParameter {
   void master_changed() {
     if constexpr (!one_copy) backend::convert_values<Storage>(std::as_const(master_).view(), stored_.view());
   }
-  /// Forgets the gradient of the step before.
-  void begin_step() { has_gradient_ = false; }
+  /// Forgets the gradient of the step before, and who read the parameter then.
+  void begin_step() {
+    has_gradient_ = false;
+    readers_ = 0;
+  }
+  /// A layer whose backward pass will say something of the gradient has read the parameter.
+  void read() { ++readers_; }
   /// How the next gradient comes to what is there.
-  GradientOptions next_gradient() { return {.accumulate = std::exchange(has_gradient_, true)}; }
+  GradientOptions next_gradient() {
+    --readers_;
+    return {.accumulate = std::exchange(has_gradient_, true)};
+  }
+  /// Whether all readers have said what they had to, once the step of the last one is over.
+  bool gradient_is_whole() const { return readers_ == 0; }
   /// Rounds the gradient as the operands of products are: autocast casts parameters in the forward pass, and
   /// so their gradients leave the products in that dtype. What is beyond f16 is inf.
   void round_as_operand() {
@@ -106,6 +116,7 @@ class TrainedParameter {
   Tensor<Storage> stored_;
   Tensor<Gradient> gradient_;
   bool has_gradient_ = false;
+  int readers_ = 0;
 };
 
 }  // namespace PRECAST_BACKEND

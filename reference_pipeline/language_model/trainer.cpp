@@ -1,10 +1,12 @@
 // The steps of a training run.
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include <language_model/trainer.hpp>
 #include <nlohmann/json.hpp>
 
+#include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/train/clip.hpp>
 
@@ -16,6 +18,20 @@ nlohmann::ordered_json number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   return value;
+}
+
+cluster::SumDtype sum_dtype(const DtypeInfo& dtype) {
+  if (dtype == dtype_info<f16>) return cluster::SumDtype::f16;
+  if (dtype == dtype_info<bf16>) return cluster::SumDtype::bf16;
+  if (dtype == dtype_info<f32>) return cluster::SumDtype::f32;
+  throw InputError("gradients in " + std::string(dtype.name) + " are not exchanged between ranks");
+}
+
+std::vector<cluster::GradientMemory> gradient_memory(TrainedModel& model) {
+  std::vector<cluster::GradientMemory> all;
+  for (const StateTensor& gradient : model.gradient_tensors())
+    all.push_back({gradient.bytes.data(), gradient.shape.elements(), sum_dtype(gradient.dtype)});
+  return all;
 }
 
 }  // namespace
@@ -31,21 +47,26 @@ void TrainingOptions::check() const {
 }
 
 std::string StepFacts::json() const {
-  return nlohmann::ordered_json{{"step", step},
-                                {"loss", number(loss)},
-                                {"grad_norm", number(grad_norm)},
-                                {"scale", number(scale)},
-                                {"skipped", skipped},
-                                {"lr", number(lr)},
-                                {"tokens_per_second", number(tokens_per_second)},
-                                {"memory", memory},
-                                {"non_finite", non_finite}}
-      .dump();
+  nlohmann::ordered_json line{{"step", step},
+                              {"loss", number(loss)},
+                              {"grad_norm", number(grad_norm)},
+                              {"scale", number(scale)},
+                              {"skipped", skipped},
+                              {"lr", number(lr)},
+                              {"tokens_per_second", number(tokens_per_second)},
+                              {"memory", memory},
+                              {"non_finite", non_finite}};
+  if (ranks > 1) {
+    line["ranks"] = ranks;
+    line["all_reduce"] = exchange.seconds;
+    line["all_reduce_wait"] = exchange.waited;
+  }
+  return line.dump();
 }
 
 Trainer::Trainer(const LanguageModelConfig& config, const TrainingOptions& options,
-                 const ParameterValues& values, const TrainingDevice& device)
-    : config_(config), options_(options), device_(device) {
+                 const ParameterValues& values, const TrainingDevice& device, const DataParallel& parallel)
+    : config_(config), options_(options), device_(device), parallel_(parallel) {
   config.check();
   options.check();
   const TrainingPolicy& policy = device.policy(options.policy);
@@ -54,16 +75,45 @@ Trainer::Trainer(const LanguageModelConfig& config, const TrainingOptions& optio
   scaler_ = train::GradScaler(scaling);
   session_ = device.backend->start();
   model_ = policy.make(config, values);
+  if (ranks() == 1) return;
+  const std::vector<cluster::GradientMemory> gradients = gradient_memory(*model_);
+  exchange_.emplace(*parallel.job, gradients,
+                    cluster::ExchangeOptions{.bucket_bytes = parallel.bucket_bytes,
+                                             .message = parallel.message.value_or(gradients.front().dtype)});
+  model_->tell_whole_gradients([this](std::size_t i) { exchange_->whole(i); });
+  share_state();
+}
+
+/// Ranks may run on different machines, whose libraries draw or round first values in different ways.
+void Trainer::share_state() {
+  if (ranks() == 1) return;
+  for (const StateTensor& tensor : model_->state()) parallel_.job->broadcast(tensor.bytes, 0);
+  model_->state_changed();
+}
+
+void Trainer::require_same_windows(const Batches& batches) {
+  const std::int64_t before = std::exchange(windows_, batches.batch() * ranks());
+  if (!ranks_before_ || *ranks_before_ == ranks() || before == windows_) return;
+  throw InputError("the checkpoint is of " + std::to_string(*ranks_before_) + " ranks that took " +
+                   std::to_string(before) + " windows a step, and these " + std::to_string(ranks()) +
+                   " take " + std::to_string(windows_) + ": choose --batch so that they take as many");
 }
 
 StepFacts Trainer::step(const Batches& batches) {
   const auto start = std::chrono::steady_clock::now();
+  require_same_windows(batches);
   const std::vector<std::int32_t> windows = batches.step(next_step_);
   StepFacts facts{.step = next_step_};
   facts.lr = options_.adamw.lr *
              train::schedule_factor(options_.schedule, next_step_, options_.warmup, options_.steps);
   facts.scale = static_cast<double>(scaler_.scale());
   facts.loss = model_->loss(windows, batches.batch(), scaler_.scale());
+  if (exchange_) {
+    facts.ranks = ranks();
+    facts.exchange = exchange_->finish();
+    facts.loss = cluster::sum(*parallel_.job, facts.loss) / ranks();
+  }
+  // From here on every rank computes the same from the same means.
   const GradientFacts gradients = model_->unscale(scaler_);
   facts.grad_norm = gradients.norm;
   facts.non_finite = gradients.non_finite;
@@ -77,7 +127,7 @@ StepFacts Trainer::step(const Batches& batches) {
   scaler_.update(gradients.non_finite > 0);
   ++next_step_;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  facts.tokens_per_second = static_cast<double>(batches.batch() * batches.context()) / seconds.count();
+  facts.tokens_per_second = static_cast<double>(windows_ * batches.context()) / seconds.count();
   facts.memory = device_.backend->peak_memory();
   return facts;
 }

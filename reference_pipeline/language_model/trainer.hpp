@@ -11,6 +11,8 @@
 #include <language_model/trained_model.hpp>
 #include <language_model/training_device.hpp>
 
+#include <precast/cluster/communicator.hpp>
+#include <precast/cluster/gradient_exchange.hpp>
 #include <precast/train/adamw.hpp>
 #include <precast/train/grad_scaler.hpp>
 #include <precast/train/schedule.hpp>
@@ -30,7 +32,16 @@ struct TrainingOptions {
   void check() const;
 };
 
-/// What a step came to.
+/// How the ranks of a job share a training run: each has the whole model and windows of its own, and all step
+/// by the means of their gradients.
+struct DataParallel {
+  cluster::Communicator* job = nullptr;  ///< none: this process alone; it must outlive the trainer
+  std::size_t bucket_bytes = cluster::ExchangeOptions{}.bucket_bytes;
+  std::optional<cluster::SumDtype> message{};  ///< what gradients travel in; none: their own dtype
+};
+
+/// What a step came to. In a job of several ranks loss, norm and speed are those of all together, the others
+/// this rank's.
 struct StepFacts {
   std::int64_t step = 0;  ///< counted from 0
   double loss = 0, grad_norm = 0;
@@ -40,17 +51,21 @@ struct StepFacts {
   double tokens_per_second = 0;
   std::int64_t memory = 0;      ///< the most bytes that tensors held up to now
   std::int64_t non_finite = 0;  ///< values of gradients
+  int ranks = 1;
+  cluster::ExchangeFacts exchange{};  ///< of gradients between ranks
 
-  /// A line of JSON without a newline; inf and NaN as texts.
+  /// A line of JSON without a newline; inf and NaN as texts. Of several ranks it has "ranks", and the seconds
+  /// "all_reduce" and "all_reduce_wait".
   std::string json() const;
 };
 
 class Trainer {
  public:
   /// On the CPU, or another device, which is readied for the calling thread as long as this lives: who has
-  /// several ends the last one first. Throws what options and sizes do, and TrainingDevice::policy.
+  /// several ends the last one first. All ranks of a job begin with the values of rank 0. Throws what options
+  /// and sizes do, and TrainingDevice::policy.
   Trainer(const LanguageModelConfig& config, const TrainingOptions& options, const ParameterValues& values,
-          const TrainingDevice& device = training_on_cpu());
+          const TrainingDevice& device = training_on_cpu(), const DataParallel& parallel = {});
 
   /// The number of the next step, counted from 0.
   std::int64_t next_step() const { return next_step_; }
@@ -65,7 +80,8 @@ class Trainer {
   /// Everything that a run needs to go on with the same bits, in one file that appears whole or not at all;
   /// with `settings`, a text of the caller's, in its metadata.
   void write_checkpoint(const std::filesystem::path& file, const std::string& settings = "") const;
-  /// Goes on from there. Throws InputError where the file is of another model or policy, or broken.
+  /// Goes on from there, with the same bits where there are as many ranks, else with the same windows a step.
+  /// Throws InputError where the file is of another model or policy, or broken.
   void read_checkpoint(const std::filesystem::path& file);
   /// config.json and model.safetensors, as transformers reads them: f32, or f16 where the optimiser keeps
   /// parameters so. Each file appears whole or not at all.
@@ -80,6 +96,14 @@ class Trainer {
   train::GradScaler scaler_;
   std::int64_t next_step_ = 0;
   std::int64_t optimiser_steps_ = 0;  ///< those that were not skipped
+  DataParallel parallel_;
+  std::optional<cluster::GradientExchange> exchange_;  ///< of several ranks
+  std::int64_t windows_ = 0;                           ///< of all ranks in a step; 0: none was taken
+  std::optional<std::int64_t> ranks_before_;           ///< of the checkpoint that this run goes on from
+
+  int ranks() const { return parallel_.job ? parallel_.job->size() : 1; }
+  void share_state();
+  void require_same_windows(const Batches& batches);
 };
 
 }  // namespace precast::language_model

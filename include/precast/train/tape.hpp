@@ -57,10 +57,18 @@ class Tape {
   }
   /// Runs the steps, the last first. Afterwards the tape is empty.
   void backward() {
+    backward([] {});
+  }
+  /// The same, and calls `after_step` after each.
+  template <class AfterStep>
+  void backward(AfterStep&& after_step) {
     while (!steps_.empty()) {
-      const std::function<void()> step = std::move(steps_.back());
-      steps_.pop_back();
-      step();
+      {
+        const std::function<void()> step = std::move(steps_.back());
+        steps_.pop_back();
+        step();
+      }
+      after_step();
     }
   }
 

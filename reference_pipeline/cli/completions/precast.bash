@@ -183,7 +183,7 @@ _precast() {
         --patch) _precast_offer -f; return ;;
         --layers) :; return ;;
         --granularity) _precast_offer -W 'layer matrix'; return ;;
-        --shard) :; return ;;
+        --shard) _precast_offer -W 'auto'; return ;;
         --policy) _precast_offer -W 'quality balanced fast memory f32 bf16 f16'; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --threads) :; return ;;
@@ -311,8 +311,14 @@ _precast() {
         --growth-factor) :; return ;;
         --backoff-factor) :; return ;;
         --growth-interval) :; return ;;
+        --all-reduce-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
+        --bucket-size) :; return ;;
+        --predict-ranks) :; return ;;
+        --link-latency) :; return ;;
+        --link-bandwidth) :; return ;;
+        --ranks-per-machine) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --overwrite --sample --device --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --overwrite --sample --device --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval --all-reduce-precision --bucket-size --predict-ranks --link-latency --link-bandwidth --ranks-per-machine'
       fi ;;
     bench)
       case "$before" in

@@ -1,0 +1,76 @@
+// Communicator: the ranks of a job, each a process of its own, and the sums that they take part in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <precast/error.hpp>
+
+namespace precast::cluster {
+
+/// A rank cannot go on with the others: one of them ended, or what carries their messages failed.
+struct CommunicationError : Error {
+  using Error::Error;
+};
+
+/// The dtypes that ranks add up.
+enum class SumDtype : std::uint8_t { f32, f64, f16, bf16 };
+
+constexpr std::size_t bytes_of(SumDtype dtype) {
+  return dtype == SumDtype::f64 ? 8 : dtype == SumDtype::f32 ? 4 : 2;
+}
+constexpr std::string_view name_of(SumDtype dtype) {
+  constexpr std::string_view names[]{"f32", "f64", "f16", "bf16"};
+  return names[static_cast<std::size_t>(dtype)];
+}
+
+/// What one rank sees of a job. Every rank calls the same functions in the same order, with the same sizes;
+/// one thread of a process calls them. They throw CommunicationError where another rank is gone.
+class Communicator {
+ public:
+  /// A sum that was begun.
+  using Ticket = std::int64_t;
+
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  virtual ~Communicator() = default;
+
+  /// This process's number, from 0 to size() - 1.
+  virtual int rank() const = 0;
+  /// How many processes there are.
+  virtual int size() const = 0;
+
+  /// Begins to replace `count` values by their sums over all ranks, each addition rounded to the dtype, and
+  /// returns at once. The memory is the communicator's until `wait`. Sums are done in the order in which they
+  /// were begun; all ranks get the same bits, which depend on the number of ranks and on sizes alone.
+  virtual Ticket start_sum(void* values, std::int64_t count, SumDtype dtype) = 0;
+  /// Returns when that sum is done. A ticket is waited for once.
+  virtual void wait(Ticket ticket) = 0;
+  /// Seconds from when a sum could begin (it was asked for, and those before it were done) to when it was
+  /// done, for those that were waited for lately.
+  virtual double seconds_of(Ticket ticket) const = 0;
+  /// Replaces the bytes of all ranks by those of one.
+  virtual void broadcast(std::span<std::byte> bytes, int from) = 0;
+};
+
+/// A job of one process, whose sums are what it has.
+class Alone final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  Ticket start_sum(void*, std::int64_t, SumDtype) override { return 0; }
+  void wait(Ticket) override {}
+  double seconds_of(Ticket) const override { return 0; }
+  void broadcast(std::span<std::byte>, int) override {}
+};
+
+/// The sum of one number over all ranks.
+inline double sum(Communicator& job, double value) {
+  job.wait(job.start_sum(&value, 1, SumDtype::f64));
+  return value;
+}
+
+}  // namespace precast::cluster

@@ -1,0 +1,158 @@
+// GradientExchange: the means of gradients over ranks, in buckets that travel while the backward pass goes
+// on.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <precast/cluster/communicator.hpp>
+#include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::cluster {
+
+/// The gradient of one parameter, as it lies in the host's memory.
+struct GradientMemory {
+  void* values = nullptr;
+  std::int64_t count = 0;
+  SumDtype dtype = SumDtype::f32;  ///< f32, f16 or bf16
+};
+
+struct ExchangeOptions {
+  std::size_t bucket_bytes = std::size_t{25} << 20;  ///< of a message; a larger gradient is one of its own
+  SumDtype message = SumDtype::f32;                  ///< what gradients are rounded to, and summed in
+};
+
+/// What an exchange took.
+struct ExchangeFacts {
+  double waited = 0;   ///< seconds in which nothing was left to compute
+  double seconds = 0;  ///< of all sums together, from when each could begin; the rest was hidden
+};
+
+/// Gradients are put into buckets from the last parameter to the first, the order in which a backward pass
+/// comes to them. A bucket is sent as soon as its gradients are whole and those before it were sent, so that
+/// every rank sends the same buckets in the same order.
+class GradientExchange {
+ public:
+  /// The communicator and the memory must outlive it. Throws InputError where gradients or messages are of a
+  /// dtype that is not exchanged.
+  GradientExchange(Communicator& job, std::span<const GradientMemory> gradients,
+                   const ExchangeOptions& options = {})
+      : job_(&job), gradients_(gradients.begin(), gradients.end()), message_(options.message) {
+    for (const GradientMemory& gradient : gradients_) require_exchanged(gradient.dtype);
+    require_exchanged(message_);
+    bucket_of_.resize(gradients_.size());
+    std::size_t bytes = 0;
+    for (std::size_t i = gradients_.size(); i-- > 0;) {
+      const std::size_t size = static_cast<std::size_t>(gradients_[i].count) * bytes_of(message_);
+      if (buckets_.empty() || bytes + size > options.bucket_bytes) {
+        buckets_.emplace_back();
+        bytes = 0;
+      }
+      bytes += size;
+      buckets_.back().members.push_back(i);
+      buckets_.back().buffer.resize(bytes);
+      bucket_of_[i] = buckets_.size() - 1;
+    }
+    begin();
+  }
+
+  std::size_t buckets() const { return buckets_.size(); }
+  /// Bytes of a bucket's message.
+  std::size_t bytes(std::size_t bucket) const { return buckets_[bucket].buffer.size(); }
+
+  /// The gradient of parameter `i` is whole: it changes no more in this backward pass.
+  void whole(std::size_t i) {
+    --buckets_[bucket_of_[i]].missing;
+    while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) send(buckets_[sent_++]);
+  }
+  /// Waits until every gradient is the mean over ranks, and is ready for the next backward pass. Throws Error
+  /// where a gradient was not whole.
+  ExchangeFacts finish() {
+    using Clock = std::chrono::steady_clock;
+    if (sent_ != buckets_.size()) throw Error("the gradients of a backward pass are not all whole");
+    ExchangeFacts facts;
+    for (Bucket& bucket : buckets_) {
+      const auto start = Clock::now();
+      job_->wait(bucket.ticket);
+      facts.waited += std::chrono::duration<double>(Clock::now() - start).count();
+      facts.seconds += job_->seconds_of(bucket.ticket);
+      unpack(bucket);
+    }
+    begin();
+    return facts;
+  }
+
+ private:
+  struct Bucket {
+    std::vector<std::size_t> members;
+    std::vector<std::byte> buffer;
+    std::size_t missing = 0;
+    Communicator::Ticket ticket = 0;
+  };
+
+  static void require_exchanged(SumDtype dtype) {
+    if (dtype == SumDtype::f64) throw InputError("gradients are exchanged in f32, bf16 or f16, not in f64");
+  }
+
+  /// Calls `body` with a value of the type.
+  template <class Body>
+  static void with_type(SumDtype dtype, Body&& body) {
+    if (dtype == SumDtype::f16) return body(f16{});
+    if (dtype == SumDtype::bf16) return body(bf16{});
+    body(f32{});
+  }
+
+  void begin() {
+    sent_ = 0;
+    for (Bucket& bucket : buckets_) bucket.missing = bucket.members.size();
+  }
+
+  /// Calls `body(place, values, count)` for each gradient of a bucket, `place` in its message.
+  template <class Body>
+  void each(Bucket& bucket, Body&& body) {
+    with_type(message_, [&]<class Message>(Message) {
+      auto* place = reinterpret_cast<Message*>(bucket.buffer.data());
+      for (const std::size_t member : bucket.members) {
+        const GradientMemory& gradient = gradients_[member];
+        with_type(gradient.dtype, [&]<class Gradient>(Gradient) {
+          body(place, static_cast<Gradient*>(gradient.values), gradient.count);
+        });
+        place += gradient.count;
+      }
+    });
+  }
+
+  void send(Bucket& bucket) {
+    // Divided before they are summed, as PyTorch's DistributedDataParallel has it: a sum in f16 could
+    // overflow.
+    const f32 part = 1.0f / static_cast<f32>(job_->size());
+    each(bucket,
+         [part]<class Message, class Gradient>(Message* to, const Gradient* from, std::int64_t count) {
+           for (std::int64_t i = 0; i < count; ++i) to[i] = convert<Message>(convert<f32>(from[i]) * part);
+         });
+    const auto count = static_cast<std::int64_t>(bucket.buffer.size() / bytes_of(message_));
+    bucket.ticket = job_->start_sum(bucket.buffer.data(), count, message_);
+  }
+
+  void unpack(Bucket& bucket) {
+    each(bucket, []<class Message, class Gradient>(const Message* from, Gradient* to, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = convert<Gradient>(convert<f32>(from[i]));
+    });
+  }
+
+  Communicator* job_;
+  std::vector<GradientMemory> gradients_;
+  SumDtype message_;
+  std::vector<Bucket> buckets_;
+  std::vector<std::size_t> bucket_of_;
+  std::size_t sent_ = 0;
+};
+
+}  // namespace precast::cluster

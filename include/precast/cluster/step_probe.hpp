@@ -1,0 +1,60 @@
+// StepProbe: a communicator that carries nothing, and writes down when a step asks for which sums.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <precast/cluster/communicator.hpp>
+#include <precast/cluster/step_time.hpp>
+
+namespace precast::cluster {
+
+/// One of two ranks whose other rank is not there: sums return at once and change nothing. What a step does
+/// beside them, rounding and copying gradients for their way among it, it does.
+class StepProbe final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Ticket start_sum(void*, std::int64_t count, SumDtype dtype) override {
+    current_.sums.push_back({seconds(), static_cast<double>(count) * static_cast<double>(bytes_of(dtype))});
+    return 0;
+  }
+  void wait(Ticket) override {
+    if (current_.end_of_backward == 0) current_.end_of_backward = seconds();
+  }
+  double seconds_of(Ticket) const override { return 0; }
+  void broadcast(std::span<std::byte>, int) override {}
+
+  /// A step begins.
+  void begin_step() {
+    current_ = {};
+    start_ = Clock::now();
+  }
+  /// It is over.
+  void end_step() {
+    current_.seconds = seconds();
+    steps_.push_back(current_);
+  }
+  /// The step in the middle of those that were taken, by their time.
+  StepParts middle() const {
+    std::vector<StepParts> steps = steps_;
+    if (steps.empty()) throw Error("no step was probed");
+    const auto at = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+    std::ranges::nth_element(steps, at, {}, &StepParts::seconds);
+    return *at;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  Clock::time_point start_ = Clock::now();
+  StepParts current_;
+  std::vector<StepParts> steps_;
+};
+
+}  // namespace precast::cluster

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include <cli/arguments.hpp>
+#include <cli/html.hpp>
+#include <cli/interrupt.hpp>
+#include <cli/line_plot.hpp>
+#include <cli/notes.hpp>
+#include <cli/output.hpp>
+#include <cli/progress.hpp>
+#include <cli/real_option.hpp>
+#include <cli/run_options.hpp>
+#include <cli/train_run.hpp>
+#include <cli/train_scaling.hpp>
+#include <cluster/measure_link.hpp>
+
+#include <precast/cluster/step_probe.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+constexpr std::int64_t most_ranks = 1 << 20;
+
+std::string shown(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+double tokens_per_second(const Scaling& scaling, const cluster::PredictedStep& step) {
+  return static_cast<double>(scaling.tokens * step.ranks) / step.seconds();
+}
+/// How much of the speed of as many machines that need not talk is left.
+double efficiency(const Scaling& scaling, const cluster::PredictedStep& step) {
+  return scaling.parts.seconds / step.seconds();
+}
+
+std::vector<std::vector<std::string>> table_of(const Scaling& scaling) {
+  std::vector<std::vector<std::string>> table{
+      {"ranks", "step ms", "computing", "sums", "not hidden", "tokens/s", "efficiency"}};
+  for (const cluster::PredictedStep& step : scaling.steps)
+    table.push_back({std::to_string(step.ranks), shown("%.3f", 1e3 * step.seconds()),
+                     shown("%.3f", 1e3 * step.compute), shown("%.3f", 1e3 * step.all_reduce),
+                     shown("%.3f", 1e3 * step.waiting), shown("%.4g", tokens_per_second(scaling, step)),
+                     shown("%.1f%%", 100 * efficiency(scaling, step))});
+  return table;
+}
+
+std::string link_text(const Scaling& scaling) {
+  double bytes = 0;
+  for (const cluster::StepSum& sum : scaling.parts.sums) bytes += sum.bytes;
+  return "A link of " + shown("%.4g", 1e6 * scaling.link.latency) + " us and " +
+         shown("%.4g", scaling.link.bandwidth / 1e9) + " GB/s; a step sums " +
+         in_bytes(static_cast<std::int64_t>(bytes)) + " in " + std::to_string(scaling.parts.sums.size()) +
+         " parts, the first of them " + shown("%.3f", 1e3 * scaling.parts.sums.front().asked) +
+         " ms after it began.";
+}
+
+Json json_of(const Scaling& scaling) {
+  Json sums = Json::array(), steps = Json::array();
+  for (const cluster::StepSum& sum : scaling.parts.sums)
+    sums.push_back({{"bytes", sum.bytes}, {"asked", sum.asked}});
+  for (const cluster::PredictedStep& step : scaling.steps)
+    steps.push_back({{"ranks", step.ranks},
+                     {"seconds", step.seconds()},
+                     {"compute", step.compute},
+                     {"all_reduce", step.all_reduce},
+                     {"waiting", step.waiting},
+                     {"tokens_per_second", tokens_per_second(scaling, step)},
+                     {"efficiency", efficiency(scaling, step)}});
+  return {{"link", {{"latency", scaling.link.latency}, {"bandwidth", scaling.link.bandwidth}}},
+          {"machine",
+           {{"ranks", scaling.machine.ranks},
+            {"threads", scaling.machine.threads},
+            {"cores", scaling.machine.cores}}},
+          {"step",
+           {{"seconds", scaling.parts.seconds},
+            {"end_of_backward", scaling.parts.end_of_backward},
+            {"sums", sums}}},
+          {"ranks", steps}};
+}
+
+std::string page_of(const Scaling& scaling) {
+  experiments::Plot plot;
+  plot.title = "Tokens a second by ranks";
+  plot.x_name = "ranks";
+  plot.y_name = "tokens a second";
+  plot.powers_of_x = plot.powers_of_y = true;
+  experiments::Line predicted{"predicted", {}, {}}, ideal{"if sums took no time", {}, {}};
+  for (const cluster::PredictedStep& step : scaling.steps) {
+    const auto ranks = static_cast<double>(step.ranks);
+    predicted.x.push_back(ranks);
+    predicted.y.push_back(tokens_per_second(scaling, step));
+    ideal.x.push_back(ranks);
+    ideal.y.push_back(ranks * static_cast<double>(scaling.tokens) / scaling.parts.seconds);
+  }
+  plot.lines = {predicted, ideal};
+  std::string body = "<h1>A training step on more ranks</h1>\n<p>" + html_text(link_text(scaling)) +
+                     "</p>\n<div class=\"scroll\"><table>";
+  const auto table = table_of(scaling);
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    body += "<tr>";
+    for (const std::string& cell : table[row])
+      body +=
+          (row == 0 ? "<th>" : "<td class=\"number\">") + html_text(cell) + (row == 0 ? "</th>" : "</td>");
+    body += "</tr>\n";
+  }
+  body += "</table></div>\n<h2>" + plot.title + "</h2>\n" + line_legend(plot) + "<div class=\"scroll\">" +
+          line_plot("ranks", plot) + "</div>";
+  return html_page("A training step on more ranks", "", body);
+}
+
+}  // namespace
+
+void add_scaling_options(CLI::App& command, ScalingOptions& options) {
+  command
+      .add_option_function<std::string>(
+          "--predict-ranks",
+          [&options](const std::string& text) {
+            for (const std::string& part : parse_list("--predict-ranks", text))
+              options.ranks.push_back(parse_integer("--predict-ranks", part, 1, most_ranks));
+          },
+          "In place of training, times 20 steps and says how long one takes on so many ranks, as in "
+          "1,2,4,1024; "
+          "started as 2 ranks or more, it measures the link between them")
+      ->type_name("LIST");
+  add_real(command, "--link-latency", options.latency, 0, 1e6,
+           "Of --predict-ranks: microseconds that the shortest message takes between two ranks; default: "
+           "measured");
+  command
+      .add_option_function<std::string>(
+          "--link-bandwidth",
+          [&options](const std::string& text) { options.bandwidth = parse_bytes("--link-bandwidth", text); },
+          "Of --predict-ranks: bytes a second between two ranks, such as 12.5GB; default: measured")
+      ->type_name("SIZE");
+  add_integer(command, "--ranks-per-machine", options.ranks_per_machine, 1, 4096,
+              "Of --predict-ranks: ranks that share the cores of a machine like this one; default 1");
+}
+
+Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& options,
+                         cluster::Communicator& job) {
+  if (job.size() == 1 && !(options.latency && options.bandwidth))
+    throw UsageError(
+        "--predict-ranks needs a link: give --link-latency and --link-bandwidth, or start two ranks by "
+        "mpirun, "
+        "which measure theirs");
+  Scaling scaling;
+  scaling.machine = {.ranks = options.ranks_per_machine.value_or(1),
+                     .threads = host::threads(),
+                     .cores = std::max(1u, std::thread::hardware_concurrency())};
+  if (job.size() > 1) scaling.link = cluster::measured_link(job);
+  if (options.latency) scaling.link.latency = *options.latency * 1e-6;
+  if (options.bandwidth) scaling.link.bandwidth = static_cast<double>(*options.bandwidth);
+  if (job.rank() == 0) {
+    constexpr std::int64_t first = 3, measured = 20;
+    TrainOptions timed = train;
+    timed.training.steps = std::max(timed.training.steps, first + measured);
+    const TrainInputs inputs = open_inputs(timed, cluster::Alone());
+    cluster::StepProbe probe;
+    language_model::Trainer trainer(
+        inputs.config, timed.training, inputs.values, language_model::training_on_cpu(),
+        {.job = &probe, .bucket_bytes = train.bucket_bytes, .message = train.all_reduce});
+    scaling.tokens = inputs.batches->batch() * inputs.batches->context();
+    ProgressReporter progress;
+    for (std::int64_t step = 0; step < first + measured; ++step) {
+      throw_if_interrupted();
+      probe.begin_step();
+      trainer.step(*inputs.batches);
+      if (step >= first) probe.end_step();
+      progress.update("timing steps", step + 1, first + measured);
+    }
+    scaling.parts = probe.middle();
+    for (const std::int64_t ranks : options.ranks)
+      scaling.steps.push_back(predicted_step(scaling.parts, ranks, scaling.link, scaling.machine));
+  }
+  cluster::sum(job, 0);  // the other ranks leave rank 0 the cores until it is done
+  return scaling;
+}
+
+void show(const Scaling& scaling, const TrainOptions& train) {
+  if (!train.report.empty()) io::write_file(train.report, page_of(scaling));
+  if (train.json) return print(json_of(scaling));
+  print(aligned(table_of(scaling), "r"));
+  print("\n" + link_text(scaling) + "\n");
+  if (!train.report.empty()) notes() << "wrote " << io::shown(train.report) << "\n";
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,81 @@
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include <cluster/launch.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cluster {
+
+namespace {
+
+/// What those who start several processes say in their environment.
+struct Names {
+  const char *rank, *size;
+};
+constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                           {"PMI_RANK", "PMI_SIZE"},
+                           {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+
+/// A whole number of the environment, or nothing. Throws InputError where it is no number, or below `low`.
+std::optional<std::int64_t> variable(const char* name, std::int64_t low) {
+  const char* const value = std::getenv(name);
+  if (!value || !*value) return std::nullopt;
+  const std::string_view text(value);
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc{} || end != text.data() + text.size() || number < low)
+    throw InputError(std::string("the environment's ") + name + " is '" + io::printable(text, 40) +
+                     "', which is no whole number from " + std::to_string(low) +
+                     " on: start the program by mpirun or srun, or unset it");
+  return number;
+}
+
+}  // namespace
+
+bool is_one_of_several() noexcept {
+  for (const Names& names : starters) {
+    const char* const size = std::getenv(names.size);
+    if (size && *size) return std::string_view(size) != "1";
+  }
+  return false;
+}
+
+Launch launched() {
+  for (const Names& names : starters) {
+    const auto rank = variable(names.rank, 0), size = variable(names.size, 1);
+    if (!rank || !size) continue;
+    if (*rank >= *size)
+      throw InputError(std::string("the environment's ") + names.rank + " is " + std::to_string(*rank) +
+                       ", and " + names.size + " is " + std::to_string(*size) +
+                       ": start the program by mpirun or srun, or unset them");
+    return {*rank, *size, names.rank};
+  }
+  return {};
+}
+
+Part part_of_sweep() {
+  const Launch launch = launched();
+  const auto task = variable("SLURM_ARRAY_TASK_ID", 0);
+  if (!task) {
+    if (launch.by.empty())
+      throw InputError(
+          "this process is no part of a sweep, since neither SLURM_ARRAY_TASK_ID nor OMPI_COMM_WORLD_RANK is "
+          "set: start it by sbatch --array or mpirun, or write the part as I/N");
+    return {launch.rank, launch.size};
+  }
+  const std::int64_t first = variable("SLURM_ARRAY_TASK_MIN", 0).value_or(*task),
+                     step = variable("SLURM_ARRAY_TASK_STEP", 1).value_or(1),
+                     count = variable("SLURM_ARRAY_TASK_COUNT", 1).value_or(1),
+                     place = (*task - first) / step;
+  if (*task < first || (*task - first) % step != 0 || place >= count)
+    throw InputError("task " + std::to_string(*task) + " of a Slurm array of " + std::to_string(count) +
+                     " tasks has no place in it: number them evenly, as in --array=1-" +
+                     std::to_string(count));
+  return {place * launch.size + launch.rank, count * launch.size};
+}
+
+}  // namespace precast::cluster

@@ -1,0 +1,266 @@
+// A job of MPI. One thread joins it, makes all of its calls and leaves it, so that sums go on while other
+// threads compute, and MPI need not know of them.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <cluster/mpi/mpi_module.hpp>
+#include <mpi.h>
+
+#include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::cluster {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void require(int code, const char* what) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw CommunicationError(std::string("MPI: ") + what + " failed: " + text +
+                           ": start the job anew with --resume");
+}
+
+/// MPI has neither f16 nor bf16: their sums are made here, each rounded once.
+template <ScalarDtype T>
+void add_values(void* from, void* to, int* count, MPI_Datatype*) {
+  const T* const a = static_cast<const T*>(from);
+  T* const b = static_cast<T*>(to);
+  for (int i = 0; i < *count; ++i) b[i] = convert<T>(convert<f32>(a[i]) + convert<f32>(b[i]));
+}
+
+/// The types and sums of MPI, made once it is joined.
+struct Types {
+  MPI_Datatype two_bytes = MPI_DATATYPE_NULL;
+  MPI_Op add_f16 = MPI_OP_NULL, add_bf16 = MPI_OP_NULL;
+
+  void make() {
+    require(MPI_Type_contiguous(2, MPI_BYTE, &two_bytes), "a type of two bytes");
+    require(MPI_Type_commit(&two_bytes), "a type of two bytes");
+    require(MPI_Op_create(add_values<f16>, 1, &add_f16), "a sum of f16");
+    require(MPI_Op_create(add_values<bf16>, 1, &add_bf16), "a sum of bf16");
+  }
+  void free() {
+    MPI_Op_free(&add_f16);
+    MPI_Op_free(&add_bf16);
+    MPI_Type_free(&two_bytes);
+  }
+  MPI_Datatype type(SumDtype dtype) const {
+    return dtype == SumDtype::f32 ? MPI_FLOAT : dtype == SumDtype::f64 ? MPI_DOUBLE : two_bytes;
+  }
+  MPI_Op op(SumDtype dtype) const {
+    return dtype == SumDtype::f16 ? add_f16 : dtype == SumDtype::bf16 ? add_bf16 : MPI_SUM;
+  }
+};
+
+class Job final : public MpiJob {
+ public:
+  explicit Job(std::function<bool()> is_told_to_stop) : is_told_to_stop_(std::move(is_told_to_stop)) {
+    thread_ = std::thread([this] { run(); });
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return has_joined_ || failure_; });
+    if (!failure_) return;
+    lock.unlock();
+    thread_.join();
+    std::rethrow_exception(failure_);
+  }
+  /// Leaves the job, which waits for the other ranks.
+  ~Job() override {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  Ticket start_sum(void* values, std::int64_t count, SumDtype dtype) override {
+    return ask({.values = values, .count = count, .dtype = dtype});
+  }
+  void wait(Ticket ticket) override {
+    std::unique_lock lock(mutex_);
+    const auto is_done = [&] { return done_ >= ticket || failure_; };
+    std::chrono::milliseconds told{0};
+    constexpr std::chrono::milliseconds pause(100), patience(500);
+    while (!changed_.wait_for(lock, pause, is_done)) {
+      if (is_told_to_stop_ && is_told_to_stop_()) told += pause;
+      if (told >= patience)
+        throw CommunicationError(
+            "the job was stopped while this rank waited for the others; where nobody stopped it, another "
+            "rank "
+            "ended: start the job anew with --resume");
+    }
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  double seconds_of(Ticket ticket) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = seconds_.find(ticket);
+    return found == seconds_.end() ? 0 : found->second;
+  }
+  void broadcast(std::span<std::byte> bytes, int from) override {
+    wait(ask({.values = bytes.data(), .count = static_cast<std::int64_t>(bytes.size()), .from = from}));
+  }
+  void abort(int code) override {
+    if (is_told_to_stop_ && is_told_to_stop_()) std::_Exit(code);  // the job is being ended
+    {
+      const std::lock_guard lock(mutex_);
+      abort_code_ = code;
+    }
+    changed_.notify_all();
+    thread_.join();  // MPI_Abort ends the process
+  }
+
+ private:
+  struct Request {
+    void* values = nullptr;
+    std::int64_t count = 0;
+    SumDtype dtype = SumDtype::f32;
+    int from = -1;  ///< the rank whose bytes are sent; -1: a sum
+    Clock::time_point asked{};
+  };
+
+  Ticket ask(Request request) {
+    request.asked = Clock::now();
+    const std::lock_guard lock(mutex_);
+    constexpr Ticket kept = 4096;
+    seconds_.erase(seconds_.begin(), seconds_.lower_bound(asked_ - kept));
+    requests_.push_back(request);
+    changed_.notify_all();
+    return ++asked_;
+  }
+
+  void run() {
+    try {
+      join();
+      serve();
+      types_.free();
+      MPI_Comm_free(&ranks_);
+      MPI_Finalize();
+    } catch (const std::exception&) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+    }
+    changed_.notify_all();
+  }
+
+  void join() {
+    int level = 0;
+    require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "to join the job");
+    require(MPI_Comm_dup(MPI_COMM_WORLD, &ranks_), "to join the job");
+    MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
+    require(MPI_Comm_rank(ranks_, &rank_), "the rank");
+    require(MPI_Comm_size(ranks_, &size_), "the number of ranks");
+    types_.make();
+    const std::lock_guard lock(mutex_);
+    has_joined_ = true;
+    changed_.notify_all();
+  }
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    Clock::time_point end_of_last{};
+    for (;;) {
+      changed_.wait(lock, [this] { return !requests_.empty() || is_over_ || abort_code_; });
+      if (abort_code_) MPI_Abort(ranks_, *abort_code_);
+      if (requests_.empty()) return;
+      const Request request = requests_.front();
+      requests_.pop_front();
+      lock.unlock();
+      const Clock::time_point start = std::max(request.asked, end_of_last);
+      perform(request);
+      end_of_last = Clock::now();
+      lock.lock();
+      seconds_[++done_] = std::chrono::duration<double>(end_of_last - start).count();
+      changed_.notify_all();
+    }
+  }
+
+  void perform(const Request& request) {
+    constexpr std::int64_t most = 1 << 28;  // MPI counts in int
+    auto* place = static_cast<std::byte*>(request.values);
+    meet();
+    for (std::int64_t done = 0; done < request.count; done += most) {
+      const auto count = static_cast<int>(std::min(most, request.count - done));
+      MPI_Request running = MPI_REQUEST_NULL;
+      if (request.from >= 0) {
+        require(MPI_Ibcast(place, count, MPI_BYTE, request.from, ranks_, &running), "to send values");
+        place += count;
+      } else {
+        require(MPI_Iallreduce(MPI_IN_PLACE, place, count, types_.type(request.dtype),
+                               types_.op(request.dtype), ranks_, &running),
+                "a sum over ranks");
+        place += static_cast<std::size_t>(count) * bytes_of(request.dtype);
+      }
+      finish(running);
+    }
+  }
+
+  /// MPI goes on only while it is called, and here only while all ranks call it: who slept between calls
+  /// would move a fragment at a time. So ranks first meet, where waiting is mostly sleep, which leaves the
+  /// core to what still computes; then they send without it.
+  void meet() {
+    MPI_Request all_here = MPI_REQUEST_NULL;
+    require(MPI_Ibarrier(ranks_, &all_here), "to meet the other ranks");
+    constexpr int eager = 100;
+    constexpr std::chrono::microseconds pause(20);
+    for (int calls = 0; !is_done(all_here); ++calls)
+      if (calls > eager) std::this_thread::sleep_for(pause);
+  }
+  void finish(MPI_Request& running) {
+    while (!is_done(running)) {
+    }
+  }
+  bool is_done(MPI_Request& running) {
+    int done = 0;
+    require(MPI_Test(&running, &done, MPI_STATUS_IGNORE), "a sum over ranks");
+    if (done) return true;
+    if (const std::optional<int> code = asked_to_abort()) MPI_Abort(ranks_, *code);
+    std::this_thread::yield();
+    return false;
+  }
+  std::optional<int> asked_to_abort() const {
+    const std::lock_guard lock(mutex_);
+    return abort_code_;
+  }
+
+  std::function<bool()> is_told_to_stop_;
+  MPI_Comm ranks_ = MPI_COMM_NULL;
+  Types types_;
+  int rank_ = 0, size_ = 1;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Request> requests_;
+  Ticket asked_ = 0, done_ = 0;
+  std::map<Ticket, double> seconds_;  ///< of the latest sums
+  std::optional<int> abort_code_;
+  bool has_joined_ = false, is_over_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+}  // namespace precast::cluster
+
+extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
+                                 const std::function<bool()>* is_told_to_stop) {
+  *job = std::make_unique<precast::cluster::Job>(*is_told_to_stop);
+}

@@ -1,0 +1,24 @@
+// What the program finds in precast_mpi.so, the only part of Precast that is linked with MPI.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <precast/cluster/communicator.hpp>
+
+namespace precast::cluster {
+
+/// A job of MPI: a communicator, which may end all of its ranks.
+class MpiJob : public Communicator {
+ public:
+  /// Ends every rank of the job at once, or this one where the job is told to stop.
+  virtual void abort(int code) = 0;
+};
+
+}  // namespace precast::cluster
+
+/// The module's only function: joins the MPI job that this process was started in, which MPI allows once. A
+/// rank that waits for others gives up with CommunicationError soon after `is_told_to_stop` says so. Throws
+/// CommunicationError.
+extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
+                                 const std::function<bool()>* is_told_to_stop);

@@ -1,0 +1,146 @@
+// The model of a step's time on more ranks: its formulas, what is hidden, and links that give times back.
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <precast/cluster/step_probe.hpp>
+#include <precast/cluster/step_time.hpp>
+
+#include "ranks.hpp"
+
+using namespace precast;
+using namespace precast::cluster;
+using program::run;
+using program::Scratch;
+
+TEST_CASE("a sum takes the ring's time or the tree's, whichever is less") {
+  const Link link{1e-6, 1e9};
+  CHECK(sum_seconds(1e9, 1, link) == 0);
+  CHECK(sum_seconds(1e9, 2, link) == Approx(2e-6 + 1));
+  CHECK(sum_seconds(1e9, 4, link) == Approx(6e-6 + 1.5));
+  CHECK(sum_seconds(4, 1024, link) == Approx(2 * (10 * 1e-6 + 4e-9)));  // a ring has 2046 messages
+  CHECK(sum_seconds(4, 1000, link) == Approx(2 * (10 * 1e-6 + 4e-9)));
+  CHECK(sum_seconds(1e10, 1024, link) == Approx(2046 * (1e-6 + 1e10 / 1024 / 1e9)));
+  for (std::int64_t ranks = 2; ranks < 2000; ranks *= 2)
+    CHECK(sum_seconds(1e6, 2 * ranks, link) > sum_seconds(1e6, ranks, link));
+}
+
+TEST_CASE("what a backward pass hides is not waited for") {
+  const Link link{0, 1e9};
+  // Two sums of 0.1 s over two ranks, asked for 0.3 s and 0.1 s before the backward pass ends.
+  const StepParts parts{.seconds = 1.2, .end_of_backward = 1, .sums = {{0.7, 1e8}, {0.9, 1e8}}};
+  CHECK(predicted_step(parts, 1, link).seconds() == Approx(1.2));
+  const PredictedStep hidden = predicted_step(parts, 2, link, {.cores = 2});
+  CHECK(hidden.all_reduce == Approx(0.2));
+  CHECK(hidden.waiting == Approx(0).margin(1e-12));
+  CHECK(hidden.seconds() == Approx(1.2));
+  // Ten times slower: the first sum ends at 1.7, the second at 2.7.
+  const PredictedStep exposed = predicted_step(parts, 2, {0, 1e8}, {.cores = 2});
+  CHECK(exposed.waiting == Approx(1.7));
+  CHECK(exposed.seconds() == Approx(2.9));
+}
+
+TEST_CASE("ranks that share cores compute more slowly, and hide nothing where none is free") {
+  const Link link{0, 1e9};
+  const StepParts parts{.seconds = 1.2, .end_of_backward = 1, .sums = {{0.7, 1e8}}};
+  const Machine two{.ranks = 4, .threads = 1, .cores = 2};
+  CHECK(predicted_step(parts, 1, link, two).seconds() == Approx(1.2));
+  CHECK(predicted_step(parts, 2, link, two).seconds() == Approx(1.2 + 0.1));
+  CHECK(predicted_step(parts, 4, link, two).compute == Approx(2.4));
+  CHECK(predicted_step(parts, 4, link, two).waiting == Approx(0.15));
+  CHECK(predicted_step(parts, 8, link, two).compute == Approx(2.4));  // on two machines
+  CHECK(predicted_step(parts, 2, link, {.ranks = 2, .threads = 1, .cores = 3}).waiting == Approx(0.05));
+  CHECK_THROWS_AS(predicted_step(parts, 0, link), InputError);
+  CHECK_THROWS_AS(predicted_step(parts, 2, Link{}), InputError);
+}
+
+TEST_CASE("a link is what its sums took") {
+  const Link link{3e-6, 2e9};
+  for (const std::int64_t ranks : {2, 3, 8}) {
+    const std::array sums{TimedSum{4, sum_seconds(4, ranks, link)},
+                          TimedSum{1e9, sum_seconds(1e9, ranks, link)}};
+    const Link found = link_of(sums, ranks);
+    CHECK(found.latency == Approx(link.latency).epsilon(0.01));
+    CHECK(found.bandwidth == Approx(link.bandwidth).epsilon(0.01));
+  }
+  CHECK_THROWS_AS(link_of(std::array{TimedSum{4, 1}}, 2), InputError);
+  CHECK_THROWS_AS(link_of(std::array{TimedSum{4, 1}, TimedSum{8, 1}}, 1), InputError);
+}
+
+TEST_CASE("a probe writes down when a step asks for its sums") {
+  StepProbe probe;
+  CHECK_THROWS_AS(probe.middle(), Error);
+  const auto work = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  probe.begin_step();
+  work();
+  probe.start_sum(nullptr, 3, SumDtype::f32);
+  work();
+  probe.start_sum(nullptr, 5, SumDtype::bf16);
+  work();
+  probe.wait(0);
+  probe.wait(0);
+  work();
+  probe.end_step();
+  const StepParts parts = probe.middle();
+  REQUIRE(parts.sums.size() == 2);
+  CHECK(parts.sums[0].bytes == 12);
+  CHECK(parts.sums[1].bytes == 10);
+  CHECK(parts.sums[0].asked >= 0.005);
+  CHECK(parts.sums[1].asked >= parts.sums[0].asked + 0.005);
+  CHECK(parts.end_of_backward >= parts.sums[1].asked + 0.005);
+  CHECK(parts.seconds >= parts.end_of_backward + 0.005);
+}
+
+TEST_CASE("train --predict-ranks says what a step takes on more ranks") {
+  const Scratch scratch;
+  const std::string page = (scratch.path() / "page.html").string();
+  const std::vector<std::string> train{"train",    "--width",   "16",      "--heads", "2",
+                                       "--layers", "1",         "--batch", "2",       "--context",
+                                       "8",        "--threads", "1",       "--quiet"};
+  auto words = train;
+  words.insert(words.end(), {"--predict-ranks", "1,2,1024", "--link-latency", "5", "--link-bandwidth", "1GB",
+                             "--json", "--report", page});
+  const auto predicted = run(words);
+  INFO(predicted.err);
+  REQUIRE(predicted.code == 0);
+  const auto json = predicted.json();
+  CHECK(json["link"]["latency"] == Approx(5e-6));
+  CHECK(json["link"]["bandwidth"] == Approx(1e9));
+  REQUIRE(json["ranks"].size() == 3);
+  const auto step = [&](std::size_t i, const char* key) { return json["ranks"][i][key].get<double>(); };
+  CHECK(step(0, "seconds") == Approx(json["step"]["seconds"].get<double>()));
+  CHECK(step(0, "waiting") == 0);
+  CHECK(step(1, "all_reduce") > 2 * 5e-6);
+  CHECK(step(2, "all_reduce") > step(1, "all_reduce"));
+  CHECK(step(2, "tokens_per_second") == Approx(1024 * 16 / step(2, "seconds")));
+  double bytes = 0;
+  for (const auto& sum : json["step"]["sums"]) bytes += sum["bytes"].get<double>();
+  CHECK(bytes > 4 * 16 * 16);
+  CHECK_THAT(program::content(page), Catch::Contains("<svg") && Catch::Contains("if sums took no time"));
+
+  words = train;
+  words.insert(words.end(), {"--predict-ranks", "1,2"});
+  const auto without = run(words);
+  CHECK(without.code == 2);
+  CHECK(without.one_line_error());
+  CHECK_THAT(without.err, Catch::Contains("--link-latency"));
+}
+
+TEST_CASE("train --predict-ranks measures the link between ranks that mpirun started", "[mpi]") {
+  const auto measured =
+      run({"train", "--width", "16", "--heads", "2", "--layers", "1", "--batch", "2", "--context", "8",
+           "--threads", "1", "--quiet", "--predict-ranks", "1,2", "--json"},
+          ranks::mpirun(2));
+  INFO(measured.err);
+  REQUIRE(measured.code == 0);
+  const auto link = measured.json()["link"];
+  CHECK(link["latency"].get<double>() > 1e-8);
+  CHECK(link["latency"].get<double>() < 1);
+  CHECK(link["bandwidth"].get<double>() > 1e6);
+  CHECK(link["bandwidth"].get<double>() < 1e12);
+}

@@ -1,0 +1,114 @@
+// Which part of a sweep a process is, from what Slurm and mpirun say; and parts that are the whole.
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <cluster/launch.hpp>
+
+#include <precast/error.hpp>
+
+#include "ranks.hpp"
+
+using namespace precast::cluster;
+using program::run;
+using program::Scratch;
+
+namespace {
+
+/// Variables of the environment while it lives; those of a job that runs this test are out of sight.
+class Environment {
+ public:
+  explicit Environment(std::map<std::string, std::string> set) {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+                             "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_ARRAY_TASK_ID",
+                             "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT"}) {
+      if (const char* old = std::getenv(name)) before_[name] = old;
+      unsetenv(name);
+    }
+    for (const auto& [name, value] : set) {
+      set_.push_back(name);
+      setenv(name.c_str(), value.c_str(), 1);
+    }
+  }
+  ~Environment() {
+    for (const std::string& name : set_) unsetenv(name.c_str());
+    for (const auto& [name, value] : before_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  std::vector<std::string> set_;
+  std::map<std::string, std::string> before_;
+};
+
+}  // namespace
+
+TEST_CASE("a process is the rank that mpirun or srun says") {
+  const auto launch_in = [](const std::map<std::string, std::string>& set) {
+    const Environment environment(set);
+    const Launch launch = launched();
+    return std::vector<std::int64_t>{launch.rank, launch.size};
+  };
+  using Numbers = std::vector<std::int64_t>;
+  CHECK(launch_in({}) == Numbers{0, 1});
+  CHECK(launch_in({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"SLURM_PROCID", "0"}}) ==
+        Numbers{2, 4});
+  CHECK(launch_in({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}) == Numbers{1, 2});
+  CHECK(launch_in({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "3"}}) == Numbers{1, 3});
+  CHECK(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}) == Numbers{0, 1});  // a batch script itself
+  CHECK_THROWS_WITH(launch_in({{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}}), Catch::Contains("PMI_RANK is 2"));
+  CHECK_THROWS_WITH(launch_in({{"PMI_RANK", "-1"}, {"PMI_SIZE", "2"}}), Catch::Contains("'-1'"));
+}
+
+TEST_CASE("a part of a sweep is the task of an array, and the rank in it") {
+  const auto part_in = [](const std::map<std::string, std::string>& set) {
+    const Environment environment(set);
+    const Part part = part_of_sweep();
+    return std::vector<std::int64_t>{part.index, part.count};
+  };
+  using Numbers = std::vector<std::int64_t>;
+  std::map<std::string, std::string> array{{"SLURM_ARRAY_TASK_ID", "7"},
+                                           {"SLURM_ARRAY_TASK_MIN", "3"},
+                                           {"SLURM_ARRAY_TASK_STEP", "2"},
+                                           {"SLURM_ARRAY_TASK_COUNT", "3"}};
+  CHECK(part_in(array) == Numbers{2, 3});
+  array["OMPI_COMM_WORLD_RANK"] = "1";
+  array["OMPI_COMM_WORLD_SIZE"] = "2";
+  CHECK(part_in(array) == Numbers{5, 6});
+  array["SLURM_ARRAY_TASK_ID"] = "6";
+  CHECK_THROWS_WITH(part_in(array), Catch::Contains("number them evenly"));
+  array["SLURM_ARRAY_TASK_ID"] = "9";
+  CHECK_THROWS_WITH(part_in(array), Catch::Contains("number them evenly"));
+  CHECK(part_in({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == Numbers{1, 4});
+  CHECK_THROWS_AS(part_in({}), precast::InputError);
+}
+
+TEST_CASE("cost --shard auto of three ranks, merged, is the whole", "[mpi]") {
+  const Scratch scratch;
+  const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32",
+                    folder = scratch.path().string() + "/", samples = folder + "samples.safetensors";
+  REQUIRE(run({"record", "--model", model, "--prompt", "a red circle", "--width", "32", "--height", "16",
+               "--steps", "4", "--every", "2", "--max-sequence-length", "8", "--precision", "f32", "--output",
+               samples})
+              .code == 0);
+  const std::vector<std::string> cost{"cost",     "--model", model,      "--samples", samples,     "--types",
+                                      "fp8_e4m3", "--quiet", "--policy", "f32",       "--threads", "1"};
+  auto whole = cost, part = cost;
+  whole.insert(whole.end(), {"--output", folder + "whole.json"});
+  REQUIRE(run(whole).code == 0);
+  part.insert(part.end(), {"--output", folder + "part.json", "--shard", "auto"});
+  const auto parts = run(part, ranks::mpirun(3));
+  INFO(parts.err);
+  REQUIRE(parts.code == 0);
+  std::vector<std::string> merge{"cost", "--output", folder + "merged.json", "--merge"};
+  for (const char* number : {"1", "2", "3"}) merge.push_back(folder + "part-" + number + "-of-3.json");
+  REQUIRE(run(merge).code == 0);
+  CHECK(program::content(folder + "merged.json") == program::content(folder + "whole.json"));
+  const auto alone = run(part);
+  CHECK(alone.code == 1);
+  CHECK(alone.one_line_error());
+  CHECK_THAT(alone.err, Catch::Contains("sbatch --array"));
+}

@@ -1,0 +1,245 @@
+// precast train as ranks of MPI, started by mpirun on this machine.
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <language_model/trainer.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/io/safetensors.hpp>
+
+#include "ranks.hpp"
+
+using program::run;
+using program::Scratch;
+using ranks::mpirun;
+namespace fs = std::filesystem;
+using namespace precast;
+using namespace precast::language_model;
+
+namespace {
+
+LanguageModelConfig tiny_config() {
+  LanguageModelConfig config;
+  config.vocabulary = 20;
+  config.positions = 8;
+  config.width = 16;
+  config.layers = 1;
+  config.heads = config.heads_kv = 2;
+  config.head_width = 8;
+  config.inner = 64;
+  return config;
+}
+
+using Words = std::vector<std::string>;
+
+/// A run of a tiny model, each rank on one thread.
+Words words_of(const fs::path& output, int batch, const Words& more) {
+  Words words{"train",
+              "--width",
+              "16",
+              "--heads",
+              "2",
+              "--layers",
+              "1",
+              "--batch",
+              std::to_string(batch),
+              "--context",
+              "8",
+              "--quiet",
+              "--sample",
+              "0",
+              "--threads",
+              "1",
+              "--lr",
+              "1e-2",
+              "--output",
+              output.string(),
+              "--log",
+              output.string() + ".jsonl"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+std::vector<nlohmann::json> lines_of(const fs::path& output) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(program::content(output.string() + ".jsonl"));
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+/// Trains; its log.
+std::vector<nlohmann::json> trained(const fs::path& output, int count, int batch, const Words& more) {
+  const auto outcome = run(words_of(output, batch, more), count > 1 ? mpirun(count) : "");
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  return lines_of(output);
+}
+
+double largest_difference(const std::vector<nlohmann::json>& a, const std::vector<nlohmann::json>& b,
+                          const char* key) {
+  REQUIRE(a.size() == b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(a[i][key].get<double>() - b[i][key].get<double>()));
+  return largest;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+std::string checkpoint(const fs::path& output) { return program::content(output / "checkpoint.safetensors"); }
+
+}  // namespace
+
+TEST_CASE("two ranks go the way of one with twice the batch", "[mpi]") {
+  const Scratch scratch;
+  const fs::path folder = scratch.path();
+  for (const char* architecture : {"gpt2", "llama"}) {
+    INFO(architecture);
+    fs::create_directories(folder / architecture);
+    const Words more{"--steps",    "40",     "--clip",         "0.5",       "--warmup", "5",
+                     "--schedule", "cosine", "--architecture", architecture};
+    const auto one = trained(folder / architecture / "one", 1, 8, more),
+               two = trained(folder / architecture / "two", 2, 4, more),
+               half = trained(folder / architecture / "half", 1, 4, more);
+    CHECK(largest_difference(one, two, "loss") <= 1e-5);
+    CHECK(two[0]["grad_norm"].get<double>() == Approx(one[0]["grad_norm"].get<double>()).epsilon(1e-5));
+    CHECK(largest_difference(one, half, "loss") > 1e-2);  // which the second rank's windows make up for
+    for (const auto& line : two) {
+      CHECK(line["ranks"] == 2);
+      CHECK(line["all_reduce"].get<double>() > 0);
+      CHECK(line["all_reduce_wait"].get<double>() >= 0);
+    }
+    CHECK_FALSE(one[0].contains("ranks"));
+  }
+}
+
+TEST_CASE("ranks give the same bits each time, whatever the buckets", "[mpi]") {
+  const Scratch scratch;
+  const fs::path folder = scratch.path();
+  trained(folder / "first", 2, 2, {"--steps", "10"});
+  trained(folder / "second", 2, 2, {"--steps", "10"});
+  trained(folder / "small", 2, 2, {"--steps", "10", "--bucket-size", "1KiB"});
+  CHECK(checkpoint(folder / "first") == checkpoint(folder / "second"));
+  CHECK(checkpoint(folder / "first") == checkpoint(folder / "small"));
+}
+
+TEST_CASE("ranks agree on the loss scale, on clipping and on steps that are left out") {
+  host::set_threads(1);
+  const LanguageModelConfig config = tiny_config();
+  const ParameterValues values = initial_values(parameters_of(config), 1);
+  TrainingOptions options{.policy = "amp-f16", .steps = 20, .adamw = {.lr = 1e-2}, .clip = 0.5};
+  options.scaler = {.init_scale = 1e9, .growth_interval = 3};
+  std::vector<std::int32_t> text;
+  for (int i = 0; i < 500; ++i) text.push_back((i * i + i / 7) % 20);
+  std::vector<std::vector<StepFacts>> steps(2);
+  std::vector<std::string> states(2);
+  ranks::run_ranks(2, [&](ranks::ThreadRank& job) {
+    const auto rank = static_cast<std::size_t>(job.rank());
+    Trainer trainer(config, options, values, training_on_cpu(), {.job = &job, .bucket_bytes = 512});
+    const auto batches = part_of_rank(random_windows(text, 4, 8, 1, "text"), job.rank(), 2, "text");
+    while (!trainer.done()) steps[rank].push_back(trainer.step(*batches));
+    for (const StateTensor& tensor : trainer.model().state())
+      states[rank].append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  });
+  int skipped = 0;
+  for (std::size_t i = 0; i < 20; ++i) {
+    CHECK(steps[0][i].skipped == steps[1][i].skipped);
+    CHECK(steps[0][i].scale == steps[1][i].scale);
+    CHECK(steps[0][i].loss == steps[1][i].loss);
+    CHECK(steps[0][i].non_finite == steps[1][i].non_finite);
+    CHECK((steps[0][i].skipped || steps[0][i].grad_norm == steps[1][i].grad_norm));
+    skipped += steps[0][i].skipped;
+  }
+  CHECK(skipped > 0);
+  CHECK(skipped < 20);
+  CHECK(states[0] == states[1]);
+}
+
+TEST_CASE("gradients may travel in bf16", "[mpi]") {
+  const Scratch scratch;
+  const fs::path folder = scratch.path();
+  const Words f32{"--steps", "20"}, bf16{"--steps", "20", "--all-reduce-precision", "bf16"};
+  const auto wide = trained(folder / "wide", 2, 2, f32), narrow = trained(folder / "narrow", 2, 2, bf16);
+  CHECK(largest_difference(wide, narrow, "loss") > 0);
+  CHECK(largest_difference(wide, narrow, "loss") < 0.05);
+}
+
+TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint goes on with the same bits",
+          "[mpi]") {
+  const Scratch scratch;
+  const fs::path killed = scratch.path() / "killed", whole = scratch.path() / "whole",
+                 said = scratch.path() / "said";
+  std::string line = mpirun(2) + " " + program::quoted(PRECAST_PROGRAM);
+  for (const std::string& word : words_of(killed, 2, {"--checkpoint-every", "7", "--steps", "1000000"}))
+    line += " " + program::quoted(word);
+  const std::string file = program::quoted((killed / "checkpoint.safetensors").string());
+  const std::string script = "(exec env " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
+                             " & job=$!; for i in $(seq 600); do [ -e " + file +
+                             " ] && break; sleep 0.1; done; "
+                             "for rank in $(pgrep -P $job); do grep -qz OMPI_COMM_WORLD_RANK=1 "
+                             "/proc/$rank/environ && kill -9 $rank; done; "
+                             "wait $job";
+  CHECK(std::system(script.c_str()) != 0);
+  const std::string err = program::content(said);
+  INFO(err);
+  CHECK(count_of(err, "precast: error:") == 1);
+  CHECK_THAT(err, Catch::Contains("--resume"));
+  const precast::io::SafetensorsFile left(killed / "checkpoint.safetensors");
+  const int reached = std::stoi(left.metadata().at("step"));
+  CHECK(reached % 7 == 0);
+  const std::string steps = std::to_string(reached + 5);
+  trained(killed, 2, 2, {"--steps", steps, "--resume"});
+  trained(whole, 2, 2, {"--steps", steps});
+  CHECK(checkpoint(killed) == checkpoint(whole));
+}
+
+TEST_CASE("another number of ranks goes on with the same windows, or is refused", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", whole = scratch.path() / "whole";
+  trained(out, 2, 4, {"--steps", "10"});
+  const auto refused = run(words_of(out, 4, {"--steps", "20", "--resume"}));
+  CHECK(refused.code == 1);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err, Catch::Contains("2 ranks that took 8 windows a step"));
+  const auto resumed = trained(out, 1, 8, {"--steps", "20", "--resume"});
+  const auto straight = trained(whole, 2, 4, {"--steps", "20"});
+  CHECK(largest_difference(resumed, straight, "loss") <= 1e-5);
+}
+
+TEST_CASE("what is wrong with all ranks is said once", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const auto none = run(words_of(out, 2, {"--data", (scratch.path() / "none.txt").string()}), mpirun(2));
+  INFO(none.err);
+  CHECK(none.code == 1);
+  CHECK(count_of(none.err, "precast: error:") == 1);
+  const auto usage = run(words_of(out, 2, {"--lr", "0"}), mpirun(2));
+  INFO(usage.err);
+  CHECK(usage.code == 2);
+  CHECK(count_of(usage.err, "precast: error:") == 1);
+}
+
+TEST_CASE("a program without its MPI says so", "[mpi]") {
+  const Scratch scratch;
+  const fs::path alone = scratch.path() / "precast";
+  fs::copy_file(PRECAST_PROGRAM, alone);
+  const std::string said = (scratch.path() / "said").string();
+  CHECK(
+      std::system(("PMI_RANK=0 PMI_SIZE=2 " + program::quoted(alone.string()) + " train --steps 1 --output " +
+                   program::quoted((scratch.path() / "out").string()) + " 2>" + program::quoted(said))
+                      .c_str()) != 0);
+  CHECK_THAT(program::content(said), Catch::StartsWith("precast: error: this build of precast has no MPI"));
+  const auto unknown = run(words_of(scratch.path() / "out", 2, {"--steps", "1"}), "PMI_RANK=0 PMI_SIZE=2");
+  INFO(unknown.err);
+  CHECK(unknown.code == 1);
+  CHECK(unknown.one_line_error());
+  CHECK_THAT(unknown.err, Catch::Contains("MPI knows of 1"));
+}
