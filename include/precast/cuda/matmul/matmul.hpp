@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include <precast/cuda/matmul/block_gemv.hpp>
-#include <precast/cuda/matmul/held_blocks.hpp>
+#include <precast/cuda/matmul/multiply_by_blocks.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
