@@ -33,7 +33,7 @@ std::string joined(const std::vector<std::string_view>& names) {
   return all;
 }
 
-std::vector<std::string_view> size_names() {
+std::vector<std::string_view> names_of_sizes() {
   std::vector<std::string_view> names;
   for (const timing::ModelSize& size : timing::model_sizes()) names.push_back(size.name);
   return names;
@@ -79,7 +79,7 @@ timing::ModelGrid BenchOptions::model_grid() const {
   for (const auto& [value, option] : {std::pair(&head_widths, "--head-widths"), {&kinds, "--attention"}})
     if (*value) throw UsageError(std::string(option) + " is of bench attention: leave it out");
   timing::ModelGrid grid;
-  if (sizes) grid.sizes = parse_names("--sizes", *sizes, size_names());
+  if (sizes) grid.sizes = parse_names("--sizes", *sizes, names_of_sizes());
   if (contexts) grid.contexts = parse_integers("--contexts", *contexts, 1, most_context);
   if (warmups) grid.warmups = parse_integers("--warmup", *warmups, 0, most_steps);
   grid.policies = given_policies(grid.policies);
@@ -107,7 +107,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
                   "attention: attention alone, of one head without a mask")
       ->type_name("lm|attention")
       ->required();
-  add_text(command, "--sizes", options.sizes, joined(size_names()) + ",...",
+  add_text(command, "--sizes", options.sizes, joined(names_of_sizes()) + ",...",
            "Of models: width 768, 1024, 1280, 1600 and 2560 with 12, 24, 36, 48 and 32 layers, in turn, and "
            "tiny, for a look; default S,M");
   add_text(command, "--contexts", options.contexts, "N,...",
