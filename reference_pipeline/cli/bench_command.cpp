@@ -46,9 +46,14 @@ void write_json(const BenchOptions& options, const Results& results) {
 
 /// Writes every file, and the table to standard output.
 void finish(const BenchOptions& options, const Results& results) {
-  write_json(options, results);
-  if (!options.csv.empty()) io::write_file(options.csv, timing::results_csv(results));
-  if (!options.page.empty()) io::write_file(options.page, bench_page(results));
+  try {
+    write_json(options, results);
+    if (!options.csv.empty()) io::write_file(options.csv, timing::results_csv(results));
+    if (!options.page.empty()) io::write_file(options.page, bench_page(results));
+  } catch (const Error&) {  // a full disk takes nothing away that was measured
+    print(timing::results_markdown(results));
+    throw;
+  }
   print(timing::results_markdown(results));
   for (const std::filesystem::path& file : files_of(options)) notes() << "wrote " << io::shown(file) << "\n";
 }

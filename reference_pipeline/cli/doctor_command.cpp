@@ -87,7 +87,7 @@ void examine(Examiner& examiner, std::vector<Examined>& policies, const std::vec
   }
 }
 
-/// A command that draws with what is recommended, as it was examined.
+/// A command that draws with what is recommended, as it was examined: every option of the run but --threads.
 std::vector<std::string> generate_command(const DoctorOptions& options, const families::Request& request,
                                           const families::ComponentChoices& choices) {
   std::vector<std::string> command{"precast", "generate"};
@@ -101,9 +101,25 @@ std::vector<std::string> generate_command(const DoctorOptions& options, const fa
   const auto add_number = [&](const std::string& option, const std::optional<int>& value) {
     if (value) add(option, std::to_string(*value));
   };
+  const auto add_real = [&](const std::string& option, const std::optional<double>& value) {
+    if (value) add(option, shortest(*value));
+  };
+  if (options.run.device != "auto") add("--device", options.run.device);
+  if (options.run.seed != 0) add("--seed", std::to_string(options.run.seed));
   add_number("--steps", options.run.steps);
   add_number("--width", options.run.width);
   add_number("--height", options.run.height);
+  add_real("--guidance", options.run.guidance);
+  add_real("--cfg-scale", options.run.cfg_scale);
+  add_number("--max-sequence-length", options.run.max_sequence_length);
+  add_number("--t5-padding", options.run.t5_padding);
+  if (options.run.vae_tiling) command.emplace_back("--vae-tiling");
+  if (options.run.sampler) add("--sampler", *options.run.sampler);
+  add_real("--eta", options.run.eta);
+  add_real("--guidance-rescale", options.run.guidance_rescale);
+  add_real("--aesthetic-score", options.run.aesthetic_score);
+  add_real("--negative-aesthetic-score", options.run.negative_aesthetic_score);
+  if (request.negative) add("--negative", *request.negative);
   for (std::string& word : policy_arguments(policy_text(choices))) command.push_back(std::move(word));
   add("--prompt", request.prompts.front());
   return command;
@@ -174,11 +190,15 @@ void doctor(const DoctorOptions& options) {
     print(doctor_json(report));
   else
     print(doctor_text(report));
-  if (!report.recommendation)
-    throw InputError(
-        report.model + ": no policy that was tried stays finite" +
-        (options.output.empty() ? "" : ", so that " + io::shown(options.output) + " is not written") +
-        ": check the model's files, or try --policies quality");
+  if (!report.recommendation) {
+    const std::string unwritten =
+        options.output.empty() ? "" : ", so that " + io::shown(options.output) + " is not written";
+    if (std::ranges::all_of(policies, [](const Examined& one) { return !one.found->too_large.empty(); }))
+      throw OutOfMemory(report.model + ": no policy that was tried fits into memory" + unwritten +
+                        ": try a smaller --width and --height, --vae-tiling, or --policies memory");
+    throw InputError(report.model + ": no policy that was tried stays finite" + unwritten +
+                     ": check the model's files, or try --policies quality");
+  }
   if (!report.header.empty()) notes() << "wrote " << io::shown(report.header) << "\n";
 }
 

@@ -1,4 +1,6 @@
 // Names files by their last part, and tells them apart by what the system says.
+#include <algorithm>
+
 #include <cli/arguments.hpp>
 #include <cli/given_files.hpp>
 #include <cli/model_path.hpp>
@@ -8,6 +10,26 @@
 namespace precast::cli {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Whether a file that is there is one of a model's folder: an index of its own, or of a component's folder.
+/// What else lies beside the components, such as pictures that were made before, is not the model's.
+bool belongs_to(const fs::path& file, const fs::path& folder) {
+  std::error_code failed;
+  if (!fs::is_regular_file(file, failed) || !fs::is_directory(folder, failed)) return false;
+  const fs::path whole = fs::canonical(file, failed), model = fs::canonical(folder, failed);
+  if (failed) return false;
+  if (whole.filename() == "model_index.json" || fs::exists(whole.parent_path() / "config.json", failed) ||
+      fs::exists(whole.parent_path() / "scheduler_config.json", failed) ||
+      fs::exists(whole.parent_path() / "tokenizer_config.json", failed)) {
+    const auto [end_of_model, unused] = std::mismatch(model.begin(), model.end(), whole.begin(), whole.end());
+    return end_of_model == model.end();
+  }
+  return false;
+}
+
+}  // namespace
 
 std::string given_name(const fs::path& path) {
   fs::path whole = fs::absolute(path).lexically_normal();
@@ -46,6 +68,12 @@ void check_inputs_stay(std::span<const fs::path> outputs, const families::ModelF
   std::vector<fs::path> inputs{model.model};
   for (const auto& [component, path] : model.components) inputs.push_back(path);
   check_inputs_stay(outputs, inputs);
+  for (const fs::path& output : outputs)
+    for (const fs::path& input : inputs)
+      if (belongs_to(output, input))
+        throw UsageError(io::shown(output) +
+                         " is a file of the model, which is read by this command: give its output another "
+                         "name");
 }
 
 }  // namespace precast::cli

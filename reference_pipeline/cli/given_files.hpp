@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,7 +43,8 @@ std::string cast_model_name(const families::ModelFiles& model, const std::option
 void check_inputs_stay(std::span<const std::filesystem::path> outputs,
                        std::span<const std::filesystem::path> inputs);
 
-/// The same for the model's file and those of its parts.
+/// The same for the model's file, those of its parts, and those that are in its folders: configurations,
+/// weights and tokenizers.
 void check_inputs_stay(std::span<const std::filesystem::path> outputs, const families::ModelFiles& model);
 
 }  // namespace precast::cli

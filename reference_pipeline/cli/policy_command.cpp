@@ -66,8 +66,8 @@ void add_policy_command(CLI::App& app) {
       "  precast policy --preset memory --json\n"
       "  precast policy --training amp-f16                     # what train --policy amp-f16 computes in\n"
       "  precast policy --precision f16 --upcast-attention     # a policy that is no preset");
-  command->callback([options] {
-    if (!options->training.empty()) {
+  command->callback([options, command] {
+    if (command->count("--training") > 0) {
       if (!options->policy.empty())
         throw UsageError("--training names a whole policy: leave out --preset, --precision and the like");
       const auto choice = training_choice_named(options->training);

@@ -87,8 +87,36 @@ DataParallel shared(const TrainOptions& options, cluster::Communicator& job) {
   return {.job = &job, .bucket_bytes = options.bucket_bytes, .message = options.all_reduce};
 }
 
-void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& device,
+/// Comes after all checks, so that an error is the only line.
+void tell_device(const TrainOptions& options, const families::ChosenDevice& chosen) {
+  if (options.device == "auto" && !chosen.reason.empty())
+    notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
+}
+
+/// A folder that is made where it is not there, and taken away again where nothing came into it.
+class OutputFolder {
+ public:
+  explicit OutputFolder(const std::filesystem::path& folder) : folder_(folder) {
+    std::error_code failed;
+    is_new_ = std::filesystem::create_directories(folder, failed);
+    if (failed)
+      throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
+  }
+  ~OutputFolder() {
+    std::error_code ignored;  // one that has files stays
+    if (is_new_) std::filesystem::remove(folder_, ignored);
+  }
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+ private:
+  std::filesystem::path folder_;
+  bool is_new_ = false;
+};
+
+void train_one(TrainOptions& options, CLI::App& command, const families::ChosenDevice& chosen,
                cluster::Communicator& job) {
+  const TrainingDevice device = training_on(chosen);
   const bool is_first = job.rank() == 0;  // the only one that writes
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   check_output(options);
@@ -101,6 +129,7 @@ void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& d
   options.training.policy = training_policy(options.training.policy).name;
   const TrainInputs inputs = open_inputs(options, job);
   const TrainSettings settings = settings_of(options, inputs, job.size());
+  if (!options.model.empty()) require_settings_of_model(command, settings);
   if (options.resume) require_same_settings(command, settings, kept);
   Trainer trainer(inputs.config, options.training, inputs.values, device, shared(options, job));
   if (options.resume) {
@@ -109,9 +138,7 @@ void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& d
       throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
                        ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
   }
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
+  const OutputFolder made(folder);
   // Not before the first checkpoint: a run that fails sooner leaves a model of --output as it was.
   bool is_described = options.resume;
   const auto write_checkpoint = [&] {
@@ -129,6 +156,7 @@ void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& d
     return is_described ? "--resume goes on from the checkpoint of step " + step : "nothing was written";
   };
   TrainLog log(is_first ? options.log : "", first_step);
+  tell_device(options, chosen);
   const std::int64_t every = options.checkpoint_every.value_or(50);
   const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
                                           options.training.steps, leave_behind, [&](const StepFacts& step) {
@@ -155,7 +183,9 @@ void train_one(TrainOptions& options, CLI::App& command, const TrainingDevice& d
   notes() << "wrote " << io::shown(folder) << "\n";
 }
 
-void compare(const TrainOptions& options, const TrainingDevice& device, cluster::Communicator& job) {
+void compare(const TrainOptions& options, const CLI::App& command, const families::ChosenDevice& chosen,
+             cluster::Communicator& job) {
+  const TrainingDevice device = training_on(chosen);
   std::vector<std::string> names = parse_list("--compare", options.compare);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string given = std::exchange(names[i], training_policy(names[i]).name);
@@ -163,6 +193,8 @@ void compare(const TrainOptions& options, const TrainingDevice& device, cluster:
       throw UsageError("--compare: " + given + " is " + names[i] + ", which stands there already");
   }
   const TrainInputs inputs = open_inputs(options, job);
+  if (!options.model.empty()) require_settings_of_model(command, settings_of(options, inputs, job.size()));
+  tell_device(options, chosen);
   std::vector<TrainedRun> runs;
   for (const std::string& name : names) {
     TrainingOptions training = options.training;
@@ -184,6 +216,11 @@ void compare(const TrainOptions& options, const TrainingDevice& device, cluster:
 }
 
 void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& command) {
+  // An unset variable of a script is no wish for the default; empty names of files are refused before.
+  for (const char* name : {"--model", "--compare"})
+    if (const CLI::Option* option = command.get_option(name);
+        option->count() > 0 && option->results().front().empty())
+      throw UsageError(std::string(name) + " is empty: give it a value, or leave it out");
   if (options.threads) host::set_threads(*options.threads);
   const bool predicts = !scaling.ranks.empty();
   if (!options.report.empty() && options.compare.empty() && !predicts)
@@ -197,14 +234,11 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
                      std::string(predicts ? "" : ", or leave out mpirun"));
   const families::ChosenDevice chosen =
       families::choose_device(predicts || job.size() > 1 ? "cpu" : options.device);
-  if (options.device == "auto" && !chosen.reason.empty())
-    notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
-  const TrainingDevice device = training_on(chosen);
-  if (!predicts && options.compare.empty()) return train_one(options, command, device, job);
+  if (!predicts && options.compare.empty()) return train_one(options, command, chosen, job);
   options.training.check();
   if (!options.report.empty() && job.rank() == 0)
     check_output_files(std::array{std::filesystem::path(options.report)});
-  if (!predicts) return compare(options, device, job);
+  if (!predicts) return compare(options, command, chosen, job);
   const Scaling measured = measured_scaling(options, scaling, job);
   if (job.rank() == 0) show(measured, options);
 }

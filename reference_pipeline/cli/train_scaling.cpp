@@ -118,17 +118,18 @@ std::string page_of(const Scaling& scaling) {
 }  // namespace
 
 void add_scaling_options(CLI::App& command, ScalingOptions& options) {
-  command
-      .add_option_function<std::string>(
-          "--predict-ranks",
-          [&options](const std::string& text) {
-            for (const std::string& part : parse_list("--predict-ranks", text))
-              options.ranks.push_back(parse_integer("--predict-ranks", part, 1, most_ranks));
-          },
-          "In place of training, times 20 steps and says how long one takes on so many ranks, as in "
-          "1,2,4,1024; "
-          "started as 2 ranks or more, it measures the link between them")
-      ->type_name("LIST");
+  CLI::Option* const predict_ranks =
+      command
+          .add_option_function<std::string>(
+              "--predict-ranks",
+              [&options](const std::string& text) {
+                for (const std::string& part : parse_list("--predict-ranks", text))
+                  options.ranks.push_back(parse_integer("--predict-ranks", part, 1, most_ranks));
+              },
+              "In place of training, times 20 steps and says how long one takes on so many ranks, as in "
+              "1,2,4,1024; "
+              "started as 2 ranks or more, it measures the link between them")
+          ->type_name("LIST");
   add_real(command, "--link-latency", options.latency, 0, 1e6,
            "Of --predict-ranks: microseconds that the shortest message takes between two ranks; default: "
            "measured");
@@ -140,6 +141,8 @@ void add_scaling_options(CLI::App& command, ScalingOptions& options) {
       ->type_name("SIZE");
   add_integer(command, "--ranks-per-machine", options.ranks_per_machine, 1, 4096,
               "Of --predict-ranks: ranks that share the cores of a machine like this one; default 1");
+  for (const char* name : {"--link-latency", "--link-bandwidth", "--ranks-per-machine"})
+    command.get_option(name)->needs(predict_ranks);
 }
 
 Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& options,

@@ -109,6 +109,17 @@ void take_settings(CLI::App& command, const TrainSettings& kept) {
   }
 }
 
+void require_settings_of_model(const CLI::App& command, const TrainSettings& now) {
+  for (const char* name : names_of_model) {
+    const std::string given = given_text(command, name);
+    const auto has = now.find(name);
+    if (given.empty() || (has != now.end() && has->second == given)) continue;
+    throw UsageError(std::string(name) + " is " + io::printable(given, 40) +
+                     ", and the model of --model has " + (has == now.end() ? "none" : has->second) +
+                     ": leave it out, or leave out --model for a new one");
+  }
+}
+
 void require_same_settings(const CLI::App& command, const TrainSettings& now, const TrainSettings& kept) {
   std::string differing;
   const auto add = [&](const std::string& words) { differing += (differing.empty() ? "" : "; ") + words; };

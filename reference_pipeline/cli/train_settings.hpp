@@ -24,6 +24,10 @@ TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint);
 /// Sets each option that the command line leaves out to what the checkpoint has.
 void take_settings(CLI::App& command, const TrainSettings& kept);
 
+/// Throws UsageError that names the first option of a new model which the command line has, and the model
+/// that is gone on from has otherwise.
+void require_settings_of_model(const CLI::App& command, const TrainSettings& now);
+
 /// Throws UsageError, naming each option that the command line has and the checkpoint has otherwise.
 /// Another number of ranks may have another --batch: the trainer asks for as many windows a step.
 void require_same_settings(const CLI::App& command, const TrainSettings& now, const TrainSettings& kept);

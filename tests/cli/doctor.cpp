@@ -214,6 +214,54 @@ TEST_CASE("doctor: a model that no policy keeps finite is told, and no header is
   CHECK_FALSE(std::filesystem::exists(header));
 }
 
+TEST_CASE("doctor: the recommended command has every option of the run") {
+  const nlohmann::json report =
+      examined(program::stable_diffusion_models + "sd15",
+               {"--policies", "quality", "--seed", "7", "--guidance", "3.5", "--sampler", "ddim", "--eta",
+                "0.5", "--guidance-rescale", "0.7", "--negative", "a dog", "--vae-tiling"});
+  const Words words = report["recommended"]["command"];
+  const auto value_of = [&](const std::string& option) -> std::string {
+    const auto place = std::ranges::find(words, option);
+    return place == words.end() || place + 1 == words.end() ? "" : *(place + 1);
+  };
+  CHECK(value_of("--seed") == "7");
+  CHECK(value_of("--steps") == "2");
+  CHECK(value_of("--guidance") == "3.5");
+  CHECK(value_of("--sampler") == "ddim");
+  CHECK(value_of("--eta") == "0.5");
+  CHECK(value_of("--guidance-rescale") == "0.7");
+  CHECK(value_of("--negative") == "a dog");
+  CHECK(std::ranges::count(words, "--vae-tiling") == 1);
+}
+
+TEST_CASE("doctor: a picture that fits under no policy is told as such") {
+  const auto outcome = run({"doctor", "--model", program::stable_diffusion_models + "sd15", "--width",
+                            "16384", "--height", "16384", "--steps", "1", "--policies", "quality", "--quiet"},
+                           "ulimit -v 4000000;");
+  INFO(outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.one_line_error());
+  CHECK_THAT(outcome.err, Catch::Contains("fits into memory") && Catch::Contains("--width"));
+}
+
+TEST_CASE("doctor: a file of the model is not replaced by the header") {
+  const Scratch scratch;
+  const std::string model = (scratch.path() / "model").string();
+  std::filesystem::copy(program::stable_diffusion_models + "sd15", model,
+                        std::filesystem::copy_options::recursive);
+  for (const char* name :
+       {"/unet/config.json", "/unet/diffusion_pytorch_model.safetensors", "/model_index.json"}) {
+    const std::string before = program::content(model + name);
+    const auto outcome =
+        run({"doctor", "--model", model, "--steps", "1", "--policies", "quality", "--output", model + name});
+    INFO(name << " | " << outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.one_line_error());
+    CHECK_THAT(outcome.err, Catch::Contains("is a file of the model"));
+    CHECK(program::content(model + name) == before);
+  }
+}
+
 TEST_CASE("doctor: bad input is one line") {
   const Scratch scratch;
   const std::string sd15 = program::stable_diffusion_models + "sd15";

@@ -232,9 +232,28 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   for (int i = 0; i < 2000; ++i) precast::image::append_utf8(letters, 0x4e00 + i);
   scratch.file("precast_tokenizer.json", "{\"characters\": \"" + letters + "\"}");
   refused({"--model", scratch.path().string()}, 1, "are not of one model");
+  refused({"--model", ""}, 2, "--model is empty");
+  refused({"--compare", ""}, 2, "--compare is empty");
+  refused({"--log", "/dev/full"}, 1, "/dev/full");
+  refused({"--link-latency", "5"}, 2, "--predict-ranks");
+  refused({"--ranks-per-machine", "2"}, 2, "--predict-ranks");
   const auto sizes = run({"train", "--width", "30", "--heads", "4", "--output", out.string()});
   CHECK(sizes.code == 2);
   CHECK_THAT(sizes.err, Catch::Contains("multiple of --heads"));
+  CHECK(sizes.one_line_error());  // without --quiet, too
+}
+
+TEST_CASE("train refuses sizes that the model it goes on from has otherwise", "[train]") {
+  const Scratch scratch;
+  const fs::path first = scratch.path() / "first", second = scratch.path() / "second";
+  REQUIRE(run(train(first, {"--steps", "1"})).code == 0);
+  const auto outcome = run({"train", "--model", first.string(), "--context", "8", "--layers", "3", "--steps",
+                            "1", "--output", second.string()});
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(outcome.one_line_error());
+  CHECK_THAT(outcome.err, Catch::Contains("--layers is 3") && Catch::Contains("has 1"));
+  CHECK_FALSE(fs::exists(second));
 }
 
 TEST_CASE("train does not write over a model unless it is told to", "[train]") {
