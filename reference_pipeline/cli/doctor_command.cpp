@@ -104,7 +104,23 @@ std::vector<std::string> generate_command(const DoctorOptions& options, const fa
   add_number("--steps", options.run.steps);
   add_number("--width", options.run.width);
   add_number("--height", options.run.height);
+  add_number("--max-sequence-length", options.run.max_sequence_length);
+  add_number("--t5-padding", options.run.t5_padding);
+  const auto add_real = [&](const std::string& option, const std::optional<double>& value) {
+    if (value) add(option, shortest(*value));
+  };
+  add_real("--guidance", options.run.guidance);
+  add_real("--cfg-scale", options.run.cfg_scale);
+  add_real("--guidance-rescale", options.run.guidance_rescale);
+  add_real("--eta", options.run.eta);
+  add_real("--aesthetic-score", options.run.aesthetic_score);
+  add_real("--negative-aesthetic-score", options.run.negative_aesthetic_score);
+  if (options.run.sampler) add("--sampler", *options.run.sampler);
+  if (options.run.vae_tiling) command.emplace_back("--vae-tiling");
+  if (options.run.device != "auto") add("--device", options.run.device);
+  if (request.seed != 0) add("--seed", std::to_string(request.seed));
   for (std::string& word : policy_arguments(policy_text(choices))) command.push_back(std::move(word));
+  if (request.negative) add("--negative", *request.negative);
   add("--prompt", request.prompts.front());
   return command;
 }
