@@ -20,7 +20,7 @@ std::span<const FamilyModels* const> no_models() { return {}; }
 
 template <PolicyType P>
 AddedPreset preset(std::string_view name) {
-  return {name, "for a test", spelling_of<P>(), op_rows_of<P>(), 2, &no_models};
+  return {name, "for a test", spelling_of<P>(), op_rows_of<P>(), gradient_table_of<P>(), 2, &no_models};
 }
 
 }  // namespace
