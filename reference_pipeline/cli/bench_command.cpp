@@ -10,6 +10,7 @@
 #include <cli/bench_options.hpp>
 #include <cli/bench_page.hpp>
 #include <cli/commands.hpp>
+#include <cli/cost_options.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
@@ -123,8 +124,11 @@ void merge(const BenchOptions& options) {
   finish(options, timing::merge_results(all));
 }
 
-void bench(const BenchOptions& options) {
+void bench(BenchOptions& options) {
   parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
+  if (options.names_part)
+    for (std::string* const file : {&options.json, &options.csv, &options.page})
+      if (!file->empty() && !is_standard_output(*file)) *file = part_file(*file, options.shard);
   check_output_files(files_of(options));
   if (options.merge->count() > 0) return merge(options);
   if (options.threads) host::set_threads(*options.threads);

@@ -43,7 +43,7 @@ const std::vector<std::string_view> part_names{"forward", "forward-backward", "o
 const std::vector<std::string_view> kind_names{"plain", "flash"};
 const std::vector<std::string_view> variant_names{"llama", "gpt2"};
 
-constexpr std::int64_t most_context = 1 << 20, most_head_width = 1024, most_steps = 1'000'000;
+constexpr std::int64_t most_context = 1 << 20, most_head_width = 1024, most_runs = 1'000'000;
 
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::optional<std::string>& value,
                       const std::string& type, const std::string& description) {
@@ -67,7 +67,7 @@ timing::AttentionGrid BenchOptions::attention_grid() const {
   timing::AttentionGrid grid;
   if (head_widths) grid.head_widths = parse_integers("--head-widths", *head_widths, 1, most_head_width);
   if (contexts) grid.contexts = parse_integers("--contexts", *contexts, 1, most_context);
-  if (warmups) grid.warmups = parse_integers("--warmup", *warmups, 0, most_steps);
+  if (warmups) grid.warmups = parse_integers("--warmup", *warmups, 0, most_runs);
   if (kinds) grid.kinds = parse_names("--attention", *kinds, kind_names);
   grid.policies = given_policies(grid.policies);
   grid.steps = steps.value_or(static_cast<int>(grid.steps));
@@ -81,7 +81,7 @@ timing::ModelGrid BenchOptions::model_grid() const {
   timing::ModelGrid grid;
   if (sizes) grid.sizes = parse_names("--sizes", *sizes, names_of_sizes());
   if (contexts) grid.contexts = parse_integers("--contexts", *contexts, 1, most_context);
-  if (warmups) grid.warmups = parse_integers("--warmup", *warmups, 0, most_steps);
+  if (warmups) grid.warmups = parse_integers("--warmup", *warmups, 0, most_runs);
   grid.policies = given_policies(grid.policies);
   if (variants) {
     grid.architectures.clear();
@@ -115,7 +115,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   add_text(
       command, "--warmup", options.warmups, "N,...",
       "Steps before the clock runs; with several, each is measured by itself; default 5, and 1 of attention");
-  add_integer(command, "--steps", options.steps, 1, most_steps,
+  add_integer(command, "--steps", options.steps, 1, most_runs,
               "Steps by the clock, of which mean and standard deviation are told; default 10");
   add_integer(command, "--batch", options.batch, 1, 65536,
               "Windows of a step; default 4, and 8 of attention");
@@ -142,10 +142,15 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--output,-o", options.page, "File for a report with plots (HTML)")->type_name("FILE");
   command
       .add_option_function<std::string>(
-          "--shard", [&](const std::string& text) { options.shard = parse_shard(text); },
+          "--shard",
+          [&](const std::string& text) {
+            options.shard = parse_shard(text);
+            options.names_part = text == "auto";
+          },
           "Every Nth of the cases, beginning with the Ith, from 1: for N machines, whose JSON --merge puts "
-          "together")
-      ->type_name("I/N");
+          "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
+          "files with -I-of-N in their names")
+      ->type_name("I/N|auto");
   options.merge = command
                       .add_option("--merge",
                                   "Puts files that --json wrote together, such as those of shards, in place "

@@ -18,6 +18,7 @@ struct BenchOptions {
   std::string json, csv, page;
   std::optional<int> steps, batch, threads;
   casting::Shard shard;
+  bool names_part = false;  ///< the files' names say which part they are
   CLI::Option* policies = nullptr;
   CLI::Option* merge = nullptr;
 

@@ -17,10 +17,10 @@ using experiments::Plot;
 using experiments::Table;
 
 /// A plot of one column over another.
-struct Axes {
+struct PlottedColumns {
   std::string_view title, x, y;
 };
-constexpr Axes plots[] = {
+constexpr PlottedColumns plots[] = {
     {"Forward pass", "context_length", "fwd avg (sec)"},
     {"Forward and backward pass", "context_length", "fwd & back avg (sec)"},
     {"Backward pass", "context_length", "back avg (sec)"},
@@ -43,7 +43,7 @@ bool differs(const Table& table, std::size_t column) {
                              [&](const auto& row) { return row[column] != table.rows.front()[column]; });
 }
 
-Plot plot_of(const Table& table, const Axes& axes) {
+Plot plot_of(const Table& table, const PlottedColumns& axes) {
   Plot plot{std::string(axes.title), std::string(axes.x), std::string(axes.y), axes.x != "warmup", true, {}};
   const std::size_t x = column_of(table, axes.x), y = column_of(table, axes.y);
   if (x == table.columns.size() || y == table.columns.size()) return plot;
@@ -76,7 +76,7 @@ std::string bench_page(const timing::Results& results) {
   std::string body = "<h1>precast bench " + html_text(results.benchmark) + "</h1>\n<p class=\"soft\">" +
                      html_text(results.settings) + "</p>\n";
   std::size_t number = 0;
-  for (const Axes& axes : plots) {
+  for (const PlottedColumns& axes : plots) {
     const Plot plot = plot_of(table, axes);
     const bool has_line = std::ranges::any_of(plot.lines, [](const Line& line) { return line.x.size() > 1; });
     if (plot.lines.empty() || (axes.x == "warmup" && !has_line)) continue;

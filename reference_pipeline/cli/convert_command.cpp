@@ -49,7 +49,7 @@ conversion::TypeWishes wishes_of(const ConvertOptions& options) {
   return wishes;
 }
 
-conversion::Settings settings_of(const ConvertOptions& options) {
+conversion::Settings conversion_settings(const ConvertOptions& options) {
   conversion::Settings settings{wishes_of(options), std::nullopt, {}, nullptr};
   std::vector<std::string_view> encoders;
   for (const quant::NamedEncoder& named : quant::named_encoders) encoders.push_back(named.name);
@@ -71,7 +71,7 @@ conversion::Settings settings_of(const ConvertOptions& options) {
 void convert_model(const ConvertOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::filesystem::path out(options.out);
-  const conversion::ModelConversion model(named_model(options.in), out, settings_of(options));
+  const conversion::ModelConversion model(named_model(options.in), out, conversion_settings(options));
   bool told = false;  // an OUT that cannot be written is the only line: warnings come when it can
   const auto warn_once = [&] {
     if (!std::exchange(told, true)) tell_warnings(model.warnings());

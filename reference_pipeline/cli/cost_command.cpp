@@ -55,7 +55,7 @@ struct CostOptions {
 };
 
 /// Everything that the numbers depend on, but for the model, the layers and the types.
-std::string settings_text(const CostOptions& options, const casting::Samples& samples) {
+std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
   char fingerprint[32];
   std::snprintf(fingerprint, sizeof fingerprint, "%016llx",
                 static_cast<unsigned long long>(samples.fingerprint()));
@@ -71,7 +71,7 @@ std::string settings_text(const CostOptions& options, const casting::Samples& sa
 casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
                                  const casting::Samples& samples) {
   casting::CostFile fresh{
-      model, static_cast<std::int64_t>(samples.recorded.size()), settings_text(options, samples), {}};
+      model, static_cast<std::int64_t>(samples.recorded.size()), cost_settings_text(options, samples), {}};
   if (!io::is_there(options.output)) return fresh;
   casting::CostFile old = casting::read_cost_file(options.output);
   if (old.model != fresh.model || old.samples != fresh.samples || old.settings != fresh.settings)

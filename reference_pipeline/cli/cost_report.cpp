@@ -67,7 +67,7 @@ bool has_parameters(const casting::CostFile& file) {
                              [](const casting::LayerCost& layer) { return layer.parameters.has_value(); });
 }
 
-std::string html_table(const casting::CostTable& table) {
+std::string html_cost_table(const casting::CostTable& table) {
   std::string text = "<div class=\"scroll\"><table class=\"numbers\"><thead>";
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const char* const cell = i < 2 ? "th" : "td";
@@ -169,13 +169,14 @@ std::string cost_page(const CostReport& report) {
   body += sizes_section(report);
   for (const Measure measure : measures) {
     body += "<h2>Table: " + name_of(measure) + "</h2>\n<p class=\"soft\">" +
-            std::string(measure_words(measure)) + ".</p>\n" + html_table(cost_table(report.file, measure));
+            std::string(measure_words(measure)) + ".</p>\n" +
+            html_cost_table(cost_table(report.file, measure));
     if (has_parameters(report.file))
       body += "<h2>Table: " + name_of(measure) +
               ", weighted by parameters</h2>\n<p class=\"soft\">Divided by the layer's parameters over those "
               "of the "
               "smallest layer: what a parameter of it costs.</p>\n" +
-              html_table(weighted_cost_table(report.file, measure));
+              html_cost_table(weighted_cost_table(report.file, measure));
   }
   return html_page(title_of(report), cost_style, body);
 }

@@ -119,8 +119,8 @@ std::vector<std::string> generate_command(const DoctorOptions& options, const fa
   add_real("--guidance-rescale", options.run.guidance_rescale);
   add_real("--aesthetic-score", options.run.aesthetic_score);
   add_real("--negative-aesthetic-score", options.run.negative_aesthetic_score);
-  if (request.negative) add("--negative", *request.negative);
   for (std::string& word : policy_arguments(policy_text(choices))) command.push_back(std::move(word));
+  if (request.negative) add("--negative", *request.negative);
   add("--prompt", request.prompts.front());
   return command;
 }

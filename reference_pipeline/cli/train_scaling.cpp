@@ -101,17 +101,8 @@ std::string page_of(const Scaling& scaling) {
   }
   plot.lines = {predicted, ideal};
   std::string body = "<h1>A training step on more ranks</h1>\n<p>" + html_text(link_text(scaling)) +
-                     "</p>\n<div class=\"scroll\"><table>";
-  const auto table = table_of(scaling);
-  for (std::size_t row = 0; row < table.size(); ++row) {
-    body += "<tr>";
-    for (const std::string& cell : table[row])
-      body +=
-          (row == 0 ? "<th>" : "<td class=\"number\">") + html_text(cell) + (row == 0 ? "</th>" : "</td>");
-    body += "</tr>\n";
-  }
-  body += "</table></div>\n<h2>" + plot.title + "</h2>\n" + line_legend(plot) + "<div class=\"scroll\">" +
-          line_plot("ranks", plot) + "</div>";
+                     "</p>\n" + html_table(table_of(scaling)) + "<h2>" + plot.title + "</h2>\n" +
+                     line_legend(plot) + "<div class=\"scroll\">" + line_plot("ranks", plot) + "</div>";
   return html_page("A training step on more ranks", "", body);
 }
 

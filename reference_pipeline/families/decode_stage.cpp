@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <families/decode_stage.hpp>
+#include <families/free_memory.hpp>
 #include <image/tensor_image.hpp>
 
 namespace precast::families {
@@ -21,8 +22,10 @@ void decode_picture(const vae::Decoder& decoder, std::int64_t picture,
       const HostTensor<f32> pixels = decoder.decode(given, tiling_of(request));
       made_of_them.add(picture_bytes(request));
     }
-    if (request.written_as)
+    if (request.written_as) {
+      give_back_memory();
       const DryHold encoder(image::encoding_bytes(*request.written_as, *request.width, *request.height));
+    }
     return;
   }
   image::Pictures decoded = image::to_images(decoder.decode(given, tiling_of(request)));
@@ -31,7 +34,9 @@ void decode_picture(const vae::Decoder& decoder, std::int64_t picture,
   result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
   if (progress && picture + 1 == count) progress({"decode", count, count});
   result.decode_seconds += seconds_since(start);
-  if (on_picture) on_picture(result);
+  if (!on_picture) return;
+  give_back_memory();  // what decoding took, before a file is made in memory
+  on_picture(result);
 }
 
 }  // namespace precast::families

@@ -93,10 +93,10 @@ std::int64_t encoding_bytes(const Encoding& encoding, std::int64_t width, std::i
     case Format::webp:
       return always +
              (encoding.quality >= lossless_quality ? lossless_webp_bytes(width, height) : 13 * pixels);
-    case Format::png:
+    case Format::png:  // noise does not shrink
       break;
   }
-  return always;
+  return always + 3 * pixels;
 }
 
 void write_image(const std::filesystem::path& path, const Image& image, std::span<const Text> texts,

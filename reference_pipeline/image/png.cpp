@@ -207,6 +207,8 @@ std::vector<std::byte> encode_png(const Image& image, std::span<const Text> text
   const png_structp png = writer.png;
   const png_infop info = writer.info;
   if (!info) throw OutOfMemory("no memory to write a PNG picture");
+  // At once, for a vector that grows holds its bytes up to three times.
+  writer.callbacks.written.reserve(static_cast<std::size_t>(image.height) * (row_bytes + 1));
   const bool done = went_through(png_jmpbuf(png), [&] {
     png_set_write_fn(png, &writer.callbacks, on_write, on_flush);
     png_set_IHDR(png, info, static_cast<png_uint_32>(image.width), static_cast<png_uint_32>(image.height), 8,

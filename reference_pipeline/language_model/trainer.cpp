@@ -93,7 +93,7 @@ void Trainer::share_state() {
 
 void Trainer::require_same_windows(const Batches& batches) {
   const std::int64_t before = std::exchange(windows_, batches.batch() * ranks());
-  if (!ranks_before_ || *ranks_before_ == ranks() || before == windows_) return;
+  if (!ranks_before_ || *ranks_before_ == ranks() || before == 0 || before == windows_) return;
   throw InputError("the checkpoint is of " + std::to_string(*ranks_before_) + " ranks that took " +
                    std::to_string(before) + " windows a step, and these " + std::to_string(ranks()) +
                    " take " + std::to_string(windows_) + ": choose --batch so that they take as many");

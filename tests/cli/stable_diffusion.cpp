@@ -80,7 +80,7 @@ TEST_CASE("the embedded models by their names: generate, compare, inspect, and i
     CHECK(run({"inspect", given}).code == 0);
     CHECK(run({"tokenize", "--model", given, "--text", "a"}).code == 0);
   }
-  CHECK(run({"inspect", "shapes-sd"}).out.find("StableDiffusionPipeline") != std::string::npos);
+  CHECK(run({"inspect", "shapes-sd"}).out.find("UNet2DConditionModel") != std::string::npos);
   const auto elsewhere =
       run({"inspect", "shapes-sd"}, "PRECAST_SHAPES_SD=" + scratch.path().string() + "/none");
   CHECK(elsewhere.code == 1);

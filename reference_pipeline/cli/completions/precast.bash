@@ -335,7 +335,7 @@ _precast() {
         --json) _precast_offer -f; return ;;
         --csv) _precast_offer -f; return ;;
         --output|-o) _precast_offer -f; return ;;
-        --shard) :; return ;;
+        --shard) _precast_offer -W 'auto'; return ;;
         --merge) _precast_offer -f; return ;;
         --threads) :; return ;;
       esac

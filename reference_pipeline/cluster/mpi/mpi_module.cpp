@@ -74,7 +74,9 @@ class Job final : public MpiJob {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return has_joined_ || failure_; });
     if (!failure_) return;
+    is_over_ = true;
     lock.unlock();
+    changed_.notify_all();
     thread_.join();
     std::rethrow_exception(failure_);
   }
@@ -85,7 +87,7 @@ class Job final : public MpiJob {
       is_over_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
   int rank() const override { return rank_; }
@@ -154,15 +156,21 @@ class Job final : public MpiJob {
       MPI_Comm_free(&ranks_);
       MPI_Finalize();
     } catch (const std::exception&) {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
       failure_ = std::current_exception();
+      changed_.notify_all();
+      // The other ranks wait for this one, and only this thread may end them.
+      changed_.wait(lock, [this] { return is_over_ || abort_code_; });
+      if (abort_code_) MPI_Abort(ranks_, *abort_code_);
     }
-    changed_.notify_all();
   }
 
   void join() {
     int level = 0;
     require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "to join the job");
+    if (level < MPI_THREAD_FUNNELED)
+      throw CommunicationError(
+          "MPI does not allow threads beside the one that calls it: install one that was built with threads");
     require(MPI_Comm_dup(MPI_COMM_WORLD, &ranks_), "to join the job");
     MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
     require(MPI_Comm_rank(ranks_, &rank_), "the rank");
