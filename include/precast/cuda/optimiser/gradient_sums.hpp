@@ -36,7 +36,7 @@ template <class Use>
 struct SquaresOf;
 template <class Use>
 struct CountsOf;
-/// The sums of the threads of a block, in thread 0: a tree, so that their order is one.
+/// The sums of the threads of a block in thread 0, zeros in the others: a tree, so that their order is one.
 template <class Use>
 PRECAST_DEVICE GradientSums sum_of_block(const GradientSums& mine, Site site = Site::here()) {
   const auto squares = static_shared<double, optimiser_threads, SquaresOf<Use>>();
@@ -51,6 +51,7 @@ PRECAST_DEVICE GradientSums sum_of_block(const GradientSums& mine, Site site = S
       counts[thread] = counts[thread] + counts[thread + distance];
     }
   }
+  if (thread != 0) return {};  // while thread 0 may still be writing
   return {squares[0], counts[0]};
 }
 
