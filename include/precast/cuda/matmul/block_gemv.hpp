@@ -62,7 +62,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   constexpr int chunk = values_in_chunk<Format>, features = tile.features_per_warp;
   constexpr int in_block = dtype_traits<Format>::values_per_block;
   constexpr int stage_bytes = features * Slab::shared_bytes, ring_bytes = tile.stages * stage_bytes;
-  const auto& [x, weight, store] = product;
+  const auto& x = product.x;
+  const auto& weight = product.weight;
+  const auto& store = product.store;
   const int columns = x.columns;
   const int first_feature = (block_index().x * tile.warps + warp_index()) * features;
   const auto ring = dynamic_shared<unsigned char>(warp_index() * ring_bytes, ring_bytes);
