@@ -87,7 +87,7 @@ TEST_CASE("the embedded models by their names: generate, compare, inspect, and i
   CHECK(elsewhere.err.find("/none") != std::string::npos);
 }
 
-TEST_CASE("--vae-tiling takes less memory of a large picture, and is the same picture") {
+TEST_CASE("option --vae-tiling takes less memory of a large picture, and is the same picture") {
   const Scratch scratch;
   for (const std::string model : {"shapes", "shapes-sd"}) {
     INFO(model);

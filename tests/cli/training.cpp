@@ -281,7 +281,7 @@ TEST_CASE("train does not write over a model unless it is told to", "[train]") {
   CHECK(file.one_line_error());
 }
 
-TEST_CASE("--resume takes what is left out from its checkpoint", "[train]") {
+TEST_CASE("option --resume takes what is left out from its checkpoint", "[train]") {
   const Scratch scratch;
   const fs::path part = scratch.path() / "part", whole = scratch.path() / "whole";
   std::string letters;
@@ -305,7 +305,7 @@ TEST_CASE("--resume takes what is left out from its checkpoint", "[train]") {
     CHECK(program::content(part / file) == program::content(whole / file));
 }
 
-TEST_CASE("--resume refuses what its checkpoint has otherwise, and names it", "[train]") {
+TEST_CASE("option --resume refuses what its checkpoint has otherwise, and names it", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out", cosine = scratch.path() / "cosine";
   REQUIRE(run(train(out, {"--steps", "4"})).code == 0);

@@ -48,7 +48,7 @@ TrainingOptions options_of(const std::string& policy) {
           .steps = steps,
           .adamw = {.lr = 0.03, .eps = 0.05},
           .clip = 1.0,
-          .scaler = {.init_scale = 0x1p24, .growth_interval = 2}};
+          .scaler = {.init_scale = 0x1p20, .growth_interval = 2}};
 }
 
 Trainer trainer_of(const std::string& model, const TrainingOptions& options, const TrainingDevice& device) {
