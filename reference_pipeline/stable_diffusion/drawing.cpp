@@ -161,12 +161,15 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
 
   result.latents = Tensor<f32>(latents.drawn(count));
   for (std::int64_t picture = 0; picture < count && !DryRun::active(); ++picture) {
-    HostTensor<f32> start = channels_last(prepared.noise.data() + picture * latents.elements(), latents);
     const HostTensor<f32>* clean =
         from_noise ? nullptr : &prepared.kept[full.seed_step ? static_cast<std::size_t>(picture) : 0].clean;
-    const sampling::NoiseMix mix = from_noise ? sampling::NoiseMix{0, sampler->initial_noise_scale()}
-                                   : sampler  ? sampler->noise_mix(0)
-                                              : sampling::NoiseMix{};
+    if (!sampler) {  // no step, so no noise was drawn
+      channels_first(*clean, result.latents.data() + picture * latents.elements(), latents);
+      continue;
+    }
+    HostTensor<f32> start = channels_last(prepared.noise.data() + picture * latents.elements(), latents);
+    const sampling::NoiseMix mix =
+        from_noise ? sampling::NoiseMix{0, sampler->initial_noise_scale()} : sampler->noise_mix(0);
     const elementwise::Combination combined{.coefficients = {mix.from_clean, mix.from_noise, 1, 1}};
     for (std::int64_t i = 0; i < start.elements(); ++i)
       start.data()[i] =
