@@ -1,6 +1,6 @@
 # sides.cmake: fails where a header of precast/cuda asks whether it is compiled for a device or for the emulator, unless
-# it is of device/ or runtime/, selects a tile, or stands between us and a library (CUB, cuBLASLt, cuDNN, NCCL), which the emulator has
-# not. Kernels are the same text on both sides.
+# it is of device/ or runtime/, selects a tile, or stands between us and a library (CUB, cuBLASLt, cuDNN, NCCL), which the
+# emulator has not. Kernels are the same text on both sides.
 #   cmake -DCUDA=<include/precast/cuda> -P sides.cmake
 cmake_minimum_required(VERSION 3.25)
 
