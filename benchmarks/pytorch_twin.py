@@ -53,10 +53,12 @@ class Cpu:
     cases_kept = 2
     graphed = ()
     # Compiling a decoder takes longer than it can win back here, and one op alone has nothing to fuse.
-    compiled = ("double_block", "single_block", "t5_layer", "language_model")
+    compiled = ("double_block", "single_block", "t5_layer", "language_model", "unet_step", "vae_decode")
 
     def runs(self, kind):
-        return 3 if kind in self.compiled else 1 if kind in ("vae_decode", "denoise_step", "unet_step") else 9
+        if kind in ("vae_decode", "denoise_step", "unet_step", "unet_xl_step"):
+            return 1
+        return 3 if kind in self.compiled else 9
 
     def prepare(self, policy):
         pass

@@ -43,6 +43,7 @@ class Work:
             "denoise_step": self.denoise_step,
             "t5_layer": self.t5_layer,
             "unet_step": self.unet_step,
+            "unet_xl_step": self.unet_xl_step,
             "vae_decode": self.vae_decode,
             "attention": self.attention,
             "linear": self.linear,
@@ -165,16 +166,33 @@ class Work:
         }
 
     def unet_step(self, policy, size):
-        """A prediction of Stable Diffusion 1.5's UNet, whose pictures lie as ours do."""
+        """A prediction of Stable Diffusion 1.5's UNet."""
+        return self.unet(policy, size, dict(cross_attention_dim=768), {})
+
+    def unet_xl_step(self, policy, size):
+        """A prediction of SDXL's UNet."""
+        blocks = ("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D")
+        config = dict(block_out_channels=(320, 640, 1280), down_block_types=blocks,
+                      up_block_types=tuple(name.replace("Down", "Up") for name in reversed(blocks)),
+                      transformer_layers_per_block=(1, 2, 10), attention_head_dim=(5, 10, 20),
+                      cross_attention_dim=2048, use_linear_projection=True, addition_embed_type="text_time",
+                      addition_time_embed_dim=256, projection_class_embeddings_input_dim=2816)
+        side, dtype = float(size.split("x")[0]), self.dtype(policy)
+        return self.unet(policy, size, config, {
+            "text_embeds": self.random(1, 1280, dtype=dtype),
+            "time_ids": torch.tensor([[side, side, 0, 0, side, side]], dtype=dtype, device=self.device)})
+
+    def unet(self, policy, size, config, added):
+        """A UNet whose pictures lie as ours do, and what a prediction is made of."""
         from diffusers import UNet2DConditionModel
 
         dtype = self.dtype(policy)
-        unet = self.random_module(lambda: UNet2DConditionModel(cross_attention_dim=768), dtype)
-        unet = unet.to(memory_format=torch.channels_last)
+        unet = self.random_module(lambda: UNet2DConditionModel(**config), dtype).to(memory_format=torch.channels_last)
         side = int(size.split("x")[0]) // 8
         latents = self.random(1, 4, side, side, dtype=dtype).contiguous(memory_format=torch.channels_last)
         return unet, {"sample": latents, "timestep": torch.tensor(500.0, device=self.device),
-                      "encoder_hidden_states": self.random(1, 77, 768, dtype=dtype), "return_dict": False}
+                      "encoder_hidden_states": self.random(1, 77, config["cross_attention_dim"], dtype=dtype),
+                      "added_cond_kwargs": added, "return_dict": False}
 
     def vae_decode(self, policy, size):
         from diffusers import AutoencoderKL
@@ -185,7 +203,8 @@ class Work:
         dtype = self.dtype(policy)
         decoder = self.random_module(lambda: AutoencoderKL(**config).decoder, dtype)
         side = int(size.split("x")[0]) // 8
-        return decoder, {"sample": self.random(1, 16, side, side, dtype=dtype)}
+        latents = self.random(1, 16, side, side, dtype=dtype).contiguous(memory_format=torch.channels_last)
+        return decoder.to(memory_format=torch.channels_last), {"sample": latents}
 
     # --- Products --------------------------------------------------------------------------------------------------
 

@@ -27,14 +27,15 @@ import gpu_report
 from tables import marks_of, mid, policy_title, table, write
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS_WITH_TWIN = ("double_block", "single_block", "t5_layer", "unet_step", "vae_decode")
+PARTS_WITH_TWIN = ("double_block", "single_block", "t5_layer", "unet_step", "unet_xl_step", "vae_decode")
 STEPS = ("language_model",)
 MODEL_PARTS = PARTS_WITH_TWIN + ("transformer",)
 COUNTERS = ("seconds", "share", "share_all", "memory", "resident", "of_copy", "flops", "onednn_flops")
 BLOCKS = ("double_block", "single_block")
 WITH_TWIN = PARTS_WITH_TWIN + STEPS + ("attention", "linear")
 TITLES = {"double_block": "double block", "single_block": "single block", "t5_layer": "T5-XXL layer",
-          "unet_step": "UNet of SD 1.5", "vae_decode": "VAE decode", "transformer": "transformer, 2 + 4 blocks"}
+          "unet_step": "UNet of SD 1.5", "unet_xl_step": "UNet of SDXL", "vae_decode": "VAE decode",
+          "transformer": "transformer, 2 + 4 blocks"}
 
 
 def say(text):
