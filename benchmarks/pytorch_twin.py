@@ -52,7 +52,7 @@ class Cpu:
     device = "cpu"
     cases_kept = 2
     graphed = ()
-    # Compiling a decoder takes longer than it can win back here, and one op alone has nothing to fuse.
+    # One op alone has nothing to fuse.
     compiled = ("double_block", "single_block", "t5_layer", "language_model", "unet_step", "vae_decode")
 
     def runs(self, kind):
