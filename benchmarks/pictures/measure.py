@@ -149,6 +149,9 @@ def measure(programs, names, options):
                         benchmarks.say(f"  left out: {reason}")
                 if not found:
                     continue
+                for way, values in found.items():
+                    seconds = ", ".join(f"{key} {values[key]:.2f} s" for key in ("step", "decode", "total") if key in values)
+                    benchmarks.say(f"  {program.name} {way}: {seconds}, {values['peak'] / 1e9:.2f} GB")
                 way = min(found, key=lambda way: found[way]["step"])
                 chosen[name][program.name] = way
                 for key in MEASURES:
