@@ -82,9 +82,10 @@ class SdCpp:
         self.program = program
 
     def command(self, model, precision, side, steps, threads, output):
-        return [self.program, "-m", Path(model) / "for_sd_cpp", "--type", precision, "-p", PROMPT, "-n", NEGATIVE,
-                "--cfg-scale", GUIDANCE, "--sampling-method", "euler", "--steps", steps, "-W", side, "-H", side, "-t",
-                threads, "-o", output]
+        second = Path(model) / "text_encoder_2" / "model.safetensors"
+        return [self.program, "-m", Path(model) / "for_sd_cpp", *(["--clip_g", second] if second.exists() else []),
+                "--type", precision, "-p", PROMPT, "-n", NEGATIVE, "--cfg-scale", GUIDANCE, "--sampling-method", "euler",
+                "--steps", steps, "-W", side, "-H", side, "-t", threads, "-o", output]
 
     def values(self, printed, steps):
         taken = dict(re.findall(r"(sampling|decode_first_stage) completed, taking ([0-9.]+)s", printed))

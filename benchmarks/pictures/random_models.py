@@ -121,14 +121,14 @@ def write_model(kind, folder):
             write_weights(folder / name / "diffusion_pytorch_model.safetensors", module)
     EulerDiscreteScheduler(**SCHEDULER).save_config(folder / "scheduler")
     (folder / "model_index.json").write_text(json.dumps(index))
-    # stable-diffusion.cpp asks every folder for a second text encoder: one without tensors is as good as none.
+    # stable-diffusion.cpp asks every folder for a second text encoder, and takes XL's for a part of the first: it gets
+    # one without tensors here, and XL's by name (measure.py).
     view = folder / "for_sd_cpp"
-    view.mkdir()
+    (view / "text_encoder_2").mkdir(parents=True)
+    write_file(view / "text_encoder_2" / "model.safetensors", {})
     for name in parts:
-        (view / name).symlink_to(Path("..") / name)
-    if "text_encoder_2" not in parts:
-        (view / "text_encoder_2").mkdir()
-        write_file(view / "text_encoder_2" / "model.safetensors", {})
+        if name != "text_encoder_2":
+            (view / name).symlink_to(Path("..") / name)
 
 
 if __name__ == "__main__":
