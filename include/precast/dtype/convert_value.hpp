@@ -50,7 +50,7 @@ template <ScalarDtype From>
 template <ScalarDtype To>
 [[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR To narrow(f32 value) {
   if constexpr (std::same_as<To, bf16>) {
-    return convert<bf16>(value);
+    return nearest_bf16(value);
   } else {
     constexpr FloatFormat format = dtype_traits<To>::format;
     constexpr int shift = mantissa_shift<To>;

@@ -136,6 +136,18 @@ inline constexpr bool widens_exactly =
     dtype_traits<To>::format.min_subnormal() <= dtype_traits<From>::format.min_subnormal() &&
     dtype_traits<To>::format.mantissa_bits >= dtype_traits<From>::format.mantissa_bits;
 
+namespace detail {
+
+/// Inlined always: a call for each value would keep loops from becoming vectors.
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR bf16 nearest_bf16(f32 value) {
+  const auto word = bit_cast<std::uint32_t>(value);
+  const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;
+  const std::uint32_t rounded = (word + 0x7fffu + ((word >> 16) & 1)) >> 16;
+  return bf16{static_cast<std::uint16_t>(is_nan ? ((word >> 16) | 0x40u) : rounded)};
+}
+
+}  // namespace detail
+
 /// The one conversion between scalar dtypes: nearest, ties to even, one rounding; NaN stays NaN. Written on
 /// integers where speed matters, so that g++, clang++ and nvcc agree on every bit.
 template <ScalarDtype To, ScalarDtype From>
@@ -145,10 +157,7 @@ PRECAST_HOST_DEVICE_CONSTEXPR To convert(From value) {
   } else if constexpr (std::same_as<From, bf16> && std::same_as<To, f32>) {
     return bit_cast<f32>(static_cast<std::uint32_t>(value.bits) << 16);
   } else if constexpr (std::same_as<From, f32> && std::same_as<To, bf16>) {
-    const auto word = bit_cast<std::uint32_t>(value);
-    const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;
-    const std::uint32_t rounded = (word + 0x7fffu + ((word >> 16) & 1)) >> 16;
-    return bf16{static_cast<std::uint16_t>(is_nan ? ((word >> 16) | 0x40u) : rounded)};
+    return detail::nearest_bf16(value);
   } else if constexpr (std::same_as<From, tf32> && std::same_as<To, f32>) {
     return bit_cast<f32>(value.bits << 13);
   } else {

@@ -17,6 +17,7 @@
 #include <precast/error.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/decode_blocks.hpp>
+#include <precast/host/for_each_chunk.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/tensor/arrived.hpp>
@@ -141,17 +142,18 @@ void read_values(const ParameterPath& place, const Parameter& parameter, std::in
     using From = decltype(tag);
     if (DryRun::active()) return;
     const std::byte* bytes = parameter.bytes.data() + first * static_cast<std::int64_t>(sizeof(From));
-    if constexpr (std::is_same_v<From, T>) {
-      std::memcpy(out.data(), bytes, out.size_bytes());
-    } else {
-      constexpr std::size_t chunk = 1024;
-      std::array<From, chunk> aligned;
-      for (std::size_t i = 0; i < out.size(); i += chunk) {
-        const std::size_t count = std::min(chunk, out.size() - i);
-        std::memcpy(aligned.data(), bytes + i * sizeof(From), count * sizeof(From));
-        host::convert_row<T>(std::span<const From>(aligned).first(count), out.subspan(i, count));
+    host::for_each_chunk(out.size(), [&](std::size_t, std::size_t begin, std::size_t end) {
+      if constexpr (std::is_same_v<From, T>) {
+        std::memcpy(out.data() + begin, bytes + begin * sizeof(From), (end - begin) * sizeof(From));
+      } else {
+        std::array<From, 1024> aligned;
+        for (std::size_t i = begin; i < end; i += aligned.size()) {
+          const std::size_t count = std::min(aligned.size(), end - i);
+          std::memcpy(aligned.data(), bytes + i * sizeof(From), count * sizeof(From));
+          host::convert_row<T>(std::span<const From>(aligned).first(count), out.subspan(i, count));
+        }
       }
-    }
+    });
   });
   place.source().taken(taken);
 }
