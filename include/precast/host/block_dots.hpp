@@ -148,7 +148,7 @@ template <class Reader, OneDnnOperand M, int Rows>
                                         same_bits_as<__m512>(lanes.offsets), of_offsets[r]);
   }
   for (int r = 0; r < Rows; ++r)
-    sums[r * stride] = sum_of(same_bits_as<Floats16>(totals[r][0] + totals[r][1] + of_offsets[r]));
+    sums[r * stride] = sum_of_lanes(same_bits_as<Floats16>(totals[r][0] + totals[r][1] + of_offsets[r]));
 }
 
 template <class Reader, OneDnnOperand M>

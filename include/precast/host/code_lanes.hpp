@@ -109,7 +109,7 @@ template <int half>
   return same_bits_as<Floats16>(_mm512_maskz_cvtph_ps(all_lanes, codes));
 }
 /// The sum of all lanes.
-[[gnu::always_inline]] inline f32 sum_of(Floats16 lanes) {
+[[gnu::always_inline]] inline f32 sum_of_lanes(Floats16 lanes) {
   const auto bits = same_bits_as<__m512i>(lanes);
   const __m256 eight = _mm256_castsi256_ps(_mm512_maskz_extracti64x4_epi64(0xff, bits, 0)) +
                        _mm256_castsi256_ps(_mm512_maskz_extracti64x4_epi64(0xff, bits, 1));
