@@ -50,6 +50,8 @@ class Pipeline {
 
   /// What its files have that is not used, or that is worth knowing: a line each.
   virtual std::vector<std::string> notes() const { return {}; }
+  /// Whether the denoiser's blocks can be recorded and run one by one, as the next three members do.
+  virtual bool has_blocks() const { return false; }
   /// Makes the pictures as far as their final latents, and hands on what the denoiser's blocks start from.
   /// Throws RequestError where a family has no such blocks.
   virtual void record(const Request&, const Recording&, const ProgressCallback& = {}) const {
