@@ -50,8 +50,6 @@ class Pipeline {
 
   /// What its files have that is not used, or that is worth knowing: a line each.
   virtual std::vector<std::string> notes() const { return {}; }
-  /// Whether the denoiser's blocks can be recorded and run one by one, as the next three members do.
-  virtual bool has_blocks() const { return false; }
   /// Makes the pictures as far as their final latents, and hands on what the denoiser's blocks start from.
   /// Throws RequestError where a family has no such blocks.
   virtual void record(const Request&, const Recording&, const ProgressCallback& = {}) const {
@@ -69,6 +67,8 @@ class Pipeline {
 
   virtual const ComponentChoices& choices() const = 0;
   virtual const Family& family() const = 0;
+  /// Whether `record`, `load_blocks` and `other_weights` are there: the denoiser's blocks run one by one.
+  virtual bool has_blocks() const { return false; }
 
  protected:
   Pipeline() = default;

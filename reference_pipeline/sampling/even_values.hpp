@@ -9,8 +9,8 @@
 
 namespace precast::sampling {
 
-/// `count` f32 numbers from first to last: from both ends towards the middle, with fused multiply-adds, as
-/// torch.linspace rounds them value by value (its vectors of values may differ in the last bit).
+/// `count` f32 numbers from first to last: from both ends towards the middle, with fused multiply-adds, which
+/// gives the bits that torch.linspace has on a CPU.
 inline std::vector<f32> even_values(f32 first, f32 last, std::int64_t count) {
   if (count == 1) return {first};
   const f32 gap = (last - first) / static_cast<f32>(count - 1);
