@@ -105,15 +105,15 @@ void run_one_row(const char* name, const DtypeInfo& format, const Ggml& ggml) {
   // More than the last cache holds.
   constexpr std::size_t enough = std::size_t{256} << 20;
   std::vector<std::byte> bytes, x_codes(ggml.bytes_per_row);
-  std::vector<LinearWeight<F32>> in_f32{weight_of<F32>(format, features, bytes)};
-  std::vector<LinearWeight<Bf16>> in_bf16{weight_of<Bf16>(format, features, bytes)};
-  const std::size_t layer = bytes.size(), row = layer / features;
-  std::vector<std::byte> layers = bytes;
+  std::vector<LinearWeight<F32>> in_f32;
+  std::vector<LinearWeight<Bf16>> in_bf16;
+  std::vector<std::byte> layers;
   while (layers.size() < enough) {
     in_f32.push_back(weight_of<F32>(format, features, bytes));
     in_bf16.push_back(weight_of<Bf16>(format, features, bytes));
     layers.insert(layers.end(), bytes.begin(), bytes.end());
   }
+  const std::size_t layer = bytes.size(), row = layer / features;
   const auto x_f32 = rows_of<f32>(1);
   const auto x_bf16 = rows_of<bf16>(1);
   HostTensor<f32> out_f32(Shape{1, features}), out_ggml(Shape{1, features});
