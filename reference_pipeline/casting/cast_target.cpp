@@ -24,7 +24,7 @@ std::optional<double> estimate_of(const CastSource& source, const CastTarget& ta
     if (parameter.role == BlockParameterRole::matrix)
       estimate.add(values_of(source.original(), parameter), values_of(source, parameter),
                    settings.importance(parameter.name, parameter.shape.back()));
-  return estimate.relative();
+  return estimate.value();
 }
 
 }  // namespace

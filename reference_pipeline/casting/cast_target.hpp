@@ -27,7 +27,7 @@ std::vector<CastTarget> targets_of(const families::Block& block, const CostSetti
 /// A target after a cast.
 struct TargetCast {
   double bits = 0;                 ///< of a parameter, scales of blocks included
-  std::optional<double> estimate;  ///< of its relative loss, where the settings know the importance
+  std::optional<double> estimate;  ///< LossEstimate, where the settings know the importance
 };
 
 /// Casts a target of a block in `source` to a type, or takes it from the settings' patch where the type is

@@ -20,7 +20,7 @@ struct TypeCost {
   std::optional<double> loss;           ///< mean squared error of this layer's own output
   std::optional<double> relative_cost;  ///< over the mean square of that hidden state
   std::optional<double> relative_loss;  ///< over the mean square of that output
-  /// The relative loss as far as weights and the size of inputs tell (LossEstimate).
+  /// How large it is as far as weights and the size of inputs tell (LossEstimate).
   std::optional<double> estimate = std::nullopt;
 
   bool measured() const { return cost || loss || relative_cost || relative_loss; }

@@ -16,21 +16,20 @@ namespace precast::casting {
 /// knows. Throws where it is known for another number of columns.
 using ColumnImportance = std::function<std::span<const f32>(const std::string& name, std::int64_t columns)>;
 
-/// If the inputs of a matrix were independent of each other, the mean square of what a cast changes in its
-/// output would be the sum over columns of their mean square times the squared error of the column, and that
-/// of the output itself the same sum of squared weights.
+/// The sum over matrices and columns of the mean square of what meets a column times the squared error of the
+/// column: what a cast changes in a row of a matrix' output, squared and summed, if inputs were independent
+/// of each other.
 class LossEstimate {
  public:
   /// Adds a matrix, [rows, columns] in row-major order, before and after the cast, and one number for each
   /// column; none makes the estimate unknown.
   void add(std::span<const f32> original, std::span<const f32> cast, std::span<const f32> importance);
 
-  /// The sums of changes over the sums of outputs, of all matrices together; unknown where one of them has no
-  /// importance, and where there is no output.
-  std::optional<double> relative() const;
+  /// Of all matrices together; unknown where one of them has no importance.
+  std::optional<double> value() const { return known_ ? std::optional(sum_) : std::nullopt; }
 
  private:
-  double error_ = 0, output_ = 0;
+  double sum_ = 0;
   bool known_ = true;
 };
 

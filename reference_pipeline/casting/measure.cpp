@@ -124,7 +124,13 @@ class Measurement {
     const std::lock_guard lock(mutex_);
     if (failure_) throw AnotherFailed();
     done_ += blocks;
-    if (progress_) progress_(done_, total_);
+    if (!progress_) return;
+    try {
+      progress_(done_, total_);
+    } catch (...) {
+      failure_ = std::current_exception();  // before another job asks
+      throw;
+    }
   }
 
   /// The uncast run of every sample, for its last state.

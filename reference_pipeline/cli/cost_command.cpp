@@ -115,11 +115,10 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
           "What is cast at a time: a whole block (default), or one of its matrices")
       ->type_name("layer|matrix");
   command
-      .add_option(
-          "--importance", options.importance,
-          "What `precast record --importance` wrote: every number gets an estimate of the relative loss "
-          "beside it, from the squared errors of a matrix' columns times the mean squares of their "
-          "inputs; --measure estimate shows it, and how well it agrees")
+      .add_option("--importance", options.importance,
+                  "What `precast record --importance` wrote: every number gets an estimate beside it, the "
+                  "sum of the squared errors of matrices' columns times the mean squares of their inputs; "
+                  "--measure estimate shows it, and how well it agrees")
       ->type_name("FILE");
   command.add_flag("--estimates-only", options.only_estimates,
                    "Runs nothing: only the estimates of --importance; --samples is not needed");

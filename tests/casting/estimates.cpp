@@ -83,21 +83,20 @@ CostFile measured(std::span<families::Blocks* const> jobs, const CostSettings& s
 
 }  // namespace
 
-TEST_CASE("an estimate weighs squared errors by the columns' inputs, and is over the weighted weights") {
+TEST_CASE("an estimate weighs squared errors by the columns' inputs") {
   const std::array<f32, 6> weights{1, 2, 3, -4, 5, -6}, cast{1, 2.5, 3, -4, 6, -8};
   const std::array<f32, 3> squares{0.5, 2, 10};
   LossEstimate estimate;
   estimate.add(weights, cast, squares);
-  CHECK(estimate.relative() ==
-        (2 * 0.25 + 2 * 1 + 10 * 4.0) / (0.5 * (1 + 16) + 2 * (4 + 25) + 10 * (9.0 + 36)));
+  CHECK(estimate.value() == 2 * 0.25 + 2 * 1 + 10 * 4.0);
   LossEstimate exact;
   exact.add(weights, weights, squares);
-  CHECK(exact.relative() == 0);
+  CHECK(exact.value() == 0);
   exact.add(weights, cast, squares);
-  CHECK(exact.relative() == *estimate.relative() / 2);
+  exact.add(weights, cast, squares);
+  CHECK(exact.value() == 2 * *estimate.value());
   exact.add(weights, cast, {});
-  CHECK_FALSE(exact.relative());
-  CHECK_FALSE(LossEstimate().relative());
+  CHECK_FALSE(exact.value());
 
   // Many rows are summed by several tasks, in one order.
   std::vector<f32> many, changed;
@@ -110,7 +109,7 @@ TEST_CASE("an estimate weighs squared errors by the columns' inputs, and is over
     host::set_threads(threads);
     LossEstimate sum;
     sum.add(many, changed, hundred);
-    return *sum.relative();
+    return *sum.value();
   };
   CHECK(by_threads(1) == by_threads(2));
 }
@@ -175,6 +174,17 @@ TEST_CASE("estimates need no run, and put the layers of `shapes` into the order 
       const TypeCost& alone = estimated.layers[layer].types.at(type);
       CHECK(alone == TypeCost{known.bits, {}, {}, {}, {}, known.estimate});
       CHECK(*alone.estimate > 0);
+    }
+  // Measured: 0.83 to 1.00. Of the 720 orders of six layers 21 have 0.83 or more.
+  for (const std::string& type : types)
+    for (const auto member : {&TypeCost::relative_cost, &TypeCost::relative_loss}) {
+      std::vector<double> estimates, numbers;
+      for (const LayerCost& layer : file.layers) {
+        estimates.push_back(*layer.types.at(type).estimate);
+        numbers.push_back(*(layer.types.at(type).*member));
+      }
+      INFO(type << ": " << *rank_correlation(estimates, numbers));
+      CHECK(*rank_correlation(estimates, numbers) > 0.8);
     }
   // Estimates are added to what was measured, and change nothing else.
   CostSettings unestimated = settings_of(types, all);

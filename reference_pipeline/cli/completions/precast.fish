@@ -189,7 +189,7 @@ complete -c precast -n '__precast_command cost' -l types -x -a '(__precast_list 
 complete -c precast -n '__precast_command cost' -l patch -r -F -d 'A .gguf file of the same model, each layer of which is measured too, biases as it has them'
 complete -c precast -n '__precast_command cost' -l layers -x -d 'Blocks to measure, from 0, double ones first: 0-18,20'
 complete -c precast -n '__precast_command cost' -l granularity -x -a 'layer matrix' -d 'What is cast at a time: a whole block (default), or one of its matrices'
-complete -c precast -n '__precast_command cost' -l importance -r -F -d 'What  precast record --importance  wrote: every number gets an estimate of the relative loss beside it, from the squared errors of a matrix  columns times the mean squares of their inputs'
+complete -c precast -n '__precast_command cost' -l importance -r -F -d 'What  precast record --importance  wrote: every number gets an estimate beside it, the sum of the squared errors of matrices  columns times the mean squares of their inputs'
 complete -c precast -n '__precast_command cost' -l estimates-only -d 'Runs nothing: only the estimates of --importance'
 complete -c precast -n '__precast_command cost' -l jobs -x -d 'Layers that are measured at once, each on one thread with a load of the model of its own, as far as memory allows'
 complete -c precast -n '__precast_command cost' -l biases -d 'Casts biases too'
