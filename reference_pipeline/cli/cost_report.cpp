@@ -39,6 +39,12 @@ std::string_view measure_words(Measure measure) {
       return "The cost over the mean square of that hidden state";
     case Measure::relative_loss:
       return "The loss over the mean square of that output";
+    case Measure::estimate:
+      return "Squared errors of weights times the mean squares of what meets their columns, summed, and how "
+             "far "
+             "that puts the layers into the order of what was measured (Spearman's rank correlation: 1 is "
+             "the "
+             "same order)";
   }
   return "";
 }
