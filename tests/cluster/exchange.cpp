@@ -62,6 +62,33 @@ TEST_CASE("a bucket is sent when its gradients are whole, and not before those i
   exchange.finish();
 }
 
+TEST_CASE("an exchange that ends before its pass does waits for what is under way") {
+  using Tickets = std::vector<ranks::ThreadRank::Ticket>;
+  std::vector<f32> sums(2);
+  std::vector<Tickets> after_half(2), after_all(2);
+  ranks::run_ranks(2, [&](ranks::ThreadRank& job) {
+    const auto rank = static_cast<std::size_t>(job.rank());
+    f32 values[2] = {1, 2};
+    const std::vector<GradientMemory> memory{{values, 1, SumDtype::f32}, {values + 1, 1, SumDtype::f32}};
+    {
+      GradientExchange exchange(job, memory, {.bucket_bytes = 4});
+      exchange.whole(1);
+    }
+    after_half[rank] = job.waited;
+    {  // after a whole pass there is nothing to wait for
+      GradientExchange exchange(job, memory, {.bucket_bytes = 4});
+      exchange.whole(1);
+      exchange.whole(0);
+      exchange.finish();
+    }
+    after_all[rank] = job.waited;
+    sums[rank] = values[1];
+  });
+  CHECK(after_half == std::vector<Tickets>(2, Tickets{1}));
+  CHECK(after_all == std::vector<Tickets>(2, Tickets{1, 2, 3}));
+  CHECK(sums == std::vector<f32>{2, 2});
+}
+
 TEST_CASE("messages in another dtype are rounded to it once on their way and once in each sum") {
   for (const SumDtype message : {SumDtype::bf16, SumDtype::f16}) {
     std::vector<f32> results(2);

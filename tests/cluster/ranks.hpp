@@ -99,11 +99,15 @@ class ThreadRank final : public precast::cluster::Communicator {
     meeting_->bring(rank_, ++asked_, values, count, dtype);
     return asked_;
   }
-  void wait(Ticket ticket) override { meeting_->wait(ticket); }
+  void wait(Ticket ticket) override {
+    waited.push_back(ticket);
+    meeting_->wait(ticket);
+  }
   double seconds_of(Ticket) const override { return 0; }
   void broadcast(std::span<std::byte>, int) override {}
 
   std::vector<std::int64_t> counts;  ///< of the sums that were begun
+  std::vector<Ticket> waited;        ///< those that were waited for
 
  private:
   Meeting* meeting_;

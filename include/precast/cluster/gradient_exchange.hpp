@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <string>
 #include <utility>
@@ -63,6 +64,18 @@ class GradientExchange {
     begin();
   }
 
+  GradientExchange(const GradientExchange&) = delete;
+  GradientExchange& operator=(const GradientExchange&) = delete;
+  /// Sums that were begun have its memory: where a backward pass ended with an exception, waits for them.
+  ~GradientExchange() {
+    while (waited_ < sent_) {
+      try {
+        job_->wait(buckets_[waited_++].ticket);
+      } catch (const std::exception&) {  // the one that ended the pass says more
+      }
+    }
+  }
+
   std::size_t buckets() const { return buckets_.size(); }
   /// Bytes of a bucket's message.
   std::size_t bytes(std::size_t bucket) const { return buckets_[bucket].buffer.size(); }
@@ -80,6 +93,7 @@ class GradientExchange {
     ExchangeFacts facts;
     for (Bucket& bucket : buckets_) {
       const auto start = Clock::now();
+      ++waited_;  // also where it throws: a ticket is waited for once
       job_->wait(bucket.ticket);
       facts.waited += std::chrono::duration<double>(Clock::now() - start).count();
       facts.seconds += job_->seconds_of(bucket.ticket);
@@ -110,7 +124,7 @@ class GradientExchange {
   }
 
   void begin() {
-    sent_ = 0;
+    sent_ = waited_ = 0;
     for (Bucket& bucket : buckets_) bucket.missing = bucket.members.size();
   }
 
@@ -152,7 +166,7 @@ class GradientExchange {
   SumDtype message_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> bucket_of_;
-  std::size_t sent_ = 0;
+  std::size_t sent_ = 0, waited_ = 0;  ///< buckets of this backward pass
 };
 
 }  // namespace precast::cluster

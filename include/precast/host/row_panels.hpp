@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
@@ -29,12 +31,15 @@ class RowPanels {
   template <class Operand, bool Saturates, ScalarDtype B>
   static RowPanels of(HostView<const B> b) {
     RowPanels packed(b.rows(), b.columns());
-    constexpr std::int64_t rows_per_task = 64;
+    // What a task writes of a panel lies together; of a row it reads a kibibyte before the next.
+    constexpr std::int64_t rows_per_task = 64, panels_at_once = 1024 / (widest_panel * sizeof(B));
     const std::int64_t tasks = ceil_divide(padded(b.rows()), rows_per_task);
     parallel_for(tasks, [&](std::int64_t task) {
       const std::int64_t end = std::min(padded(b.rows()), (task + 1) * rows_per_task);
-      for (std::int64_t k = task * rows_per_task; k < end; k += pairs)
-        packed.template pack_rows<Operand, Saturates>(b, k);
+      for (std::int64_t first = 0; first < packed.panels(); first += panels_at_once)
+        for (std::int64_t k = task * rows_per_task; k < end; k += pairs)
+          for (std::int64_t panel = first; panel < std::min(first + panels_at_once, packed.panels()); ++panel)
+            packed.template pack_rows<Operand, Saturates>(b, k, panel);
     });
     return packed;
   }
@@ -60,20 +65,46 @@ class RowPanels {
         values_(Shape{padded(depth), panels() * width_}) {}
 
   template <class Operand, bool Saturates, class B>
-  void pack_rows(HostView<const B> b, std::int64_t k) {
-    for (std::int64_t panel = 0; panel < panels(); ++panel) {
-      Multiplied* const to = values_.data() + (panel * padded(depth_) + k) * width_;
-      if constexpr (pairs == 1) {
-        load_row<Operand, Saturates>(b, k, panel, to);
-      } else {
-        std::array<Multiplied, static_cast<std::size_t>(pairs * widest_panel)> rows;
-        for (std::int64_t i = 0; i < pairs; ++i)
-          load_row<Operand, Saturates>(b, k + i, panel, rows.data() + i * width_);
-        for (std::int64_t c = 0; c < width_; ++c) {
-          to[2 * c] = rows[static_cast<std::size_t>(c)];
-          to[2 * c + 1] = rows[static_cast<std::size_t>(width_ + c)];
-        }
+  void pack_rows(HostView<const B> b, std::int64_t k, std::int64_t panel) {
+    Multiplied* const to = values_.data() + (panel * padded(depth_) + k) * width_;
+    const std::int64_t first = panel * widest_panel;
+    if constexpr (are_operands<Operand, Multiplied, B>)
+      if (k + pairs <= depth_ && first + widest_panel <= columns_) {
+        const B* const row = b.row(k).data() + first;
+        if constexpr (pairs == 1)
+          std::memcpy(to, row, widest_panel * sizeof(B));  // of a size that the compiler knows
+        else
+          interleave(row, b.row(k + 1).data() + first, to);
+        return;
       }
+    if constexpr (pairs == 1) {
+      load_row<Operand, Saturates>(b, k, panel, to);
+    } else {
+      std::array<Multiplied, static_cast<std::size_t>(pairs * widest_panel)> rows;
+      for (std::int64_t i = 0; i < pairs; ++i)
+        load_row<Operand, Saturates>(b, k + i, panel, rows.data() + i * widest_panel);
+      if (width_ == widest_panel) return interleave(rows.data(), rows.data() + widest_panel, to);
+      for (std::int64_t c = 0; c < width_; ++c) {
+        to[2 * c] = rows[static_cast<std::size_t>(c)];
+        to[2 * c + 1] = rows[static_cast<std::size_t>(widest_panel + c)];
+      }
+    }
+  }
+  /// The values of two rows of a panel in turn.
+  static void interleave(const Multiplied* upper, const Multiplied* lower, Multiplied* to) {
+    using Vector = std::uint16_t __attribute__((vector_size(64)));
+    constexpr std::int64_t lanes = 32;
+    for (std::int64_t c = 0; c < widest_panel; c += lanes) {
+      Vector first, second;
+      std::memcpy(&first, upper + c, sizeof first);
+      std::memcpy(&second, lower + c, sizeof second);
+      [&]<int... Lane>(std::integer_sequence<int, Lane...>) {
+        const Vector low = __builtin_shufflevector(first, second, (Lane / 2 + Lane % 2 * lanes)...),
+                     high = __builtin_shufflevector(first, second, (16 + Lane / 2 + Lane % 2 * lanes)...);
+        std::memcpy(static_cast<void*>(to + 2 * c), &low, sizeof low);
+        std::memcpy(static_cast<void*>(to + 2 * c + lanes), &high, sizeof high);
+      }
+      (std::make_integer_sequence<int, static_cast<int>(lanes)>{});
     }
   }
   /// What a panel has of row k, as operands, and zeros after it.
@@ -96,19 +127,29 @@ namespace detail {
 /// a [rows, columns] turned over, [columns, padded_rows], as operands, with zeros at the end of each row.
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype A>
 HostTensor<Multiplied> turned_operands(HostView<const A> a, std::int64_t padded_rows) {
-  constexpr std::int64_t side = 16, columns_at_once = 256;
+  // As many rows as make whole cache lines of the result, one after the other.
+  constexpr std::int64_t rows_per_task = 64, side = 16, columns_at_once = 64;
   HostTensor<Multiplied> turned(Shape{a.columns(), padded_rows});
-  parallel_for(padded_rows / side, [&](std::int64_t task) {
-    std::array<Multiplied, static_cast<std::size_t>(side * columns_at_once)> scratch;
-    const std::int64_t first = task * side, there = std::clamp<std::int64_t>(a.rows() - first, 0, side);
-    for (std::int64_t column = 0; column < a.columns(); column += columns_at_once) {
-      const std::int64_t count = std::min(columns_at_once, a.columns() - column);
-      for (std::int64_t r = 0; r < there; ++r)
-        operand_row<Operand, Saturates>(
-            a.row(first + r).subspan(static_cast<std::size_t>(column), static_cast<std::size_t>(count)),
-            std::span<Multiplied>(scratch.data() + r * columns_at_once, static_cast<std::size_t>(count)));
-      const HostView<const Multiplied> rows(scratch.data(), Shape{there, count}, columns_at_once);
-      transpose_columns<1>(rows, 0, count, side, turned.data() + column * padded_rows + first, padded_rows);
+  parallel_for(ceil_divide(padded_rows, rows_per_task), [&](std::int64_t task) {
+    const std::int64_t first = task * rows_per_task, width = std::min(rows_per_task, padded_rows - first),
+                       there = std::clamp<std::int64_t>(a.rows() - first, 0, rows_per_task);
+    const auto turn = [&](HostView<const Multiplied> rows, Multiplied* to) {
+      for (std::int64_t c = 0; c < rows.columns(); c += side)
+        transpose_columns<1>(rows, c, std::min(c + side, rows.columns()), width, to, padded_rows);
+    };
+    if constexpr (are_operands<Operand, Multiplied, A>) {
+      turn(a.rows_between(std::min(first, a.rows()), there), turned.data() + first);
+    } else {
+      std::array<Multiplied, static_cast<std::size_t>(rows_per_task * columns_at_once)> scratch;
+      for (std::int64_t column = 0; column < a.columns(); column += columns_at_once) {
+        const std::int64_t count = std::min(columns_at_once, a.columns() - column);
+        for (std::int64_t r = 0; r < there; ++r)
+          operand_row<Operand, Saturates>(
+              a.row(first + r).subspan(static_cast<std::size_t>(column), static_cast<std::size_t>(count)),
+              std::span<Multiplied>(scratch.data() + r * columns_at_once, static_cast<std::size_t>(count)));
+        turn(HostView<const Multiplied>(scratch.data(), Shape{there, count}, columns_at_once),
+             turned.data() + column * padded_rows + first);
+      }
     }
   });
   return turned;
