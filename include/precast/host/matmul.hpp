@@ -8,6 +8,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/block_codes.hpp>
 #include <precast/host/block_gemv.hpp>
+#include <precast/host/count_inputs.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
@@ -85,6 +86,7 @@ void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::s
                        const Epilogue& epilogue, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
+  count_inputs(x);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
     if (out.rows() <= most_skinny_rows) {
       if constexpr (skinny_in_pairs<Types>)
