@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
@@ -128,7 +129,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   }
   options.training.check();
   options.training.policy = training_policy(options.training.policy).name;
-  const TrainInputs inputs = open_inputs(options, job);
+  const TrainInputs inputs = open_inputs(options, job, *device.backend);
   const TrainSettings settings = settings_of(options, inputs, job.size());
   if (!options.model.empty()) require_settings_of_model(command, settings);
   if (options.resume) require_same_settings(command, settings, kept);
@@ -141,15 +142,21 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   }
   std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
   if (is_first) made.emplace(folder);
-  // Not before the first checkpoint: a run that fails sooner leaves a model of --output as it was.
+  // Appears with the first checkpoint: a run that fails sooner leaves a model of --output as it was.
   bool is_described = options.resume;
   const auto write_checkpoint = [&] {
     if (!is_first) return;
-    if (!std::exchange(is_described, true)) {
-      io::write_file(folder / "config.json", inputs.config.json());
-      if (inputs.tokenizer) io::write_file(folder / "precast_tokenizer.json", inputs.tokenizer->json());
-    }
-    trainer.write_checkpoint(checkpoint, settings_text(settings));
+    if (is_described) return trainer.write_checkpoint(checkpoint, settings_text(settings));
+    std::vector<std::unique_ptr<io::AtomicFile>> files;
+    const auto describe = [&](const char* name, const std::string& text) {
+      files.push_back(std::make_unique<io::AtomicFile>(folder / name));
+      files.back()->write(text);
+    };
+    describe("config.json", inputs.config.json());
+    if (inputs.tokenizer) describe("precast_tokenizer.json", inputs.tokenizer->json());
+    trainer.write_checkpoint(checkpoint, settings_text(settings));  // most of what a full disk lacks
+    for (const auto& file : files) file->commit();
+    is_described = true;
   };
   const std::int64_t first_step = trainer.next_step();
   const auto leave_behind = [&]() -> std::string {
@@ -188,13 +195,18 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
 void compare(const TrainOptions& options, const CLI::App& command, const families::ChosenDevice& chosen,
              cluster::Communicator& job) {
   const TrainingDevice device = training_on(chosen);
+  for (const char* name : {"--output", "--sample"})
+    if (command.get_option(name)->count() > 0)
+      throw UsageError(std::string(name) +
+                       " does not go with --compare, which writes a table and --report: "
+                       "leave it out, or train under one --policy");
   std::vector<std::string> names = parse_list("--compare", options.compare);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string given = std::exchange(names[i], training_policy(names[i]).name);
     if (std::ranges::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]))
       throw UsageError("--compare: " + given + " is " + names[i] + ", which stands there already");
   }
-  const TrainInputs inputs = open_inputs(options, job);
+  const TrainInputs inputs = open_inputs(options, job, *device.backend);
   if (!options.model.empty()) require_settings_of_model(command, settings_of(options, inputs, job.size()));
   tell_device(options, chosen);
   std::vector<TrainedRun> runs;

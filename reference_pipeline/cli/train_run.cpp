@@ -6,7 +6,6 @@
 #include <cli/output.hpp>
 #include <cli/progress.hpp>
 #include <cli/train_run.hpp>
-#include <families/free_memory.hpp>
 #include <language_model/shipped_text.hpp>
 
 #include <precast/io/mapped_file.hpp>
@@ -40,8 +39,8 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
 }
 
 /// Refuses what cannot fit, before anything of its size is taken: what every policy needs at the least.
-void require_memory(const LanguageModelConfig& config, double tokens) {
-  const auto free_bytes = families::free_memory();
+void require_memory(const LanguageModelConfig& config, double tokens, const families::Backend& device) {
+  const auto free_bytes = device.free_memory();
   double parameters = 0;
   for (const ParameterFacts& facts : parameters_of(config))
     parameters += static_cast<double>(facts.shape.elements());
@@ -61,7 +60,8 @@ void require_memory(const LanguageModelConfig& config, double tokens) {
 
 }  // namespace
 
-TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job) {
+TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
+                        const families::Backend& device) {
   std::string batches_name = "--batch";
   TrainInputs inputs;
   const std::filesystem::path folder = options.resume ? options.output : options.model;
@@ -74,11 +74,11 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
     inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
                                                     : Tokenizer::of_characters(text->text, text->name);
     inputs.config = options.new_model(inputs.tokenizer->size());
-    require_memory(inputs.config, tokens);
+    require_memory(inputs.config, tokens, device);
     inputs.values = initial_values(parameters_of(inputs.config), options.seed);
   } else {
     inputs.config = LanguageModelConfig::load(folder / "config.json");
-    require_memory(inputs.config, tokens);
+    require_memory(inputs.config, tokens, device);
     inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
     if (options.resume)  // the checkpoint has them
       for (const ParameterFacts& facts : parameters_of(inputs.config))

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <cli/train_options.hpp>
+#include <families/backend.hpp>
 #include <language_model/batches.hpp>
 #include <language_model/tokenizer.hpp>
 #include <language_model/trainer.hpp>
@@ -23,8 +24,9 @@ struct TrainInputs {
 };
 
 /// Reads what the options name; of the data's order the part of this rank. Throws InputError, UsageError, and
-/// OutOfMemory where the run needs more than is free.
-TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job);
+/// OutOfMemory where the run needs more than is free on the device.
+TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
+                        const families::Backend& device);
 
 /// How a run went.
 struct TrainedRun {

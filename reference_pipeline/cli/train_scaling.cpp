@@ -154,7 +154,7 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
     constexpr std::int64_t first = 3, measured = 20;
     TrainOptions timed = train;
     timed.training.steps = std::max(timed.training.steps, first + measured);
-    const TrainInputs inputs = open_inputs(timed, cluster::Alone());
+    const TrainInputs inputs = open_inputs(timed, cluster::Alone(), families::cpu_backend());
     cluster::StepProbe probe;
     language_model::Trainer trainer(
         inputs.config, timed.training, inputs.values, language_model::training_on_cpu(),

@@ -217,6 +217,10 @@ class Layers {
                                                            const AttentionOptions& options) const {
     const Shape& shape = q.shape();
     Tensor<Activation> out(shape);
+    if (!tape_) {
+      attention_into<P>(q, k, v, options, out.view());
+      return {train::variable(std::move(out)), nullptr};
+    }
     auto log_sums = std::make_shared<Tensor<f32>>(Shape{shape[0], options.heads, shape[1]});
     attention_with_log_sums_into<P>(q, k, v, options, out.view(), log_sums->view());
     return {train::variable(std::move(out)), std::move(log_sums)};

@@ -111,6 +111,16 @@ TEST_CASE("a full disk leaves the last good checkpoint", "[train]") {
   CHECK(run(train(out, {"--steps", "8", "--resume"})).code == 0);
 }
 
+TEST_CASE("a disk that is full at the first checkpoint leaves nothing of a run", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const auto full = run(train(out, {"--steps", "4"}), "ulimit -f 16;");
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_FALSE(fs::exists(out));
+}
+
 TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers", "[train]") {
   const Scratch scratch;
   const std::string page = (scratch.path() / "page.html").string();
@@ -211,7 +221,13 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--policy", "f33"}, 1, "there is no training policy 'f33'");
   refused({"--policy", "naive-f16+flash"}, 1, "there is no training policy");
   refused({"--policy", "amp-f16+upcast-matmul"}, 1, "-DPRECAST_TRAINING=all");
-  refused({"--compare", "fast,bf16+flash"}, 2, "stands there already");
+  refused({"--compare", "f32,bf16"}, 2, "--output does not go with --compare");
+  const auto of_text = run({"train", "--compare", "f32,bf16", "--sample", "5"});
+  CHECK(of_text.code == 2);
+  CHECK_THAT(of_text.err, Catch::Contains("--sample does not go with --compare"));
+  const auto twice = run({"train", "--compare", "fast,bf16+flash"});
+  CHECK(twice.code == 2);
+  CHECK_THAT(twice.err, Catch::Contains("stands there already"));
   refused({"--compare", "f32", "--policy", "f32"}, 2, "--policy");
   refused({"--compare", "f32", "--resume"}, 2, "--resume");
   refused({"--compare", "f32", "--checkpoint-every", "2"}, 2, "--checkpoint-every");

@@ -1,5 +1,5 @@
-// Gradients of attention (Dao 2023): weights are computed once more in tiles, and nothing of the size of the
-// scores is ever in memory.
+// Attention in training, and its gradients (Dao 2023): weights are computed once more in tiles, and nothing
+// of the size of the scores is ever in memory.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 
 #include <precast/host/attention_scores.hpp>
 #include <precast/host/attention_tiles.hpp>
+#include <precast/host/flash_attention.hpp>
+#include <precast/host/plain_attention.hpp>
 #include <precast/host/transpose.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -194,6 +196,19 @@ class HeadGradient {
 };
 
 }  // namespace detail
+
+/// plain_attention, or flash_attention, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of
+/// each row, in f32: -inf where a row sees no key. Null log_sums are left out.
+template <class Types, class GradientTypes, bool Flash, class Q, class K, class V>
+void attention_with_log_sums(const AttentionProblem& problem, HostHeadsView<const Q> q,
+                             HostHeadsView<const K> k, HostHeadsView<const V> v,
+                             HostHeadsView<typename Types::result> out, HostView<f32> log_sums) {
+  watch::ran_in<Types>();
+  if constexpr (Flash)
+    detail::flash_attention_of_rows<Types>(problem, q, k, v, out, log_sums.data());
+  else
+    detail::plain_attention_of_rows<Types>(problem, q, k, v, out, log_sums.data());
+}
 
 /// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is
 /// kept between the steps are rounded as Types says; scores are made of operands in ForwardOperand. A task

@@ -1,5 +1,4 @@
-// Scores of attention, computed once more for its gradients: the same for the logarithms of their sums and
-// for the weights that are made of both.
+// Scores of attention, computed once more for its gradients.
 #pragma once
 
 #include <algorithm>
@@ -71,53 +70,5 @@ void load_block(HostHeadsView<const From> from, std::int64_t batch, std::int64_t
 }
 
 }  // namespace detail
-
-/// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key.
-template <class Types, class ForwardOperand, class Q, class K>
-void log_sums_of_scores(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k,
-                        HostView<f32> log_sums) {
-  using namespace detail;
-  using Tile = gradient_tile<Types, ForwardOperand>;
-  constexpr f32 none = -std::numeric_limits<f32>::infinity();
-  AttentionProblem keys_alone = problem;
-  keys_alone.width_v = 0;
-  const auto packed = PackedKeysAndValues<Tile>::template of<ForwardOperand>(keys_alone, k, k);
-  const std::int64_t blocks = ceil_divide(problem.queries, queries_per_block);
-  const std::int64_t tasks = problem.batch * problem.heads * blocks;
-  task_memory(tasks, block_rows * (packed.depth() * std::int64_t{sizeof(Tile)} +
-                                   keys_per_block * std::int64_t{sizeof(f32)}));
-  parallel_for(tasks, [&](std::int64_t task) {
-    const std::int64_t first = task % blocks * queries_per_block, head = task / blocks % problem.heads,
-                       batch = task / blocks / problem.heads;
-    const std::int64_t rows = std::min(queries_per_block, problem.queries - first);
-    HostTensor<Tile> queries(Shape{block_rows, packed.depth()});
-    HostTensor<f32> scores(Shape{block_rows, keys_per_block});
-    load_block<ForwardOperand>(q, batch, head, first, rows, packed.depth(), queries.data());
-    std::array<f32, queries_per_block> largest, sums{};
-    largest.fill(none);
-    const std::int64_t needed = problem.keys_seen_by(first + rows - 1);
-    for (std::int64_t block = 0; block * keys_per_block < needed; ++block) {
-      score_block<Types>(problem, packed, queries.data(), batch, head, first, rows, block, scores.data());
-      for (std::int64_t i = 0; i < rows; ++i) {
-        const f32* const row = scores.data() + i * keys_per_block;
-        const auto at = static_cast<std::size_t>(i);
-        const std::int64_t seen = std::clamp(problem.keys_seen_by(first + i) - block * keys_per_block,
-                                             std::int64_t{0}, keys_per_block);
-        const f32 most =
-            std::max(largest[at], largest_of(std::span<const f32>(row, static_cast<std::size_t>(seen))));
-        const f32 base = most == none ? 0.0f : most;
-        const f32 sum = sum_of(seen, [&](std::int64_t j) { return math::exp_of_negative(row[j] - base); });
-        sums[at] = sums[at] * math::exp_of_negative(largest[at] - base) + sum;
-        largest[at] = most;
-      }
-    }
-    f32* const to = log_sums.data() + (batch * problem.heads + head) * problem.queries + first;
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      // A NaN among the scores is in the sum, and not in what is largest.
-      to[i] = largest[at] == none && !(sums[at] != sums[at]) ? none : largest[at] + std::log(sums[at]);
-    }
-  });
-}
 
 }  // namespace precast::host

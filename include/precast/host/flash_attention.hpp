@@ -40,10 +40,10 @@ class FlashTile {
   }
 
   /// Attends with queries [first, first + rows) of a head; `query_row(i)` and `out_row(i)` are the head's
-  /// slices.
+  /// slices. Unless it is null, `log_sums` gets the logarithm of the sum of e^score of each row.
   template <class QueryRow, class OutRow>
   void run(std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t rows, QueryRow&& query_row,
-           OutRow&& out_row) {
+           OutRow&& out_row, f32* log_sums) {
     std::fill(queries_.values().begin(), queries_.values().end(), Tile{});
     for (std::int64_t i = 0; i < rows; ++i)
       load_operands<typename Types::operand>(query_row(i), queries_.data() + i * packed_.depth());
@@ -81,6 +81,8 @@ class FlashTile {
       // Without a mask a sum of 0 means scores of -inf throughout: NaN, as softmax has it.
       const f32 sum = sum_of_lanes(Lanes::load(sums_.data() + i * Lanes::width));
       const f32 inverse = sum == 0 && problem_.masks() ? 0.0f : 1.0f / sum;
+      if (log_sums)  // of a sum of 0: -inf
+        log_sums[i] = bases_[static_cast<std::size_t>(i)] + std::log(sum);
       f32* row = result_.data() + i * packed_.columns();
       for (std::int64_t d = 0; d < problem_.width_v; ++d) row[d] *= inverse;
       store_row<Types::saturate>(std::span<const f32>(row, static_cast<std::size_t>(problem_.width_v)),
@@ -161,6 +163,31 @@ class FlashTile {
   std::array<f32, flash_rows * Lanes::width> sums_;  ///< in lanes, which are only added up at the end
 };
 
+/// Flash attention, and into `log_sums` [B, H, Sq] the logarithms of the sums of e^score, unless it is null.
+template <class Types, class Q, class K, class V>
+void flash_attention_of_rows(const AttentionProblem& problem, HostHeadsView<const Q> q,
+                             HostHeadsView<const K> k, HostHeadsView<const V> v,
+                             HostHeadsView<typename Types::result> out, f32* log_sums) {
+  static_assert(
+      std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
+      "Flash attention sums and keeps its scores in f32.");
+  using Tile = tile_type<typename Types::operand, f32>;
+  const auto packed = PackedKeysAndValues<Tile>::template of<typename Types::operand>(problem, k, v);
+  const std::int64_t tiles = ceil_divide(problem.queries, flash_rows);
+  const std::int64_t tasks = problem.batch * problem.heads * tiles;
+  task_memory(tasks, FlashTile<Types, Tile>::bytes(packed));
+  parallel_for(tasks, [&](std::int64_t task) {
+    const std::int64_t first = task % tiles * flash_rows, head = task / tiles % problem.heads;
+    const std::int64_t batch = task / tiles / problem.heads;
+    const std::int64_t rows = std::min(flash_rows, problem.queries - first);
+    FlashTile<Types, Tile> tile(problem, packed);
+    tile.run(
+        batch, head, first, rows, [&](std::int64_t i) { return q.row(batch, head, first + i); },
+        [&](std::int64_t i) { return out.row(batch, head, first + i); },
+        log_sums ? log_sums + (batch * problem.heads + head) * problem.queries + first : nullptr);
+  });
+}
+
 }  // namespace detail
 
 /// Attention with tiles of f32 scores. q, k and v, of the problem's sizes, are rounded to the operand dtype,
@@ -170,23 +197,7 @@ template <class Types, class Choice, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k,
                      HostHeadsView<const V> v, HostHeadsView<typename Types::result> out) {
   watch::ran_in<Types>();
-  static_assert(
-      std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
-      "Flash attention sums and keeps its scores in f32.");
-  using Tile = detail::tile_type<typename Types::operand, f32>;
-  const auto packed = detail::PackedKeysAndValues<Tile>::template of<typename Types::operand>(problem, k, v);
-  const std::int64_t tiles = ceil_divide(problem.queries, detail::flash_rows);
-  const std::int64_t tasks = problem.batch * problem.heads * tiles;
-  task_memory(tasks, detail::FlashTile<Types, Tile>::bytes(packed));
-  parallel_for(tasks, [&](std::int64_t task) {
-    const std::int64_t first = task % tiles * detail::flash_rows, head = task / tiles % problem.heads;
-    const std::int64_t batch = task / tiles / problem.heads;
-    const std::int64_t rows = std::min(detail::flash_rows, problem.queries - first);
-    detail::FlashTile<Types, Tile> tile(problem, packed);
-    tile.run(
-        batch, head, first, rows, [&](std::int64_t i) { return q.row(batch, head, first + i); },
-        [&](std::int64_t i) { return out.row(batch, head, first + i); });
-  });
+  detail::flash_attention_of_rows<Types>(problem, q, k, v, out, nullptr);
 }
 
 }  // namespace precast::host

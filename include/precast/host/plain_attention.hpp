@@ -2,6 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -16,20 +19,27 @@ namespace detail {
 /// The rows of queries that one task takes: their scores are to stay in the second-level cache.
 inline constexpr std::int64_t plain_rows = 48;
 static_assert(plain_rows % rows_at_once == 0);
-}  // namespace detail
 
-/// Attention whose scores and weights are stored in the inside dtype. q, k and v are of the problem's sizes.
-/// Rounding happens: q, k, v to operand; each score, scaled and biased in f32, to inside; softmax in f32
-/// from these; each weight to inside, then to operand; the result to result. Sums of products are Accumulate.
+/// softmax_row in place, and log(sum e^x): -inf where the row is empty or nothing but -inf.
+inline f32 softmax_and_log_sum(std::span<f32> row, bool masked) {
+  constexpr f32 none = -std::numeric_limits<f32>::infinity();
+  const f32 largest = largest_of(row);
+  const bool is_empty =
+      largest == none && std::ranges::none_of(row, [](f32 score) { return score != score; });
+  softmax_row(row, row, masked);
+  // The largest score's weight is 1 / sum.
+  return is_empty ? none : largest - std::log(largest_of(row));
+}
+
+/// Plain attention, and into `log_sums` [B, H, Sq] the logarithms of the sums of e^score, unless it is null.
 template <class Types, class Q, class K, class V>
-void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k,
-                     HostHeadsView<const V> v, HostHeadsView<typename Types::result> out) {
-  watch::ran_in<Types>();
-  using detail::keys_per_block, detail::plain_rows, detail::depth_step;
+void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<const Q> q,
+                             HostHeadsView<const K> k, HostHeadsView<const V> v,
+                             HostHeadsView<typename Types::result> out, f32* log_sums) {
   using Operand = typename Types::operand;
   using Inside = typename Types::inside;
-  using Tile = detail::tile_type<Operand, typename Types::accumulate>;
-  const auto packed = detail::PackedKeysAndValues<Tile>::template of<Operand>(problem, k, v);
+  using Tile = tile_type<Operand, typename Types::accumulate>;
+  const auto packed = PackedKeysAndValues<Tile>::template of<Operand>(problem, k, v);
   const std::int64_t tiles = ceil_divide(problem.queries, plain_rows);
   const std::int64_t depth = packed.depth(), columns = packed.columns(),
                      stride = packed.blocks() * keys_per_block;
@@ -41,6 +51,10 @@ void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, 
     const std::int64_t first = task % tiles * plain_rows, head = task / tiles % problem.heads;
     const std::int64_t batch = task / tiles / problem.heads, kv_head = problem.kv_head(head);
     const std::int64_t rows = std::min(plain_rows, problem.queries - first);
+    // Keys that no row sees have weights of zero; narrow sums are rounded with each of them all the same.
+    constexpr bool leaves_out = std::same_as<typename Types::accumulate, f32>;
+    const std::int64_t blocks =
+        leaves_out ? ceil_divide(problem.keys_seen_by(first + rows - 1), keys_per_block) : packed.blocks();
     HostTensor<Tile> queries(Shape{plain_rows, depth});
     HostTensor<f32> scores(Shape{plain_rows, stride}), result(Shape{plain_rows, columns});
     // Weights take the place of their scores where both are f32.
@@ -50,9 +64,9 @@ void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, 
     if constexpr (in_place) weights = scores.data();
     std::fill(queries.values().begin(), queries.values().end(), Tile{});
     for (std::int64_t i = 0; i < rows; ++i)
-      detail::load_operands<Operand>(q.row(batch, head, first + i), queries.data() + i * depth);
-    for (std::int64_t block = 0; block < packed.blocks(); ++block)
-      detail::multiply_tile<Tile, typename Types::accumulate>(
+      load_operands<Operand>(q.row(batch, head, first + i), queries.data() + i * depth);
+    for (std::int64_t block = 0; block < blocks; ++block)
+      multiply_tile<Tile, typename Types::accumulate>(
           queries.data(), depth, packed.keys(batch, kv_head, block), keys_per_block * depth_step<Tile>, depth,
           scores.data() + block * keys_per_block, stride, nullptr, rows, keys_per_block);
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -65,16 +79,20 @@ void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, 
       if (Types::saturate && bias)  // what a bias hides stays hidden
         for (std::size_t j = 0; j < seen.size(); ++j)
           if (bias[j] == -std::numeric_limits<f32>::infinity()) seen[j] = bias[j];
-      softmax_row(seen, seen, problem.masks());
+      if (log_sums)
+        log_sums[(batch * problem.heads + head) * problem.queries + first + i] =
+            softmax_and_log_sum(seen, problem.masks());
+      else
+        softmax_row(seen, seen, problem.masks());
       round_row<Inside>(seen);
       std::fill(row.begin() + static_cast<std::ptrdiff_t>(seen.size()), row.end(), 0.0f);
-      detail::load_operands<Operand>(std::span<const f32>(row), weights + i * stride);
+      load_operands<Operand>(std::span<const f32>(row), weights + i * stride);
     }
     std::fill(result.values().begin(), result.values().end(), 0.0f);
     std::array<f32, plain_rows> keep;
     keep.fill(1.0f);
-    for (std::int64_t block = 0; block < packed.blocks(); ++block)
-      detail::multiply_tile<Tile, typename Types::accumulate>(
+    for (std::int64_t block = 0; block < blocks; ++block)
+      multiply_tile<Tile, typename Types::accumulate>(
           weights + block * keys_per_block, stride, packed.values(batch, kv_head, block),
           columns * depth_step<Tile>, keys_per_block, result.data(), columns, keep.data(), rows, columns);
     for (std::int64_t i = 0; i < rows; ++i)
@@ -82,6 +100,18 @@ void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, 
           std::span<const f32>(result.data() + i * columns, static_cast<std::size_t>(problem.width_v)),
           out.row(batch, head, first + i));
   });
+}
+
+}  // namespace detail
+
+/// Attention whose scores and weights are stored in the inside dtype. q, k and v are of the problem's sizes.
+/// Rounding happens: q, k, v to operand; each score, scaled and biased in f32, to inside; softmax in f32
+/// from these; each weight to inside, then to operand; the result to result. Sums of products are Accumulate.
+template <class Types, class Q, class K, class V>
+void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k,
+                     HostHeadsView<const V> v, HostHeadsView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  detail::plain_attention_of_rows<Types>(problem, q, k, v, out, nullptr);
 }
 
 /// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/attention_gradient.hpp>
@@ -43,10 +44,22 @@ void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const Atte
   const AttentionProblem& problem = call.problem;
   detail::require_same_shape("attention", call.rows(), out.shape());
   detail::require_log_sums("attention", problem, log_sums);
-  call.template into<P>(out);
   using Forward = precisions<P, Attention>;
-  backend::log_sums_of_scores<gradient_precisions<P, Attention>, typename Forward::operand>(problem, call.q,
-                                                                                            call.k, log_sums);
+  detail::run_op_into<Attention, Forward>(
+      "attention", out,
+      [&]<class Types>(Types, auto to) {
+        // The watch hook runs it once more in f32, for the result alone.
+        constexpr bool is_first = std::is_same_v<Types, Forward>;
+        backend::attention_with_log_sums<Types, gradient_precisions<P, Attention>, P::flash>(
+            problem, call.q, call.k, call.v, split_heads(to, problem.heads),
+            is_first ? log_sums : View<f32>());
+      },
+      [&] {
+        if constexpr (watch::compiled)
+          return static_cast<double>(backend::largest_score(problem, call.q, call.k));
+        else
+          return 0.0;
+      });
 }
 
 /// The gradients of attention's operands from that of its result, dout [B, Sq, H * Dv], with what

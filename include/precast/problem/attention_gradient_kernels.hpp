@@ -9,9 +9,10 @@
 // ForwardOperand is what the forward op multiplied: scores are computed once more of the same operands.
 namespace precast::PRECAST_KERNELS {
 
-template <class Types, class ForwardOperand, class Q, class K>
-void log_sums_of_scores(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
-                        View<f32> log_sums PRECAST_ON_STREAM);
+template <class Types, class GradientTypes, bool Flash, class Q, class K, class V>
+void attention_with_log_sums(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
+                             HeadsView<const V> v, HeadsView<typename Types::result> out,
+                             View<f32> log_sums PRECAST_ON_STREAM);
 template <class Types, class ForwardOperand, class DO, class Q, class K, class V, class O>
 void attention_gradient(const AttentionProblem& problem, HeadsView<const DO> dout, HeadsView<const Q> q,
                         HeadsView<const K> k, HeadsView<const V> v, HeadsView<const O> out,

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include <precast/cuda/attention/attention_scores.hpp>
+#include <precast/cuda/attention/flash_attention.hpp>
+#include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/attention/tiled_gradient_kernel.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
@@ -205,6 +207,22 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
 }
 
 }  // namespace detail
+
+/// plain_attention, or flash_attention, and log_sums_of_scores into `log_sums` [B, H, Sq], as GradientTypes
+/// has them. Null log_sums are left out.
+template <class Types, class GradientTypes, bool Flash, class Q, class K, class V>
+void attention_with_log_sums(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
+                             DeviceHeadsView<const K> k, DeviceHeadsView<const V> v,
+                             DeviceHeadsView<typename Types::result> out, DeviceView<f32> log_sums,
+                             Stream stream) {
+  if (log_sums.data())
+    log_sums_of_scores<GradientTypes, typename Types::operand>(problem, q, k, log_sums, stream);
+  if (out.elements() == 0) return;
+  if constexpr (Flash)
+    flash_attention<Types, EveryAttention>(problem, q, k, v, out, stream);
+  else
+    plain_attention<Types>(problem, q, k, v, out, stream);
+}
 
 /// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is
 /// kept between the steps are rounded as Types says; scores are made of operands in ForwardOperand.
