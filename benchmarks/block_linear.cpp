@@ -2,10 +2,10 @@
 // same shape.
 //
 // Floors. One row: every byte of the weight is read once, and the rate of reading memory decides; measured in
-// turn with it, as the sum of as many bytes. Hundreds of rows: the product is the same as of the policy's own
-// weight, and what blocks cost more is to decode them once for each block of rows: 768 rows of bf16 are
-// multiplied for some 2.5 ns by a value of the weight on a core that makes 600 GFLOP/s, and a value takes 0.1
-// to 0.2 ns to decode.
+// turn with it, as the sum of as many bytes. Both go over as many layers as no cache holds. Hundreds of rows:
+// the product is the same as of the policy's own weight, and what blocks cost more is to decode them once for
+// each block of rows: 768 rows of bf16 are multiplied for some 2.5 ns by a value of the weight on a core that
+// makes 600 GFLOP/s, and a value takes 0.1 to 0.2 ns to decode.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@
 namespace precast::bench {
 namespace {
 
-constexpr std::int64_t columns = 3072, features = 12288;
+constexpr std::int64_t columns = 3072, features = 12288, most_of_few_rows = 8;
 
 /// A weight of random codes, whose scales are small numbers.
 template <PolicyType P>
@@ -61,19 +61,27 @@ class MemoryReader {
 template <PolicyType P>
 void run_rows(benchmark::State& state, const DtypeInfo& format, std::int64_t rows) {
   using Activation = typename P::activation;
-  const LinearWeight<P> weight = weight_in<P>(format);
-  const LinearWeight<P> dense(random_tensor<typename LinearWeight<P>::Storage>({features, columns}).view());
   const Tensor<Activation> x = random_tensor<Activation>({rows, columns});
   Tensor<Activation> out(Shape{rows, features});
-  const auto multiply = [&](const LinearWeight<P>& with) {
-    return [&] { linear_into<P>(x, with, out.view()); };
-  };
-  if (rows == 1) {
-    MemoryReader reader(weight.bytes());
-    const InTurn times = measure_in_turn(state, multiply(weight), reader);
+  if (rows <= most_of_few_rows) {
+    // More than the last cache holds.
+    constexpr std::int64_t enough = std::int64_t{256} << 20;
+    std::vector<LinearWeight<P>> weights;
+    std::int64_t bytes = 0;
+    for (; bytes < enough; bytes += weights.back().bytes()) weights.push_back(weight_in<P>(format));
+    MemoryReader reader(bytes);
+    const auto multiply = [&] {
+      for (const LinearWeight<P>& weight : weights) linear_into<P>(x, weight, out.view());
+    };
+    const InTurn times = measure_in_turn(state, multiply, reader);
     state.counters["share_of_reading"] = times.reference_over_work;
-    state.counters["bytes_per_second"] = static_cast<double>(weight.bytes()) / times.seconds;
+    state.counters["bytes_per_second"] = static_cast<double>(bytes) / times.seconds;
   } else {
+    const LinearWeight<P> weight = weight_in<P>(format);
+    const LinearWeight<P> dense(random_tensor<typename LinearWeight<P>::Storage>({features, columns}).view());
+    const auto multiply = [&](const LinearWeight<P>& with) {
+      return [&] { linear_into<P>(x, with, out.view()); };
+    };
     const InTurn times = measure_in_turn(state, multiply(weight), multiply(dense));
     state.counters["share_of_dense"] = times.reference_over_work;
     state.counters["flops"] = 2.0 * static_cast<double>(rows * columns * features) / times.seconds;
@@ -89,12 +97,18 @@ void add(const char* format, std::int64_t rows) {
       "block_linear/" + std::string(format) + "/" + name_of<P> + "/" + std::to_string(rows);
   benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { run_rows<P>(state, info, rows); })
       ->UseManualTime()
-      ->Iterations(rows == 1 ? 21 : 5)
+      ->Iterations(rows <= most_of_few_rows ? 15 : 5)
       ->Unit(benchmark::kMillisecond);
 }
 
 const bool added = [] {
-  for (const std::int64_t rows : {1, 256, 768})
+  for (const std::int64_t rows : {1, 2, 4})
+    for (const char* format :
+         {"q8_0", "q6_k", "q5_k", "q4_0", "q4_k", "iq4_nl", "iq4_xs", "mxfp4", "nvfp4"}) {
+      add<F32>(format, rows);
+      add<Bf16>(format, rows);
+    }
+  for (const std::int64_t rows : {256, 768})
     for (const char* format : {"q8_0", "q4_k", "q4_0"}) {
       add<F32>(format, rows);
       add<Bf16>(format, rows);

@@ -55,7 +55,7 @@ void run_decoder(benchmark::State& state) {
   measure_model<P>(
       state, work, [&] { return vae::DecoderTemplate<P>(config, nn::ParameterPath(source)); },
       [&](const vae::DecoderTemplate<P>& decoder) {
-        benchmark::DoNotOptimize(decoder.decode(latents).data());
+        benchmark::DoNotOptimize(decoder.decode(latents, vae::Tiling{}).data());
       });
 }
 

@@ -2,9 +2,19 @@
 // them.
 #pragma once
 
+#include <string_view>
+
 #include <stamp.hpp>
 
 #include <precast/backend/matmul.hpp>
+
+#if !PRECAST_BACKEND_IS_CUDA
+namespace precast::host {
+// In block_decoders_*.cpp.
+extern template BlockGemv<f32> block_gemv_for<f32>(std::string_view format);
+extern template BlockGemv<bf16> block_gemv_for<bf16>(std::string_view format);
+}  // namespace precast::host
+#endif
 
 namespace precast::kernels {
 

@@ -2,7 +2,8 @@
 // 512 rows by 512 features. ggml rounds rows to 8 bits first (its vec_dot); ours multiply operands of the
 // policy.
 //
-// Floor of one row: the weight's bytes are read once; measured in turn as the sum of as many.
+// Floor of one row: the weight's bytes are read once; measured in turn as the sum of as many. All of them go
+// over as many layers as no cache holds.
 //
 // G is vendor/llama.cpp/ggml of the source of llama-cpp-python (block_formats.py). ggml_cpu.so, its argument,
 // is made of G/src/ggml-cpu/arch/x86/quants.c, G/src/ggml-cpu/quants.c and G/src/ggml-quants.c by
@@ -101,29 +102,48 @@ HostTensor<T> rows_of(std::int64_t rows) {
 
 void run_one_row(const char* name, const DtypeInfo& format, const Ggml& ggml) {
   constexpr std::int64_t features = 12288;
+  // More than the last cache holds.
+  constexpr std::size_t enough = std::size_t{256} << 20;
   std::vector<std::byte> bytes, x_codes(ggml.bytes_per_row);
-  const auto in_f32 = weight_of<F32>(format, features, bytes);
-  const auto in_bf16 = weight_of<Bf16>(format, features, bytes);
+  std::vector<LinearWeight<F32>> in_f32{weight_of<F32>(format, features, bytes)};
+  std::vector<LinearWeight<Bf16>> in_bf16{weight_of<Bf16>(format, features, bytes)};
+  const std::size_t layer = bytes.size(), row = layer / features;
+  std::vector<std::byte> layers = bytes;
+  while (layers.size() < enough) {
+    in_f32.push_back(weight_of<F32>(format, features, bytes));
+    in_bf16.push_back(weight_of<Bf16>(format, features, bytes));
+    layers.insert(layers.end(), bytes.begin(), bytes.end());
+  }
   const auto x_f32 = rows_of<f32>(1);
   const auto x_bf16 = rows_of<bf16>(1);
   HostTensor<f32> out_f32(Shape{1, features}), out_ggml(Shape{1, features});
   HostTensor<bf16> out_bf16(Shape{1, features});
-  const std::size_t row = bytes.size() / features;
-  std::vector<std::uint64_t> words(bytes.size() / 8, 1);
+  std::vector<std::uint64_t> words(layers.size() / 8, 1);
   volatile std::uint64_t sum = 0;
   const auto [f32_time, bf16_time, ggml_time, read] = in_turn(
-      15, [&] { linear_into<F32>(x_f32, in_f32, out_f32.view()); },
-      [&] { linear_into<Bf16>(x_bf16, in_bf16, out_bf16.view()); },
+      9,
       [&] {
-        ggml.quantise(x_f32.data(), x_codes.data(), columns);
-        for (std::int64_t f = 0; f < features; ++f)
-          ggml.dot(columns, out_ggml.data() + f, 0, bytes.data() + static_cast<std::size_t>(f) * row, 0,
-                   x_codes.data(), 0, 1);
+        for (const auto& weight : in_f32) linear_into<F32>(x_f32, weight, out_f32.view());
+      },
+      [&] {
+        for (const auto& weight : in_bf16) linear_into<Bf16>(x_bf16, weight, out_bf16.view());
+      },
+      [&] {
+        for (std::size_t first = 0; first < layers.size(); first += layer) {
+          ggml.quantise(x_f32.data(), x_codes.data(), columns);
+          for (std::int64_t f = 0; f < features; ++f)
+            ggml.dot(columns, out_ggml.data() + f, 0,
+                     layers.data() + first + static_cast<std::size_t>(f) * row, 0, x_codes.data(), 0, 1);
+        }
       },
       [&] { sum = std::accumulate(words.begin(), words.end(), std::uint64_t{}); });
-  std::printf("%s, 1 row: of the rate of reading (%.1f GB/s): f32 %.2f, bf16 %.2f, ggml %.2f\n", name,
-              1e-9 * static_cast<double>(bytes.size()) / read, read / f32_time, read / bf16_time,
-              read / ggml_time);
+  const double values = static_cast<double>(layers.size() / layer * features * columns);
+  std::printf(
+      "%s, 1 row: of the rate of reading (%.1f GB/s): f32 %.2f, bf16 %.2f, ggml %.2f; ns for a value: "
+      "f32 %.4f, bf16 %.4f, ggml %.4f, reading %.4f\n",
+      name, 1e-9 * static_cast<double>(layers.size()) / read, read / f32_time, read / bf16_time,
+      read / ggml_time, 1e9 * f32_time / values, 1e9 * bf16_time / values, 1e9 * ggml_time / values,
+      1e9 * read / values);
 }
 
 void run_rows(const char* name, const DtypeInfo& format, const Ggml& ggml) {
@@ -159,6 +179,10 @@ int main(int count, char** arguments) {
     ggml_table_f32_f16[code] = convert_value<f32>(f16{static_cast<std::uint16_t>(code)});
   void* const library = count == 2 ? dlopen(arguments[1], RTLD_LAZY) : nullptr;
   if (!library) return std::puts("give ggml_cpu.so: the first lines of this file say how it is made"), 2;
+  for (int code = 0; code < 256; ++code) {
+    ggml_table_f32_e8m0_half[code] = precast::detail::half_e8m0(static_cast<std::uint8_t>(code));
+    ggml_table_f32_ue4m3[code] = precast::detail::half_unsigned_e4m3(static_cast<std::uint8_t>(code));
+  }
   host::set_threads(1);
   struct Row {
     const char* name;
@@ -169,8 +193,13 @@ int main(int count, char** arguments) {
   constexpr std::size_t q8_0_row = columns / 32 * 34, q8_k_row = columns / 256 * 292;
   for (const Row& row : {Row{"q8_0", "ggml_vec_dot_q8_0_q8_0", "quantize_row_q8_0", q8_0_row},
                          {"q6_k", "ggml_vec_dot_q6_K_q8_K", "quantize_row_q8_K", q8_k_row},
+                         {"q5_k", "ggml_vec_dot_q5_K_q8_K", "quantize_row_q8_K", q8_k_row},
                          {"q4_k", "ggml_vec_dot_q4_K_q8_K", "quantize_row_q8_K", q8_k_row},
-                         {"q4_0", "ggml_vec_dot_q4_0_q8_0", "quantize_row_q8_0", q8_0_row}}) {
+                         {"q4_0", "ggml_vec_dot_q4_0_q8_0", "quantize_row_q8_0", q8_0_row},
+                         {"iq4_nl", "ggml_vec_dot_iq4_nl_q8_0", "quantize_row_q8_0", q8_0_row},
+                         {"iq4_xs", "ggml_vec_dot_iq4_xs_q8_K", "quantize_row_q8_K", q8_k_row},
+                         {"nvfp4", "ggml_vec_dot_nvfp4_q8_0", "quantize_row_q8_0", q8_0_row},
+                         {"mxfp4", "ggml_vec_dot_mxfp4_q8_0", "quantize_row_q8_0", q8_0_row}}) {
     DtypeInfo format;
     visit_block_format(row.name, [&]<class T>(std::type_identity<T>) { format = dtype_info<T>; });
     const Ggml ggml{reinterpret_cast<Ggml::Dot>(dlsym(library, row.dot)),

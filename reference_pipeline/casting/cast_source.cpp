@@ -8,19 +8,24 @@
 
 namespace precast::casting {
 
-std::vector<f32>& CastSource::values_of(const families::BlockParameter& parameter,
-                                        const nn::ParameterSource& source) {
-  auto& [shape, values] = cast_[parameter.name];
-  shape = parameter.shape;
-  values.resize(static_cast<std::size_t>(shape.elements()));
+std::vector<f32> values_of(const nn::ParameterSource& source, const families::BlockParameter& parameter) {
+  std::vector<f32> values(static_cast<std::size_t>(parameter.shape.elements()));
   const nn::ParameterPath place(source, parameter.name);
-  const nn::Parameter found = place.find(shape);
+  const nn::Parameter found = place.find(parameter.shape);
   if (const formats::StoredFormat* const blocks = formats::format_named(found.dtype.name);
       blocks && !blocks->scalar) {
     blocks->decode(found.bytes, values);
     return values;
   }
   nn::read_values<f32>(place, found, 0, std::span(values));
+  return values;
+}
+
+std::vector<f32>& CastSource::take(const families::BlockParameter& parameter,
+                                   const nn::ParameterSource& source) {
+  auto& [shape, values] = cast_[parameter.name];
+  shape = parameter.shape;
+  values = values_of(source, parameter);
   return values;
 }
 
@@ -34,7 +39,7 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
     return parameter.dtype;
   }
   const std::string taken(fitting->name);
-  std::vector<f32>& values = values_of(parameter, original_);
+  std::vector<f32>& values = take(parameter, original_);
   const formats::StoredFormat& format = *formats::format_named(taken);
   // Allocated by operator new, which aligns them for every block.
   std::vector<std::byte> blocks(values.size() / static_cast<std::size_t>(format.info.values_per_block) *
@@ -50,7 +55,7 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
 }
 
 DtypeInfo CastSource::patch(const families::BlockParameter& parameter, const nn::ParameterSource& other) {
-  values_of(parameter, other);
+  take(parameter, other);
   return other.find(parameter.name).dtype;
 }
 

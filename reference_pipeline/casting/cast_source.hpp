@@ -13,6 +13,9 @@
 
 namespace precast::casting {
 
+/// The values of a parameter, whatever it is stored as.
+std::vector<f32> values_of(const nn::ParameterSource& source, const families::BlockParameter& parameter);
+
 /// The parameters of another source, but for those that were cast.
 class CastSource final : public nn::ParameterSource {
  public:
@@ -27,13 +30,16 @@ class CastSource final : public nn::ParameterSource {
   /// Replaces the values of a parameter by those of another source. Returns the dtype that they have there.
   DtypeInfo patch(const families::BlockParameter& parameter, const nn::ParameterSource& other);
 
+  /// What was not cast.
+  const nn::ParameterSource& original() const { return original_; }
+
   bool contains(std::string_view name) const override { return original_.contains(name); }
   nn::Parameter find(std::string_view name) const override;
   std::string description() const override { return original_.description(); }
   void taken(std::size_t) const override {}
 
  private:
-  std::vector<f32>& values_of(const families::BlockParameter& parameter, const nn::ParameterSource& source);
+  std::vector<f32>& take(const families::BlockParameter& parameter, const nn::ParameterSource& source);
 
   const nn::ParameterSource& original_;
   std::map<std::string, std::pair<Shape, std::vector<f32>>, std::less<>> cast_;

@@ -22,7 +22,8 @@ constexpr std::pair<const char*, std::optional<double> TypeCost::*> measures[] =
     {"cost", &TypeCost::cost},
     {"loss", &TypeCost::loss},
     {"relative_cost", &TypeCost::relative_cost},
-    {"relative_loss", &TypeCost::relative_loss}};
+    {"relative_loss", &TypeCost::relative_loss},
+    {"estimate", &TypeCost::estimate}};
 
 LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const nlohmann::json& value) {
   const std::string by_place = "layer number " + std::to_string(place + 1) + ": ";

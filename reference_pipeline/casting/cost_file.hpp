@@ -20,6 +20,10 @@ struct TypeCost {
   std::optional<double> loss;           ///< mean squared error of this layer's own output
   std::optional<double> relative_cost;  ///< over the mean square of that hidden state
   std::optional<double> relative_loss;  ///< over the mean square of that output
+  /// The relative loss as far as weights and the size of inputs tell (LossEstimate).
+  std::optional<double> estimate = std::nullopt;
+
+  bool measured() const { return cost || loss || relative_cost || relative_loss; }
 
   friend bool operator==(const TypeCost&, const TypeCost&) = default;
 };
@@ -49,7 +53,8 @@ struct CostFile {
 };
 
 /// Reads {"model": TEXT, "samples": N, "settings": TEXT, "layers": [{"name": TEXT, "parameters": N, "types":
-/// {TYPE: {"bits": X, "cost": X, "loss": X, "relative_cost": X, "relative_loss": X}}}]}. A key that is not
+/// {TYPE: {"bits": X, "cost": X, "loss": X, "relative_cost": X, "relative_loss": X,
+/// "estimate": X}}}]}. A key that is not
 /// there, or null, is unknown; only "layers" and each "name" must be. Keys of other names are ignored.
 /// Numbers that are not finite are the texts "inf" and "nan". Throws InputError, which names the file, the
 /// layer, the format and the key, for values of another type or out of range, and for names that stand twice.

@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <casting/cost_table.hpp>
+#include <casting/rank_correlation.hpp>
 #include <families/shortest.hpp>
 
 #include <precast/io/message.hpp>
@@ -14,6 +18,12 @@ namespace {
 std::string five_digits(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.5g", value);
+  return text;
+}
+
+std::string two_decimals(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", value);
   return text;
 }
 
@@ -50,6 +60,34 @@ CostTable table_of(const CostFile& file, Measure measure, WeightOf&& weight_of) 
   return table;
 }
 
+/// How far the estimates of a format's layers have the order of what was measured.
+std::optional<double> agreement(const CostFile& file, const std::string& type, Measure measure) {
+  std::vector<double> estimates, measured;
+  for (const LayerCost& layer : file.layers) {
+    const auto found = layer.types.find(type);
+    if (found == layer.types.end() || !found->second.estimate) continue;
+    const auto value = value_of(found->second, measure);
+    if (!value || std::isnan(*value)) continue;
+    estimates.push_back(*found->second.estimate);
+    measured.push_back(*value);
+  }
+  return rank_correlation(estimates, measured);
+}
+
+void add_agreement(const CostFile& file, CostTable& table) {
+  for (const Measure measure : {Measure::relative_loss, Measure::relative_cost}) {
+    std::vector<std::string> row{"rank correlation with " +
+                                 std::string(measure_names[static_cast<std::size_t>(measure)])};
+    bool any = false;
+    for (const std::string& type : file.types()) {
+      const auto correlation = agreement(file, type, measure);
+      row.push_back(correlation ? two_decimals(*correlation) : "");
+      any = any || correlation;
+    }
+    if (any) table.rows.push_back(std::move(row));
+  }
+}
+
 std::string quoted_for_csv(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -60,7 +98,9 @@ std::string quoted_for_csv(const std::string& text) {
 }  // namespace
 
 CostTable cost_table(const CostFile& file, Measure measure) {
-  return table_of(file, measure, [](const LayerCost&) { return 1.0; });
+  CostTable table = table_of(file, measure, [](const LayerCost&) { return 1.0; });
+  if (measure == Measure::estimate) add_agreement(file, table);
+  return table;
 }
 
 CostTable weighted_cost_table(const CostFile& file, Measure measure) {

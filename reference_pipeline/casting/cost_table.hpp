@@ -16,6 +16,8 @@ struct CostTable {
 };
 
 /// The numbers of a measure, to five digits; `bits` says the layers' mean where fallbacks make them differ.
+/// Under those of the estimate stands how well it agrees with what was measured, for each format: the rank
+/// correlation over the layers with their relative losses, and with their relative costs.
 CostTable cost_table(const CostFile& file, Measure measure);
 
 /// The same for each parameter: numbers are divided by the layer's parameters over those of the smallest

@@ -1,188 +1,228 @@
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include <casting/cast_source.hpp>
+#include <casting/cast_target.hpp>
 #include <casting/measure.hpp>
 #include <casting/squared_error.hpp>
-#include <casting/type_names.hpp>
+
+#include <precast/host/parallel.hpp>
 
 namespace precast::casting {
 
 namespace {
 
-using families::Block, families::BlockParameter, families::BlockParameterRole, families::BlockState;
-
-/// What is cast at a time: parameters of one block, under the name that they share.
-struct Target {
-  std::string name;
-  std::vector<BlockParameter> parameters;
-
-  std::int64_t count() const {
-    std::int64_t sum = 0;
-    for (const BlockParameter& parameter : parameters) sum += parameter.shape.elements();
-    return sum;
-  }
-};
-
-std::vector<Target> targets_of(const Block& block, const CostSettings& settings) {
-  std::vector<Target> targets;
-  const auto is_cast = [&](const BlockParameter& parameter) {
-    return parameter.role == BlockParameterRole::matrix ||
-           (settings.biases && parameter.role == BlockParameterRole::bias);
-  };
-  for (const BlockParameter& parameter : block.parameters) {
-    if (!is_cast(parameter)) continue;
-    std::string name = block.name;
-    if (settings.granularity == Granularity::matrix)
-      name = parameter.name.substr(0, parameter.name.rfind('.'));  // without "weight" or "bias"
-    const auto found = std::ranges::find(targets, name, &Target::name);
-    if (found == targets.end())
-      targets.push_back({name, {parameter}});
-    else
-      found->parameters.push_back(parameter);
-  }
-  return targets;
-}
+using families::Block, families::BlockParameter, families::BlockParameterRole, families::BlockState,
+    families::RecordedState;
 
 /// The numbers of all samples of a target in a format.
 struct Sums {
   double cost = 0, loss = 0;
-
-  TypeCost averaged(double bits, const Sums& reference, std::size_t samples) const {
-    const auto count = static_cast<double>(samples);
-    return {bits, cost / count, loss / count, cost / reference.cost, loss / reference.loss};
-  }
 };
+
+/// The uncast states of all samples, on their way through the blocks.
+class Walk {
+ public:
+  Walk(families::Blocks& blocks, std::span<const RecordedState> samples) : blocks_(blocks) {
+    for (const RecordedState& sample : samples) before_.push_back(sample.state.clone());
+  }
+
+  families::Blocks& blocks() const { return blocks_; }
+  std::size_t samples() const { return before_.size(); }
+  /// The layer that states are before; -1 where they are recorded ones.
+  std::int64_t at() const { return at_; }
+  const BlockState& before(std::size_t sample) const { return before_[sample]; }
+  const HostTensor<f32>& after(std::size_t sample) const { return after_[sample]; }
+  /// The mean squares of what the layer gives, of all samples together.
+  double output() const { return output_; }
+
+  /// Takes a sample's state to before a layer, and the layer's own output to after it. All samples go there
+  /// before `arrive`.
+  void advance(std::size_t sample, std::int64_t layer) {
+    if (sample == 0) output_ = 0;
+    if (at_ >= 0) before_[sample].tokens = std::move(after_[sample]);
+    blocks_.run(before_[sample], at_ + 1, layer);
+    BlockState state = before_[sample].clone();
+    blocks_.run(state, layer, layer + 1);
+    output_ += mean_square(state.tokens);
+    if (after_.size() <= sample) after_.emplace_back();
+    after_[sample] = std::move(state.tokens);
+  }
+  void arrive(std::int64_t layer) { at_ = layer; }
+
+ private:
+  families::Blocks& blocks_;
+  std::int64_t at_ = -1;
+  double output_ = 0;
+  std::vector<BlockState> before_;
+  std::vector<HostTensor<f32>> after_;  ///< the uncast output of the layer
+};
+
+/// Thrown in the jobs that go on when another has failed.
+struct AnotherFailed {};
 
 class Measurement {
  public:
-  Measurement(families::Blocks& blocks, std::span<const families::RecordedState> samples,
+  Measurement(std::span<families::Blocks* const> jobs, std::span<const RecordedState> samples,
               const CostSettings& settings, CostFile so_far, const CostProgress& progress)
-      : blocks_(blocks),
+      : jobs_(jobs),
+        list_(jobs.front()->list()),
         samples_(samples),
         settings_(settings),
+        columns_(settings.types),
         file_(std::move(so_far)),
         progress_(progress) {
-    columns_ = settings.types;
     if (settings.patch) columns_.push_back(settings.patched_type);
   }
 
   CostFile run(const LayerDone& layer_done) {
-    std::vector<std::int64_t> layers;
     for (const std::int64_t layer : settings_.layers)
-      if (missing(layer) > 0) layers.push_back(layer);
-    if (layers.empty()) return std::move(file_);
-    for (const std::int64_t layer : layers) total_ += missing(layer) * samples() * (count() - layer);
-    total_ += samples() * (count() + layers.back() + 1);  // the uncast runs
-    start();
-    for (const std::int64_t layer : layers) {
-      advance(layer);
-      measure(layer);
-      layer_done(file_);
+      if (settings_.importance || missing(layer) > 0) layers_.push_back(layer);
+    for (const std::int64_t layer : layers_) {
+      total_ += missing(layer) * samples() * (count() - layer);
+      if (missing(layer) > 0) last_run_ = layer;
     }
+    if (layers_.empty()) return std::move(file_);
+    if (last_run_ >= 0)
+      start();
+    else
+      total_ = std::ssize(layers_);
+    if (jobs_.size() == 1)
+      work(*jobs_.front(), layer_done);
+    else
+      host::parallel_for(std::ssize(jobs_),
+                         [&](std::int64_t job) { work(*jobs_[static_cast<std::size_t>(job)], layer_done); });
+    if (failure_) std::rethrow_exception(failure_);
     return std::move(file_);
   }
 
  private:
-  std::int64_t count() const { return static_cast<std::int64_t>(blocks_.list().size()); }
-  std::int64_t samples() const { return static_cast<std::int64_t>(samples_.size()); }
-  const Block& block(std::int64_t layer) const { return blocks_.list().at(static_cast<std::size_t>(layer)); }
+  std::int64_t count() const { return std::ssize(list_); }
+  std::int64_t samples() const { return std::ssize(samples_); }
+  const Block& block(std::int64_t layer) const { return list_.at(static_cast<std::size_t>(layer)); }
 
-  const LayerCost* found(const std::string& name) const {
-    const auto at = std::ranges::find(file_.layers, name, &LayerCost::name);
-    return at == file_.layers.end() ? nullptr : &*at;
-  }
   bool has(const std::string& name, const std::string& type) const {
-    const LayerCost* layer = found(name);
-    return layer && layer->types.contains(type);
+    const auto at = std::ranges::find(file_.layers, name, &LayerCost::name);
+    if (at == file_.layers.end()) return false;
+    const auto found = at->types.find(type);
+    return found != at->types.end() && found->second.measured();
   }
   /// The numbers of a layer that are still to be measured.
   std::int64_t missing(std::int64_t layer) const {
+    if (settings_.only_estimates) return 0;
     std::int64_t cells = 0;
-    for (const Target& target : targets_of(block(layer), settings_))
+    for (const CastTarget& target : targets_of(block(layer), settings_))
       for (const std::string& type : columns_) cells += !has(target.name, type);
     return cells;
   }
 
   void ran(std::int64_t blocks) {
+    const std::lock_guard lock(mutex_);
+    if (failure_) throw AnotherFailed();
     done_ += blocks;
     if (progress_) progress_(done_, total_);
   }
 
   /// The uncast run of every sample, for its last state.
   void start() {
-    for (const families::RecordedState& sample : samples_) {
-      before_.push_back(sample.state.clone());
+    total_ += samples() * (count() + std::ssize(jobs_) * (last_run_ + 1));
+    for (const RecordedState& sample : samples_) {
       BlockState state = sample.state.clone();
-      blocks_.run(state, 0, count());
-      reference_.cost += mean_square(state.tokens);
+      jobs_.front()->run(state, 0, count());
+      reference_ += mean_square(state.tokens);
       last_.push_back(std::move(state.tokens));
       ran(count());
     }
   }
 
-  /// Takes the uncast states to before a layer, and its own outputs to after it.
-  void advance(std::int64_t layer) {
-    reference_.loss = 0;
-    for (std::size_t i = 0; i < before_.size(); ++i) {
-      if (at_ >= 0) before_[i].tokens = std::move(after_[i]);
-      blocks_.run(before_[i], at_ + 1, layer);
-      BlockState state = before_[i].clone();
-      blocks_.run(state, layer, layer + 1);
-      reference_.loss += mean_square(state.tokens);
-      if (after_.size() <= i) after_.emplace_back();
-      after_[i] = std::move(state.tokens);
-      ran(layer - at_);
+  /// One job: the next layer that nobody has begun, until none is left. Keeps the first failure of all.
+  void work(families::Blocks& blocks, const LayerDone& layer_done) {
+    try {
+      Walk walk(blocks, last_run_ >= 0 ? samples_ : samples_.first(0));
+      for (std::size_t next = next_++; next < layers_.size(); next = next_++) {
+        const std::int64_t layer = layers_[next];
+        if (missing_now(layer) > 0) advance(walk, layer);
+        measure(walk, layer);
+        if (last_run_ < 0) ran(1);
+        const std::lock_guard lock(mutex_);
+        layer_done(file_);
+      }
+      if (last_run_ >= 0) ran(samples() * (last_run_ - walk.at()));
+    } catch (const AnotherFailed&) {
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
     }
-    at_ = layer;
+  }
+  std::int64_t missing_now(std::int64_t layer) {
+    const std::lock_guard lock(mutex_);
+    return missing(layer);
   }
 
-  void measure(std::int64_t layer) {
-    for (const Target& target : targets_of(block(layer), settings_)) {
+  void advance(Walk& walk, std::int64_t layer) {
+    for (std::size_t i = 0; i < walk.samples(); ++i) {
+      walk.advance(i, layer);
+      ran(layer - walk.at());
+    }
+    walk.arrive(layer);
+  }
+
+  void measure(Walk& walk, std::int64_t layer) {
+    bool replaced = false;
+    for (const CastTarget& target : targets_of(block(layer), settings_)) {
       for (const std::string& type : columns_) {
-        if (has(target.name, type)) continue;
-        const double bits = load(layer, target, type);
-        Sums sums;
-        for (std::size_t i = 0; i < before_.size(); ++i) {
-          BlockState state = before_[i].clone();
-          blocks_.run(state, layer, layer + 1);
-          sums.loss += mean_squared_error(state.tokens, after_[i]);
-          blocks_.run(state, layer + 1, count());
-          sums.cost += mean_squared_error(state.tokens, last_[i]);
-          ran(count() - layer);
+        const bool runs = [&] {
+          const std::lock_guard lock(mutex_);
+          return !settings_.only_estimates && !has(target.name, type);
+        }();
+        if (!runs && !settings_.importance) continue;
+        CastSource source(walk.blocks().source());
+        const TargetCast cast = cast_in(source, layer, target, type);
+        std::optional<Sums> sums;
+        if (runs) {
+          replaced = true;
+          walk.blocks().replace(layer, source);
+          sums = run_cast(walk, layer);
         }
-        keep(layer, target, type, sums.averaged(bits, reference_, before_.size()));
+        keep(layer, target, type, cast, sums, walk.output());
       }
     }
-    blocks_.replace(layer, blocks_.source());
+    if (replaced) walk.blocks().replace(layer, walk.blocks().source());
   }
 
-  /// Loads the block with the target cast; the bits that a cast parameter takes.
-  double load(std::int64_t layer, const Target& target, const std::string& type) {
-    const bool patched = settings_.patch && type == settings_.patched_type;
-    CastSource source(blocks_.source());
-    double bits = 0;
-    for (const BlockParameter& parameter : target.parameters) {
-      const DtypeInfo taken =
-          patched ? source.patch(parameter, *settings_.patch) : source.cast(parameter, type);
-      bits += bits_per_value(taken) * static_cast<double>(parameter.shape.elements());
+  TargetCast cast_in(CastSource& source, std::int64_t layer, const CastTarget& target,
+                     const std::string& type) {
+    std::unique_lock lock(patch_, std::defer_lock);  // jobs share the patch, and nothing else
+    if (settings_.patch && type == settings_.patched_type) lock.lock();
+    return cast_target(source, block(layer), target, type, settings_);
+  }
+
+  Sums run_cast(const Walk& walk, std::int64_t layer) {
+    Sums sums;
+    for (std::size_t i = 0; i < walk.samples(); ++i) {
+      BlockState state = walk.before(i).clone();
+      walk.blocks().run(state, layer, layer + 1);
+      sums.loss += mean_squared_error(state.tokens, walk.after(i));
+      walk.blocks().run(state, layer + 1, count());
+      sums.cost += mean_squared_error(state.tokens, last_[i]);
+      ran(count() - layer);
     }
-    if (patched && !settings_.biases)  // they come with the matrices, in whatever dtype the file has
-      for (const BlockParameter& parameter : block(layer).parameters)
-        if (parameter.role == BlockParameterRole::bias && parameter.name.starts_with(target.name + '.'))
-          source.patch(parameter, *settings_.patch);
-    blocks_.replace(layer, source);
-    return bits / static_cast<double>(target.count());
+    return sums;
   }
 
   /// Adds numbers, with layers in the order of the model.
-  void keep(std::int64_t layer, const Target& target, const std::string& type, const TypeCost& cost) {
+  void keep(std::int64_t layer, const CastTarget& target, const std::string& type, const TargetCast& cast,
+            const std::optional<Sums>& sums, double output) {
+    const std::lock_guard lock(mutex_);
     auto at = std::ranges::find(file_.layers, target.name, &LayerCost::name);
     if (at == file_.layers.end()) {
       std::vector<std::string> before;
       for (std::int64_t i = 0; i <= layer; ++i)
-        for (const Target& other : targets_of(block(i), settings_)) {
+        for (const CastTarget& other : targets_of(block(i), settings_)) {
           if (i == layer && other.name == target.name) break;
           before.push_back(other.name);
         }
@@ -191,21 +231,33 @@ class Measurement {
           [&](const LayerCost& other) { return std::ranges::find(before, other.name) != before.end(); });
       at = file_.layers.insert(last.base(), {target.name, target.count(), {}});
     }
-    at->types[type] = cost;
+    TypeCost& numbers = at->types[type];
+    numbers.bits = cast.bits;
+    if (settings_.importance) numbers.estimate = cast.estimate;
+    if (!sums) return;
+    const auto samples = static_cast<double>(samples_.size());
+    numbers.cost = sums->cost / samples;
+    numbers.loss = sums->loss / samples;
+    numbers.relative_cost = sums->cost / reference_;
+    numbers.relative_loss = sums->loss / output;
   }
 
-  families::Blocks& blocks_;
-  std::span<const families::RecordedState> samples_;
+  std::span<families::Blocks* const> jobs_;
+  const std::vector<Block>& list_;
+  std::span<const RecordedState> samples_;
   const CostSettings& settings_;
   std::vector<std::string> columns_;
+  std::vector<std::int64_t> layers_;   ///< with something to do
+  std::int64_t last_run_ = -1;         ///< the last of them that runs; -1 where none does
+  std::atomic<std::size_t> next_{0};   ///< of them that no job has begun
+  std::vector<HostTensor<f32>> last_;  ///< the uncast output of the last block, of each sample
+  double reference_ = 0;               ///< its mean squares, of all samples together
+  std::mutex patch_;
+  std::mutex mutex_;  ///< for what follows, while jobs run
   CostFile file_;
   const CostProgress& progress_;
   std::int64_t done_ = 0, total_ = 0;
-  std::int64_t at_ = -1;                ///< the layer that states are before; -1 where they are recorded ones
-  std::vector<BlockState> before_;      ///< of each sample
-  std::vector<HostTensor<f32>> after_;  ///< the uncast output of that layer
-  std::vector<HostTensor<f32>> last_;   ///< the uncast output of the last one
-  Sums reference_;                      ///< mean squares of both, of all samples together
+  std::exception_ptr failure_;
 };
 
 }  // namespace
@@ -229,10 +281,17 @@ std::vector<std::int64_t> layers_of(std::span<const std::int64_t> layers, const 
   return own;
 }
 
+CostFile measure_cost(std::span<families::Blocks* const> jobs,
+                      std::span<const families::RecordedState> samples, const CostSettings& settings,
+                      CostFile so_far, const CostProgress& progress, const LayerDone& layer_done) {
+  return Measurement(jobs, samples, settings, std::move(so_far), progress).run(layer_done);
+}
+
 CostFile measure_cost(families::Blocks& blocks, std::span<const families::RecordedState> samples,
                       const CostSettings& settings, CostFile so_far, const CostProgress& progress,
                       const LayerDone& layer_done) {
-  return Measurement(blocks, samples, settings, std::move(so_far), progress).run(layer_done);
+  families::Blocks* const job = &blocks;
+  return measure_cost(std::span(&job, 1), samples, settings, std::move(so_far), progress, layer_done);
 }
 
 }  // namespace precast::casting

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <casting/cost_file.hpp>
+#include <casting/estimate.hpp>
 #include <families/blocks.hpp>
 
 namespace precast::casting {
@@ -32,13 +33,16 @@ struct CostSettings {
   bool biases = false;  ///< biases are cast too
   Granularity granularity = Granularity::layer;
   std::vector<std::int64_t> layers;  ///< blocks to measure, in rising order
+  ColumnImportance importance;       ///< where set, every number gets an estimate beside it, also of before
+  bool only_estimates = false;       ///< nothing is run
 };
 
 /// "q8_0*": the column of weights from elsewhere, by the format that most values of the blocks' matrices have
 /// there. Throws InputError that names a matrix that is not there.
 std::string patched_type(const families::Blocks& blocks, const nn::ParameterSource& patch);
 
-/// How far a measurement is, in blocks that were run. May throw to stop.
+/// How far a measurement is, in blocks that were run; in layers where only estimates are made. May throw to
+/// stop.
 using CostProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 /// Is given all numbers so far whenever a layer is done. May throw to stop.
 using LayerDone = std::function<void(const CostFile&)>;
@@ -56,6 +60,15 @@ std::vector<std::int64_t> layers_of(std::span<const std::int64_t> layers, const 
 /// at the layer under test. The numbers are the same for any number of threads, and however often the
 /// measurement was interrupted. Throws what running and loading do, and ShapeError for samples of another
 /// model.
+///
+/// Each of `jobs`, one or several loads of the same model, has layers of its own; several share the threads
+/// of parallel_for, one each, and a callback is called by one of them at a time. The numbers are the same for
+/// any number of jobs.
+CostFile measure_cost(std::span<families::Blocks* const> jobs,
+                      std::span<const families::RecordedState> samples, const CostSettings& settings,
+                      CostFile so_far, const CostProgress& progress, const LayerDone& layer_done);
+
+/// The same with one job, which has all threads.
 CostFile measure_cost(families::Blocks& blocks, std::span<const families::RecordedState> samples,
                       const CostSettings& settings, CostFile so_far, const CostProgress& progress,
                       const LayerDone& layer_done);

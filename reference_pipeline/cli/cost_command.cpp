@@ -1,88 +1,28 @@
 // precast cost: what each layer in each format costs, measured one layer at a time.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <casting/cost_table.hpp>
-#include <casting/measure.hpp>
 #include <casting/merge_costs.hpp>
-#include <casting/sample_file.hpp>
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/cost_measuring.hpp>
 #include <cli/cost_options.hpp>
-#include <cli/given_files.hpp>
-#include <cli/interrupt.hpp>
-#include <cli/model_path.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/policy_options.hpp>
-#include <cli/progress.hpp>
 #include <cli/run_options.hpp>
-#include <cli/run_report.hpp>
-#include <families/registry.hpp>
 
-#include <precast/host/parallel.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
 
 namespace {
-
-constexpr std::string_view usual_types = "q8_0,fp8_e4m3,q6_k,q5_1,q5_k,q4_1,q4_k,q4_0,q3_k,q2_k";
-constexpr std::array<std::string_view, 2> granularities{"layer", "matrix"};
-
-struct CostOptions {
-  std::optional<std::string> model;
-  ComponentFiles component_files;
-  std::string device = "auto", policy = "balanced", samples, output = "cost.json";
-  std::string types{usual_types};
-  std::optional<std::string> layers, patch;
-  casting::Shard shard;
-  bool names_part = false;  ///< the output's name says which part it is
-  casting::Granularity granularity = casting::Granularity::layer;
-  std::optional<int> threads;
-  CLI::Option* merge = nullptr;
-  CLI::Option* output_option = nullptr;
-  casting::Measure measure = casting::Measure::cost;
-  bool biases = false, weighted = false, markdown = false, csv = false, json = false;
-};
-
-/// Everything that the numbers depend on, but for the model, the layers and the types.
-std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
-  char fingerprint[32];
-  std::snprintf(fingerprint, sizeof fingerprint, "%016llx",
-                static_cast<unsigned long long>(samples.fingerprint()));
-  std::string text = "samples " + std::string(fingerprint) + ", " +
-                     policy_text(parse_policy(options.policy)) + ", by " +
-                     std::string(granularities[static_cast<std::size_t>(options.granularity)]) + ", biases " +
-                     (options.biases ? "cast" : "kept");
-  if (options.patch) text += ", patched from " + given_name(*options.patch);
-  return text;
-}
-
-/// The cost file that is there under the name of the output, where it is of the same measurement.
-casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
-                                 const casting::Samples& samples) {
-  casting::CostFile fresh{
-      model, static_cast<std::int64_t>(samples.recorded.size()), cost_settings_text(options, samples), {}};
-  if (!io::is_there(options.output)) return fresh;
-  casting::CostFile old = casting::read_cost_file(options.output);
-  if (old.model != fresh.model || old.samples != fresh.samples || old.settings != fresh.settings)
-    throw io::file_error(options.output,
-                         "holds numbers of another measurement (" + old.model.value_or("no model") + "; " +
-                             old.settings.value_or("no settings") + "), and this one is " + *fresh.model +
-                             "; " + *fresh.settings + ": give another --output, or remove the file");
-  notes() << "going on from " << io::shown(options.output) << ", which has " << old.layers.size()
-          << (old.layers.size() == 1 ? " layer\n" : " layers\n");
-  return old;
-}
 
 void show(const CostOptions& options, const casting::CostFile& file) {
   if (options.json) return print(casting::cost_file_text(file));
@@ -109,7 +49,19 @@ void check_usual_output(const CostOptions& options) {
                    " is there already, and is none of the files to merge: say where to with --output");
 }
 
+/// A file beside itself adds nothing: another was meant.
+void check_each_file_once(const std::vector<std::string>& names) {
+  std::error_code ignored;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (std::filesystem::equivalent(names[i], names[k], ignored))
+        throw UsageError("--merge has " + io::shown(names[k]) + " twice" +
+                         (names[i] == names[k] ? "" : ", the second time as " + io::shown(names[i])) +
+                         ": give each file once");
+}
+
 void merge(const CostOptions& options) {
+  check_each_file_once(options.merge->results());
   std::vector<casting::NamedCosts> files;
   for (const std::string& name : options.merge->results())
     files.push_back({name, casting::read_cost_file(name)});
@@ -121,75 +73,6 @@ void merge(const CostOptions& options) {
   notes() << "wrote " << io::shown(options.output) << "\n";
 }
 
-void measure(const CostOptions& options) {
-  if (options.samples.empty())
-    throw UsageError("there is no --samples: give a file that `precast record` wrote, or --merge cost files");
-  casting::CostSettings settings;
-  settings.types = parse_types(options.types);
-  settings.biases = options.biases;
-  settings.granularity = options.granularity;
-  const PolicyChoice policy = parse_policy(options.policy);
-  if (options.patch && std::filesystem::path(*options.patch).extension() != ".gguf")
-    throw UsageError("--patch is '" + io::printable(*options.patch) +
-                     "': it must be a .gguf file of the same model, as precast convert writes it");
-  if (options.patch && !io::is_there(*options.patch))
-    throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
-  if (options.threads) host::set_threads(*options.threads);
-  const families::ModelFiles model = model_files(options.model, options.component_files);
-  const std::string name = cast_model_name(model, options.model);
-  const casting::Samples samples = casting::read_samples(options.samples);
-  casting::CostFile so_far = results_so_far(options, name, samples);
-  const families::ChosenDevice device = families::choose_device(options.device);
-  const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
-  const std::unique_ptr<nn::ParameterSource> patch =
-      options.patch ? pipeline->other_weights(*options.patch) : nullptr;
-  ProgressReporter reporter;
-  const auto blocks = pipeline->load_blocks([&](const families::Progress& at) {
-    throw_if_interrupted();
-    reporter.update(at.stage, at.done, at.total);
-  });
-  const auto count = static_cast<std::int64_t>(blocks->list().size());
-  if (options.layers)
-    settings.layers = parse_layers(*options.layers, count);
-  else
-    for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
-  const std::size_t asked_for = settings.layers.size();
-  settings.layers = casting::layers_of(settings.layers, options.shard);
-  if (settings.layers.empty())
-    throw UsageError("--shard leaves none of " + std::to_string(asked_for) +
-                     (asked_for == 1 ? " layer" : " layers") +
-                     " to measure: give no more shards than layers");
-
-  if (patch) {
-    settings.patch = patch.get();
-    settings.patched_type = casting::patched_type(*blocks, *patch);
-  }
-
-  const auto left_behind = [&] {
-    return io::is_there(options.output)
-               ? io::shown(options.output) + " has what was measured; the same command goes on from there"
-               : std::string("nothing was written");
-  };
-  bool fits = false;  // an error is the only line: the warning comes when a sample has run
-  const auto warn_once = [&] {
-    const auto of = samples.facts.find("model");
-    if (!std::exchange(fits, true) && of != samples.facts.end() && of->second != name)
-      tell_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
-                     "', and this is '" + io::printable(name) + "'"});
-  };
-  const casting::CostFile file = casting::measure_cost(
-      *blocks, samples.recorded, settings, std::move(so_far),
-      [&](std::int64_t done, std::int64_t total) {
-        throw_if_interrupted(left_behind());
-        warn_once();
-        reporter.update("cast", done, total);
-      },
-      [&](const casting::CostFile& all) { casting::write_cost_file(options.output, all); });
-  reporter.wipe();
-  show(options, file);
-  notes() << "wrote " << io::shown(options.output) << "\n";
-}
-
 void cost(CostOptions& options) {
   if (is_standard_output(options.output)) throw UsageError("--output is '-': name a file for the numbers");
   if (options.names_part) options.output = part_file(options.output, options.shard);
@@ -197,7 +80,8 @@ void cost(CostOptions& options) {
   const bool merging = options.merge->count() > 0;
   if (!merging || merge_is_written(options)) check_output_files(files);
   if (merging) return merge(options);
-  measure(options);
+  show(options, measured_costs(options));
+  notes() << "wrote " << io::shown(options.output) << "\n";
 }
 
 void add_measuring_options(CLI::App& command, CostOptions& options) {
@@ -230,6 +114,19 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
           },
           "What is cast at a time: a whole block (default), or one of its matrices")
       ->type_name("layer|matrix");
+  command
+      .add_option(
+          "--importance", options.importance,
+          "What `precast record --importance` wrote: every number gets an estimate of the relative loss "
+          "beside it, from the squared errors of a matrix' columns times the mean squares of their "
+          "inputs; --measure estimate shows it, and how well it agrees")
+      ->type_name("FILE");
+  command.add_flag("--estimates-only", options.only_estimates,
+                   "Runs nothing: only the estimates of --importance; --samples is not needed");
+  add_integer(
+      command, "--jobs", options.jobs, 1, 1024,
+      "Layers that are measured at once, each on one thread with a load of the model of its own, as far "
+      "as memory allows; default 1, which has all threads. No number depends on it");
   command.add_flag("--biases", options.biases, "Casts biases too; without it they stay as they are");
   command
       .add_option_function<std::string>(
@@ -284,7 +181,9 @@ void add_cost_command(CLI::App& app) {
           },
           "What the table shows. cost (default): mean squared error of all tokens after the last block; "
           "loss: the "
-          "same of the layer's own output; relative: over the mean square of what is compared with")
+          "same of the layer's own output; relative: over the mean square of what is compared with; "
+          "estimate: "
+          "--importance's, with its rank correlation with what was measured")
       ->type_name(casting::measure_choices);
   command->add_flag(
       "--weighted", options->weighted,
@@ -312,6 +211,8 @@ void add_cost_command(CLI::App& app) {
       "  precast cost --samples samples.safetensors --types q4_k --patch flux1-dev-q4_k.gguf --output "
       "patched.json\n"
       "  precast cost --model ~/FLUX.1-dev --samples dev.safetensors --shard 1/2 --output cost-1.json\n"
+      "  precast cost --samples samples.safetensors --importance importance.gguf --measure estimate\n"
+      "  precast cost --samples samples.safetensors --jobs 8\n"
       "  mpirun -n 4 precast cost --samples dev.safetensors --shard auto --threads 1\n"
       "  precast cost --merge cost-1.json cost-2.json --output cost.json --weighted --markdown");
   command->callback([options] { cost(*options); });

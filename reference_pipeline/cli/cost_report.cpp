@@ -39,6 +39,11 @@ std::string_view measure_words(Measure measure) {
       return "The cost over the mean square of that hidden state";
     case Measure::relative_loss:
       return "The loss over the mean square of that output";
+    case Measure::estimate:
+      return "The relative loss as estimated from weights and the mean squares of what meets their columns, "
+             "and how far it puts the layers into the order of what was measured (Spearman's rank "
+             "correlation: "
+             "1 is the same order)";
   }
   return "";
 }

@@ -59,7 +59,10 @@ FileFacts facts_of(const io::ComponentSource& file) {
       facts.parts.push_back(
           facts_of_part(file, weights::folder_of(part.part), weights::in_words(part.naming), part.prefix));
     const auto transformer = weights::find_part(parts, weights::Part::transformer);
-    if (!facts.model.empty()) {
+    if (facts.model == weights::lone_unet) {
+      facts.model += ", for --transformer beside --model with the folder of its model";
+      facts.parts.push_back(facts_of_part(file, "unet", weights::in_words(weights::Naming::ours), ""));
+    } else if (!facts.model.empty()) {
       facts.problem = "is " + facts.model + ", which is not read";
     } else if (transformer) {
       const bool ours = transformer->naming == weights::Naming::ours;

@@ -1,8 +1,11 @@
 // precast record: what a denoiser's blocks start from while pictures form, for precast cost.
-#include <array>
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <casting/sample_file.hpp>
 #include <cli/arguments.hpp>
@@ -18,10 +21,12 @@
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
 #include <cli/start_options.hpp>
+#include <convert/write_importance.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
 #include <precast/io/message.hpp>
+#include <precast/watch/input_squares.hpp>
 
 namespace precast::cli {
 
@@ -32,7 +37,8 @@ struct RecordOptions {
   PolicyOptions policy;
   StartOptions start;
   std::optional<int> every;
-  std::string output = "samples.safetensors";
+  std::string output = "samples.safetensors", importance;
+  CLI::Option* output_option = nullptr;
   bool json = false;
 };
 
@@ -63,13 +69,50 @@ std::map<std::string, std::string> facts_of(const RecordOptions& options, const 
   return facts;
 }
 
+/// The files that are going to be written, looked at before anything is computed.
+std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
+  std::vector<std::filesystem::path> files;
+  const auto add = [&](const std::string& option, const std::string& name, const std::string& what) {
+    if (is_standard_output(name)) throw UsageError(option + " is '-': name a file for " + what);
+    files.emplace_back(name);
+  };
+  add("--output", options.output, "the samples");
+  if (!options.importance.empty()) {
+    add("--importance", options.importance, "the importance");
+    if (files.back().extension() != ".gguf")
+      throw UsageError("--importance is '" + io::printable(options.importance) +
+                       "': it is a GGUF file: name one that ends in .gguf");
+  }
+  check_output_files(files);
+  return files;
+}
+
+/// A model without blocks to record can be watched all the same.
+void require_something_to_record(const RecordOptions& options, const families::Pipeline& pipeline,
+                                 const families::ChosenDevice& device) {
+  if (!options.importance.empty() && device.is_cuda)
+    throw UsageError("--importance is counted on the CPU, and this is " + device.name + ": add --device cpu");
+  if (pipeline.has_blocks() || (!options.importance.empty() && options.output_option->count() == 0)) return;
+  throw UsageError(
+      "the blocks of a model of this family cannot be recorded: give a model of Flux's family, or only "
+      "--importance FILE, which any model has");
+}
+
+/// Writes the importance of the denoiser's matrices. Returns how many they are.
+std::size_t write_importance(const RecordOptions& options, const watch::InputSquares& squares,
+                             const std::string& model) {
+  const auto is_unet = [](const auto& layer) { return layer.first.starts_with("unet."); };
+  const bool unet = std::ranges::any_of(squares.by_path(), is_unet);
+  return conversion::write_importance(
+      options.importance, squares, unet ? "unet" : "transformer",
+      options.run.prompts_file.value_or("prompts") + " (precast record, " + model + ")");
+}
+
 void record(const RecordOptions& options) {
   families::Request request = options.run.request();
   options.start.apply(request);
   options.start.pictures(request);
-  if (is_standard_output(options.output)) throw UsageError("--output is '-': name a file for the samples");
-  const std::array files{std::filesystem::path(options.output)};
-  check_output_files(files);
+  const std::vector<std::filesystem::path> files = outputs_of(options);
   options.run.set_threads();
   if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
   const families::ModelFiles model = options.run.files();
@@ -81,6 +124,7 @@ void record(const RecordOptions& options) {
   const families::ComponentChoices choices =
       resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
   const auto pipeline = families::open(model, choices, *device.backend);
+  require_something_to_record(options, *pipeline, device);
   require_used(*pipeline, request);
   pipeline->check(request);
   const families::Request full = pipeline->with_defaults(request);
@@ -91,26 +135,47 @@ void record(const RecordOptions& options) {
 
   const std::int64_t every = options.every.value_or(1);
   casting::Samples samples{facts_of(options, full, choices, name, every), {}};
+  watch::InputSquares squares;
+  std::optional<watch::CountingInputSquares> counting;
+  if (!options.importance.empty()) counting.emplace(squares);
   ProgressReporter reporter;
-  pipeline->record(
-      request, {every, [&](families::RecordedState state) { samples.recorded.push_back(std::move(state)); }},
-      [&](const families::Progress& at) {
-        throw_if_interrupted();
-        reporter.update(at.stage, at.done, at.total);
-      });
+  const families::ProgressCallback progress = [&](const families::Progress& at) {
+    throw_if_interrupted();
+    reporter.update(at.stage, at.done, at.total);
+  };
+  if (pipeline->has_blocks())
+    pipeline->record(
+        request,
+        {every, [&](families::RecordedState state) { samples.recorded.push_back(std::move(state)); }},
+        progress);
+  else
+    pipeline->generate(request, progress);
+  counting.reset();
   reporter.wipe();
-  if (samples.recorded.empty())
+  if (pipeline->has_blocks() && samples.recorded.empty())
     throw UsageError("--strength leaves no step to record: raise it, or the number of steps");
-  casting::write_samples(options.output, samples);
-  const Shape& shape = samples.recorded.front().state.tokens.shape();
-  if (options.json)
-    print(Json{{"output", options.output},
-               {"model", name},
-               {"samples", samples.recorded.size()},
-               {"tokens", shape[0]},
-               {"width", shape[1]}});
-  notes() << "wrote " << io::shown(options.output) << ": " << samples.recorded.size()
-          << (samples.recorded.size() == 1 ? " sample" : " samples") << " of " << shape[0] << " tokens\n";
+  Json told{{"model", name}};
+  std::vector<std::string> lines;
+  if (pipeline->has_blocks()) {
+    casting::write_samples(options.output, samples);
+    const Shape& shape = samples.recorded.front().state.tokens.shape();
+    told["output"] = options.output;
+    told["samples"] = samples.recorded.size();
+    told["tokens"] = shape[0];
+    told["width"] = shape[1];
+    lines.push_back("wrote " + io::shown(options.output) + ": " + std::to_string(samples.recorded.size()) +
+                    (samples.recorded.size() == 1 ? " sample" : " samples") + " of " +
+                    std::to_string(shape[0]) + " tokens");
+  }
+  if (!options.importance.empty()) {
+    const std::size_t matrices = write_importance(options, squares, name);
+    told["importance"] = options.importance;
+    told["matrices"] = matrices;
+    lines.push_back("wrote " + io::shown(options.importance) + ": the importance of " +
+                    std::to_string(matrices) + " matrices");
+  }
+  if (options.json) print(told);
+  for (const std::string& line : lines) notes() << line << "\n";
 }
 
 }  // namespace
@@ -125,14 +190,22 @@ void add_record_command(CLI::App& app) {
   add_component_options(*command, options->policy);
   add_integer(*command, "--every", options->every, 1, 10000,
               "Steps from one sample to the next, beginning with the first; default 1: every step");
+  options->output_option =
+      command
+          ->add_option(
+              "--output,-o", options->output,
+              "safetensors to write, F32: for sample N, N.img and N.txt [tokens, width], N.vec [1, width] "
+              "(time, guidance and pooled text, before their silu), N.positions [tokens, axes], text first, "
+              "and N.step: picture, step, timestep; how they were made in its metadata")
+          ->type_name("FILE")
+          ->capture_default_str();
   command
       ->add_option(
-          "--output,-o", options->output,
-          "safetensors to write, F32: for sample N, N.img and N.txt [tokens, width], N.vec [1, width] "
-          "(time, guidance and pooled text, before their silu), N.positions [tokens, axes], text first, "
-          "and N.step: picture, step, timestep; how they were made in its metadata")
-      ->type_name("FILE")
-      ->capture_default_str();
+          "--importance", options->importance,
+          "GGUF to write beside it (.gguf): how large the inputs of each column of each of the "
+          "denoiser's matrices are, for convert --importance, and as llama.cpp's imatrix has it. On "
+          "the CPU; of a model without such blocks, as Stable Diffusion's, it is all that is written")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "What was recorded, as JSON on stdout");
   command->footer(
       "Pictures are denoised as generate does it, and not decoded. With --cfg-scale above 1 samples are of "
@@ -143,7 +216,8 @@ void add_record_command(CLI::App& app) {
       "Examples:\n"
       "  precast record --prompt \"a red circle\" \"a blue star\" --every 5\n"
       "  precast record --model ~/FLUX.1-dev --prompts-file prompts.txt --steps 20 --every 4 --preset fast "
-      "--output dev.safetensors");
+      "--output dev.safetensors\n"
+      "  precast record --prompts-file prompts.txt --importance importance.gguf");
   command->callback([options] { record(*options); });
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -138,7 +139,8 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
       throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
                        ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
   }
-  const OutputFolder made(folder);
+  std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
+  if (is_first) made.emplace(folder);
   // Not before the first checkpoint: a run that fails sooner leaves a model of --output as it was.
   bool is_described = options.resume;
   const auto write_checkpoint = [&] {

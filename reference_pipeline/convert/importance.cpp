@@ -1,20 +1,24 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <convert/importance.hpp>
+#include <flux/bfl_names.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/gguf.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/name_table.hpp>
 #include <precast/io/tensor_file.hpp>
 
 namespace precast::conversion {
 
 namespace {
 
-constexpr std::string_view sums_end = ".in_sum2", counts_end = ".counts", whole_model = "model.diffusion_model.";
+constexpr std::string_view sums_end = ".in_sum2", counts_end = ".counts",
+                           whole_model = "model.diffusion_model.";
 constexpr const char* what_to_give =
     ": give a file that llama.cpp's or stable-diffusion.cpp's imatrix tool wrote";
 
@@ -129,6 +133,12 @@ std::span<const f32> Importance::of(std::span<const std::string> names, std::int
     return found->second;
   }
   return {};
+}
+
+std::span<const f32> Importance::of_parameter(const std::string& name, std::int64_t columns) const {
+  std::vector<std::string> names{name};
+  if (auto theirs = io::their_rows(flux::bfl_names, name)) names.push_back(std::move(theirs->name));
+  return of(names, columns);
 }
 
 }  // namespace precast::conversion

@@ -28,6 +28,8 @@ class Importance {
   /// Of the first of these names that it has; a prefix `model.diffusion_model.` counts as none. Empty where
   /// it has none. Throws InputError where a row has another number of columns.
   std::span<const f32> of(std::span<const std::string> names, std::int64_t columns) const;
+  /// Of a matrix of a diffusers model, by that name or, in a Flux transformer, by BFL's for it.
+  std::span<const f32> of_parameter(const std::string& name, std::int64_t columns) const;
 
  private:
   void read_gguf();

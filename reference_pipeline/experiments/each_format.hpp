@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <sampling/even_values.hpp>
+
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/owned_tensor.hpp>
@@ -49,14 +51,10 @@ std::vector<double> doubles_of(const Tensor<T>& tensor) {
   return values;
 }
 
-/// `count` f32 numbers from first to last, as torch.linspace makes them: from both ends towards the middle.
+/// sampling::even_values as doubles.
 inline std::vector<double> even_steps(f32 first, f32 last, int count) {
-  const f32 step = (last - first) / static_cast<f32>(count - 1);
-  std::vector<double> values;
-  for (int i = 0; i < count; ++i)
-    values.push_back(i < count / 2 ? first + step * static_cast<f32>(i)
-                                   : last - step * static_cast<f32>(count - 1 - i));
-  return values;
+  const std::vector<f32> values = sampling::even_values(first, last, count);
+  return {values.begin(), values.end()};
 }
 
 }  // namespace precast::experiments

@@ -67,6 +67,8 @@ class Pipeline {
 
   virtual const ComponentChoices& choices() const = 0;
   virtual const Family& family() const = 0;
+  /// Whether `record`, `load_blocks` and `other_weights` are there: the denoiser's blocks run one by one.
+  virtual bool has_blocks() const { return false; }
 
  protected:
   Pipeline() = default;

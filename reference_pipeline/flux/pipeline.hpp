@@ -43,6 +43,7 @@ class FluxPipeline final : public families::Pipeline {
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
   std::vector<families::CutPrompt> cut_prompts(const Request& request) const override;
   std::vector<std::string> notes() const override;
+  bool has_blocks() const override { return true; }
   void record(const Request& request, const families::Recording& recording,
               const ProgressCallback& progress = {}) const override;
   std::unique_ptr<families::Blocks> load_blocks(const ProgressCallback& progress = {}) const override;

@@ -13,6 +13,7 @@
 
 #include <precast/cluster/communicator.hpp>
 #include <precast/cluster/gradient_exchange.hpp>
+#include <precast/memory/kept_memory.hpp>
 #include <precast/train/adamw.hpp>
 #include <precast/train/grad_scaler.hpp>
 #include <precast/train/schedule.hpp>
@@ -88,6 +89,7 @@ class Trainer {
   void write_model(const std::filesystem::path& folder) const;
 
  private:
+  KeptMemory kept_memory_;  // before what takes memory: it gives back what that has freed
   LanguageModelConfig config_;
   TrainingOptions options_;
   TrainingDevice device_;

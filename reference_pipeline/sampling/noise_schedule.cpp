@@ -3,6 +3,7 @@
 #include <numbers>
 #include <string>
 
+#include <sampling/even_values.hpp>
 #include <sampling/noise_schedule.hpp>
 
 #include <precast/error.hpp>
@@ -12,16 +13,6 @@ namespace {
 
 /// What samplers that count in sigmas have for nothing left of a picture.
 constexpr f32 nearly_all_noise = 0x1p-24f;
-
-/// torch.linspace in f32: from both ends to the middle, with fused multiply-adds.
-std::vector<f32> even_values(f32 first, f32 last, std::int64_t count) {
-  const f32 gap = (last - first) / static_cast<f32>(count - 1);
-  std::vector<f32> values;
-  for (std::int64_t i = 0; i < count; ++i)
-    values.push_back(i < count / 2 ? std::fma(gap, static_cast<f32>(i), first)
-                                   : std::fma(-gap, static_cast<f32>(count - 1 - i), last));
-  return values;
-}
 
 /// numpy.linspace.
 std::vector<double> even_places(double first, double last, std::int64_t count) {

@@ -11,6 +11,8 @@
 #include <language_model/trained_model.hpp>
 #include <timing/runs.hpp>
 
+#include <precast/memory/kept_memory.hpp>
+
 namespace precast::timing {
 
 /// Which parts of a step are measured.
@@ -39,6 +41,7 @@ class TrainingStep {
   void optimizer();
 
  private:
+  KeptMemory kept_memory_;  // before what takes memory: it gives back what that has freed
   std::unique_ptr<language_model::TrainedModel> model_;
   std::vector<std::int32_t> windows_;
   std::int64_t batch_, steps_ = 0;

@@ -39,6 +39,9 @@ std::vector<FoundPart> parts_of(const io::ComponentSource& file);
 /// The one of that kind, or nothing.
 std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part part);
 
+/// What other_model says of a UNet in diffusers' names: a file of it cannot stand for a whole model.
+inline constexpr std::string_view lone_unet = "a Stable Diffusion UNet in diffusers' names";
+
 /// What a file is that holds no Flux model's weights, or one that plain Flux is not: "a FLUX.2 model". ""
 /// where nothing says so.
 std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts);

@@ -208,3 +208,22 @@ TEST_CASE("generate: base and refiner in one command, whose parts inspect names"
   CHECK_THAT(inspected.out,
              Catch::Contains("UNet2DConditionModel") && Catch::Contains("unet, by its config"));
 }
+
+TEST_CASE("inspect: a UNet in diffusers' names is a part of a model, and says which") {
+  const Scratch scratch;
+  const std::string unet = (scratch.path() / "u.gguf").string(),
+                    picture = (scratch.path() / "a.png").string();
+  REQUIRE(run({"convert", models + "sd15/unet", unet, "--type", "q8_0", "--quiet"}).code == 0);
+  const auto facts = run({"inspect", unet});
+  CHECK(facts.code == 0);
+  CHECK_THAT(facts.out, !Catch::Contains("cannot be loaded") && Catch::Contains("a Stable Diffusion UNet") &&
+                            Catch::Contains("--transformer") && Catch::Contains("unet: diffusers names"));
+  const auto drawn = run({"generate", "--model", models + "sd15", "--transformer", unet, "--prompt", "a",
+                          "--steps", "1", "--output", picture});
+  INFO(drawn.err);
+  CHECK(drawn.code == 0);
+  const auto alone = run({"generate", "--model", unet, "--prompt", "a", "--output", picture});
+  CHECK(alone.code != 0);
+  CHECK(alone.one_line_error());
+  CHECK_THAT(alone.err, Catch::Contains("a Stable Diffusion UNet") && Catch::Contains("--transformer"));
+}

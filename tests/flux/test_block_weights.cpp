@@ -1,5 +1,6 @@
 // A Flux transformer whose linear weights are in blocks of a file's: the latents of the same model with the
-// values of these blocks, in less memory.
+// values of these blocks, in less memory. Products of its few rows (times, guidance, modulations) round
+// nothing to operands and add in another order, so that latents differ as roundings do.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -82,8 +83,8 @@ bool same(const HostTensor<f32>& a, const HostTensor<f32>& b) {
   return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
 }
 
-/// Both ways of the same values give the same latents, and blocks take as many bytes less as they are
-/// smaller.
+/// Both ways of the same values give the same latents, within what docs/design.md promises of whole models,
+/// and blocks take as many bytes less as they are smaller.
 void check(const flux::TransformerConfig& config, const nn::ParameterSource& values,
            const BlockSource::Choose& choose) {
   for (const PolicyChoice& choice : presets()) {
@@ -92,8 +93,19 @@ void check(const flux::TransformerConfig& config, const nn::ParameterSource& val
     const Run packed = run(choice, config, source);
     source.give(BlockSource::Give::values);
     const Run dense = run(choice, config, source);
-    CHECK(same(packed.latents, dense.latents));
-    CHECK_FALSE(same(packed.latents, run(choice, config, values).latents));
+    const auto distance = [](const Run& a, const Run& b) {
+      return relative_error(a.latents.values(), b.latents.values());
+    };
+    if (choice.precision == precision_of<f32>) {
+      CHECK(distance(packed, dense) <= largest_error);
+    } else if (const PolicyChoice wide = preset_named("balanced")->choice; path_compiled(wide)) {
+      const Run reference = run(wide, config, source);
+      CHECK(distance(packed, reference) <= 1.1 * distance(dense, reference));
+    }
+    source.give(BlockSource::Give::blocks);
+    CHECK(same(packed.latents, run(choice, config, source).latents));
+    const Run before = run(choice, config, values);
+    CHECK(distance(packed, before) > 2 * distance(packed, dense));
     // As memory is given out, in whole pages.
     std::int64_t less = 0;
     source.for_each_matrix([&](std::size_t count, std::size_t bytes) {

@@ -1,5 +1,8 @@
 // Products of a policy of scalars with weights in blocks of a file's choosing: what the same product makes of
-// the decoded values, bit for bit.
+// the decoded values, bit for bit; of few rows, whose products are of codes, the sums in float64 of values
+// that nothing rounded.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -12,6 +15,8 @@
 #include <support/block_source.hpp>
 #include <support/products.hpp>
 
+#include <precast/host/block_dots.hpp>
+#include <precast/host/skinny_gemm.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/ops/linear_gradient.hpp>
 #include <precast/policy/policy.hpp>
@@ -40,6 +45,23 @@ struct Stored {
         bytes(encoded(name, original.values())),
         values(shape, decoded(name, bytes)) {}
 
+  /// What each value is more than a multiple of its code: of formats with a least value, the value of code 0.
+  std::vector<f32> offsets() const {
+    std::vector<f32> found(static_cast<std::size_t>(values.elements()));
+    visit_block_format(format.name, [&]<class Format>(std::type_identity<Format>) {
+      if constexpr (requires(Format block) { block.least; }) {
+        std::vector<Format> blocks(bytes.size() / sizeof(Format));
+        std::memcpy(blocks.data(), bytes.data(), bytes.size());
+        for (Format& block : blocks) {
+          std::memset(block.low, 0, sizeof block.low);
+          if constexpr (requires { block.high; }) std::memset(block.high, 0, sizeof block.high);
+        }
+        decode_run<Format>(blocks.data(), 0, std::ssize(found), found.data());
+      }
+    });
+    return found;
+  }
+
   template <PolicyType P>
   LinearWeight<P> in_blocks(std::span<const typename LinearWeight<P>::BiasStorage> bias) const {
     return LinearWeight<P>::in_blocks(
@@ -59,6 +81,38 @@ HostTensor<T> rounded(const HostTensor<f32>& values) {
   return result;
 }
 
+/// Whether so many rows meet the codes of a format, and not its values as operands.
+template <class Types>
+bool multiplies_codes(std::string_view format, std::int64_t rows) {
+  return rows <= host::most_skinny_rows && host::codes_are_operands<typename Types::operand> &&
+         std::is_same_v<typename Types::accumulate, f32> && host::block_gemv_for<f32>(format).multiply;
+}
+
+/// The sums of few rows with codes: of x as operands and of the values of blocks as they are.
+template <class Types, class X, class B>
+ExpectedSums<Types> expected_of_codes(const HostTensor<X>& x, const Stored& stored,
+                                      const HostTensor<B>& bias) {
+  const std::int64_t columns = stored.shape[1];
+  const auto wide_x = operands<Types>(x), weight = wide(stored.values), wide_bias = wide(bias);
+  const std::vector<f32> offsets = stored.offsets();
+  ExpectedSums<Types> sums;
+  for (std::int64_t r = 0; r < x.rows(); ++r)
+    for (std::int64_t f = 0; f < stored.shape[0]; ++f) {
+      double sum = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < columns; ++k) {
+        const auto at = static_cast<std::size_t>(f * columns + k);
+        const double factor = wide_x[static_cast<std::size_t>(r * columns + k)], offset = offsets[at];
+        sum += factor * weight[at];
+        // Codes and offsets are added apart, and may cancel.
+        magnitude += std::abs(factor) * (std::abs(weight[at] - offset) + std::abs(offset));
+      }
+      // A product with a code is exact; a term passes fewer additions than there are columns, its scale's
+      // product, and two roundings of the values that it is compared with.
+      sums.add(sum, magnitude, columns + 3, wide_bias[static_cast<std::size_t>(f)]);
+    }
+  return sums;
+}
+
 template <PolicyType P>
 void check(const Stored& stored, std::initializer_list<std::int64_t> rows) {
   using Types = precisions<P, Matmul>;
@@ -73,16 +127,26 @@ void check(const Stored& stored, std::initializer_list<std::int64_t> rows) {
     CAPTURE(stored.format.name, stored.shape[0], stored.shape[1], count);
     const auto x = random_tensor<typename Types::result>({count, stored.shape[1]}, 3);
     const auto result = linear<P>(x, weight);
-    CHECK(same_bits(result, linear<P>(x, dense)));
-    CHECK_FALSE(same_bits(result, linear<P>(x, before)));
+    if (multiplies_codes<Types>(stored.format.name, count)) {
+      const auto expected = expected_of_codes<Types>(x, stored, bias);
+      CHECK(expected.outside(result) == "");
+      CHECK(expected.outside(linear<P>(x, before)) != "");
+      // A row has the same sums alone and among others.
+      const auto alone = linear<P>(x.view().rows_between(count - 1, 1), weight);
+      const auto among = result.view().row(count - 1);
+      CHECK(std::memcmp(alone.data(), among.data(), among.size_bytes()) == 0);
+    } else {
+      CHECK(same_bits(result, linear<P>(x, dense)));
+      CHECK_FALSE(same_bits(result, linear<P>(x, before)));
+    }
     CHECK(same_on_any_threads([&] { return linear<P>(x, weight); }));
   }
 }
 
 }  // namespace
 
-TEMPLATE_LIST_TEST_CASE("linear gives the same bits with blocks of a file and with their values",
-                        "[linear][blocks]", Policies) {
+TEMPLATE_LIST_TEST_CASE("linear multiplies blocks of a file as it does their values", "[linear][blocks]",
+                        Policies) {
   for (const std::string_view name : {"q8_0", "q4_k", "q4_0"})
     check<TestType>(Stored(name, 150, 512, 1), {1, 3, 20});
 }
@@ -111,7 +175,13 @@ TEST_CASE("operands that are wider than the policy's storage take blocks as they
   const LinearWeight<Wide> dense(stored.values.view());
   for (const std::int64_t rows : {1, 40}) {
     const auto x = random_tensor<bf16>({rows, 256}, 3);
-    CHECK(same_bits(linear<P>(x, stored.in_blocks<P>({})), linear<Wide>(x, dense)));
+    const auto result = linear<P>(x, stored.in_blocks<P>({}));
+    HostTensor<f32> no_bias(Shape{70});
+    std::ranges::fill(no_bias.values(), 0.0f);
+    if (multiplies_codes<precisions<P, Matmul>>("q6_k", rows))
+      CHECK(expected_of_codes<precisions<P, Matmul>>(x, stored, no_bias).outside(result) == "");
+    else
+      CHECK(same_bits(result, linear<Wide>(x, dense)));
   }
 }
 

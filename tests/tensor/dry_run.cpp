@@ -12,6 +12,7 @@
 #include <precast/host/parallel.hpp>
 #include <precast/memory/block_cache.hpp>
 #include <precast/memory/dry_run.hpp>
+#include <precast/memory/kept_memory.hpp>
 #include <precast/memory/memory.hpp>
 #include <precast/tensor/tensor.hpp>
 
@@ -76,6 +77,34 @@ TEST_CASE("blocks that are free make way for other sizes, and stay where these c
   cache.clear();
   CHECK(cache.held() == 0);
   CHECK_FALSE(cache.keep((1 << 20) - 1));
+}
+
+TEST_CASE("free blocks beyond the usual limit stay while somebody keeps the peak, and no more than that") {
+  constexpr std::size_t tebibyte = std::size_t{1} << 40;
+  BlockCache cache;
+  const auto comes_from_system = [&] { return !cache.take(tebibyte, 0, [](std::size_t) {}); };
+  CHECK(comes_from_system());
+  CHECK_FALSE(cache.keep(tebibyte));
+  {
+    const KeptMemory outer;
+    { const KeptMemory inner; }
+    CHECK(cache.keep(tebibyte));
+    CHECK_FALSE(cache.keep(tebibyte));  // never were two in use
+    CHECK_FALSE(comes_from_system());
+  }
+  CHECK_FALSE(cache.keep(tebibyte));
+}
+
+TEST_CASE("what was kept for a training run goes back to the system after it") {
+  release_cached_memory();
+  {
+    const KeptMemory kept;
+    { const Buffer buffer(std::size_t{1} << 31); }
+#if !defined(__SANITIZE_ADDRESS__)  // there the pool keeps no block
+    CHECK(memory_use().cached == std::int64_t{1} << 31);
+#endif
+  }
+  CHECK(memory_use().cached == 0);
 }
 
 TEST_CASE("a dry run counts what the pool would hold") {

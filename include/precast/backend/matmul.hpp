@@ -15,6 +15,7 @@
 #include <precast/cuda/matmul/transpose.hpp>
 #elif PRECAST_HOLDS_KERNELS
 #include <precast/host/block_decoding.hpp>
+#include <precast/host/block_dots.hpp>
 #include <precast/host/matmul.hpp>
 #include <precast/host/transpose.hpp>
 #endif

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/block_codes.hpp>
 #include <precast/host/block_gemv.hpp>
+#include <precast/host/count_inputs.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
@@ -44,32 +44,53 @@ void blocked_matmul(HostView<const X> x, const PackedWeight<typename Types::stor
   multiply([&](std::int64_t row) { return operands.view().row(row).data(); });
 }
 
-/// How few rows take the blocks of a weight apart; without a function where there are none, or where they
-/// are rounded to other operands than are multiplied.
+/// How few rows are multiplied with the blocks of a weight as they lie; without a function where they are
+/// not.
 template <class Types, OneDnnOperand Multiplied>
-BlockSplitter splitter_of(const PackedWeight<typename Types::storage>& weight) {
-  if constexpr (has_block_gemv && std::is_same_v<typename Types::operand, Multiplied> && !Types::saturate)
-    if (weight.decoder() && weight.columns() % 2 == 0) return block_splitter(weight.decoder()->format.name);
+BlockGemv<Multiplied> block_gemv_of(const PackedWeight<typename Types::storage>& weight) {
+  if constexpr (has_block_gemv && codes_are_operands<typename Types::operand>)
+    if (weight.decoder()) return block_gemv_for<Multiplied>(weight.decoder()->format.name);
   return {};
+}
+
+/// skinny_matmul with a weight in blocks as they lie.
+template <class Types, OneDnnOperand Multiplied>
+void block_matmul(HostView<const Multiplied> x, const BlockGemv<Multiplied>& gemv,
+                  const PackedWeight<typename Types::storage>& weight, const Epilogue& epilogue,
+                  HostView<typename Types::result> out) {
+  // Rows of zeros, too, where there are three.
+  const std::int64_t rows = x.rows() == 3 ? 4 : x.rows(), row_bytes = gemv.row_bytes(weight.columns());
+  Buffer arranged(static_cast<std::size_t>(rows * row_bytes));
+  parallel_for(rows, [&](std::int64_t r) {
+    std::byte* const to = arranged.data() + r * row_bytes;
+    if (r < x.rows())
+      gemv.arrange(x.row(r), to);
+    else
+      std::fill_n(to, row_bytes, std::byte{});
+  });
+  parallel_for(weight.panels(), [&](std::int64_t panel) {
+    const std::int64_t first = panel * widest_panel,
+                       count = std::min(widest_panel, weight.features() - first);
+    alignas(64) f32 tile[most_skinny_rows * widest_panel];
+    gemv.multiply(weight.rows().from_row(first), count, weight.columns(), arranged.data(), rows, tile,
+                  weight.panel_width());
+    store_tile<Types>(tile, weight.panel_width(), first, epilogue,
+                      out.rows_between(0, out.rows()).columns_between(first, count));
+  });
 }
 
 template <class Types, OneDnnOperand Multiplied, class X>
 void skinny_matmul(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
                    const Epilogue& epilogue, HostView<typename Types::result> out) {
   const Operands<typename Types::operand, Types::saturate, Multiplied, X> operands(x);
-  const BlockSplitter splitter = splitter_of<Types, Multiplied>(weight);
+  if constexpr (ScalarDtype<typename Types::storage>)
+    if (const auto gemv = block_gemv_of<Types, Multiplied>(weight); gemv.multiply)
+      return block_matmul<Types, Multiplied>(operands.view(), gemv, weight, epilogue, out);
   parallel_for(weight.panels(), [&](std::int64_t panel) {
     const std::int64_t first = panel * widest_panel,
                        count = std::min(widest_panel, weight.features() - first);
     alignas(64) f32 tile[most_skinny_rows * widest_panel];
-    if (splitter.split) {
-      if constexpr (ScalarDtype<typename Types::storage>)
-        block_gemv<Multiplied>(operands.view(),
-                               {splitter, weight.rows().from_row(first), count, weight.columns()},
-                               weight.panel_width(), tile);
-    } else {
-      skinny_gemm<typename Types::operand, Types::saturate>(operands.view(), weight, panel, tile);
-    }
+    skinny_gemm<typename Types::operand, Types::saturate>(operands.view(), weight, panel, tile);
     store_tile<Types>(tile, weight.panel_width(), first, epilogue,
                       out.rows_between(0, out.rows()).columns_between(first, count));
   });
@@ -85,6 +106,7 @@ void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::s
                        const Epilogue& epilogue, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
+  count_inputs(x);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
     if (out.rows() <= most_skinny_rows) {
       if constexpr (skinny_in_pairs<Types>)

@@ -56,8 +56,8 @@ std::int64_t columns_at_once_for() {
 /// where features or columns end early: at most 63 features and 31 columns.
 ///
 /// Or the weight is in blocks of a format that its file has chosen, as it lies there: then it has a decoder
-/// and no panels, and products decode what they multiply, into the same order, so that they give the same
-/// bits as a weight of the decoded values, rounded to the operands of the policy.
+/// and no panels, and products of more than a few rows decode what they multiply, into the same order: the
+/// bits of a weight of the decoded values, rounded to the operands of the policy.
 template <Dtype Storage>
 class PackedWeight {
  public:

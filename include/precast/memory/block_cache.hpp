@@ -8,6 +8,8 @@
 #include <iterator>
 #include <map>
 
+#include <precast/memory/held.hpp>
+
 namespace precast {
 
 /// Keeps large blocks for the next of their size, as long as the pool holds no more than its tensors ever did
@@ -17,7 +19,14 @@ namespace precast {
 class BlockCache {
  public:
   static constexpr std::size_t smallest = std::size_t{1} << 20;
+  /// Free blocks may hold so much, or while anybody keeps a peak (memory/kept_memory.hpp) as much as was in
+  /// use at most.
   static constexpr std::int64_t most = std::int64_t{1} << 30;
+  static SharedCount& keepers_of_peak() {
+    static SharedCount count;
+    return count;
+  }
+  static bool keeps_peak() { return keepers_of_peak().value() > 0; }
 
   /// A block of that size is asked for while `in_use` bytes are: true where a free one is taken. Else the
   /// sizes that go back to the system first are given to `give_back`, block by block.
@@ -42,7 +51,7 @@ class BlockCache {
   /// A block is free: whether it is kept.
   bool keep(std::size_t bytes) noexcept {
     const auto size = static_cast<std::int64_t>(bytes);
-    if (bytes < smallest || held_ + size > most) return false;
+    if (bytes < smallest || held_ + size > (keeps_peak() ? std::max(most, most_in_use_) : most)) return false;
     try {
       ++free_[bytes];
     } catch (...) {  // one block less is kept

@@ -127,7 +127,11 @@ class MemoryPool {
   static void* from_system(std::size_t bytes) noexcept {
     if (!is_map(bytes)) return ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     void* const map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return map == MAP_FAILED ? nullptr : map;
+    if (map == MAP_FAILED) return nullptr;
+#if defined(MADV_HUGEPAGE)
+    if (BlockCache::keeps_peak()) ::madvise(map, bytes, MADV_HUGEPAGE);  // where the system has them
+#endif
+    return map;
   }
   static void release(void* block, std::size_t bytes) noexcept {
     if (is_map(bytes))

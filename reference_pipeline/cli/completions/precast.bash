@@ -168,8 +168,9 @@ _precast() {
         --t5-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
         --every) :; return ;;
         --output|-o) _precast_offer -f; return ;;
+        --importance) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --importance --json'
       fi ;;
     cost)
       case "$before" in
@@ -183,15 +184,17 @@ _precast() {
         --patch) _precast_offer -f; return ;;
         --layers) :; return ;;
         --granularity) _precast_offer -W 'layer matrix'; return ;;
+        --importance) _precast_offer -f; return ;;
+        --jobs) :; return ;;
         --shard) _precast_offer -W 'auto'; return ;;
         --policy) _precast_offer -W 'quality balanced fast memory f32 bf16 f16'; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --threads) :; return ;;
         --merge) _precast_offer -f; return ;;
         --output|-o) _precast_offer -f; return ;;
-        --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
+        --measure) _precast_offer -W 'cost loss relative_cost relative_loss estimate'; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --transformer --text-encoder --text-encoder-2 --vae --samples --types --patch --layers --granularity --biases --shard --policy --device --threads --merge --output -o --measure --weighted --markdown --csv --json --quiet -q'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --model -m --transformer --text-encoder --text-encoder-2 --vae --samples --types --patch --layers --granularity --importance --estimates-only --jobs --biases --shard --policy --device --threads --merge --output -o --measure --weighted --markdown --csv --json --quiet -q'
       fi ;;
     info)
       if [[ $word == -* ]]; then _precast_offer -W '--help -h --json --quiet -q'
@@ -221,7 +224,7 @@ _precast() {
         --bits) :; return ;;
         --error) :; return ;;
         --types) _precast_list ''; return ;;
-        --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
+        --measure) _precast_offer -W 'cost loss relative_cost relative_loss estimate'; return ;;
         --time-limit) :; return ;;
         --output|-o) _precast_offer -f; return ;;
         --samples) _precast_offer -f; return ;;
@@ -240,7 +243,7 @@ _precast() {
         --cost|-c) _precast_offer -f; return ;;
         --plan) _precast_offer -f; return ;;
         --format) _precast_offer -W 'html markdown csv'; return ;;
-        --measure) _precast_offer -W 'cost loss relative_cost relative_loss'; return ;;
+        --measure) _precast_offer -W 'cost loss relative_cost relative_loss estimate'; return ;;
         --output|-o) _precast_offer -f; return ;;
       esac
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --cost -c --plan --format --measure --weighted --output -o --quiet -q'

@@ -1,0 +1,200 @@
+// The definitions behind BlockGemv: dot products of rows of x with rows of blocks.
+//
+// A value of the weight is code * scale + offset. Codes are integers that every operand of 8 significant bits
+// holds; the sum of x times a few of them is multiplied by the scale of their group, in f32, and the offset
+// by the sum of x over its group. Nothing of the weight is rounded to operands.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/host/block_gemv.hpp>
+#include <precast/host/block_readers.hpp>
+#include <precast/host/code_numbers.hpp>
+#include <precast/host/k_block_readers.hpp>
+#include <precast/host/lanes.hpp>
+#include <precast/policy/quant_formats.hpp>
+#include <precast/tensor/rounded_up.hpp>
+
+namespace precast::host {
+
+namespace detail {
+
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+
+/// sum + a b: of f32, or of pairs of bf16.
+template <OneDnnOperand M>
+[[gnu::always_inline]] inline __m512 plus_products(__m512 sum, __m512i a, const M* b) {
+  if constexpr (std::is_same_v<M, f32>) {
+    return _mm512_fmadd_ps(same_bits_as<__m512>(a), _mm512_loadu_ps(b), sum);
+  } else {
+#if defined(__AVX512BF16__)
+    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(a),
+                            reinterpret_cast<__m512bh>(_mm512_loadu_si512(b)));
+#else
+    return sum;
+#endif
+  }
+}
+
+/// The sums of x that offsets are multiplied by.
+template <bool HasOffsets>
+struct RunSums {
+  alignas(64) std::array<f32, 16> sums;
+};
+template <>
+struct RunSums<false> {};
+
+/// An arranged row of x: for each of a reader's runs of columns, the operands of its steps.
+template <class Reader, OneDnnOperand M>
+struct ArrangedRun : RunSums<Reader::has_offsets> {
+  static constexpr int steps = std::is_same_v<M, f32> ? 4 : 2, in_step = 64 / sizeof(M);
+  alignas(64) M operands[Reader::vectors][steps][in_step];
+
+  /// Which column of the run an operand is.
+  static constexpr int column(int vector, int step, int i) {
+    return std::is_same_v<M, f32> ? Reader::column(vector, 4 * i + step)
+                                  : Reader::column(vector, i / 2 * 4 + i % 2 * 2 + step);
+  }
+};
+
+template <class Reader, OneDnnOperand T>
+void arrange_row(std::span<const T> x, std::byte* to) {
+  using M = Multiplied<Reader, T>;
+  using Run = ArrangedRun<Reader, M>;
+  static constexpr auto columns = [] {
+    std::array<std::uint16_t, Reader::columns> table{};
+    for (int k = 0; k < Reader::columns; ++k)
+      table[static_cast<std::size_t>(k)] =
+          static_cast<std::uint16_t>(Run::column(k / 64, k % 64 / Run::in_step, k % Run::in_step));
+    return table;
+  }();
+  static constexpr auto of_step = [] {
+    std::array<f32, 4> factors{};
+    for (int step = 0; step < 4; ++step)
+      factors[static_cast<std::size_t>(step)] =
+          two_to_minus(power_of_step<Reader, M>(step) - least_power<Reader, M>());
+    return factors;
+  }();
+  auto* run = reinterpret_cast<Run*>(to);
+  for (std::size_t first = 0; first < x.size(); first += Reader::columns, ++run) {
+    std::array<M, Reader::columns> values{};
+    for (std::size_t k = 0; k < std::min<std::size_t>(Reader::columns, x.size() - first); ++k)
+      if constexpr (std::is_same_v<M, T>)
+        values[k] = x[first + k];
+      else
+        values[k] = convert_value<M>(x[first + k]);
+    M* const operands = &run->operands[0][0][0];
+    for (std::size_t k = 0; k < Reader::columns; ++k) {
+      operands[k] = values[columns[k]];
+      if constexpr (std::is_same_v<M, f32>) operands[k] *= of_step[k / 16 % 4];
+    }
+    if constexpr (Reader::has_offsets)
+      for (int lane = 0; lane < 16; ++lane) {
+        const ColumnRun of = Reader::offset_columns(lane);
+        f32 sum = 0;
+        for (int k = of.first; k < of.first + of.count; ++k)
+          sum += convert_value<f32>(values[static_cast<std::size_t>(k)]);
+        run->sums[static_cast<std::size_t>(lane)] = sum;
+      }
+  }
+}
+
+/// A row of blocks with Rows rows of x: sums[r * stride]. Runs of columns from `whole_runs` on, if there are
+/// any, are one, which lies in `rest`.
+template <class Reader, OneDnnOperand M, int Rows>
+[[gnu::always_inline]] inline void multiply_row(const std::byte* row, const std::byte* rest,
+                                                std::int64_t whole_runs, std::int64_t runs,
+                                                const std::byte* x, std::int64_t row_bytes, f32* sums,
+                                                std::int64_t stride) {
+  using Run = ArrangedRun<Reader, M>;
+  // Far enough for memory, near enough for the nearest cache.
+  constexpr std::int64_t ahead = 3072;
+  __m512 totals[Rows][2], of_offsets[Rows];
+  for (int r = 0; r < Rows; ++r) totals[r][0] = totals[r][1] = of_offsets[r] = _mm512_setzero_ps();
+  for (std::int64_t run = 0; run < runs; ++run, row += Reader::bytes) {
+    for (int byte = 0; byte < Reader::bytes; byte += 64) __builtin_prefetch(row + ahead + byte);
+    CodeLanes<Reader::vectors> lanes;
+    Reader::read(run < whole_runs ? row : rest, two_to_minus(least_power<Reader, M>()), lanes);
+    const auto x_of = [&](int r) -> const Run& {
+      return reinterpret_cast<const Run*>(x + r * row_bytes)[run];
+    };
+#pragma GCC unroll 4
+    for (int vector = 0; vector < Reader::vectors; ++vector) {
+      __m512i numbers[Run::steps];
+#pragma GCC unroll 4
+      for (int step = 0; step < Run::steps; ++step)
+        numbers[step] = numbers_of<Reader, M>(lanes.codes[vector], step);
+#pragma GCC unroll 4
+      for (int r = 0; r < Rows; ++r) {
+        __m512 sum = _mm512_setzero_ps();
+#pragma GCC unroll 4
+        for (int step = 0; step < Run::steps; ++step)
+          sum = plus_products<M>(sum, numbers[step], x_of(r).operands[vector][step]);
+        __m512& total = totals[r][vector % 2];
+        total = _mm512_fmadd_ps(sum, same_bits_as<__m512>(lanes.scales[vector]), total);
+      }
+    }
+    if constexpr (Reader::has_offsets)
+      for (int r = 0; r < Rows; ++r)
+        of_offsets[r] = _mm512_fmadd_ps(_mm512_load_ps(x_of(r).sums.data()),
+                                        same_bits_as<__m512>(lanes.offsets), of_offsets[r]);
+  }
+  for (int r = 0; r < Rows; ++r)
+    sums[r * stride] = sum_of_lanes(same_bits_as<Floats16>(totals[r][0] + totals[r][1] + of_offsets[r]));
+}
+
+template <class Reader, OneDnnOperand M>
+void multiply_blocks(const BlockRows& weight, std::int64_t features, std::int64_t columns, const std::byte* x,
+                     std::int64_t rows, f32* sums, std::int64_t stride) {
+  const std::int64_t runs = ceil_divide(columns, std::int64_t{Reader::columns}),
+                     whole_runs = weight.bytes_per_row / Reader::bytes,
+                     row_bytes = runs * std::int64_t{sizeof(ArrangedRun<Reader, M>)};
+  // What does not fill a run is followed by zeros: scales of 0.
+  alignas(64) std::byte rest[Reader::bytes] = {};
+  const auto multiply = [&]<int Rows>(std::integral_constant<int, Rows>) {
+    for (std::int64_t f = 0; f < features; ++f) {
+      const std::byte* const row = weight.from_row(f).first;
+      if (whole_runs < runs)
+        std::memcpy(rest, row + whole_runs * Reader::bytes,
+                    static_cast<std::size_t>(weight.bytes_per_row - whole_runs * Reader::bytes));
+      multiply_row<Reader, M, Rows>(row, rest, whole_runs, runs, x, row_bytes, sums + f, stride);
+    }
+  };
+  if (rows == 1) return multiply(std::integral_constant<int, 1>{});
+  if (rows == 2) return multiply(std::integral_constant<int, 2>{});
+  multiply(std::integral_constant<int, 4>{});
+}
+
+#endif
+
+}  // namespace detail
+
+template <OneDnnOperand T>
+BlockGemv<T> block_gemv_for([[maybe_unused]] std::string_view format) {
+  BlockGemv<T> found;
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  if constexpr (std::is_same_v<T, f32> || has_bf16_products)
+    visit_block_format(format, [&]<class Format>(std::type_identity<Format>) {
+      using Reader = detail::BlockReader<Format>;
+      if constexpr (Reader::exists && block_format_compiled(dtype_traits<Format>::name)) {
+        using M = detail::Multiplied<Reader, T>;
+        found = {[](std::int64_t columns) {
+                   return ceil_divide(columns, std::int64_t{Reader::columns}) *
+                          std::int64_t{sizeof(detail::ArrangedRun<Reader, M>)};
+                 },
+                 &detail::arrange_row<Reader, T>, &detail::multiply_blocks<Reader, M>};
+      }
+    });
+#endif
+  return found;
+}
+
+}  // namespace precast::host

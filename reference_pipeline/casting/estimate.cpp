@@ -1,0 +1,46 @@
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <casting/estimate.hpp>
+
+#include <precast/dtype/host_device.hpp>
+#include <precast/host/parallel.hpp>
+
+namespace precast::casting {
+
+void LossEstimate::add(std::span<const f32> original, std::span<const f32> cast,
+                       std::span<const f32> importance) {
+  if (importance.empty()) known_ = false;
+  if (!known_) return;
+  struct Sums {
+    double error = 0, output = 0;
+  };
+  constexpr std::int64_t values_a_task = std::int64_t{1} << 16;
+  const auto columns = static_cast<std::int64_t>(importance.size()), rows = std::ssize(original) / columns;
+  const std::int64_t rows_a_task = std::max<std::int64_t>(1, values_a_task / columns);
+  std::vector<Sums> parts(static_cast<std::size_t>(ceil_divide(rows, rows_a_task)));
+  host::parallel_for(std::ssize(parts), [&](std::int64_t task) {
+    Sums sums;
+    for (std::int64_t row = task * rows_a_task; row < std::min(rows, (task + 1) * rows_a_task); ++row)
+      for (std::int64_t column = 0; column < columns; ++column) {
+        const auto at = static_cast<std::size_t>(row * columns + column);
+        const double weight = importance[static_cast<std::size_t>(column)], value = original[at],
+                     change = static_cast<double>(cast[at]) - value;
+        sums.error += weight * change * change;
+        sums.output += weight * value * value;
+      }
+    parts[static_cast<std::size_t>(task)] = sums;
+  });
+  for (const Sums& part : parts) {
+    error_ += part.error;
+    output_ += part.output;
+  }
+}
+
+std::optional<double> LossEstimate::relative() const {
+  if (!known_ || !(output_ > 0)) return std::nullopt;
+  return error_ / output_;
+}
+
+}  // namespace precast::casting

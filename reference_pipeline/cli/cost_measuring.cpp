@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <casting/measure.hpp>
+#include <casting/sample_file.hpp>
+#include <cli/arguments.hpp>
+#include <cli/cost_measuring.hpp>
+#include <cli/cost_options.hpp>
+#include <cli/given_files.hpp>
+#include <cli/interrupt.hpp>
+#include <cli/notes.hpp>
+#include <cli/output.hpp>
+#include <cli/policy_options.hpp>
+#include <cli/progress.hpp>
+#include <cli/run_options.hpp>
+#include <cli/run_report.hpp>
+#include <convert/importance.hpp>
+#include <families/free_memory.hpp>
+#include <families/registry.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// Everything that the numbers depend on, but for the model, the layers and the types.
+std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
+  char fingerprint[32];
+  std::snprintf(fingerprint, sizeof fingerprint, "%016llx",
+                static_cast<unsigned long long>(samples.fingerprint()));
+  std::string text = "samples " + std::string(fingerprint) + ", " +
+                     policy_text(parse_policy(options.policy)) + ", by " +
+                     std::string(granularities[static_cast<std::size_t>(options.granularity)]) + ", biases " +
+                     (options.biases ? "cast" : "kept");
+  if (options.patch) text += ", patched from " + given_name(*options.patch);
+  return text;
+}
+
+bool has_measured(const casting::CostFile& file) {
+  return std::ranges::any_of(file.layers, [](const casting::LayerCost& layer) {
+    return std::ranges::any_of(layer.types, [](const auto& type) { return type.second.measured(); });
+  });
+}
+
+/// The cost file that is there under the name of the output, where it is of the same measurement. Estimates
+/// depend on no samples and no policy.
+casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
+                                 const casting::Samples& samples) {
+  casting::CostFile fresh{model, {}, {}, {}};
+  if (!options.only_estimates) {
+    fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
+    fresh.settings = cost_settings_text(options, samples);
+  }
+  if (!io::is_there(options.output)) return fresh;
+  casting::CostFile old = casting::read_cost_file(options.output);
+  if (options.only_estimates) {
+    fresh.samples = old.samples;
+    fresh.settings = old.settings;
+  } else if (!has_measured(old) && !old.settings) {
+    old.samples = fresh.samples;
+    old.settings = fresh.settings;
+  }
+  if (old.model != fresh.model || old.samples != fresh.samples || old.settings != fresh.settings)
+    throw io::file_error(options.output,
+                         "holds numbers of another measurement (" + old.model.value_or("no model") + "; " +
+                             old.settings.value_or("no settings") + "), and this one is " + *fresh.model +
+                             "; " + fresh.settings.value_or("estimates alone") +
+                             ": give another --output, or remove the file");
+  notes() << "going on from " << io::shown(options.output) << ", which has " << old.layers.size()
+          << (old.layers.size() == 1 ? " layer\n" : " layers\n");
+  return old;
+}
+
+void check_measuring(const CostOptions& options) {
+  if (options.only_estimates && !options.importance)
+    throw UsageError("--estimates-only needs --importance: a file that `precast record --importance` wrote");
+  if (options.only_estimates && !options.samples.empty())
+    throw UsageError("--estimates-only runs nothing: leave out --samples, or measure without it");
+  if (options.samples.empty() && !options.only_estimates)
+    throw UsageError("there is no --samples: give a file that `precast record` wrote, or --merge cost files");
+}
+
+/// What an importance file says of each matrix of blocks. Throws InputError where it says nothing of any.
+casting::ColumnImportance importance_of(const std::string& path, const families::Blocks& blocks) {
+  const auto importance = std::make_shared<const conversion::Importance>(path);
+  for (const families::Block& block : blocks.list())
+    for (const families::BlockParameter& parameter : block.parameters)
+      if (parameter.role == families::BlockParameterRole::matrix &&
+          !importance->of_parameter(parameter.name, parameter.shape.back()).empty())
+        return [importance](const std::string& name, std::int64_t columns) {
+          return importance->of_parameter(name, columns);
+        };
+  throw io::file_error(path, "has none of the matrices of the blocks, such as '" +
+                                 blocks.list().front().parameters.front().name +
+                                 "': give the importance of this model");
+}
+
+/// The model's blocks, once for each job that memory has room for.
+std::vector<std::unique_ptr<families::Blocks>> load_jobs(const families::Pipeline& pipeline, int jobs,
+                                                         const families::ProgressCallback& progress) {
+  std::vector<std::unique_ptr<families::Blocks>> loaded;
+  const std::int64_t before = families::resident_memory();
+  loaded.push_back(pipeline.load_blocks(progress));
+  const std::int64_t each = families::resident_memory() - before;
+  while (std::ssize(loaded) < jobs) {
+    const auto free = families::free_memory();
+    if (free && each > *free) {
+      tell_warnings({"--jobs " + std::to_string(jobs) + ": each job takes " + in_bytes(each) + ", and " +
+                     in_bytes(*free) + " are free: going on with " + std::to_string(loaded.size())});
+      break;
+    }
+    loaded.push_back(pipeline.load_blocks(progress));
+  }
+  return loaded;
+}
+
+}  // namespace
+
+casting::CostFile measured_costs(const CostOptions& options) {
+  check_measuring(options);
+  casting::CostSettings settings;
+  settings.types = parse_types(options.types);
+  settings.biases = options.biases;
+  settings.granularity = options.granularity;
+  const PolicyChoice policy = parse_policy(options.policy);
+  if (options.patch && std::filesystem::path(*options.patch).extension() != ".gguf")
+    throw UsageError("--patch is '" + io::printable(*options.patch) +
+                     "': it must be a .gguf file of the same model, as precast convert writes it");
+  if (options.patch && !io::is_there(*options.patch))
+    throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
+  if (options.threads) host::set_threads(*options.threads);
+  const families::ModelFiles model = model_files(options.model, options.component_files);
+  const std::string name = cast_model_name(model, options.model);
+  const casting::Samples samples =
+      options.only_estimates ? casting::Samples{} : casting::read_samples(options.samples);
+  casting::CostFile so_far = results_so_far(options, name, samples);
+  const families::ChosenDevice device = families::choose_device(options.device);
+  if (options.jobs.value_or(1) > 1 && device.is_cuda)
+    throw UsageError("--jobs shares the CPU's threads, and this is " + device.name + ": add --device cpu");
+  const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
+  const std::unique_ptr<nn::ParameterSource> patch =
+      options.patch ? pipeline->other_weights(*options.patch) : nullptr;
+  ProgressReporter reporter;
+  const auto loaded = load_jobs(*pipeline, options.jobs.value_or(1), [&](const families::Progress& at) {
+    throw_if_interrupted();
+    reporter.update(at.stage, at.done, at.total);
+  });
+  families::Blocks* const blocks = loaded.front().get();
+  std::vector<families::Blocks*> jobs;
+  for (const auto& job : loaded) jobs.push_back(job.get());
+  settings.only_estimates = options.only_estimates;
+  if (options.importance) settings.importance = importance_of(*options.importance, *blocks);
+  const auto count = static_cast<std::int64_t>(blocks->list().size());
+  if (options.layers)
+    settings.layers = parse_layers(*options.layers, count);
+  else
+    for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
+  const std::size_t asked_for = settings.layers.size();
+  settings.layers = casting::layers_of(settings.layers, options.shard);
+  if (settings.layers.empty())
+    throw UsageError("--shard leaves none of " + std::to_string(asked_for) +
+                     (asked_for == 1 ? " layer" : " layers") +
+                     " to measure: give no more shards than layers");
+
+  if (patch) {
+    settings.patch = patch.get();
+    settings.patched_type = casting::patched_type(*blocks, *patch);
+  }
+
+  const auto left_behind = [&] {
+    return io::is_there(options.output)
+               ? io::shown(options.output) + " has what was measured; the same command goes on from there"
+               : std::string("nothing was written");
+  };
+  bool fits = false;  // an error is the only line: the warning comes when a sample has run
+  const auto warn_once = [&] {
+    const auto of = samples.facts.find("model");
+    if (!std::exchange(fits, true) && of != samples.facts.end() && of->second != name)
+      tell_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
+                     "', and this is '" + io::printable(name) + "'"});
+  };
+  casting::CostFile file = casting::measure_cost(
+      jobs, samples.recorded, settings, std::move(so_far),
+      [&](std::int64_t done, std::int64_t total) {
+        throw_if_interrupted(left_behind());
+        warn_once();
+        reporter.update("cast", done, total);
+      },
+      [&](const casting::CostFile& all) { casting::write_cost_file(options.output, all); });
+  reporter.wipe();
+  return file;
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,163 @@
+// Products of a few rows with blocks as they lie: float64's sums of the values that decode gives, for random
+// bytes of every format.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/host/block_dots.hpp>
+#include <precast/memory/memory.hpp>
+
+using namespace precast;
+
+namespace {
+
+/// Rows of random bytes, whose scales and least values in f16 are numbers below 2.
+template <class Format>
+std::vector<Format> random_blocks(std::size_t count, std::uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::vector<Format> blocks(count);
+  auto* const bytes = reinterpret_cast<unsigned char*>(blocks.data());
+  for (std::size_t i = 0; i < count * sizeof(Format); ++i) bytes[i] = static_cast<unsigned char>(engine());
+  for (Format& block : blocks) {
+    if constexpr (sizeof block.scale == 2) block.scale = block.scale & 0xbfff;
+    if constexpr (requires { block.least; }) block.least = block.least & 0xbfff;
+    // Powers of two that f32 sums without a loss.
+    if constexpr (sizeof block.scale == 1) block.scale = static_cast<std::uint8_t>(96 + block.scale % 64);
+  }
+  return blocks;
+}
+template <>
+std::vector<nvfp4> random_blocks<nvfp4>(std::size_t count, std::uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::vector<nvfp4> blocks(count);
+  auto* const bytes = reinterpret_cast<unsigned char*>(blocks.data());
+  for (std::size_t i = 0; i < count * sizeof(nvfp4); ++i) bytes[i] = static_cast<unsigned char>(engine());
+  return blocks;
+}
+
+/// Blocks whose values are their offsets.
+template <class Format>
+std::vector<Format> without_codes(std::vector<Format> blocks) {
+  for (Format& block : blocks) {
+    std::memset(block.low, 0, sizeof block.low);
+    if constexpr (requires { block.high; }) std::memset(block.high, 0, sizeof block.high);
+  }
+  return blocks;
+}
+
+struct Sums {
+  std::vector<f32> values;  ///< [row][feature]
+};
+
+template <class T>
+Sums product(const host::BlockGemv<T>& gemv, const host::BlockRows& weight, std::int64_t features,
+             std::int64_t columns, std::span<const T> x) {
+  const auto rows = std::ssize(x) / columns, row_bytes = gemv.row_bytes(columns);
+  Buffer arranged(static_cast<std::size_t>(rows * row_bytes));
+  for (std::int64_t r = 0; r < rows; ++r)
+    gemv.arrange(x.subspan(static_cast<std::size_t>(r * columns), static_cast<std::size_t>(columns)),
+                 arranged.data() + r * row_bytes);
+  Sums sums{std::vector<f32>(static_cast<std::size_t>(rows * features), std::nanf(""))};
+  gemv.multiply(weight, features, columns, arranged.data(), rows, sums.values.data(), features);
+  return sums;
+}
+
+template <class Format, class T>
+void check(std::int64_t columns) {
+  const auto gemv = host::block_gemv_for<T>(dtype_traits<Format>::name);
+  REQUIRE(gemv.multiply);
+  constexpr std::int64_t features = 7, rows = 4;
+  const std::int64_t in_row = ceil_divide(columns, std::int64_t{dtype_traits<Format>::values_per_block});
+  const auto blocks = random_blocks<Format>(static_cast<std::size_t>(features * in_row), 5);
+  std::vector<Format> offset_blocks;
+  if constexpr (requires(Format block) { block.least; }) offset_blocks = without_codes(blocks);
+  std::mt19937 engine(9);
+  std::normal_distribution<f32> normal;
+  std::vector<T> x(static_cast<std::size_t>(rows * columns));
+  for (T& value : x) value = convert_value<T>(normal(engine));
+
+  const host::BlockRows weight{reinterpret_cast<const std::byte*>(blocks.data()),
+                               in_row * std::int64_t{sizeof(Format)}};
+  const Sums sums = product<T>(gemv, weight, features, columns, x);
+  std::vector<f32> values(static_cast<std::size_t>(columns)), offsets(values.size());
+  for (std::int64_t f = 0; f < features; ++f) {
+    decode_run<Format>(blocks.data() + f * in_row, 0, columns, values.data());
+    if (!offset_blocks.empty())
+      decode_run<Format>(offset_blocks.data() + f * in_row, 0, columns, offsets.data());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      double expected = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < columns; ++k) {
+        const double factor = convert_value<f32>(x[static_cast<std::size_t>(r * columns + k)]),
+                     value = values[static_cast<std::size_t>(k)],
+                     offset = offsets[static_cast<std::size_t>(k)];
+        expected += factor * value;
+        magnitude += std::abs(factor) * (std::abs(value - offset) + std::abs(offset));
+      }
+      // A term passes fewer additions than there are columns, its scale's product, and two roundings of the
+      // values that it is compared with.
+      const double bound = static_cast<double>(columns + 3) * 0x1p-24 * magnitude;
+      const f32 sum = sums.values[static_cast<std::size_t>(r * features + f)];
+      if (!(std::abs(sum - expected) <= bound))
+        FAIL(dtype_traits<Format>::name << " with " << dtype_traits<T>::name << ", " << columns
+                                        << " columns, row " << r << ", feature " << f << ": " << sum
+                                        << " is not " << expected);
+    }
+  }
+  // Each row alone, and two of them, have the same bits.
+  for (const std::int64_t some : {1, 2})
+    for (std::int64_t r = 0; r + some <= rows; ++r) {
+      const Sums few = product<T>(gemv, weight, features, columns,
+                                  std::span<const T>(x).subspan(static_cast<std::size_t>(r * columns),
+                                                                static_cast<std::size_t>(some * columns)));
+      REQUIRE(std::memcmp(few.values.data(), sums.values.data() + r * features,
+                          few.values.size() * sizeof(f32)) == 0);
+    }
+}
+
+template <class T>
+void check_all() {
+  for (const BlockFormat& format : block_formats)
+    visit_block_format(format.info.name, [&]<class Format>(std::type_identity<Format>) {
+      if constexpr (host::detail::BlockReader<Format>::exists) {
+        constexpr std::int64_t in_block = dtype_traits<Format>::values_per_block;
+        if (!block_format_compiled(format.info.name)) return;
+        // Less than a run of columns, runs alone, what is left of one, and a row that ends within a block.
+        for (const std::int64_t columns :
+             {in_block, std::int64_t{256}, std::int64_t{1024}, 256 + 3 * in_block, 512 + in_block - 7})
+          check<Format, T>(columns);
+      }
+    });
+}
+
+}  // namespace
+
+TEST_CASE("few rows meet the codes of blocks as they lie", "[blocks]") {
+  if (!host::has_block_gemv) return;
+  check_all<f32>();
+#if defined(__AVX512BF16__)
+  check_all<bf16>();
+#endif
+}
+
+TEST_CASE("a scale that is no number makes no number", "[blocks]") {
+  if (!host::has_block_gemv || !block_format_compiled("q4_0")) return;
+  auto blocks = random_blocks<q4_0>(4, 3);
+  blocks[2].scale = 0x7e00;
+  const auto gemv = host::block_gemv_for<f32>("q4_0");
+  const std::vector<f32> x(128, 1.0f);
+  const host::BlockRows weight{reinterpret_cast<const std::byte*>(blocks.data()), 4 * sizeof(q4_0)};
+  CHECK(std::isnan(product<f32>(gemv, weight, 1, 128, x).values[0]));
+}
+
+TEST_CASE("formats that are not read as they lie have no such product", "[blocks]") {
+  CHECK(host::block_gemv_for<f32>("f32").multiply == nullptr);
+  CHECK(host::block_gemv_for<f32>("blocks32").multiply == nullptr);
+}
