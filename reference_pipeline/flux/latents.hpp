@@ -39,7 +39,7 @@ inline Tensor<f32> pack(HostView<const f32> drawn, std::int64_t pictures, const 
 inline Tensor<f32> unpack(HostView<const f32> packed, const PackedLayout& layout, f32 scale, f32 shift) {
   Tensor<f32> latents(Shape{1, layout.height, layout.width, layout.channels});
   if (DryRun::active()) return latents;
-  f32* to = latents.data();
+  auto to = latents.values().begin();
   for (std::int64_t y = 0; y < layout.height; ++y)
     for (std::int64_t x = 0; x < layout.width; ++x)
       for (std::int64_t channel = 0; channel < layout.channels; ++channel)

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include <families/decode_stage.hpp>
+#include <families/fitted_picture.hpp>
 #include <families/free_memory.hpp>
 #include <flux/latents.hpp>
 #include <flux/models.hpp>
 #include <flux/negative_prompt.hpp>
 #include <flux/pipeline_parts.hpp>
-#include <image/fit.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
 #include <sampling/flow_match_euler.hpp>
@@ -108,14 +108,13 @@ Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const R
   result.load_seconds += seconds_since(start);
   if (progress) progress({"encode image", 0, 1});
   const vae::Moments moments = [&] {
+    const image::Image fitted = families::fitted_picture(*given.image, request);
     if (DryRun::active()) {
-      DryHold(image::fitting_memory(*given.image, *request.width, *request.height, request.fit));
       const DryHold resized(std::int64_t{3} * *request.width * *request.height);
       return encoder->encode(Tensor<f32>(Shape{1, *request.height, *request.width, 3}),
                              families::tiling_of(request));
     }
-    const image::Image resized = image::fitted(*given.image, *request.width, *request.height, request.fit);
-    return encoder->encode(image::to_tensor(resized), families::tiling_of(request));
+    return encoder->encode(image::to_tensor(fitted), families::tiling_of(request));
   }();
   Tensor<f32> sample(drawn_alone), noised(drawn);
   const auto scale = static_cast<f32>(model.vae.scaling_factor),

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <families/decode_stage.hpp>
+#include <families/fitted_picture.hpp>
 #include <families/request_error.hpp>
-#include <image/fit.hpp>
 #include <image/tensor_image.hpp>
 #include <sampling/torch_random.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
@@ -33,13 +33,6 @@ std::vector<std::optional<std::string>> texts_for(const Model& model, const Requ
   else
     texts.emplace_back(std::nullopt);
   return texts;
-}
-
-/// The picture, or the mask, in the size of the new one; a dry run only counts what that takes.
-image::Image fitted(const image::Image& given, const Request& full) {
-  if (!DryRun::active()) return image::fitted(given, *full.width, *full.height, full.fit);
-  DryHold(image::fitting_memory(given, *full.width, *full.height, full.fit));
-  return {};
 }
 
 Tensor<f32> pixels_of(const image::Image& picture, const Request& full) {
@@ -111,10 +104,10 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
         });
     result.load_seconds += families::seconds_since(start);
     if (progress) progress({"encode image", 0, 1});
-    Tensor<f32> pixels = pixels_of(fitted(*given.image, full), full);
+    Tensor<f32> pixels = pixels_of(families::fitted_picture(*given.image, full), full);
     if (needs_picture) moments = encoder->encode(pixels, families::tiling_of(full));
     if (given.mask) {
-      const image::Image resized = fitted(*given.mask, full);
+      const image::Image resized = families::fitted_picture(*given.mask, full);
       const std::vector<bool> anew = painted(resized);
       mask = latent_mask(anew, latents, folder.vae.factor());
       prepared.mask = repeated(mask, latents);

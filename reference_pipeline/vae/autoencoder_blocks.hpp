@@ -17,6 +17,7 @@
 #include <precast/nn/norm.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/pointwise.hpp>
+#include <precast/watch/place.hpp>
 #include <precast/watch/scope.hpp>
 
 namespace precast::vae {
@@ -170,8 +171,14 @@ class Level {
     return x;
   }
 
-  /// The same in bands. `before` is a level whose change of resolution is still to be made, or null.
-  Tensor<Activation> blocks_in_bands(Tensor<Activation> x, const Level* before, const Bands& bands) const {
+  /// A level whose change of resolution is still to be made, and where in the model that is.
+  struct Unresized {
+    const Level& level;
+    watch::Place place;
+  };
+  /// The same in bands. `before` is what comes first, or null.
+  Tensor<Activation> blocks_in_bands(Tensor<Activation> x, const Unresized* before,
+                                     const Bands& bands) const {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const watch::Scope scope("resnets", static_cast<std::int64_t>(i));
       const auto into_another = [&](const auto& picture) {
@@ -180,13 +187,19 @@ class Level {
         x = std::move(out);
       };
       if (i == 0 && before)
-        into_another(EnlargedPicture<P>{x, *before->resample_});
+        into_another(EnlargedPicture<P>{x, *before->level.resample_, before->place});
       else if (x.shape()[3] != out_channels_)
         into_another(WholePicture<Activation>{x});
       else
         blocks_[i].in_bands(WholePicture<Activation>{x}, bands, x);
     }
     return x;
+  }
+
+  /// This level, whose change of resolution is made as it is read.
+  Unresized enlarged_later() const {
+    const watch::Scope scope("upsamplers.0");
+    return {*this, watch::Place()};
   }
 
   /// The change of resolution.

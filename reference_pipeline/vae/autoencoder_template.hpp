@@ -79,8 +79,14 @@ class DecoderTemplate final : public Decoder {
       // A level that runs in bands enlarges the picture of the level before as it goes, and that one only.
       const Level<P>* const before = i > 0 ? &levels_[i - 1] : nullptr;
       if (const Bands bands = bands_of(i); !bands.whole()) {
+        std::optional<typename Level<P>::Unresized> unresized;
+        if (before) {
+          const watch::Scope level("up_blocks", static_cast<std::int64_t>(i) - 1);
+          unresized.emplace(before->enlarged_later());
+        }
         const watch::Scope level("up_blocks", static_cast<std::int64_t>(i));
-        if constexpr (share_statistics<P>) x = levels_[i].blocks_in_bands(std::move(x), before, bands);
+        if constexpr (share_statistics<P>)
+          x = levels_[i].blocks_in_bands(std::move(x), unresized ? &*unresized : nullptr, bands);
         continue;
       }
       if (before) {

@@ -14,6 +14,7 @@
 #include <precast/nn/conv.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/tensor/tensor.hpp>
+#include <precast/watch/place.hpp>
 #include <precast/watch/scope.hpp>
 
 namespace precast::vae {
@@ -111,15 +112,18 @@ template <PolicyType P>
 struct EnlargedPicture {
   const Tensor<typename P::activation>& x;
   const nn::Conv2d<P>& conv;
+  const watch::Place& place;  ///< of the change of resolution in the model
 
   std::int64_t height() const { return 2 * x.shape()[1]; }
   std::int64_t width() const { return 2 * x.shape()[2]; }
   Tensor<typename P::activation> rows(const Rows& wanted) const {
-    const watch::Scope scope("enlarged");
+    const watch::ScopeAt scope(place);
     const Rows read = wanted.read(height()), from{read.first / 2, (read.last + 1) / 2};
     const auto enlarged = upsample_nearest<P>(rows_of(x, from), 2);
-    return convolved<P>(conv, rows_of(enlarged, {read.first - 2 * from.first, read.last - 2 * from.first}),
-                        wanted, height());
+    return watch::scoped("conv", [&] {
+      return convolved<P>(conv, rows_of(enlarged, {read.first - 2 * from.first, read.last - 2 * from.first}),
+                          wanted, height());
+    });
   }
 };
 

@@ -82,7 +82,15 @@ std::vector<std::string> compiled_presets() {
 }  // namespace
 
 TEST_CASE("estimates hold for a VAE in bands of rows", "[memory]") {
-  check_estimate({"--model", "shapes-sd", "--width", "768", "--height", "768", "--vae-tiling"}, "1");
+  for (const char* model : {"shapes-flux", "shapes-sd"})
+    check_estimate({"--model", model, "--width", "768", "--height", "768", "--vae-tiling"}, "1");
+}
+
+TEST_CASE("estimates hold for Stable Diffusion's pictures of all sizes", "[memory]") {
+  for (const std::string& preset : compiled_presets())
+    for (const char* side : {"256", "512", "768"})
+      check_estimate({"--model", "shapes-sd", "--preset", preset, "--width", side, "--height", side}, "1");
+  check_estimate({"--model", "shapes-sd", "--width", "1024", "--height", "512"}, "1");
 }
 
 TEST_CASE("the estimate is within a tenth of the largest size of the process") {

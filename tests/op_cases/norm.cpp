@@ -172,6 +172,19 @@ TEMPLATE_LIST_TEST_CASE(
   }
 }
 
+TEST_CASE("group_norm_with of no pictures is none, and pictures without values have no moments", "[norm]") {
+  const auto ones = filled<f32>({6}, 1), zeros = filled<f32>({6}, 0);
+  const auto none = sent(HostTensor<f32>(Shape{0, 4, 5, 6}));
+  const auto moments = group_moments(none, 3, eps);
+  CHECK(moments.shape() == Shape{0, 4});
+  CHECK(group_norm_with<F32>(none, moments, sent(ones), sent(zeros)).shape() == none.shape());
+  const auto of_two = group_moments(sent(filled<f32>({2, 4, 5, 6}, 1)), 3, eps);
+  CHECK_THROWS_AS(group_norm_with<F32>(none, of_two, sent(ones), sent(zeros)), ShapeError);
+  CHECK_THROWS_AS(group_norm_with<F32>(sent(filled<f32>({1, 4, 5, 6}, 1)), moments, sent(ones), sent(zeros)),
+                  ShapeError);
+  CHECK_THROWS_AS(group_moments(sent(HostTensor<f32>(Shape{2, 0, 5, 6})), 3, eps), ShapeError);
+}
+
 TEST_CASE("a patch unlike the rest of the picture costs group_norm no accuracy", "[norm]") {
   for (const std::int64_t outliers : {1, 2048}) {
     auto x = random_tensor<f32>({1, 128, 64, 4}, 20, 1e-3, 500);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 #include <support/stable_diffusion.hpp>
+
+#include <precast/watch/trace.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -33,6 +36,19 @@ HostTensor<f32> picture(const Golden& golden, const std::string& name) {
   HostTensor<f32> one(Shape{1, sizes[0], sizes[1], sizes[2]});
   std::ranges::copy(values.values(), one.data());
   return one;
+}
+
+/// The paths of all ops of a run.
+template <class Run>
+std::set<std::string> paths_of(Run&& run) {
+  watch::Trace trace;
+  {
+    const watch::Watching watching(trace);
+    run();
+  }
+  std::set<std::string> paths;
+  for (const watch::OpRecord& record : trace.records()) paths.insert(record.path);
+  return paths;
 }
 
 }  // namespace
@@ -116,6 +132,23 @@ TEST_CASE("Stable Diffusion's VAE in bands of rows gives what it gives of the wh
       }
     }
   }
+}
+
+TEST_CASE("bands of rows are reported under the names that ops of the whole picture have") {
+  if (!watch::compiled) return;
+  const Golden golden("stable_diffusion");
+  const ComponentWeights weights(stable_diffusion_model("sd15") / "vae", "vae");
+  const vae::AutoencoderConfig config = config_of("sd15");
+  const flux::Models& models = flux::models_of(families::cpu_backend(), f32_choices().front());
+  const HostTensor<f32> latents = picture(golden, "sd15.vae.latents");
+  const auto decoder = models.decoder(config, weights);
+  const auto encoder = models.encoder(config, weights);
+  const HostTensor<f32> image = decoder->decode(latents);
+  const vae::Tiling bands{2 * image.shape()[2]};
+  const auto whole = paths_of([&] { decoder->decode(latents); });
+  CHECK(whole.contains("vae.decoder.up_blocks.0.upsamplers.0.conv"));
+  CHECK(paths_of([&] { decoder->decode(latents, bands); }) == whole);
+  CHECK(paths_of([&] { encoder->encode(image, bands); }) == paths_of([&] { encoder->encode(image); }));
 }
 
 TEST_CASE("an XL model's latents have the means and deviations of its VAE's config, where it has them") {

@@ -13,6 +13,7 @@
 #include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
+#include <precast/ops/group_norm_with.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
@@ -82,6 +83,16 @@ void for_every_op(Check&& check) {
       "group_norm", [&](const auto&... c) { return group_norm<P>(c..., image, 2, weight, bias, eps); },
       [&](auto out, const auto&... c) {
         group_norm_into<P>(c..., image, 2, weight, bias, eps, ActivationFunction::none, out);
+      });
+  check(
+      "group_moments", [&](const auto&... c) { return group_moments(c..., image, 2, eps); },
+      [&](auto out, const auto&... c) { group_moments_into(c..., image, 2, eps, out); });
+  const auto moments = group_moments(image, 2, eps);
+  check(
+      "group_norm_with",
+      [&](const auto&... c) { return group_norm_with<P>(c..., image, moments, weight, bias); },
+      [&](auto out, const auto&... c) {
+        group_norm_with_into<P>(c..., image, moments, weight, bias, ActivationFunction::none, out);
       });
   check(
       "activate", [&](const auto&... c) { return activate<P>(c..., x, ActivationFunction::silu); },
