@@ -14,6 +14,7 @@
 #include <precast/backend.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/error.hpp>
+#include <precast/memory/aligned_block.hpp>
 #include <precast/memory/block_cache.hpp>
 #include <precast/memory/buffer.hpp>
 #include <precast/memory/dry_run.hpp>
@@ -125,7 +126,7 @@ class MemoryPool {
   static bool is_map(std::size_t bytes) { return keeps_blocks && bytes >= BlockCache::smallest; }
   /// Null where there is no memory.
   static void* from_system(std::size_t bytes) noexcept {
-    if (!is_map(bytes)) return ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+    if (!is_map(bytes)) return aligned_block(bytes, alignment);
     void* const map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED) return nullptr;
 #if defined(MADV_HUGEPAGE)
@@ -137,7 +138,7 @@ class MemoryPool {
     if (is_map(bytes))
       ::munmap(block, bytes);
     else
-      ::operator delete (block, std::align_val_t{alignment});
+      free_aligned_block(block);
   }
 
   std::int64_t& held(MemoryPurpose purpose) {
