@@ -67,7 +67,7 @@ std::optional<double> agreement(const CostFile& file, const std::string& type, M
     const auto found = layer.types.find(type);
     if (found == layer.types.end() || !found->second.estimate) continue;
     const auto value = value_of(found->second, measure);
-    if (!value || std::isnan(*value)) continue;
+    if (!value || std::isnan(*value) || std::isnan(*found->second.estimate)) continue;  // have no rank
     estimates.push_back(*found->second.estimate);
     measured.push_back(*value);
   }

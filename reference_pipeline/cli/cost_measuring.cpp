@@ -51,21 +51,24 @@ bool has_measured(const casting::CostFile& file) {
   });
 }
 
+/// What estimates depend on, and measured numbers too: the end of a text of settings.
+std::string_view cast_settings(std::string_view settings) { return settings.substr(settings.find(", by ")); }
+
 /// The cost file that is there under the name of the output, where it is of the same measurement. Estimates
 /// depend on no samples and no policy.
 casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
                                  const casting::Samples& samples) {
   casting::CostFile fresh{model, {}, {}, {}};
-  if (!options.only_estimates) {
-    fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
-    fresh.settings = cost_settings_text(options, samples);
-  }
+  const std::string measured = cost_settings_text(options, samples);
+  const std::string estimated = "estimates" + std::string(cast_settings(measured));
+  if (!options.only_estimates) fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
+  fresh.settings = options.only_estimates ? estimated : measured;
   if (!io::is_there(options.output)) return fresh;
   casting::CostFile old = casting::read_cost_file(options.output);
-  if (options.only_estimates) {
+  if (options.only_estimates && old.settings && old.settings->ends_with(cast_settings(estimated))) {
     fresh.samples = old.samples;
     fresh.settings = old.settings;
-  } else if (!has_measured(old) && !old.settings) {
+  } else if (!has_measured(old) && old.settings == estimated) {
     old.samples = fresh.samples;
     old.settings = fresh.settings;
   }
@@ -104,23 +107,28 @@ casting::ColumnImportance importance_of(const std::string& path, const families:
                                  "': give the importance of this model");
 }
 
-/// The model's blocks, once for each job that memory has room for.
-std::vector<std::unique_ptr<families::Blocks>> load_jobs(const families::Pipeline& pipeline, int jobs,
-                                                         const families::ProgressCallback& progress) {
-  std::vector<std::unique_ptr<families::Blocks>> loaded;
-  const std::int64_t before = families::resident_memory();
-  loaded.push_back(pipeline.load_blocks(progress));
-  const std::int64_t each = families::resident_memory() - before;
+/// Bytes of the states that a job has of each sample: one before a layer, one after it.
+std::int64_t states_of_job(const casting::Samples& samples) {
+  std::int64_t bytes = 0;
+  for (const families::RecordedState& sample : samples.recorded)
+    bytes += 2 * sample.state.tokens.elements() * static_cast<std::int64_t>(sizeof(f32));
+  return bytes;
+}
+
+/// Loads the model's blocks again for each more job, of which each takes so many bytes, where memory has room
+/// for them and for what the first job computes.
+void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
+               const families::ProgressCallback& progress,
+               std::vector<std::unique_ptr<families::Blocks>>& loaded) {
   while (std::ssize(loaded) < jobs) {
     const auto free = families::free_memory();
-    if (free && each > *free) {
+    if (free && 2 * each > *free) {
       tell_warnings({"--jobs " + std::to_string(jobs) + ": each job takes " + in_bytes(each) + ", and " +
                      in_bytes(*free) + " are free: going on with " + std::to_string(loaded.size())});
-      break;
+      return;
     }
     loaded.push_back(pipeline.load_blocks(progress));
   }
-  return loaded;
 }
 
 }  // namespace
@@ -150,13 +158,15 @@ casting::CostFile measured_costs(const CostOptions& options) {
   const std::unique_ptr<nn::ParameterSource> patch =
       options.patch ? pipeline->other_weights(*options.patch) : nullptr;
   ProgressReporter reporter;
-  const auto loaded = load_jobs(*pipeline, options.jobs.value_or(1), [&](const families::Progress& at) {
+  const families::ProgressCallback loading = [&](const families::Progress& at) {
     throw_if_interrupted();
     reporter.update(at.stage, at.done, at.total);
-  });
+  };
+  const std::int64_t before = families::resident_memory();
+  std::vector<std::unique_ptr<families::Blocks>> loaded;
+  loaded.push_back(pipeline->load_blocks(loading));
   families::Blocks* const blocks = loaded.front().get();
-  std::vector<families::Blocks*> jobs;
-  for (const auto& job : loaded) jobs.push_back(job.get());
+  const std::int64_t of_job = families::resident_memory() - before + states_of_job(samples);
   settings.only_estimates = options.only_estimates;
   if (options.importance) settings.importance = importance_of(*options.importance, *blocks);
   const auto count = static_cast<std::int64_t>(blocks->list().size());
@@ -175,6 +185,13 @@ casting::CostFile measured_costs(const CostOptions& options) {
     settings.patch = patch.get();
     settings.patched_type = casting::patched_type(*blocks, *patch);
   }
+  // More jobs than threads or layers would wait; estimates take no time that is worth a second model.
+  const auto useful = std::min<std::int64_t>(host::threads(), std::ssize(settings.layers));
+  const auto jobs_wanted =
+      options.only_estimates ? 1 : std::min<std::int64_t>(options.jobs.value_or(1), useful);
+  load_more(*pipeline, static_cast<int>(jobs_wanted), of_job, loading, loaded);
+  std::vector<families::Blocks*> jobs;
+  for (const auto& job : loaded) jobs.push_back(job.get());
 
   const auto left_behind = [&] {
     return io::is_there(options.output)

@@ -69,7 +69,7 @@ std::map<std::string, std::string> facts_of(const RecordOptions& options, const 
   return facts;
 }
 
-/// The files that are going to be written, looked at before anything is computed.
+/// The files that are going to be written: the samples, then the importance.
 std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
   std::vector<std::filesystem::path> files;
   const auto add = [&](const std::string& option, const std::string& name, const std::string& what) {
@@ -83,7 +83,6 @@ std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
       throw UsageError("--importance is '" + io::printable(options.importance) +
                        "': it is a GGUF file: name one that ends in .gguf");
   }
-  check_output_files(files);
   return files;
 }
 
@@ -92,7 +91,12 @@ void require_something_to_record(const RecordOptions& options, const families::P
                                  const families::ChosenDevice& device) {
   if (!options.importance.empty() && device.is_cuda)
     throw UsageError("--importance is counted on the CPU, and this is " + device.name + ": add --device cpu");
-  if (pipeline.has_blocks() || (!options.importance.empty() && options.output_option->count() == 0)) return;
+  if (pipeline.has_blocks()) return;
+  if (!options.importance.empty() && options.output_option->count() == 0) {
+    if (options.every)
+      throw UsageError("--every is of samples, and this model has none: its importance is that of all steps");
+    return;
+  }
   throw UsageError(
       "the blocks of a model of this family cannot be recorded: give a model of Flux's family, or only "
       "--importance FILE, which any model has");
@@ -112,7 +116,7 @@ void record(const RecordOptions& options) {
   families::Request request = options.run.request();
   options.start.apply(request);
   options.start.pictures(request);
-  const std::vector<std::filesystem::path> files = outputs_of(options);
+  std::vector<std::filesystem::path> files = outputs_of(options);
   options.run.set_threads();
   if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
   const families::ModelFiles model = options.run.files();
@@ -125,6 +129,8 @@ void record(const RecordOptions& options) {
       resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
   const auto pipeline = families::open(model, choices, *device.backend);
   require_something_to_record(options, *pipeline, device);
+  if (!pipeline->has_blocks()) files.erase(files.begin());
+  check_output_files(files);  // before anything is computed
   require_used(*pipeline, request);
   pipeline->check(request);
   const families::Request full = pipeline->with_defaults(request);
@@ -208,10 +214,11 @@ void add_record_command(CLI::App& app) {
       ->type_name("FILE");
   command->add_flag("--json", options->json, "What was recorded, as JSON on stdout");
   command->footer(
-      "Pictures are denoised as generate does it, and not decoded. With --cfg-scale above 1 samples are of "
-      "the "
-      "prompt's\n"
-      "predictions. Samples at different times of different prompts tell more than many of one.\n"
+      "Pictures are denoised as generate does it, and not decoded but where importance is all that is "
+      "written. "
+      "With\n"
+      "--cfg-scale above 1 samples are of the prompt's predictions. Samples at different times of different "
+      "prompts tell more than many of one.\n"
       "\n"
       "Examples:\n"
       "  precast record --prompt \"a red circle\" \"a blue star\" --every 5\n"

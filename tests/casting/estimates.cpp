@@ -69,8 +69,9 @@ CostSettings settings_of(std::vector<std::string> types, std::vector<std::int64_
   settings.layers = std::move(layers);
   settings.importance = [](const std::string& name, std::int64_t columns) -> std::span<const f32> {
     const auto found = recorded().squares.find(name);
-    REQUIRE(found != recorded().squares.end());
-    REQUIRE(std::ssize(found->second) == columns);
+    // On any thread: an exception, which ends the test, and no assertion.
+    if (found == recorded().squares.end() || std::ssize(found->second) != columns)
+      throw InputError(name + " was not recorded");
     return found->second;
   };
   return settings;
@@ -175,7 +176,8 @@ TEST_CASE("estimates need no run, and put the layers of `shapes` into the order 
       CHECK(alone == TypeCost{known.bits, {}, {}, {}, {}, known.estimate});
       CHECK(*alone.estimate > 0);
     }
-  // Measured: 0.83 to 1.00. Of the 720 orders of six layers 21 have 0.83 or more.
+  // Of the 720 orders of six layers 21 have a rank correlation above 0.8: by chance it is less than one in
+  // twenty.
   for (const std::string& type : types)
     for (const auto member : {&TypeCost::relative_cost, &TypeCost::relative_loss}) {
       std::vector<double> estimates, numbers;

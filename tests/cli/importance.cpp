@@ -169,6 +169,10 @@ TEST_CASE("the importance that record wrote makes the planned model better, and 
   INFO(estimated.err);
   REQUIRE(estimated.code == 0);
   CHECK_THAT(estimated.out, !Catch::Contains("rank correlation"));
+  const auto of_matrices = run({"cost", "--model", shapes, "--estimates-only", "--importance", at("i.gguf"),
+                                "--types", "q8_0,q4_0", "--granularity", "matrix", "--output", at("e.json")});
+  CHECK(of_matrices.code == 1);
+  CHECK_THAT(of_matrices.err, Catch::Contains("another measurement"));
   const auto measured = run({"cost", "--model", shapes, "--samples", at("s.safetensors"), "--policy", "f32",
                              "--importance", at("i.gguf"), "--types", "q8_0,q4_0", "--jobs", "2", "--output",
                              at("e.json"), "--measure", "estimate", "--csv"});

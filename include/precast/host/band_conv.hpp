@@ -97,13 +97,12 @@ template <OneDnnOperand T>
 class BandKind {
  public:
   BandKind(const ConvSizes& sizes, std::int64_t features, std::int64_t rows_per_band, const BandRows& rows)
-      : sizes_(sizes), features_(features), rows_(rows), key_{sizes.width,        sizes.out_width,
-                                                              sizes.channels,     sizes.kernel_height,
-                                                              sizes.kernel_width, sizes.stride,
-                                                              sizes.pad_left,     features,
-                                                              rows_per_band,      rows.out_rows,
-                                                              rows.in_rows,       rows.pad_top,
-                                                              rows.pad_bottom,    pad_right(sizes)} {}
+      : sizes_(sizes),
+        features_(features),
+        rows_(rows),
+        key_{sizes.width,  sizes.out_width, sizes.channels,  sizes.kernel_height, sizes.kernel_width,
+             sizes.stride, sizes.pad_left,  features,        rows_per_band,       rows.out_rows,
+             rows.in_rows, rows.pad_top,    rows.pad_bottom, pad_right(sizes),    std::int64_t{sizeof(T)}} {}
 
   /// Whether they are computed by the same code.
   bool operator==(const BandKind& other) const { return key_ == other.key_; }
