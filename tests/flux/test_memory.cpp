@@ -13,7 +13,7 @@
 #include <support/golden_requests.hpp>
 #include <support/random_model.hpp>
 
-#include <precast/host/band_conv.hpp>
+#include <precast/host/conv_bands.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
@@ -27,10 +27,6 @@ Tensor<f32> zeros(const Shape& shape) {
   Tensor<f32> values(shape);
   if (!DryRun::active()) std::fill(values.values().begin(), values.values().end(), 0.25f);
   return values;
-}
-
-std::int64_t band_code() {
-  return host::detail::DescribedBands::instance().forget() * host::detail::band_code_bytes;
 }
 
 /// A model whose parts keep the real proportions, at a size that a test can afford.
@@ -92,21 +88,21 @@ void check_components(const flux::ModelFolder& model, const PolicyChoice& choice
       [&](const auto& decoder) {
         decoder.decode(zeros({1, size.latent_height, size.latent_width, model.vae.latent_channels}));
       },
-      band_code);
+      host::detail::band_code_bytes);
   check_estimate(
       "decoder in bands", [&] { return models.decoder(model.vae, vae_weights); },
       [&](const auto& decoder) {
         decoder.decode(zeros({1, size.latent_height, size.latent_width, model.vae.latent_channels}),
                        vae::Tiling{1 << 12});
       },
-      band_code);
+      host::detail::band_code_bytes);
   check_estimate(
       "encoder", [&] { return models.encoder(model.vae, vae_weights); },
       [&](const auto& encoder) {
         const std::int64_t factor = model.vae.factor();
         encoder.encode(zeros({1, size.latent_height * factor, size.latent_width * factor, 3}));
       },
-      band_code);
+      host::detail::band_code_bytes);
 }
 
 }  // namespace
@@ -152,8 +148,7 @@ TEST_CASE("what does not fit is refused before anything is loaded, in one line t
     } catch (const OutOfMemory& error) {
       message = error.what();
     }
-    CHECK_THAT(message, Catch::Contains(" needs ") &&
-                            Catch::Contains("are free: try --vae-tiling, or --preset memory") &&
+    CHECK_THAT(message, Catch::Contains(" needs ") && Catch::Contains("are free: try --vae-tiling, or --preset memory") &&
                             Catch::Contains("GiB") && !Catch::Contains("\n"));
     CHECK(calls == 0);
     CHECK(memory_use().peak == before);

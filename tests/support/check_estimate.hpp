@@ -43,17 +43,14 @@ Taken estimated(Load&& load, Run&& run) {
   return {weights, dry.peak()};
 }
 
-/// Holds if the estimate of the weights is exact, and that of the peak is a tenth off at most. `code` says
-/// what dry runs counted since it was asked last for code that oneDNN makes, and no tensor takes.
+/// Holds if the estimate of the weights is exact, and that of the peak is a tenth off at most.
 template <class Load, class Run>
-void check_estimate(
-    const char* component, Load&& load, Run&& run, std::int64_t (*code)() = [] { return std::int64_t{0}; }) {
+void check_estimate(const char* component, Load&& load, Run&& run, std::int64_t code = 0) {
   const int threads = host::threads();
   host::set_threads(1);
-  code();
   Taken estimate = estimated(load, run);
-  estimate.peak -= code();
   const Taken truth = measured(load, run);
+  estimate.peak -= code;  // which oneDNN takes, and no tensor
   host::set_threads(threads);
   INFO(component << ": estimated " << estimate.weights << " of " << estimate.peak << ", measured "
                  << truth.weights << " of " << truth.peak);

@@ -7,12 +7,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/band_conv.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
@@ -25,6 +29,125 @@
 namespace precast::host::detail {
 
 struct PatchScratch;
+struct BandCode;
+/// Measured: what the code takes that oneDNN makes for the bands of a model's convolutions.
+inline constexpr std::int64_t band_code_bytes = std::int64_t{4} << 20;
+
+/// The rows of a picture that a band of output rows reads, and the zeros above and below them.
+struct BandRows {
+  std::int64_t out_rows, first_in, in_rows, pad_top, pad_bottom;
+};
+
+inline BandRows band_rows(const ConvSizes& sizes, std::int64_t first_out, std::int64_t out_rows) {
+  const std::int64_t first = first_out * sizes.stride - sizes.pad_top;
+  const std::int64_t end = first + (out_rows - 1) * sizes.stride + sizes.kernel_height;
+  const std::int64_t inside = std::max<std::int64_t>(first, 0);
+  return {out_rows, inside, std::min(end, sizes.height) - inside, inside - first,
+          std::max<std::int64_t>(0, end - sizes.height)};
+}
+
+/// The zeros that the last output column reads right of the picture.
+inline std::int64_t pad_right(const ConvSizes& sizes) {
+  return std::max<std::int64_t>(
+      0, (sizes.out_width - 1) * sizes.stride + sizes.kernel_width - sizes.width - sizes.pad_left);
+}
+
+/// The convolution of one band, into f32. `weights` may leave the layout to oneDNN.
+template <OneDnnOperand T>
+onednn::Primitive band_conv(const ConvSizes& sizes, std::int64_t features, const BandRows& rows,
+                            const dnnl_memory_desc_t& weights) {
+  const std::int64_t channels = sizes.channels, width = sizes.width, out_width = sizes.out_width;
+  const std::string doing = "convolve " + std::to_string(width) + " pixels of " + std::to_string(channels) +
+                            " channels to " + std::to_string(features);
+  const auto src = onednn::strided(onednn::data_type<T>, {1, channels, rows.in_rows, width},
+                                   {rows.in_rows * width * channels, 1, width * channels, channels});
+  const auto dst = onednn::strided(dnnl_f32, {1, features, rows.out_rows, out_width},
+                                   {rows.out_rows * out_width * features, 1, out_width * features, features});
+  const std::int64_t strides[2] = {sizes.stride, sizes.stride};
+  const std::int64_t before[2] = {rows.pad_top, sizes.pad_left},
+                     after[2] = {rows.pad_bottom, pad_right(sizes)};
+  dnnl_convolution_desc_t operation;
+  onednn::check(
+      dnnl_convolution_forward_desc_init(&operation, dnnl_forward_inference, dnnl_convolution_direct, &src,
+                                         &weights, nullptr, &dst, strides, before, after),
+      doing);
+  return onednn::Primitive(&operation, doing);
+}
+
+/// Everything that oneDNN compiled for one convolution: the middle band, whose layout of the weight all
+/// others take, and the bands that differ from it.
+template <OneDnnOperand T>
+class BandConv {
+ public:
+  BandConv(const ConvSizes& sizes, std::int64_t features, std::int64_t rows_per_band)
+      : sizes_(sizes),
+        rows_per_band_(rows_per_band),
+        middle_(band_conv<T>(
+            sizes, features,
+            {rows_per_band, 0, (rows_per_band - 1) * sizes.stride + sizes.kernel_height, 0, 0},
+            onednn::any_layout(onednn::data_type<T>,
+                               {features, sizes.channels, sizes.kernel_height, sizes.kernel_width}))) {
+    for (std::int64_t band = 0; band < bands(); ++band) {
+      const BandRows rows = rows_of(band);
+      const bool known =
+          std::ranges::any_of(others_, [&](const auto& other) { return same(other.first, rows); });
+      if (known || is_middle(rows)) continue;
+      others_.emplace_back(rows, band_conv<T>(sizes, features, rows, weight_layout()));
+    }
+    const auto slow = [](const onednn::Primitive& primitive) {
+      return primitive.implementation().find("ref") != std::string_view::npos;
+    };
+    fast_ = !slow(middle_) &&
+            std::ranges::none_of(others_, [&](const auto& other) { return slow(other.second); });
+  }
+
+  /// Whether oneDNN has more than plain loops for it.
+  bool fast() const { return fast_; }
+  std::int64_t rows_per_band() const { return rows_per_band_; }
+  std::int64_t bands() const { return ceil_divide(sizes_.out_height, rows_per_band_); }
+  BandRows rows_of(std::int64_t band) const {
+    const std::int64_t first = band * rows_per_band_;
+    return band_rows(sizes_, first, std::min(rows_per_band_, sizes_.out_height - first));
+  }
+  const onednn::Primitive& primitive(const BandRows& rows) const {
+    for (const auto& [other, primitive] : others_)
+      if (same(other, rows)) return primitive;
+    return middle_;
+  }
+  /// The most that oneDNN wants for one band.
+  std::int64_t scratch_bytes() const {
+    std::size_t most = middle_.scratch_bytes();
+    for (const auto& other : others_) most = std::max(most, other.second.scratch_bytes());
+    return static_cast<std::int64_t>(most);
+  }
+  const dnnl_memory_desc_t& weight_layout() const { return middle_.argument(DNNL_ARG_WEIGHTS); }
+
+ private:
+  static bool same(const BandRows& a, const BandRows& b) {
+    return a.out_rows == b.out_rows && a.in_rows == b.in_rows && a.pad_top == b.pad_top &&
+           a.pad_bottom == b.pad_bottom;
+  }
+  bool is_middle(const BandRows& rows) const {
+    return rows.out_rows == rows_per_band_ && rows.pad_top == 0 && rows.pad_bottom == 0;
+  }
+
+  ConvSizes sizes_;
+  std::int64_t rows_per_band_;
+  onednn::Primitive middle_;
+  std::vector<std::pair<BandRows, onednn::Primitive>> others_;
+  bool fast_ = false;
+};
+
+template <OneDnnOperand T>
+std::shared_ptr<const BandConv<T>> band_conv_for(const ConvSizes& sizes, std::int64_t features,
+                                                 std::int64_t rows_per_band) {
+  using Key = std::array<std::int64_t, 12>;
+  static onednn::Cache<Key, BandConv<T>> cache(128);
+  return cache.find_or_make(
+      {sizes.height, sizes.width, sizes.channels, sizes.kernel_height, sizes.kernel_width, sizes.stride,
+       sizes.pad_top, sizes.pad_left, sizes.out_height, sizes.out_width, features, rows_per_band},
+      [&] { return BandConv<T>(sizes, features, rows_per_band); });
+}
 
 /// A packed weight of columns [kernel_height, kernel_width, channels], where it lies in this layout already
 /// and holds operands; else null.
@@ -141,11 +264,11 @@ bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::stora
                                             sizes.channels * std::int64_t{sizeof(Multiplied)});
   scratch_memory<TileScratch>(tasks, rows_per_band * sizes.out_width * features * std::int64_t{sizeof(f32)});
   scratch_memory<OneDnnScratch>(tasks, bands->scratch_bytes());
-  if (DryRun::active()) scratch_memory<BandCode>(1, bands->described_code_bytes());
+  scratch_memory<BandCode>(1, band_code_bytes);
   parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t picture = task / bands->bands(), band = task % bands->bands();
     const BandRows rows = bands->rows_of(band);
-    const onednn::Primitive& conv = bands->primitive(band);
+    const onednn::Primitive& conv = bands->primitive(rows);
     const std::int64_t first_pixel = (picture * sizes.height + rows.first_in) * sizes.width;
     const void* src = x.data() + first_pixel * x.row_stride();
     if (!in_place) {
