@@ -7,7 +7,9 @@
 #include <set>
 
 #include <catch2/catch.hpp>
+#include <cli/latents_file.hpp>
 #include <convert/value_type.hpp>
+#include <support/golden.hpp>
 #include <sys/stat.h>
 
 #include <precast/io/safetensors_writer.hpp>
@@ -89,7 +91,7 @@ TEST_CASE("convert: a model in blocks draws as its values in f32 do") {
   CHECK(fs::exists(blocks + "/text_encoder/model.safetensors"));
   CHECK(fs::exists(blocks + "/vae/diffusion_pytorch_model.safetensors"));
   REQUIRE(run({"convert", blocks, values, "--type", "f32"}).code == 0);
-  std::vector<std::string> latents;
+  std::vector<precast::Tensor<precast::f32>> latents;
   for (const std::string& model : {shapes, blocks, values}) {
     const std::string file = scratch.path() / "latents.safetensors";
     const auto made =
@@ -97,10 +99,13 @@ TEST_CASE("convert: a model in blocks draws as its values in f32 do") {
              "f32", "--save-latents", file, "--output", scratch.path() / "o.png"});
     INFO(made.err);
     REQUIRE(made.code == 0);
-    latents.push_back(program::content(file));
+    latents.push_back(precast::cli::read_latents(file));
   }
-  CHECK(latents[1] == latents[2]);
-  CHECK(latents[0] != latents[1]);
+  // Products of few rows scale sums of codes: in f32 that is another rounding, not another value.
+  CHECK(precast::testing::relative_error(latents[1].values(), latents[2].values()) <=
+        precast::testing::largest_error);
+  CHECK(precast::testing::relative_error(latents[0].values(), latents[1].values()) >
+        100 * precast::testing::largest_error);
 }
 
 TEST_CASE("convert: the report counts types, says what it did instead, and what stayed") {

@@ -147,6 +147,7 @@ TEMPLATE_LIST_TEST_CASE(
   for (const GroupNormCase& c : affordable(group_norm_cases)) {
     CAPTURE(c.height, c.width, c.channels, c.groups, c.deviation, c.mean);
     const auto x = random_tensor<A>({1, c.height, c.width, c.channels}, 11, c.deviation, c.mean);
+    if (x.elements() == 0) continue;  // it has no moments
     const auto weight = random_tensor<S>({c.channels}, 12), bias = random_tensor<S>({c.channels}, 13);
     const auto expected =
         expected_group_norm(wide(x), 1, c.channels, c.groups, wide(weight), wide(bias), eps);
