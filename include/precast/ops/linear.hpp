@@ -44,8 +44,9 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
       : LinearWeight(weight.rows(), weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
 
   /// A weight in blocks of a format that a file has chosen, held as it lies there: calls `fill(bytes)`, which
-  /// writes the bytes of all rows, each of which begins with a block. Its values are rounded to operands, once,
-  /// as they are multiplied; on a device that has no products of the format to Storage, as they are loaded.
+  /// writes the bytes of all rows, each of which begins with a block. Its values are rounded to operands,
+  /// once, as they are multiplied (the host's few rows meet their codes instead: docs/quantisation.md); on a
+  /// device that has no products of the format to Storage, as they are loaded.
   template <class Fill>
     requires backend::holds_blocks_of_files<Storage>
   static LinearWeight in_blocks(const host::BlockDecoder& decoder, std::int64_t out_features,
