@@ -32,17 +32,21 @@ namespace precast::cli {
 
 namespace {
 
+/// How layers are cast, on which estimates depend and measured numbers too; the end of a text of settings.
+std::string cast_settings_text(const CostOptions& options) {
+  std::string text = ", by " + std::string(granularities[static_cast<std::size_t>(options.granularity)]) +
+                     ", biases " + (options.biases ? "cast" : "kept");
+  if (options.patch) text += ", patched from " + given_name(*options.patch);
+  return text;
+}
+
 /// Everything that the numbers depend on, but for the model, the layers and the types.
 std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
   char fingerprint[32];
   std::snprintf(fingerprint, sizeof fingerprint, "%016llx",
                 static_cast<unsigned long long>(samples.fingerprint()));
-  std::string text = "samples " + std::string(fingerprint) + ", " +
-                     policy_text(parse_policy(options.policy)) + ", by " +
-                     std::string(granularities[static_cast<std::size_t>(options.granularity)]) + ", biases " +
-                     (options.biases ? "cast" : "kept");
-  if (options.patch) text += ", patched from " + given_name(*options.patch);
-  return text;
+  return "samples " + std::string(fingerprint) + ", " + policy_text(parse_policy(options.policy)) +
+         cast_settings_text(options);
 }
 
 bool has_measured(const casting::CostFile& file) {
@@ -51,21 +55,19 @@ bool has_measured(const casting::CostFile& file) {
   });
 }
 
-/// What estimates depend on, and measured numbers too: the end of a text of settings.
-std::string_view cast_settings(std::string_view settings) { return settings.substr(settings.find(", by ")); }
-
 /// The cost file that is there under the name of the output, where it is of the same measurement. Estimates
 /// depend on no samples and no policy.
 casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
                                  const casting::Samples& samples) {
-  casting::CostFile fresh{model, {}, {}, {}};
-  const std::string measured = cost_settings_text(options, samples);
-  const std::string estimated = "estimates" + std::string(cast_settings(measured));
-  if (!options.only_estimates) fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
-  fresh.settings = options.only_estimates ? estimated : measured;
+  const std::string cast = cast_settings_text(options), estimated = "estimates" + cast;
+  casting::CostFile fresh{model, {}, estimated, {}};
+  if (!options.only_estimates) {
+    fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
+    fresh.settings = cost_settings_text(options, samples);
+  }
   if (!io::is_there(options.output)) return fresh;
   casting::CostFile old = casting::read_cost_file(options.output);
-  if (options.only_estimates && old.settings && old.settings->ends_with(cast_settings(estimated))) {
+  if (options.only_estimates && old.settings && old.settings->ends_with(cast)) {
     fresh.samples = old.samples;
     fresh.settings = old.settings;
   } else if (!has_measured(old) && old.settings == estimated) {
@@ -76,8 +78,7 @@ casting::CostFile results_so_far(const CostOptions& options, const std::string& 
     throw io::file_error(options.output,
                          "holds numbers of another measurement (" + old.model.value_or("no model") + "; " +
                              old.settings.value_or("no settings") + "), and this one is " + *fresh.model +
-                             "; " + fresh.settings.value_or("estimates alone") +
-                             ": give another --output, or remove the file");
+                             "; " + *fresh.settings + ": give another --output, or remove the file");
   notes() << "going on from " << io::shown(options.output) << ", which has " << old.layers.size()
           << (old.layers.size() == 1 ? " layer\n" : " layers\n");
   return old;

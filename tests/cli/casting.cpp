@@ -5,8 +5,10 @@
 #include <catch2/catch.hpp>
 
 #include "program.hpp"
+#include "refused.hpp"
 
 namespace fs = std::filesystem;
+using program::refused;
 using program::run;
 using program::Scratch;
 
@@ -163,13 +165,6 @@ TEST_CASE("a layer of a file that convert wrote costs what its cast costs", "[ca
 TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   const Scratch scratch;
   const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string();
-  const auto refused = [&](const std::vector<std::string>& arguments, int code, const std::string& said) {
-    const auto result = run(arguments);
-    INFO(result.err);
-    CHECK(result.code == code);
-    CHECK(result.one_line_error());
-    CHECK_THAT(result.err, Catch::Contains(said));
-  };
   refused(cost(samples, output, {"--types", "q4_9"}), 2, "q4_0");
   refused(cost(samples, output, {"--types", "q8_0,,q4_0"}), 2, "--types");
   refused(cost(samples, output, {"--layers", "3"}), 2, "--layers");

@@ -12,8 +12,10 @@
 #include <precast/io/safetensors.hpp>
 
 #include "program.hpp"
+#include "refused.hpp"
 
 namespace fs = std::filesystem;
+using program::refused;
 using program::run;
 using program::Scratch;
 
@@ -190,13 +192,6 @@ TEST_CASE("the importance that record wrote makes the planned model better, and 
 TEST_CASE("what importances and jobs are refused for is one line", "[casting]") {
   const Scratch scratch;
   const auto at = [&](const std::string& name) { return (scratch.path() / name).string(); };
-  const auto refused = [&](const std::vector<std::string>& arguments, int code, const std::string& said) {
-    const auto result = run(arguments);
-    INFO(result.err);
-    CHECK(result.code == code);
-    CHECK(result.one_line_error());
-    CHECK_THAT(result.err, Catch::Contains(said));
-  };
   const std::vector<std::string> record{"record",   "--model",           dev,           "--prompt", "a",
                                         "--output", at("s.safetensors"), "--importance"};
   const auto recording = [&](const std::string& file) {

@@ -1,10 +1,10 @@
 // Decoding rows of blocks into operands: the same bits as value by value, for every format and every run.
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <support/random_bytes.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/host/block_decoding.hpp>
@@ -12,18 +12,9 @@
 #include <precast/policy/policy.hpp>
 
 using namespace precast;
+using testing::random_bytes;
 
 namespace {
-
-/// Rows of random bytes: scales that are NaN, infinite or subnormal are among them.
-template <class Format>
-std::vector<Format> random_blocks(std::size_t count, std::uint32_t seed) {
-  std::mt19937 engine(seed);
-  std::vector<Format> blocks(count);
-  auto* const bytes = reinterpret_cast<unsigned char*>(blocks.data());
-  for (std::size_t i = 0; i < count * sizeof(Format); ++i) bytes[i] = static_cast<unsigned char>(engine());
-  return blocks;
-}
 
 /// The bits, those of every NaN alike: which of two NaN a sum keeps is the compiler's choice.
 template <class T>
@@ -68,7 +59,7 @@ template <class Format>
 void check_format() {
   constexpr std::int64_t in_block = dtype_traits<Format>::values_per_block, in_row = 1024 / in_block;
   for (std::uint32_t seed = 1; seed <= 8; ++seed) {
-    const auto blocks = random_blocks<Format>(2 * in_row, seed);
+    const auto blocks = random_bytes<Format>(2 * in_row, seed);
     check<Format, f32>(blocks, in_row, 0, 1024);
     check<Format, bf16>(blocks, in_row, 0, 1024);
     for (const std::int64_t first : {0, 1, 15, 16, 31, 32, 63, 64, 100, 255, 256, 700})
@@ -79,7 +70,7 @@ void check_format() {
   }
   // Many blocks, as whole rows.
   for (std::uint32_t seed = 100; seed < 400; ++seed) {
-    const auto blocks = random_blocks<Format>(2 * in_row, seed);
+    const auto blocks = random_bytes<Format>(2 * in_row, seed);
     check<Format, f32>(blocks, in_row, 0, 1024);
     check<Format, bf16>(blocks, in_row, 0, 1024);
   }

@@ -7,9 +7,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <support/random_bytes.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/host/block_dots.hpp>
@@ -19,27 +21,17 @@ using namespace precast;
 
 namespace {
 
-/// Rows of random bytes, whose scales and least values in f16 are numbers below 2.
+/// Rows of random bytes, whose scales and least values in f16 are numbers below 2; nvfp4's are as they come.
 template <class Format>
 std::vector<Format> random_blocks(std::size_t count, std::uint32_t seed) {
-  std::mt19937 engine(seed);
-  std::vector<Format> blocks(count);
-  auto* const bytes = reinterpret_cast<unsigned char*>(blocks.data());
-  for (std::size_t i = 0; i < count * sizeof(Format); ++i) bytes[i] = static_cast<unsigned char>(engine());
-  for (Format& block : blocks) {
-    if constexpr (sizeof block.scale == 2) block.scale = block.scale & 0xbfff;
-    if constexpr (requires { block.least; }) block.least = block.least & 0xbfff;
-    // Powers of two that f32 sums without a loss.
-    if constexpr (sizeof block.scale == 1) block.scale = static_cast<std::uint8_t>(96 + block.scale % 64);
-  }
-  return blocks;
-}
-template <>
-std::vector<nvfp4> random_blocks<nvfp4>(std::size_t count, std::uint32_t seed) {
-  std::mt19937 engine(seed);
-  std::vector<nvfp4> blocks(count);
-  auto* const bytes = reinterpret_cast<unsigned char*>(blocks.data());
-  for (std::size_t i = 0; i < count * sizeof(nvfp4); ++i) bytes[i] = static_cast<unsigned char>(engine());
+  std::vector<Format> blocks = testing::random_bytes<Format>(count, seed);
+  if constexpr (!std::is_same_v<Format, nvfp4>)
+    for (Format& block : blocks) {
+      if constexpr (sizeof block.scale == 2) block.scale = block.scale & 0xbfff;
+      if constexpr (requires { block.least; }) block.least = block.least & 0xbfff;
+      // Powers of two that f32 sums without a loss.
+      if constexpr (sizeof block.scale == 1) block.scale = static_cast<std::uint8_t>(96 + block.scale % 64);
+    }
   return blocks;
 }
 
