@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/float_format.hpp>
 #include <precast/dtype/scalar.hpp>
@@ -21,10 +22,7 @@
 
 namespace precast::quant {
 
-/// What may stand under such a scale.
-template <class Code>
-concept ScaledCode =
-    std::same_as<Code, fp8_e4m3> || std::same_as<Code, fp8_e5m2> || std::same_as<Code, std::int8_t>;
+using precast::ScaledCode;
 
 /// The largest magnitude that a code stands for, and a group's goes to: 448, 57344 and 127.
 template <ScaledCode Code>
