@@ -49,12 +49,12 @@ HostTensor<f32> values_of(const BlockMatrix<Format, HostMemory>& matrix) {
   HostTensor<f32> values(matrix.shape());
   for (std::int64_t r = 0; r < matrix.rows(); ++r) {
     const auto* const row =
-        reinterpret_cast<const unsigned char*>(matrix.data()) + r * (4 + matrix.columns());
+        reinterpret_cast<const unsigned char*>(matrix.data()) + r * (8 + matrix.columns());
     f32 scale;
     std::memcpy(&scale, row, sizeof scale);
     for (std::int64_t c = 0; c < matrix.columns(); ++c) {
       scaled_code_of<Format> code;
-      std::memcpy(static_cast<void*>(&code), row + 4 + c, 1);
+      std::memcpy(static_cast<void*>(&code), row + 8 + c, 1);
       double number;
       if constexpr (std::is_same_v<decltype(code), std::int8_t>)
         number = code;
@@ -96,7 +96,7 @@ TEMPLATE_LIST_TEST_CASE("linear multiplies with rows under scales", "[linear][bl
     const auto stored = random_rows<Format>({c.features, c.columns}, ++seed);
     const auto bias = random_tensor<f32>({c.features}, ++seed);
     const LinearWeight<TestType> weight(stored.view(), bias.values());
-    CHECK(weight.weight().bytes() == c.features * (4 + c.columns));
+    CHECK(weight.weight().bytes() == c.features * (8 + c.columns));
     const auto expected = expected_products<Types>(x, values_of(stored), bias);
     const auto run = [&] { return linear<TestType>(sent(x), weight); };
     CHECK(expected.outside(run()) == "");

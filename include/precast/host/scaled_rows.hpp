@@ -55,29 +55,43 @@ void decode_scaled_values(const Format& row, std::int64_t first, std::int64_t co
   }
 }
 
+/// Columns [first, first + columns) of one row, no further than its end.
+template <ScaledRowDtype Format, ScalarDtype T>
+void decode_scaled_row(const Format& row, std::int64_t first, std::int64_t columns, T* to) {
+  std::int64_t k = 0;
+  if constexpr (std::is_same_v<T, f32> || std::is_same_v<T, bf16>) {
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&row);
+    const f32 scale = precast::detail::scale_of_row(bytes);
+    for (; columns - k >= 16; k += 16) {
+      Floats16 values;
+      if (numbers_of<scaled_code_of<Format>>(sixteen_bytes(bytes + row_head_bytes + first + k), values))
+          [[likely]]
+        Sink<T>{to + k}.put(0, values * scale);
+      else
+        decode_scaled_values(row, first + k, std::int64_t{16}, to + k);
+    }
+  }
+  if (k < columns) decode_scaled_values(row, first + k, columns - k, to + k);
+}
+
 }  // namespace detail
 
-/// DecodeRows of rows under scales.
+/// DecodeRows of rows under scales. Where more columns are wanted than a row has, the next rows go on.
 template <ScaledRowDtype Format, ScalarDtype T>
 void decode_scaled_rows(const BlockRows& rows, std::int64_t count, std::int64_t first, std::int64_t columns,
                         T* to, std::int64_t stride) {
   for (std::int64_t r = 0; r < count; ++r) {
-    const auto& row = *reinterpret_cast<const Format*>(rows.from_row(r).first);
-    T* const out = to + r * stride;
-    std::int64_t k = 0;
-    if constexpr (std::is_same_v<T, f32> || std::is_same_v<T, bf16>) {
-      const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&row);
-      const f32 scale = precast::detail::scale_of_row(bytes);
-      for (; columns - k >= 16; k += 16) {
-        detail::Floats16 values;
-        if (detail::numbers_of<scaled_code_of<Format>>(
-                detail::sixteen_bytes(bytes + row_scale_bytes + first + k), values)) [[likely]]
-          detail::Sink<T>{out + k}.put(0, values * scale);
-        else
-          detail::decode_scaled_values(row, first + k, std::int64_t{16}, out + k);
+    const auto* row = reinterpret_cast<const std::uint8_t*>(rows.from_row(r).first);
+    T* out = to + r * stride;
+    for (std::int64_t from = first, left = columns; left > 0;) {
+      const std::int64_t in_row = precast::detail::columns_of_row(row), some = std::min(left, in_row - from);
+      if (some > 0) {
+        detail::decode_scaled_row(*reinterpret_cast<const Format*>(row), from, some, out);
+        out += some, left -= some, from += some;
       }
+      from -= in_row;
+      row += row_head_bytes + in_row;
     }
-    if (k < columns) detail::decode_scaled_values(row, first + k, columns - k, out + k);
   }
 }
 

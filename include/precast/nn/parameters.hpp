@@ -167,8 +167,7 @@ void read_rows(const ParameterPath& place, const Parameter& parameter, std::int6
   if constexpr (ScalarDtype<T>) {
     read_values<T>(place, parameter, first_row * rows.columns(), rows.values());
   } else {
-    // By name: a block that is a whole row is as long as the matrix says.
-    if (parameter.dtype.name != dtype_traits<T>::name)
+    if (parameter.dtype != dtype_info<T>)
       throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
                        std::string(parameter.dtype.name) + ", and " + std::string(dtype_traits<T>::name) +
                        " is asked for: blocks are read as a file has them");

@@ -16,7 +16,7 @@
 namespace precast::quant {
 
 /// Writes a matrix whose rows have `columns` values as Format: codes under scales as encode_scaled has them,
-/// one scale for each row or one for all, as Format says. `rows` has row_scale_bytes + columns bytes for each
+/// one scale for each row or one for all, as Format says. `rows` has row_head_bytes + columns bytes for each
 /// row.
 ///
 /// Throws ShapeError where the sizes do not fit, and InputError, which names the place, for a value that is
@@ -24,7 +24,7 @@ namespace precast::quant {
 template <ScaledRowDtype Format>
 void encode_rows(std::span<const f32> values, std::size_t columns, std::span<std::byte> rows) {
   using Code = scaled_code_of<Format>;
-  const std::size_t row_bytes = static_cast<std::size_t>(row_scale_bytes) + columns;
+  const std::size_t row_bytes = static_cast<std::size_t>(row_head_bytes) + columns;
   if (columns == 0 || values.size() % columns != 0 || rows.size() != values.size() / columns * row_bytes)
     throw ShapeError("encode_rows: " + std::to_string(values.size()) + " values in rows of " +
                      std::to_string(columns) + " do not take " + std::to_string(rows.size()) + " bytes in " +
@@ -37,10 +37,9 @@ void encode_rows(std::span<const f32> values, std::size_t columns, std::span<std
   encode_scaled<Code>(values, codes, scales);
   host::parallel_for(static_cast<std::int64_t>(count), [&](std::int64_t index) {
     const auto r = static_cast<std::size_t>(index);
-    const auto scale = bit_cast<std::uint32_t>(scales[scales.size() == 1 ? 0 : r]);
     std::byte* const row = rows.data() + r * row_bytes;
-    for (std::size_t i = 0; i < row_scale_bytes; ++i) row[i] = static_cast<std::byte>(scale >> (8 * i));
-    std::memcpy(row + row_scale_bytes, static_cast<const void*>(codes.data() + r * columns), columns);
+    write_row_head(scales[scales.size() == 1 ? 0 : r], static_cast<std::int64_t>(columns), row);
+    std::memcpy(row + row_head_bytes, static_cast<const void*>(codes.data() + r * columns), columns);
   });
 }
 

@@ -23,9 +23,10 @@ template <class Code>
 concept ScaledCode =
     std::same_as<Code, fp8_e4m3> || std::same_as<Code, fp8_e5m2> || std::same_as<Code, std::int8_t>;
 
-/// A row of a matrix as it lies in memory: an f32 in four bytes, the least first, and behind it a code for
-/// each column. Rows follow each other without a gap, at any address. Where the scale is the tensor's, all
-/// rows have the same: four bytes more than a file that has it once.
+/// A row of a matrix as it lies in memory: its scale, an f32, and the number of its columns, four bytes each
+/// with the least first, and behind them a code for each column. Rows follow each other without a gap, at any
+/// address; as a row says how long it is, a run of values can go on from one to the next. Where the scale is
+/// the tensor's, all rows have the same.
 ///
 /// The type is the first byte of a row: what a matrix counts as blocks are bytes.
 template <ScaledCode Code, ScaleOf scale_of>
@@ -40,16 +41,20 @@ using fp8_e4m3_tensor = ScaledRow<fp8_e4m3, ScaleOf::tensor>;
 using fp8_e5m2_tensor = ScaledRow<fp8_e5m2, ScaleOf::tensor>;
 
 /// Bytes of a row before its codes.
-inline constexpr std::int64_t row_scale_bytes = 4;
+inline constexpr std::int64_t row_head_bytes = 8;
 
 namespace detail {
 
 /// No row has so many columns: a row is one block, and never a part of two.
 inline constexpr int longer_than_rows = 1 << 30;
 
-PRECAST_HOST_DEVICE f32 scale_of_row(const std::uint8_t* row) {
-  return bit_cast<f32>(std::uint32_t{row[0]} | std::uint32_t{row[1]} << 8 | std::uint32_t{row[2]} << 16 |
-                       std::uint32_t{row[3]} << 24);
+PRECAST_HOST_DEVICE std::uint32_t word_of_row(const std::uint8_t* bytes) {
+  return std::uint32_t{bytes[0]} | std::uint32_t{bytes[1]} << 8 | std::uint32_t{bytes[2]} << 16 |
+         std::uint32_t{bytes[3]} << 24;
+}
+PRECAST_HOST_DEVICE f32 scale_of_row(const std::uint8_t* row) { return bit_cast<f32>(word_of_row(row)); }
+PRECAST_HOST_DEVICE std::int64_t columns_of_row(const std::uint8_t* row) {
+  return std::int64_t{word_of_row(row + 4)};
 }
 
 template <ScaledCode Code>
@@ -70,7 +75,7 @@ struct scaled_row_traits {
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&row);
     const f32 scale = scale_of_row(bytes);
     for (int i = 0; i < count; ++i)
-      values[i] = value_of_code<Code>(bytes[row_scale_bytes + first + i]) * scale;
+      values[i] = value_of_code<Code>(bytes[row_head_bytes + first + i]) * scale;
   }
 };
 
@@ -100,23 +105,23 @@ struct dtype_traits<fp8_e5m2_tensor> : detail::scaled_row_traits<fp8_e5m2, Scale
 /// What a row takes, in the bytes that a matrix counts as blocks.
 template <>
 PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<fp8_e4m3_row>(std::int64_t columns) {
-  return row_scale_bytes + columns;
+  return row_head_bytes + columns;
 }
 template <>
 PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<fp8_e5m2_row>(std::int64_t columns) {
-  return row_scale_bytes + columns;
+  return row_head_bytes + columns;
 }
 template <>
 PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<int8_row>(std::int64_t columns) {
-  return row_scale_bytes + columns;
+  return row_head_bytes + columns;
 }
 template <>
 PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<fp8_e4m3_tensor>(std::int64_t columns) {
-  return row_scale_bytes + columns;
+  return row_head_bytes + columns;
 }
 template <>
 PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<fp8_e5m2_tensor>(std::int64_t columns) {
-  return row_scale_bytes + columns;
+  return row_head_bytes + columns;
 }
 
 namespace detail {
@@ -156,10 +161,15 @@ constexpr bool visit_scaled_row_dtype(std::string_view name, Visit&& visit) {
   });
 }
 
-/// A matrix's rows of so many columns as a block of a known size: what its format is at run time, as a
-/// parameter has it, whose blocks are counted by rows.
+/// The facts of such a format in a matrix with so many columns: a block is a row.
 constexpr DtypeInfo scaled_row_info(std::string_view name, std::int64_t columns) {
-  return {name, static_cast<int>(columns), static_cast<int>(row_scale_bytes + columns)};
+  return {name, static_cast<int>(columns), static_cast<int>(row_head_bytes + columns)};
+}
+
+/// Writes what stands before the codes of a row.
+inline void write_row_head(f32 scale, std::int64_t columns, std::byte* row) {
+  const std::uint32_t words[2] = {bit_cast<std::uint32_t>(scale), static_cast<std::uint32_t>(columns)};
+  for (int i = 0; i < row_head_bytes; ++i) row[i] = static_cast<std::byte>(words[i / 4] >> (i % 4 * 8));
 }
 
 }  // namespace precast
