@@ -19,8 +19,8 @@ struct StoredFormat {
   DtypeInfo info;                     ///< values and bytes of a block
   std::optional<FloatFormat> scalar;  ///< of a scalar: its bits, and which codes are no numbers
   std::string_view file_name;         ///< as safetensors files name it; "" where they hold none
-  bool of_rows = false;               ///< a block is a whole row (dtype/blocks/scaled_rows.hpp)
   bool holds_f16_range = false;       ///< whether every value up to 65504 comes back finite
+  bool of_rows = false;               ///< whether a block is a whole row (dtype/blocks/scaled_rows.hpp)
 
   /// Writes the values of whole blocks as f32. `bytes` may lie at any address. Where blocks are rows, as many
   /// rows as the bytes have scales.
