@@ -15,6 +15,7 @@
 
 #include <precast/io/safetensors.hpp>
 
+#include "browser.hpp"
 #include "program.hpp"
 
 using program::run;
@@ -285,6 +286,22 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
                            "class=\"non-finite\"", "naive-f16: ", "amp-f16: 1e+09 at 0"})
     CHECK_THAT(html, Catch::Contains(part));
   CHECK(html.find("nan\"") == std::string::npos);
+
+  std::string asked = html;
+  asked.insert(asked.rfind("</body>"),
+               "<script>const plots = [...document.querySelectorAll('svg[role=img]')], box = x => "
+               "x.getBoundingClientRect(); document.body.dataset.seen = [plots.length, plots.every(x => "
+               "box(x).width > 300 && box(x).height > 80), plots.every(x => [...x.querySelectorAll('text')]"
+               ".every(t => box(t).left >= box(x).left - 1 && box(t).right <= box(x).right + 1 && box(t).top "
+               ">= box(x).top - 1 && box(t).bottom <= box(x).bottom + 1)), "
+               "document.querySelector('table').offsetHeight > 50, "
+               "document.documentElement.scrollWidth <= innerWidth].join(' ');</script>");
+  const std::string dom = program::rendered(scratch.file("asked.html", asked),
+                                            "--virtual-time-budget=4000 --window-size=1200,900 --dump-dom");
+  if (dom.empty())
+    WARN("skipped: chromium is not installed (414 MB with what it needs: apt-get install chromium)");
+  else  // four plots, none of whose words lie outside of it, and the table
+    CHECK_THAT(dom, Catch::Contains("data-seen=\"4 true true true true\""));
 }
 
 TEST_CASE("a run that fails before its first checkpoint leaves the model of its folder as it was",
