@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include <image/unicode.hpp>
 
 #include <precast/io/safetensors.hpp>
+#include <precast/io/safetensors_writer.hpp>
 
 #include "browser.hpp"
 #include "program.hpp"
@@ -137,6 +139,34 @@ TEST_CASE("a training run that is killed goes on with the bits of one that was n
   REQUIRE(run(train(whole, {"--policy", "amp-f16", "--steps", steps})).code == 0);
   for (const char* file : {"checkpoint.safetensors", "model.safetensors"})
     CHECK(program::content(killed / file) == program::content(whole / file));
+}
+
+TEST_CASE("train refuses a --batch that --batches has otherwise, and a context that its model does not read",
+          "[train]") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "batches.safetensors").string();
+  precast::io::SafetensorsWriter writer(file);
+  writer.declare("tokens", precast::DtypeInfo{"i64", 1, 8}, precast::Shape{2, 2, 9});
+  const std::vector<std::int64_t> tokens(36, 1);
+  writer.write(std::as_bytes(std::span(tokens)));
+  writer.commit();
+  const auto trained = [&](const Words& more) {
+    Words words{"train", "--width",  "16", "--heads", "2",        "--layers", "1",         "--steps",
+                "2",     "--sample", "0",  "--quiet", "--output", "",         "--batches", file};
+    words[14] = (scratch.path() / "out").string();
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  const auto other = trained({"--batch", "4"});
+  INFO(other.err);
+  CHECK(other.code == 2);
+  CHECK(other.one_line_error());
+  CHECK_THAT(other.err, Catch::Contains("--batch is 4, and --batches has 2"));
+  const auto narrow = trained({"--context", "4"});
+  INFO(narrow.err);
+  CHECK(narrow.code == 2);
+  CHECK_THAT(narrow.err, Catch::Contains("larger --context"));
+  CHECK(trained({"--batch", "2"}).code == 0);
 }
 
 TEST_CASE("a run takes away what killed ones left in its folder, and nobody else's files", "[train]") {

@@ -91,11 +91,11 @@ TEST_CASE("an exchange that ends before its pass does waits for what is under wa
 
 TEST_CASE("an exchange whose sum could not begin waits for those that did, and for no other") {
   /// Another rank is gone before the second sum.
-  struct Leaving final : Communicator {
+  struct Leaving final : precast::cluster::Communicator {
     int rank() const override { return 0; }
     int size() const override { return 2; }
     Ticket start_sum(void*, std::int64_t, SumDtype) override {
-      if (begun == 1) throw CommunicationError("gone");
+      if (begun == 1) throw precast::cluster::CommunicationError("gone");
       return ++begun;
     }
     void wait(Ticket ticket) override { waited.push_back(ticket); }
@@ -109,9 +109,9 @@ TEST_CASE("an exchange whose sum could not begin waits for those that did, and f
   {
     GradientExchange exchange(job, memory, {.bucket_bytes = 4});
     exchange.whole(1);
-    CHECK_THROWS_AS(exchange.whole(0), CommunicationError);
+    CHECK_THROWS_AS(exchange.whole(0), precast::cluster::CommunicationError);
   }
-  CHECK(job.waited == std::vector<Communicator::Ticket>{1});
+  CHECK(job.waited == std::vector<precast::cluster::Communicator::Ticket>{1});
 }
 
 TEST_CASE("messages in another dtype are rounded to it once on their way and once in each sum") {
