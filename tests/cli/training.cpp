@@ -151,9 +151,14 @@ TEST_CASE("train refuses a --batch that --batches has otherwise, and a context t
   writer.write(std::as_bytes(std::span(tokens)));
   writer.commit();
   const auto trained = [&](const Words& more) {
-    Words words{"train", "--width",  "16", "--heads", "2",        "--layers", "1",         "--steps",
-                "2",     "--sample", "0",  "--quiet", "--output", "",         "--batches", file};
-    words[14] = (scratch.path() / "out").string();
+    Words words{"train",     "--width",
+                "16",        "--heads",
+                "2",         "--layers",
+                "1",         "--steps",
+                "2",         "--sample",
+                "0",         "--quiet",
+                "--output",  (scratch.path() / "out").string(),
+                "--batches", file};
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   };

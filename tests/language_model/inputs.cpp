@@ -99,9 +99,10 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
       "num_hidden_layers": 1, "num_attention_heads": 2, )";
   io::write_file(file, llama + R"("rope_scaling": null})");
   CHECK(LanguageModelConfig::load(file).rope_theta == 10000);
-  refused(llama + R"("rope_scaling": {"rope_type": "llama3", "factor": 8}})", "rope_type");
-  refused(llama + R"("rope_scaling": {"type": "linear", "factor": 2}})", "type");  // before transformers 4.43
-  refused(llama + R"("rope_parameters": {"rope_type": "yarn"}})", "rope_type");
+  refused(llama + R"("rope_scaling": {"rope_type": "llama3", "factor": 8}})", "rope_scaling.rope_type");
+  refused(llama + R"("rope_scaling": {"type": "linear", "factor": 2}})",
+          "rope_scaling.type");  // before transformers 4.43
+  refused(llama + R"("rope_parameters": {"rope_type": "yarn"}})", "rope_parameters.rope_type");
   refused(R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 0})", "hidden_size");
   LanguageModelConfig config{.architecture = Architecture::llama, .heads = 4, .heads_kv = 3};
   CHECK_THROWS_AS(config.check(), InputError);
