@@ -218,8 +218,8 @@ void add_doctor_command(CLI::App& app) {
       command
           ->add_option("--policies",
                        "Policies to run, with commas between: presets and precisions, with\n"
-                       "+upcast-attention, +upcast-matmul, +flash, +no-flash. Default: every path of this\n"
-                       "build, of which the presets may be recommended")
+                       "+upcast-attention, +upcast-matmul, +upcast-conv, +flash, +no-flash. Default: every path\n"
+                       "of this build, of which the presets may be recommended")
           ->type_name(policy_names() + ",...")
           ->take_all();
   options->output_option =

@@ -1,6 +1,7 @@
 // Runs a model under policies, watched.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +25,11 @@ template <class... Dtypes>
 constexpr auto formats_of(const std::tuple<Dtypes...>*) {
   return std::array<FloatFormat, sizeof...(Dtypes)>{dtype_traits<Dtypes>::format...};
 }
+
+/// Each cast of a choice, and the cure that it is.
+constexpr std::array casts{std::pair(&PolicyChoice::upcast_conv, watch::Cure::upcast_conv),
+                           std::pair(&PolicyChoice::upcast_attention, watch::Cure::upcast_attention),
+                           std::pair(&PolicyChoice::upcast_matmul, watch::Cure::upcast_matmul)};
 
 /// The largest number of a precision's format; infinite for the formats of added presets.
 double largest_of(std::string_view dtype) {
@@ -84,18 +90,33 @@ std::optional<PolicyChoice> widened(const PolicyChoice& choice, watch::Cure cure
   return std::nullopt;
 }
 
-/// The same cast for every component that it changes, where this build has that.
+/// The same cast for every component that it changes, and those without which no path has it, where this
+/// build has that.
 std::optional<families::ComponentChoices> with_cast(families::ComponentChoices choices,
                                                     bool PolicyChoice::*cast) {
   const families::ComponentChoices before = choices;
   for (PolicyChoice* const choice : {&choices.transformer, &choices.text_encoder, &choices.vae}) {
     choice->*cast = true;
-    *choice = choice->normalised();
+    *choice = nearest_path(*choice);
     if (!path_compiled(*choice)) return std::nullopt;
   }
   choices.second_text_encoder.reset();
   if (choices == before) return std::nullopt;
   return choices;
+}
+
+/// The casts that one set of policies has and another has not, as options.
+std::vector<std::string> added_casts(const families::ComponentChoices& before,
+                                     const families::ComponentChoices& after) {
+  std::vector<std::string> options;
+  for (const auto& [cast, cure] : casts) {
+    const auto has = [&](const families::ComponentChoices& choices) {
+      return std::ranges::any_of(families::all_roles,
+                                 [&](families::Role role) { return choices.of(role).*cast; });
+    };
+    if (has(after) && !has(before)) options.push_back(option_of(cure));
+  }
+  return options;
 }
 
 /// What a component's policy becomes where all of a role is changed.
@@ -184,20 +205,20 @@ Treatment Examiner::treat(const families::ComponentChoices& choices) {
     const watch::NonFinite& found = *examination.first_non_finite;
     watch::Cure cure = watch::cure_for(found);
     std::optional<families::ComponentChoices> changed;
-    if (cure == watch::Cure::upcast_attention)
-      changed = with_cast(treatment.choices, &PolicyChoice::upcast_attention);
-    if (cure == watch::Cure::upcast_matmul)
-      changed = with_cast(treatment.choices, &PolicyChoice::upcast_matmul);
-    if (!changed) {
+    for (const auto& [cast, cured] : casts)
+      if (cure == cured) changed = with_cast(treatment.choices, cast);
+    if (changed) {
+      std::ranges::move(added_casts(treatment.choices, *changed), std::back_inserter(treatment.changes));
+    } else {
       // Also where f32 makes nothing finite of the same operands: a weight may have left the format at rest.
       const families::Role role = role_of(family, found.record.path);
       const auto wider = widened(treatment.choices.of(role), cure);
       if (!wider) return treatment;
       changed = with_role(treatment.choices, role, *wider);
       cure = wider->precision == precision_of<f32> ? watch::Cure::store_f32 : watch::Cure::store_bf16;
+      treatment.changes.push_back(option_of(cure, found.record.path));
     }
     treatment.choices = *changed;
-    treatment.changes.push_back(option_of(cure, found.record.path));
   }
 }
 
