@@ -40,7 +40,9 @@ double largest_of(std::string_view dtype) {
 /// Told of a run's ops.
 class RunExtremes final : public watch::Observer {
  public:
-  explicit RunExtremes(watch::Magnitudes& of_result) : of_result_(of_result) {}
+  /// Looks at what ops keep inside where a format narrower in range than f32's keeps it, or everywhere.
+  RunExtremes(watch::Magnitudes& of_result, bool all_inside)
+      : of_result_(of_result), all_inside_(all_inside) {}
 
   void on_op(const watch::OpRecord& record) override {
     peaks_.on_op(record);
@@ -56,8 +58,19 @@ class RunExtremes final : public watch::Observer {
     }
     if (record.max_abs > 0)
       place->headroom = std::min(place->headroom, largest_of(record.result) / record.max_abs);
+    if (record.largest_inside > place->largest_inside) {
+      place->largest_inside = record.largest_inside;
+      place->inside_path = record.path;
+    }
+    if (record.largest_inside > 0)
+      place->inside_headroom =
+          std::min(place->inside_headroom, largest_of(record.inside) / record.largest_inside);
+    place->headroom = std::min(place->headroom, place->inside_headroom);
     place->non_finite += record.infinities + record.nans;
     place->magnitudes += std::exchange(of_result_, {});
+  }
+  bool wants_inside(const watch::OpRecord& record) const override {
+    return all_inside_ || largest_of(record.inside) < largest_of("f32");
   }
   bool wants_non_finite() const override { return !first_non_finite_; }
   void on_non_finite(const watch::NonFinite& found) override { first_non_finite_ = found; }
@@ -70,6 +83,7 @@ class RunExtremes final : public watch::Observer {
 
  private:
   watch::Magnitudes& of_result_;
+  bool all_inside_;
   LayerPeaks peaks_;
   std::vector<ComponentExtremes> components_;
   std::optional<watch::NonFinite> first_non_finite_;
@@ -168,7 +182,7 @@ const Examination& Examiner::examine(const families::ComponentChoices& choices) 
     pipeline->check(request_);
     {
       watch::Magnitudes of_result;
-      RunExtremes extremes(of_result);
+      RunExtremes extremes(of_result, choices == families::ComponentChoices::all({}));
       const watch::CountingMagnitudes counting(of_result);
       const watch::Watching watching(extremes);
       PictureRun run = run_pipeline(*pipeline, request_);
