@@ -64,7 +64,8 @@ class Step:
     """Computes the loss and its gradients, which replace those of the step before."""
 
     def __init__(self, model, windows, autocast, run=None):
-        self.model, self.windows, self.autocast, self.run = model, windows, autocast, run or model
+        self.model, self.windows, self.autocast = model, windows, autocast
+        self.run = model if run is None else run  # of a compiled model Python would ask for a length
 
     def __call__(self):
         with torch.inference_mode(False), torch.enable_grad():

@@ -4,8 +4,8 @@
 # A family is a source of this folder. Those of the second and third list are one unit for all precisions.
 set(kernel_families matmul matmul_of_f32 conv plain_attention flash_attention norm pointwise)
 set(kernel_families_in_one_unit reduction sampler)
-# Those of the host alone: what decodes blocks, for each dtype that it multiplies.
-set(host_kernel_families block_decoders_f32)
+# Those of the host alone: what reads scalars of files, and what decodes blocks, for each dtype that it multiplies.
+set(host_kernel_families scalar_readers block_decoders_f32)
 if(bf16 IN_LIST precast_precisions)
   list(APPEND host_kernel_families block_decoders_bf16)
 endif()

@@ -19,6 +19,7 @@
 #include <precast/host/decode_blocks.hpp>
 #include <precast/host/for_each_chunk.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/host/scalar_reader.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/tensor/arrived.hpp>
 #include <precast/tensor/block_view.hpp>
@@ -72,23 +73,14 @@ class ParameterPath {
 
 namespace detail {
 
-/// Calls `visitor(T{})` with the scalar dtype that a file holds.
-template <class Visitor>
-void visit_file_dtype(const ParameterPath& place, const DtypeInfo& dtype, Visitor&& visitor) {
+/// The names of the scalar dtypes that files hold, as in a list.
+inline std::string names_of_file_dtypes() {
   std::string names;
-  const bool known = any_dtype(ScalarDtypes{}, [&]<class T>() {
-    if constexpr (in_files<T>) {
-      if (dtype.name == dtype_traits<T>::name) {
-        visitor(T{});
-        return true;
-      }
-      names += (names.empty() ? "" : ", ") + std::string(dtype_traits<T>::name);
-    }
+  any_dtype(ScalarDtypes{}, [&]<class T>() {
+    if constexpr (in_files<T>) names += (names.empty() ? "" : ", ") + std::string(dtype_traits<T>::name);
     return false;
   });
-  if (!known)
-    throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
-                     std::string(dtype.name) + ", which holds no weights; " + names + " and blocks do");
+  return names;
 }
 
 /// The blocks of a parameter whose dtype is a block dtype of the library; `to_f32` is nullptr for others.
@@ -138,23 +130,18 @@ void read_values(const ParameterPath& place, const Parameter& parameter, std::in
     place.source().taken(taken);
     return;
   }
-  detail::visit_file_dtype(place, parameter.dtype, [&](auto tag) {
-    using From = decltype(tag);
-    if (DryRun::active()) return;
-    const std::byte* bytes = parameter.bytes.data() + first * static_cast<std::int64_t>(sizeof(From));
+  const host::ReadScalars<T> read = host::scalar_reader<T>(parameter.dtype.name);
+  if (!read)
+    throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
+                     std::string(parameter.dtype.name) + ", which holds no weights; " +
+                     detail::names_of_file_dtypes() + " and blocks do");
+  if (!DryRun::active()) {
+    const std::int64_t size = parameter.dtype.bytes_per_block;
+    const std::byte* const bytes = parameter.bytes.data() + first * size;
     host::for_each_chunk(out.size(), [&](std::size_t, std::size_t begin, std::size_t end) {
-      if constexpr (std::is_same_v<From, T>) {
-        std::memcpy(out.data() + begin, bytes + begin * sizeof(From), (end - begin) * sizeof(From));
-      } else {
-        std::array<From, 1024> aligned;
-        for (std::size_t i = begin; i < end; i += aligned.size()) {
-          const std::size_t count = std::min(aligned.size(), end - i);
-          std::memcpy(aligned.data(), bytes + i * sizeof(From), count * sizeof(From));
-          host::convert_row<T>(std::span<const From>(aligned).first(count), out.subspan(i, count));
-        }
-      }
+      read(bytes + static_cast<std::int64_t>(begin) * size, out.subspan(begin, end - begin));
     });
-  });
+  }
   place.source().taken(taken);
 }
 
