@@ -122,14 +122,13 @@ std::optional<families::ComponentChoices> with_cast(families::ComponentChoices c
 /// The casts that one set of policies has and another has not, as options.
 std::vector<std::string> added_casts(const families::ComponentChoices& before,
                                      const families::ComponentChoices& after) {
+  const auto has = [](const families::ComponentChoices& choices, bool PolicyChoice::*cast) {
+    return std::ranges::any_of(families::all_roles,
+                               [&](families::Role role) { return choices.of(role).*cast; });
+  };
   std::vector<std::string> options;
-  for (const auto& [cast, cure] : casts) {
-    const auto has = [&](const families::ComponentChoices& choices) {
-      return std::ranges::any_of(families::all_roles,
-                                 [&](families::Role role) { return choices.of(role).*cast; });
-    };
-    if (has(after) && !has(before)) options.push_back(option_of(cure));
-  }
+  for (const auto& [cast, cure] : casts)
+    if (has(after, cast) && !has(before, cast)) options.push_back(option_of(cure));
   return options;
 }
 
