@@ -10,12 +10,12 @@
 #include <cli/bench_options.hpp>
 #include <cli/bench_page.hpp>
 #include <cli/commands.hpp>
-#include <cli/cost_options.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/progress.hpp>
+#include <cli/sweep_options.hpp>
 #include <families/free_memory.hpp>
 #include <timing/results.hpp>
 #include <timing/suite.hpp>
@@ -71,7 +71,7 @@ std::string lacking(const SuiteCase& of) {
 Results measured(const BenchOptions& options, const timing::Suite& suite) {
   std::vector<std::int64_t> chosen(suite.cases.size());
   std::iota(chosen.begin(), chosen.end(), std::int64_t{0});
-  chosen = casting::layers_of(chosen, options.shard);
+  chosen = casting::layers_of(chosen, options.part.shard);
   if (chosen.empty())
     throw UsageError("--shard leaves none of " + std::to_string(suite.cases.size()) +
                      " cases to measure: give no more shards than cases");
@@ -126,9 +126,9 @@ void merge(const BenchOptions& options) {
 
 void bench(BenchOptions& options) {
   parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
-  if (options.names_part)
+  if (options.part.names_files)
     for (std::string* const file : {&options.json, &options.csv, &options.page})
-      if (!file->empty() && !is_standard_output(*file)) *file = part_file(*file, options.shard);
+      if (!file->empty() && !is_standard_output(*file)) *file = part_file(*file, options.part.shard);
   check_output_files(files_of(options));
   if (options.merge->count() > 0) return merge(options);
   if (options.threads) host::set_threads(*options.threads);

@@ -2,7 +2,6 @@
 
 #include <cli/arguments.hpp>
 #include <cli/bench_options.hpp>
-#include <cli/cost_options.hpp>
 #include <cli/run_options.hpp>
 #include <timing/model_sizes.hpp>
 
@@ -140,17 +139,11 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->type_name("FILE");
   command.add_option("--csv", options.csv, "File for the table as comma-separated values")->type_name("FILE");
   command.add_option("--output,-o", options.page, "File for a report with plots (HTML)")->type_name("FILE");
-  command
-      .add_option_function<std::string>(
-          "--shard",
-          [&](const std::string& text) {
-            options.shard = parse_shard(text);
-            options.names_part = text == "auto";
-          },
-          "Every Nth of the cases, beginning with the Ith, from 1: for N machines, whose JSON --merge puts "
-          "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
-          "files with -I-of-N in their names")
-      ->type_name("I/N|auto");
+  add_shard_option(
+      command, options.part,
+      "Every Nth of the cases, beginning with the Ith, from 1: for N machines, whose JSON --merge puts "
+      "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
+      "files with -I-of-N in their names");
   options.merge = command
                       .add_option("--merge",
                                   "Puts files that --json wrote together, such as those of shards, in place "

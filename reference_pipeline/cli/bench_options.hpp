@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <casting/measure.hpp>
+#include <cli/sweep_options.hpp>
 #include <timing/attention_grid.hpp>
 #include <timing/model_grid.hpp>
 
@@ -17,8 +17,7 @@ struct BenchOptions {
   std::optional<std::string> sizes, contexts, warmups, variants, parts, head_widths, kinds;
   std::string json, csv, page;
   std::optional<int> steps, batch, threads;
-  casting::Shard shard;
-  bool names_part = false;  ///< the files' names say which part they are
+  SweepPart part;
   CLI::Option* policies = nullptr;
   CLI::Option* merge = nullptr;
 

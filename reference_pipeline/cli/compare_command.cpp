@@ -1,9 +1,11 @@
 // precast compare: what a policy does to a picture, and what it costs.
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/comparison.hpp>
+#include <cli/comparison_part.hpp>
 #include <cli/given_files.hpp>
 #include <cli/model_path.hpp>
 #include <cli/notes.hpp>
@@ -23,6 +26,7 @@
 #include <cli/report_page.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
+#include <cli/sweep_options.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
@@ -35,81 +39,134 @@ namespace {
 
 struct CompareOptions {
   RunOptions run;
+  SweepPart part;
   CLI::Option* policies = nullptr;
+  CLI::Option* output_option = nullptr;
   CLI::Option* report_option = nullptr;
+  CLI::Option* shard = nullptr;
+  CLI::Option* merge = nullptr;
   std::string output = "compare.png", report;
   CLI::Option* quality_option = nullptr;
   int quality = image::usual_quality;
-  bool markdown = false, json = false;
+  bool layers = false, markdown = false, json = false;
+
+  bool is_part() const { return shard->count() > 0; }
+  bool to_stdout() const { return is_standard_output(output); }
 };
 
-void compare(const CompareOptions& options) {
-  families::Request request = options.run.request();
-  if (request.prompts.size() != 1)
-    throw UsageError("--prompt is given more than once: compare takes one prompt");
-  const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
-  const bool to_stdout = is_standard_output(options.output);
-  if (to_stdout && (options.json || options.markdown))
-    throw UsageError("standard output holds the sheet alone: name a file for it, or leave the table out");
-  check_picture_name(options.output, request.prompts);
+/// What is going to be compared, checked.
+struct Comparison {
+  families::Request request;
+  families::Request used;  ///< with a pipeline's defaults
+  families::ModelFiles model;
+  families::ChosenDevice device;
+  std::vector<PolicyChoice> policies;  ///< that this process runs
+  ComparisonPart part;                 ///< without rows
+  PictureFacts picture;
+  std::vector<std::string> warnings;
+};
+
+/// Everything that is written, looked at first.
+std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
+                                                 std::span<const std::string> prompts) {
+  if (options.is_part()) {
+    if (options.report_option->count() > 0)
+      throw UsageError(
+          "--report goes with --merge, which has all policies: give --layers to the parts for it");
+    if (!options.output.ends_with(".json"))
+      throw UsageError("--output: a part is written as JSON: give its file a name that ends with .json");
+  } else {
+    if (options.to_stdout() && (options.json || options.markdown))
+      throw UsageError("standard output holds the sheet alone: name a file for it, or leave the table out");
+    check_picture_name(options.output, prompts);
+  }
   std::vector<std::filesystem::path> files{options.output};
   if (options.report_option->count() > 0) files.emplace_back(options.report);
   if (is_standard_output(options.report)) throw UsageError("--report is '-': name a file for it");
   check_output_files(files);
+  return files;
+}
+
+/// Opens the model under each of the policies that are run.
+Comparison checked(const CompareOptions& options) {
+  families::Request given = options.run.request();
+  if (given.prompts.size() != 1)
+    throw UsageError("--prompt is given more than once: compare takes one prompt");
+  const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
+  std::vector<std::int64_t> places(policies.size());
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  places = casting::layers_of(places, options.part.shard);
+  if (places.empty())
+    throw UsageError("--shard leaves none of " + std::to_string(policies.size()) +
+                     " policies to run: give no more shards than policies");
+  const auto files = checked_files(options, given.prompts);
   options.run.set_threads();
-  const families::ModelFiles model = options.run.files();
-  check_inputs_stay(files, model);
-  const families::ChosenDevice device = families::choose_device(options.run.device);
-  const std::string prompt = request.prompts.front(), name = model_name(model.model, options.run.model);
-  families::Request used;
-  std::vector<std::string> warnings;
-  bool guidance_is_distilled = false;
-  for (const PolicyChoice& choice : policies) {
-    const auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
+  Comparison all{std::move(given), {}, options.run.files(), {}, {}, {}, {}, {}};
+  families::Request& request = all.request;
+  for (const std::int64_t place : places) all.policies.push_back(policies[static_cast<std::size_t>(place)]);
+  check_inputs_stay(files, all.model);
+  all.device = families::choose_device(options.run.device);
+  const std::string prompt = request.prompts.front(), name = model_name(all.model.model, options.run.model);
+  all.picture = {prompt, name, policy_text(policies.front())};
+  all.picture.given = given_files(all.model);
+  for (const PolicyChoice& choice : all.policies) {
+    const auto pipeline =
+        families::open(all.model, families::ComponentChoices::all(choice), *all.device.backend);
     options.run.settle_guidance(*pipeline, request);
     require_used(*pipeline, request);
     pipeline->check(request);
-    if (&choice != &policies.front()) continue;
-    used = pipeline->with_defaults(request);
-    warnings = run_warnings(*pipeline, request);
-    guidance_is_distilled = pipeline->family().guidance_is_distilled();
+    if (&choice != &all.policies.front()) continue;
+    all.used = pipeline->with_defaults(request);
+    all.warnings = run_warnings(*pipeline, request);
+    all.picture.guidance_is_distilled = pipeline->family().guidance_is_distilled();
   }
-  const image::SheetSize size = comparison_sheet_size(prompt, policies, *used.width, *used.height);
-  check_picture_size("--output", options.output, size.width, size.height);
-  options.run.tell_device(device);
-  tell_warnings(warnings);
+  const image::SheetSize size = comparison_sheet_size(prompt, policies, *all.used.width, *all.used.height);
+  if (!options.is_part()) check_picture_size("--output", options.output, size.width, size.height);
+  all.part.facts = {prompt,           name,           all.device.name, request.seed, *all.used.width,
+                    *all.used.height, *all.used.steps};
+  for (const PolicyChoice& choice : policies) all.part.policies.push_back(policy_text(choice));
+  return all;
+}
+
+/// Comes after all checks, so that an error is the only line.
+void tell(const CompareOptions& options, const Comparison& comparison) {
+  options.run.tell_device(comparison.device);
+  tell_warnings(comparison.warnings);
+}
+void tell_quality(const CompareOptions& options) {
   const std::array sheet_file{std::filesystem::path(options.output)};
   tell_warnings(quality_warnings(options.quality_option, sheet_file));
-  const auto write_sheet = [&](std::span<const Compared> rows) {
-    if (to_stdout && rows.size() < policies.size()) return;  // what is written there cannot be replaced
-    PictureFacts facts{prompt, name, rows.front().name};
-    facts.guidance_is_distilled = guidance_is_distilled;
-    facts.given = given_files(model);
-    for (const Compared& row : rows) facts.policies += (&row == &rows.front() ? "" : " | ") + row.name;
-    if (image::format_of_name(options.output) != image::Format::png) facts.quality = options.quality;
-    const std::array texts{image::Text{"parameters", parameters_text(used, facts)}};
-    write_output(options.output, image::encode_image(image::format_of_name(options.output),
-                                                     comparison_sheet(prompt, rows), texts, options.quality));
-  };
-  const auto start = std::chrono::steady_clock::now();
-  const std::vector<Compared> rows =
-      compare_policies(model, request, policies, *device.backend, !options.report.empty(), write_sheet);
-  if (!options.report.empty()) {
-    const image::Image& picture = rows.front().picture;
-    io::write_file(options.report, report_page({prompt, name, device.name, request.seed, picture.width,
-                                                picture.height, *used.steps},
-                                               rows));
-  }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  notes() << comparison_summary(rows, seconds, device.is_cuda) << "\n";
-  if (to_stdout) {
+}
+
+/// The sheet's text of settings, for these policies.
+std::string sheet_text(const Comparison& comparison, std::span<const std::string> policies) {
+  PictureFacts facts = comparison.picture;
+  for (const std::string& name : policies) facts.policies += (facts.policies.empty() ? "" : " | ") + name;
+  return parameters_text(comparison.used, facts);
+}
+
+void write_sheet(const CompareOptions& options, const std::string& prompt, const std::string& parameters,
+                 std::span<const Compared> rows) {
+  const image::Format format = image::format_of_name(options.output);
+  const std::array texts{image::Text{
+      "parameters", format == image::Format::png ? parameters : with_quality(parameters, options.quality)}};
+  write_output(options.output,
+               image::encode_image(format, comparison_sheet(prompt, rows), texts, options.quality));
+}
+
+/// Writes the report, and tells the table; the sheet is written already.
+void finish(const CompareOptions& options, const ComparisonPart& whole, const std::string& summary) {
+  const std::vector<Compared>& rows = whole.rows;
+  if (!options.report.empty()) io::write_file(options.report, report_page(whole.facts, rows));
+  if (!summary.empty()) notes() << summary << "\n";
+  if (options.to_stdout()) {
     std::cerr << comparison_text(rows);
     return;
   }
   if (options.json)
-    return print(Json{{"prompt", prompt},
-                      {"seed", request.seed},
-                      {"model", name},
+    return print(Json{{"prompt", whole.facts.prompt},
+                      {"seed", whole.facts.seed},
+                      {"model", whole.facts.model},
                       {"reference", rows.front().name},
                       {"sheet", options.output},
                       {"report", options.report.empty() ? Json() : Json(options.report)},
@@ -117,6 +174,72 @@ void compare(const CompareOptions& options) {
   print(options.markdown ? comparison_markdown(rows) : comparison_text(rows));
   notes() << "wrote " << io::shown(options.output) << "\n";
   if (!options.report.empty()) notes() << "wrote " << io::shown(options.report) << "\n";
+}
+
+void compare_all(const CompareOptions& options) {
+  Comparison all = checked(options);
+  tell(options, all);
+  tell_quality(options);
+  const std::string& prompt = all.part.facts.prompt;
+  const auto start = std::chrono::steady_clock::now();
+  all.part.rows = compare_policies(
+      all.model, all.request, all.policies, *all.device.backend, !options.report.empty(),
+      [&](std::span<const Compared> rows) {
+        // What is written to standard output cannot be replaced.
+        if (options.to_stdout() && rows.size() < all.policies.size()) return;
+        write_sheet(options, prompt, sheet_text(all, std::span(all.part.policies).first(rows.size())), rows);
+      });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  finish(options, all.part, comparison_summary(all.part.rows, seconds, all.device.is_cuda));
+}
+
+/// Runs the policies of a part that its file does not have yet.
+void compare_part(CompareOptions& options) {
+  if (options.output_option->count() == 0) options.output = "compare.json";
+  if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
+  if (options.to_stdout()) throw UsageError("--output is '-': name a file for the part");
+  Comparison all = checked(options);
+  ComparisonPart& part = all.part;
+  part.parameters = sheet_text(all, part.policies);
+  part.sampler = all.request.sampler.value_or("");
+  if (io::is_there(options.output)) {
+    ComparisonPart before = read_comparison_part(options.output);
+    if (!are_of_one(before, part))
+      throw UsageError("--output: " + io::shown(options.output) +
+                       " is there already, a part of another comparison: name another file");
+    for (Compared& row : before.rows)
+      if (std::erase(all.policies, row.choice) > 0) part.rows.push_back(std::move(row));
+  }
+  tell(options, all);
+  const std::vector<Compared> before = part.rows;
+  compare_policies(all.model, all.request, all.policies, *all.device.backend, options.layers,
+                   [&](std::span<const Compared> rows) {
+                     part.rows = before;
+                     part.rows.insert(part.rows.end(), rows.begin(), rows.end());
+                     io::write_file(options.output, comparison_part_text(part));
+                   });
+  notes() << "wrote " << io::shown(options.output) << "\n";
+}
+
+void merge(const CompareOptions& options) {
+  const std::vector<std::string> names = options.merge->results();
+  check_each_file_once(names);
+  std::vector<NamedPart> parts;
+  for (const std::string& name : names) parts.push_back({name, read_comparison_part(name)});
+  const ComparisonPart whole = merge_parts(parts);
+  const std::array prompt{whole.facts.prompt};
+  const auto files = checked_files(options, prompt);
+  check_inputs_stay(files, std::vector<std::filesystem::path>(names.begin(), names.end()));
+  tell_quality(options);
+  write_sheet(options, whole.facts.prompt, whole.parameters, whole.rows);
+  finish(options, whole, "");
+}
+
+void compare(CompareOptions& options) {
+  if (options.merge->count() > 0) return merge(options);
+  if (options.is_part()) return compare_part(options);
+  if (options.layers) throw UsageError("--layers goes with --shard: --report alone has them of all policies");
+  compare_all(options);
 }
 
 }  // namespace
@@ -135,19 +258,36 @@ void add_compare_command(CLI::App& app) {
                        "+upcast-matmul, +upcast-conv, +flash, +no-flash; the first is the reference. Default: all presets")
           ->type_name(policy_names() + ",...")
           ->take_all();
-  command
-      ->add_option(
-          "--output,-o", options->output,
-          "Contact sheet to write, anew after each policy: .png, .jpg or .webp; - for standard output, as "
-          "PNG")
-      ->type_name("FILE")
-      ->capture_default_str();
+  options->output_option = command
+                               ->add_option("--output,-o", options->output,
+                                            "Contact sheet to write, anew after each policy: .png, .jpg or "
+                                            ".webp; - for standard output, as "
+                                            "PNG. With --shard a part to write, .json, compare.json by "
+                                            "default; what it has is not run again")
+                               ->type_name("FILE")
+                               ->capture_default_str();
   options->report_option =
       command
           ->add_option("--report", options->report,
                        "One page (HTML) of it all: pictures with a slider and their differences, the\n"
                        "table, every dtype, the largest value of each layer, from a second, watched run")
           ->type_name("FILE");
+  options->shard = add_shard_option(
+      *command, options->part,
+      "Every Nth of the policies, beginning with the Ith, from 1: for N machines, whose files --merge puts "
+      "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
+      "--output with -I-of-N in its name");
+  command->add_flag("--layers", options->layers,
+                    "With --shard: runs each policy again, watched, for the largest value of each layer, "
+                    "which --merge --report shows");
+  options->merge =
+      command
+          ->add_option("--merge",
+                       "Puts the parts of one comparison together, in place of running policies: the sheet, "
+                       "the table and --report are those of the whole")
+          ->type_name("FILE...")
+          ->take_all()
+          ->excludes(options->shard);
   options->quality_option = add_quality_option(*command, options->quality);
   CLI::Option* markdown = command->add_flag("--markdown", options->markdown, "The table as Markdown");
   command->add_flag("--json", options->json, "The table as JSON on stdout")->excludes(markdown);
@@ -160,7 +300,10 @@ void add_compare_command(CLI::App& app) {
       "  precast compare --prompt \"a small green star on a black background\"\n"
       "  precast compare --model shapes-sd --prompt \"a large red star on a black background, at the top\"\n"
       "  precast compare --prompt \"a ring\" --policies quality,fast,f16,f16+upcast-attention --markdown\n"
-      "  precast compare --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --width 512 --height 512 --json");
+      "  precast compare --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --width 512 --height 512 --json\n"
+      "  mpirun -n 4 precast compare --prompt \"a ring\" --threads 1 --shard auto\n"
+      "  precast compare --merge compare-1-of-4.json compare-2-of-4.json compare-3-of-4.json "
+      "compare-4-of-4.json");
   command->callback([options] { compare(*options); });
 }
 

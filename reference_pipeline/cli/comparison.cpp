@@ -87,6 +87,12 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
   return policies;
 }
 
+void set_distance(const Compared& reference, Compared& row) {
+  const image::Difference difference = image::difference(reference.picture, row.picture);
+  row.psnr = difference.psnr;
+  row.mse = difference.mse;
+}
+
 std::vector<Compared> compare_policies(const families::ModelFiles& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
                                        const families::Backend& backend, bool layers,
@@ -102,9 +108,7 @@ std::vector<Compared> compare_policies(const families::ModelFiles& model, const 
       if (!rows.empty()) throw_if_interrupted(left_behind());
       throw;
     }
-    const image::Difference difference = image::difference(rows.front().picture, rows.back().picture);
-    rows.back().psnr = difference.psnr;
-    rows.back().mse = difference.mse;
+    set_distance(rows.front(), rows.back());
     write(rows);
     if (rows.size() < policies.size()) throw_if_interrupted(left_behind());
   }

@@ -38,6 +38,9 @@ struct Compared {
 /// UsageError.
 std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists);
 
+/// Sets how far a picture is from the reference's. Throws ShapeError where their sizes differ.
+void set_distance(const Compared& reference, Compared& row);
+
 /// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find
 /// the op. With `layers` each runs once more, watched, for the largest values of its layers, in builds that
 /// can watch. `write` is given all rows that there are after each policy. Throws what pipelines and `write`

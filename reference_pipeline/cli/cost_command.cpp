@@ -17,6 +17,7 @@
 #include <cli/output_files.hpp>
 #include <cli/policy_options.hpp>
 #include <cli/run_options.hpp>
+#include <cli/sweep_options.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -49,17 +50,6 @@ void check_usual_output(const CostOptions& options) {
                    " is there already, and is none of the files to merge: say where to with --output");
 }
 
-/// A file beside itself adds nothing: another was meant.
-void check_each_file_once(const std::vector<std::string>& names) {
-  std::error_code ignored;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k)
-      if (std::filesystem::equivalent(names[i], names[k], ignored))
-        throw UsageError("--merge has " + io::shown(names[k]) + " twice" +
-                         (names[i] == names[k] ? "" : ", the second time as " + io::shown(names[i])) +
-                         ": give each file once");
-}
-
 void merge(const CostOptions& options) {
   check_each_file_once(options.merge->results());
   std::vector<casting::NamedCosts> files;
@@ -75,7 +65,7 @@ void merge(const CostOptions& options) {
 
 void cost(CostOptions& options) {
   if (is_standard_output(options.output)) throw UsageError("--output is '-': name a file for the numbers");
-  if (options.names_part) options.output = part_file(options.output, options.shard);
+  if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
   const std::array files{std::filesystem::path(options.output)};
   const bool merging = options.merge->count() > 0;
   if (!merging || merge_is_written(options)) check_output_files(files);
@@ -127,17 +117,11 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
       "Layers that are measured at once, each on one thread with a load of the model of its own, as far "
       "as memory allows; default 1, which has all threads. No number depends on it");
   command.add_flag("--biases", options.biases, "Casts biases too; without it they stay as they are");
-  command
-      .add_option_function<std::string>(
-          "--shard",
-          [&](const std::string& text) {
-            options.shard = parse_shard(text);
-            options.names_part = text == "auto";
-          },
-          "Every Nth of the layers, beginning with the Ith, from 1: for N machines, whose files --merge puts "
-          "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
-          "--output with -I-of-N in its name")
-      ->type_name("I/N|auto");
+  add_shard_option(
+      command, options.part,
+      "Every Nth of the layers, beginning with the Ith, from 1: for N machines, whose files --merge puts "
+      "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
+      "--output with -I-of-N in its name");
   command
       .add_option("--policy", options.policy,
                   "The policy that the model runs under: a preset or a precision, with +flash and the like")

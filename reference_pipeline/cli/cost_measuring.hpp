@@ -11,6 +11,7 @@
 #include <casting/cost_measure.hpp>
 #include <casting/measure.hpp>
 #include <cli/model_path.hpp>
+#include <cli/sweep_options.hpp>
 
 namespace precast::cli {
 
@@ -26,8 +27,7 @@ struct CostOptions {
   std::string device = "auto", policy = "balanced", samples, output = "cost.json";
   std::string types{usual_types};
   std::optional<std::string> layers, patch, importance;
-  casting::Shard shard;
-  bool names_part = false;  ///< the output's name says which part it is
+  SweepPart part;
   casting::Granularity granularity = casting::Granularity::layer;
   std::optional<int> threads, jobs;
   CLI::Option* merge = nullptr;

@@ -34,7 +34,7 @@ svg.key { display: inline-block; width: 14px; min-width: 0; height: 14px; margin
 .mark { stroke: var(--paper); stroke-width: 0.8; }
 .band0 { fill: var(--band); } .band1 { fill: none; }
 .grid { stroke: var(--line); } .limit { stroke: var(--limit); stroke-dasharray: 5 4; }
-.limit-name text { fill: var(--limit); }
+.limit-name text { fill: var(--limit); stroke: var(--paper); stroke-width: 3px; paint-order: stroke; }
 .non-finite { fill: none; stroke-width: 2.4; }
 .column { fill: transparent; } .column:hover { fill: rgba(128, 128, 128, 0.22); }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 8px 0; }

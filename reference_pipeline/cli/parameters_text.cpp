@@ -9,6 +9,8 @@ namespace precast::cli {
 
 namespace {
 
+constexpr const char* version_key = "Version";  // the last one
+
 /// Whether a reader could take a line of this text for the beginning of the negative prompt.
 bool looks_like_two(const std::string& text) {
   return text.find("\n" + std::string(negative_label)) != std::string::npos;
@@ -57,9 +59,14 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
   if (facts.quality) add("Quality", std::to_string(facts.quality));
   if (looks_like_two(facts.prompt) || (used.negative && looks_like_two(*used.negative)))
     add("Prompt lines", std::to_string(1 + std::ranges::count(facts.prompt, '\n')));
-  add("Version", "precast " PRECAST_VERSION);
+  add(version_key, "precast " PRECAST_VERSION);
   return facts.prompt + "\n" +
          (used.negative ? std::string(negative_label) + " " + *used.negative + "\n" : "") + line;
+}
+
+std::string with_quality(std::string parameters, int quality) {
+  const std::size_t last = parameters.rfind(std::string(", ") + version_key + ": ");
+  return parameters.insert(std::min(last, parameters.size()), ", Quality: " + std::to_string(quality));
 }
 
 }  // namespace precast::cli

@@ -31,4 +31,7 @@ struct PictureFacts {
 /// quoted as JSON, as those programs do.
 std::string parameters_text(const families::Request& used, const PictureFacts& facts);
 
+/// The same text with the quality of JPEG or WebP, where it was written for a file that has none.
+std::string with_quality(std::string parameters, int quality);
+
 }  // namespace precast::cli

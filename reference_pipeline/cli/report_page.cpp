@@ -9,6 +9,7 @@
 #include <cli/svg.hpp>
 #include <image/metrics.hpp>
 #include <image/picture_file.hpp>
+#include <text/base64.hpp>
 
 #include <precast/error.hpp>
 #include <precast/watch/ran_in.hpp>
@@ -63,25 +64,10 @@ for (const slide of document.querySelectorAll(".slide")) {
 }
 )js";
 
-std::string base64(std::span<const std::byte> bytes) {
-  static constexpr std::string_view letters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (k < count ? std::to_integer<unsigned>(bytes[i + k]) : 0u);
-    for (std::size_t k = 0; k < 4; ++k) text += k <= count ? letters[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
 std::string picture_tag(const image::Image& picture, const std::string& what, const char* more = "") {
   return "<img " + std::string(more) + "width=\"" + std::to_string(picture.width) + "\" height=\"" +
          std::to_string(picture.height) + "\" alt=\"" + html_text(what) + "\" src=\"data:image/png;base64," +
-         base64(image::encode_image(image::Format::png, picture)) + "\">";
+         text::encode_base64(image::encode_image(image::Format::png, picture)) + "\">";
 }
 
 std::string decimals(double value, int digits) {

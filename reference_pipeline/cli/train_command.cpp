@@ -14,6 +14,7 @@
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
+#include <cli/train_folder.hpp>
 #include <cli/train_log.hpp>
 #include <cli/train_options.hpp>
 #include <cli/train_report.hpp>
@@ -36,8 +37,6 @@ namespace {
 
 using namespace language_model;
 
-constexpr const char* checkpoint_file = "checkpoint.safetensors";
-
 std::string four_digits(double value) {
   if (std::isnan(value)) return "NaN";  // printf shows a sign, which says nothing
   char text[32];
@@ -57,32 +56,12 @@ std::string sampled(Trainer& trainer, const TrainInputs& inputs, const TrainOpti
   return inputs.tokenizer->decode(tokens);
 }
 
-Json run_json(const TrainedRun& run) {
-  const StepFacts& last = run.steps.back();
-  return {{"policy", run.policy},
-          {"steps", last.step + 1},
-          {"first_loss", json_number(run.steps.front().loss)},
-          {"loss", json_number(last.loss)},
-          {"mean_loss_of_last_tenth", json_number(run.final_loss())},
-          {"not_finite_from", run.failed_at() ? Json(*run.failed_at()) : Json()},
-          {"skipped", run.skipped()},
-          {"scale", json_number(last.scale)},
-          {"tokens_per_second", json_number(middle_speed(run))},
-          {"memory", last.memory}};
-}
-
-/// Refuses a folder that a run would write over, and one that is none.
-void check_output(const TrainOptions& options) {
-  const std::filesystem::path folder = options.output;
-  if (folder.empty() || is_standard_output(folder))
-    throw UsageError("--output is '" + options.output + "': it takes the name of a folder");
-  if (options.resume || options.overwrite) return;
-  std::error_code ignored;
-  for (const char* file : {checkpoint_file, "model.safetensors"})
-    if (std::filesystem::exists(folder / file, ignored))
-      throw UsageError("--output: " + io::shown(folder / file) +
-                       " is there: go on from it with --resume, train anew in its place with --overwrite, "
-                       "or name another folder");
+/// Throws UsageError and InputError for what is out of range, where the checkpoint's options are known.
+void check_training(const TrainingOptions& training) {
+  if (training.warmup > training.steps)
+    throw UsageError("--warmup is " + std::to_string(training.warmup) + ", and --steps " +
+                     std::to_string(training.steps) + ": give a warm-up that ends with the run or before");
+  training.check();
 }
 
 DataParallel shared(const TrainOptions& options, cluster::Communicator& job) {
@@ -95,39 +74,28 @@ void tell_device(const TrainOptions& options, const families::ChosenDevice& chos
     notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
 }
 
-/// A folder that is made where it is not there, and taken away again where nothing came into it.
-class OutputFolder {
- public:
-  explicit OutputFolder(const std::filesystem::path& folder) : folder_(folder) {
-    std::error_code failed;
-    is_new_ = std::filesystem::create_directories(folder, failed);
-    if (failed)
-      throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
-  }
-  ~OutputFolder() {
-    std::error_code ignored;  // one that has files stays
-    if (is_new_) std::filesystem::remove(folder_, ignored);
-  }
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
-
- private:
-  std::filesystem::path folder_;
-  bool is_new_ = false;
-};
+/// The model of a run that ended, or was ended, before it was written: after its last checkpoint.
+void write_trained(const Trainer& trainer, const TrainOptions& options) {
+  trainer.write_model(options.output);
+  if (options.json)
+    return print(Json{
+        {"policy", options.training.policy}, {"steps", trainer.next_step()}, {"output", options.output}});
+  print("All " + std::to_string(trainer.next_step()) + " steps were done; what was missing is the model.\n");
+  notes() << "wrote " << io::shown(options.output) << "\n";
+}
 
 void train_one(TrainOptions& options, CLI::App& command, const families::ChosenDevice& chosen,
                cluster::Communicator& job) {
   const TrainingDevice device = training_on(chosen);
   const bool is_first = job.rank() == 0;  // the only one that writes
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
-  check_output(options);
+  check_train_folder(options);
   TrainSettings kept;
   if (options.resume) {
     kept = settings_of_checkpoint(checkpoint);
     take_settings(command, kept);
   }
-  options.training.check();
+  check_training(options.training);
   options.training.policy = training_policy(options.training.policy).name;
   const TrainInputs inputs = open_inputs(options, job, *device.backend);
   const TrainSettings settings = settings_of(options, inputs, job.size());
@@ -136,6 +104,11 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   Trainer trainer(inputs.config, options.training, inputs.values, device, shared(options, job));
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
+    // Rank 0 says for all: it may have written the model by the time that another looks.
+    if (trainer.done() && cluster::sum(job, is_first && !io::is_there(folder / model_file)) > 0) {
+      if (is_first) write_trained(trainer, options);
+      return;
+    }
     if (trainer.done())
       throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
                        ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
@@ -154,8 +127,11 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     };
     describe("config.json", inputs.config.json());
     if (inputs.tokenizer) describe("precast_tokenizer.json", inputs.tokenizer->json());
-    trainer.write_checkpoint(checkpoint, settings_text(settings));  // most of what a full disk lacks
-    for (const auto& file : files) file->commit();
+    // A full disk fails before any of them appears; who kills the run between them leaves no checkpoint that
+    // lacks its config.
+    trainer.write_checkpoint(checkpoint, settings_text(settings), [&] {
+      for (const auto& file : files) file->commit();
+    });
     is_described = true;
   };
   const std::int64_t first_step = trainer.next_step();
@@ -249,7 +225,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   const families::ChosenDevice chosen =
       families::choose_device(predicts || job.size() > 1 ? "cpu" : options.device);
   if (!predicts && options.compare.empty()) return train_one(options, command, chosen, job);
-  options.training.check();
+  check_training(options.training);
   if (!options.report.empty() && job.rank() == 0)
     check_output_files(std::array{std::filesystem::path(options.report)});
   if (!predicts) return compare(options, command, chosen, job);

@@ -152,4 +152,18 @@ std::string train_page(std::span<const TrainedRun> runs) {
   return html_page("Training under policies", "", body);
 }
 
+Json run_json(const TrainedRun& run) {
+  const StepFacts& last = run.steps.back();
+  return {{"policy", run.policy},
+          {"steps", last.step + 1},
+          {"first_loss", json_number(run.steps.front().loss)},
+          {"loss", json_number(last.loss)},
+          {"mean_loss_of_last_tenth", json_number(run.final_loss())},
+          {"not_finite_from", run.failed_at() ? Json(*run.failed_at()) : Json()},
+          {"skipped", run.skipped()},
+          {"scale", json_number(last.scale)},
+          {"tokens_per_second", json_number(middle_speed(run))},
+          {"memory", last.memory}};
+}
+
 }  // namespace precast::cli

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <cli/output.hpp>
 #include <cli/train_run.hpp>
 
 namespace precast::cli {
@@ -18,5 +19,8 @@ std::vector<std::vector<std::string>> comparison_table(std::span<const TrainedRu
 /// An HTML page of the runs: the table; loss and loss scale by step; the first run's gradients by their
 /// powers of two, with what f16 flushes to zero.
 std::string train_page(std::span<const TrainedRun> runs);
+
+/// What a run came to, for --json.
+Json run_json(const TrainedRun& run);
 
 }  // namespace precast::cli

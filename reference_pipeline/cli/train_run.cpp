@@ -102,11 +102,17 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
         random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size() * job.size(),
                        options.context_length(), options.seed, text->name);
   }
+  const bool of_file = !options.batches.empty();
   if (inputs.batches->context() > inputs.config.positions)
     throw UsageError("the context is " + std::to_string(inputs.batches->context()) +
                      " tokens, and the model reads " + std::to_string(inputs.config.positions) +
-                     ": give a smaller --context");
+                     (of_file ? ": give --batches of a smaller one, or a new model a larger --context"
+                              : ": give a smaller --context"));
   inputs.batches = part_of_rank(std::move(inputs.batches), job.rank(), job.size(), batches_name);
+  // A checkpoint's --batch is that of as many ranks as there were, and compared where it is known.
+  if (of_file && options.batch && !options.resume && *options.batch != inputs.batches->batch())
+    throw UsageError("--batch is " + std::to_string(*options.batch) + ", and --batches has " +
+                     std::to_string(inputs.batches->batch()) + " windows a step for each rank: leave it out");
   return inputs;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <thread>
 
 #include <cli/arguments.hpp>
@@ -14,6 +15,7 @@
 #include <cli/train_run.hpp>
 #include <cli/train_scaling.hpp>
 #include <cluster/measure_link.hpp>
+#include <unistd.h>
 
 #include <precast/cluster/step_probe.hpp>
 #include <precast/host/parallel.hpp>
@@ -51,6 +53,29 @@ std::vector<std::vector<std::string>> table_of(const Scaling& scaling) {
   return table;
 }
 
+std::string machine_text(const Scaling& scaling) {
+  const cluster::Machine& machine = scaling.machine;
+  std::string text;
+  if (scaling.ranks_measured > 1)
+    text += " " + std::to_string(scaling.ranks_measured) +
+            " ranks that computed at once on this machine made each other slower by " +
+            shown("%.1f%%", 100 * machine.slowdown) + " for each other one: they share its memory.";
+  else if (machine.ranks > 1)
+    text +=
+        " How much ranks of one machine slow each other through its memory is not counted: start as many by "
+        "mpirun to measure it.";
+  std::int64_t most = 1;
+  for (const cluster::PredictedStep& step : scaling.steps) most = std::max(most, step.ranks);
+  if (machine.threads_per_core(most) > 1)
+    text +=
+        " " + std::to_string(std::min(most, machine.ranks)) + " ranks of " + std::to_string(machine.threads) +
+        " threads have " + shown("%.3g", machine.threads_per_core(most)) +
+        " threads for each of a machine's " + std::to_string(machine.cores) +
+        " cores, and take turns: their steps are predicted too short, by what ranks wait for one that has no "
+        "core.";
+  return text;
+}
+
 std::string link_text(const Scaling& scaling) {
   double bytes = 0;
   for (const cluster::StepSum& sum : scaling.parts.sums) bytes += sum.bytes;
@@ -58,7 +83,7 @@ std::string link_text(const Scaling& scaling) {
          shown("%.4g", scaling.link.bandwidth / 1e9) + " GB/s; a step sums " +
          in_bytes(static_cast<std::int64_t>(bytes)) + " in " + std::to_string(scaling.parts.sums.size()) +
          " parts, the first of them " + shown("%.3f", 1e3 * scaling.parts.sums.front().asked) +
-         " ms after it began.";
+         " ms after it began." + machine_text(scaling);
 }
 
 Json json_of(const Scaling& scaling) {
@@ -71,13 +96,17 @@ Json json_of(const Scaling& scaling) {
                      {"compute", step.compute},
                      {"all_reduce", step.all_reduce},
                      {"waiting", step.waiting},
+                     {"threads_per_core", scaling.machine.threads_per_core(step.ranks)},
                      {"tokens_per_second", tokens_per_second(scaling, step)},
                      {"efficiency", efficiency(scaling, step)}});
   return {{"link", {{"latency", scaling.link.latency}, {"bandwidth", scaling.link.bandwidth}}},
           {"machine",
            {{"ranks", scaling.machine.ranks},
             {"threads", scaling.machine.threads},
-            {"cores", scaling.machine.cores}}},
+            {"cores", scaling.machine.cores},
+            {"cores_of_rank", scaling.machine.cores_of_rank},
+            {"ranks_measured", scaling.ranks_measured},
+            {"slowdown", scaling.machine.slowdown}}},
           {"step",
            {{"seconds", scaling.parts.seconds},
             {"end_of_backward", scaling.parts.end_of_backward},
@@ -106,6 +135,42 @@ std::string page_of(const Scaling& scaling) {
   return html_page("A training step on more ranks", "", body);
 }
 
+constexpr int turns = 4, steps_of_turn = 6;
+
+/// A model whose steps ask for sums that return at once.
+class TimedSteps {
+ public:
+  explicit TimedSteps(const TrainOptions& train)
+      : options_(longer(train)),
+        inputs_(open_inputs(options_, cluster::Alone(), families::cpu_backend())),
+        trainer_(inputs_.config, options_.training, inputs_.values, language_model::training_on_cpu(),
+                 {.job = &probe_, .bucket_bytes = train.bucket_bytes, .message = train.all_reduce}) {}
+
+  /// Adds a turn's steps, but for its first, which comes back to cold caches.
+  void take(std::vector<cluster::StepParts>& steps, int turn, int all_turns) {
+    for (int step = 0; step < steps_of_turn; ++step) {
+      throw_if_interrupted();
+      probe_.begin_step();
+      trainer_.step(*inputs_.batches);
+      if (step > 0) steps.push_back(probe_.end_step());
+      progress_.update("timing steps", turn * steps_of_turn + step + 1, all_turns * steps_of_turn);
+    }
+  }
+  std::int64_t tokens() const { return inputs_.batches->batch() * inputs_.batches->context(); }
+
+ private:
+  static TrainOptions longer(TrainOptions options) {
+    options.training.steps = std::max<std::int64_t>(options.training.steps, 2 * turns * steps_of_turn);
+    return options;
+  }
+
+  TrainOptions options_;
+  TrainInputs inputs_;
+  cluster::StepProbe probe_;
+  language_model::Trainer trainer_;
+  ProgressReporter progress_;
+};
+
 }  // namespace
 
 void add_scaling_options(CLI::App& command, ScalingOptions& options) {
@@ -119,7 +184,8 @@ void add_scaling_options(CLI::App& command, ScalingOptions& options) {
               },
               "In place of training, times 20 steps and says how long one takes on so many ranks, as in "
               "1,2,4,1024; "
-              "started as 2 ranks or more, it measures the link between them")
+              "started as 2 ranks or more, it measures the link between them, and how those of one machine "
+              "slow each other")
           ->type_name("LIST");
   add_real(command, "--link-latency", options.latency, 0, 1e6,
            "Of --predict-ranks: microseconds that the shortest message takes between two ranks; default: "
@@ -131,7 +197,8 @@ void add_scaling_options(CLI::App& command, ScalingOptions& options) {
           "Of --predict-ranks: bytes a second between two ranks, such as 12.5GB; default: measured")
       ->type_name("SIZE");
   add_integer(command, "--ranks-per-machine", options.ranks_per_machine, 1, 4096,
-              "Of --predict-ranks: ranks that share the cores of a machine like this one; default 1");
+              "Of --predict-ranks: ranks that share the cores and the memory of a machine like this one; "
+              "default: as many as mpirun started on it, and 1 without");
   for (const char* name : {"--link-latency", "--link-bandwidth", "--ranks-per-machine"})
     command.get_option(name)->needs(predict_ranks);
 }
@@ -144,35 +211,38 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
         "mpirun, "
         "which measure theirs");
   Scaling scaling;
-  scaling.machine = {.ranks = options.ranks_per_machine.value_or(1),
+  scaling.ranks_measured = cluster::ranks_of_this_machine(job);
+  scaling.machine = {.ranks = options.ranks_per_machine.value_or(static_cast<int>(scaling.ranks_measured)),
                      .threads = host::threads(),
-                     .cores = std::max(1u, std::thread::hardware_concurrency())};
+                     .cores = std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)),
+                     .cores_of_rank = std::max(1u, std::thread::hardware_concurrency())};
   if (job.size() > 1) scaling.link = cluster::measured_link(job);
   if (options.latency) scaling.link.latency = *options.latency * 1e-6;
   if (options.bandwidth) scaling.link.bandwidth = static_cast<double>(*options.bandwidth);
-  if (job.rank() == 0) {
-    constexpr std::int64_t first = 3, measured = 20;
-    TrainOptions timed = train;
-    timed.training.steps = std::max(timed.training.steps, first + measured);
-    const TrainInputs inputs = open_inputs(timed, cluster::Alone(), families::cpu_backend());
-    cluster::StepProbe probe;
-    language_model::Trainer trainer(
-        inputs.config, timed.training, inputs.values, language_model::training_on_cpu(),
-        {.job = &probe, .bucket_bytes = train.bucket_bytes, .message = train.all_reduce});
-    scaling.tokens = inputs.batches->batch() * inputs.batches->context();
-    ProgressReporter progress;
-    for (std::int64_t step = 0; step < first + measured; ++step) {
-      throw_if_interrupted();
-      probe.begin_step();
-      trainer.step(*inputs.batches);
-      if (step >= first) probe.end_step();
-      progress.update("timing steps", step + 1, first + measured);
-    }
-    scaling.parts = probe.middle();
-    for (const std::int64_t ranks : options.ranks)
-      scaling.steps.push_back(predicted_step(scaling.parts, ranks, scaling.link, scaling.machine));
+  // Turn by turn, so that what else the machine does meanwhile is in both.
+  const bool shares = cluster::sum(job, scaling.ranks_measured > 1 ? 1 : 0) > 0;
+  std::vector<cluster::StepParts> alone, together;
+  std::optional<TimedSteps> timed;
+  if (job.rank() == 0 || shares) timed.emplace(train);
+  for (int turn = 0; turn < turns; ++turn) {
+    if (job.rank() == 0) timed->take(alone, turn * (shares ? 2 : 1), turns * (shares ? 2 : 1));
+    cluster::sum(job, 0);  // the other ranks leave rank 0 the cores until it is done
+    if (!shares) continue;
+    timed->take(together, 2 * turn + 1, 2 * turns);
+    cluster::sum(job, 0);
   }
-  cluster::sum(job, 0);  // the other ranks leave rank 0 the cores until it is done
+  if (shares) {
+    const double all = cluster::sum(job, cluster::middle_step(together).seconds);
+    if (job.rank() == 0)
+      scaling.machine.slowdown = cluster::measured_slowdown(cluster::middle_step(alone).seconds,
+                                                            all / static_cast<double>(job.size()),
+                                                            scaling.ranks_measured, scaling.machine);
+  }
+  if (job.rank() != 0) return scaling;
+  scaling.tokens = timed->tokens();
+  scaling.parts = cluster::middle_step(alone);
+  for (const std::int64_t ranks : options.ranks)
+    scaling.steps.push_back(predicted_step(scaling.parts, ranks, scaling.link, scaling.machine));
   return scaling;
 }
 

@@ -29,12 +29,14 @@ struct Scaling {
   cluster::Link link;
   cluster::Machine machine;
   cluster::StepParts parts;
-  std::int64_t tokens = 0;  ///< of one rank in a step
+  std::int64_t tokens = 0;          ///< of one rank in a step
+  std::int64_t ranks_measured = 1;  ///< that computed at once on the machine, for its slowdown
   std::vector<cluster::PredictedStep> steps;
 };
 
-/// Times some steps of this rank alone, and the link between the ranks of the job where it is not given;
-/// rank 0's is the answer. Throws UsageError where there is one rank and no link.
+/// Times some steps of rank 0 alone, of all ranks at once where several are on its machine, and the link
+/// between the ranks of the job where it is not given; rank 0's is the answer. Throws UsageError where there
+/// is one rank and no link.
 Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& options,
                          cluster::Communicator& job);
 

@@ -2,9 +2,13 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <fstream>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include <cluster/measure_link.hpp>
+#include <unistd.h>
 
 #include <precast/dtype/scalar.hpp>
 
@@ -27,7 +31,27 @@ double middle_seconds(Communicator& job, std::size_t count, int times) {
   return seconds[static_cast<std::size_t>(times / 2)];
 }
 
+/// A number that tells machines apart: of when this one was started, which all of its containers see.
+double number_of_machine() {
+  std::string name;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), name);
+  if (name.empty()) {
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    name = host;
+  }
+  constexpr std::size_t exact = std::size_t{1} << 52;  // in f64
+  return 1 + static_cast<double>(std::hash<std::string>()(name) % exact);
+}
+
 }  // namespace
+
+std::int64_t ranks_of_this_machine(Communicator& job) {
+  std::vector<double> machines(static_cast<std::size_t>(job.size()));
+  const double own = machines[static_cast<std::size_t>(job.rank())] = number_of_machine();
+  job.wait(job.start_sum(machines.data(), job.size(), SumDtype::f64));
+  return std::ranges::count(machines, own);
+}
 
 Link measured_link(Communicator& job) {
   constexpr std::size_t few = 1, many = std::size_t{4} << 20;

@@ -53,7 +53,8 @@ std::vector<std::byte> stored_bytes(const StateTensor& tensor, bool transposed) 
 
 }  // namespace
 
-void Trainer::write_checkpoint(const std::filesystem::path& file, const std::string& settings) const {
+void Trainer::write_checkpoint(const std::filesystem::path& file, const std::string& settings,
+                               const std::function<void()>& before_it_appears) const {
   io::SafetensorsWriter writer(file);
   writer.set("kind", std::string(kind));
   writer.set("policy", options_.policy);
@@ -68,6 +69,7 @@ void Trainer::write_checkpoint(const std::filesystem::path& file, const std::str
   const std::vector<StateTensor> state = model_->state();
   for (const StateTensor& tensor : state) writer.declare(tensor.name, tensor.dtype, tensor.shape);
   for (const StateTensor& tensor : state) writer.write(tensor.bytes);
+  if (before_it_appears) before_it_appears();
   writer.commit();
 }
 
@@ -111,6 +113,8 @@ void Trainer::read_checkpoint(const std::filesystem::path& path) {
   if (file.metadata().contains("ranks")) {
     ranks_before_ = number_of<std::int64_t>(file, "ranks");
     windows_ = number_of<std::int64_t>(file, "windows");
+    if (*ranks_before_ < 1 || windows_ < 0)
+      throw io::file_error(path, "the checkpoint's ranks or windows make no sense: take another one");
   }
   next_step_ = step;
   optimiser_steps_ = optimiser_steps;

@@ -63,7 +63,7 @@ LanguageModelConfig llama(const io::Config& json) {
   for (const char* key : {"rope_parameters", "rope_scaling"}) {  // transformers 5, and older ones
     if (!json.has(key)) continue;
     const io::Config rope = json.object(key);
-    require(rope, "rope_type", "default", "default");
+    for (const char* name : {"rope_type", "type"}) require(rope, name, "default", "default");  // as above
     config.rope_theta = rope.number_or("rope_theta", config.rope_theta, least_theta, most_theta);
   }
   return config;

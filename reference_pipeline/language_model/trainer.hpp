@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,8 +80,10 @@ class Trainer {
   const LanguageModelConfig& config() const { return config_; }
 
   /// Everything that a run needs to go on with the same bits, in one file that appears whole or not at all;
-  /// with `settings`, a text of the caller's, in its metadata.
-  void write_checkpoint(const std::filesystem::path& file, const std::string& settings = "") const;
+  /// with `settings`, a text of the caller's, in its metadata. `before_it_appears` is called when all of it
+  /// is on the disk, under another name, and may throw.
+  void write_checkpoint(const std::filesystem::path& file, const std::string& settings = "",
+                        const std::function<void()>& before_it_appears = {}) const;
   /// Goes on from there, with the same bits where there are as many ranks, else with the same windows a step.
   /// Throws InputError where the file is of another model or policy, or broken.
   void read_checkpoint(const std::filesystem::path& file);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <sentencepiece_processor.h>
+#include <text/base64.hpp>
 #include <text/t5_tokenizer.hpp>
 #include <text/tokenizer_settings.hpp>
 #include <text/tokenizer_unicode.hpp>

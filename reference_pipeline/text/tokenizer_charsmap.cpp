@@ -69,32 +69,4 @@ std::string Charsmap::apply(std::string_view text) const {
   return valid_utf8(result);
 }
 
-std::optional<std::string> decode_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
-  text.remove_suffix(padding);
-  std::string bytes;
-  std::uint32_t buffer = 0;
-  int bits = 0;
-  for (const char c : text) {
-    std::uint32_t digit = 0;
-    if (c >= 'A' && c <= 'Z')
-      digit = static_cast<std::uint32_t>(c - 'A');
-    else if (c >= 'a' && c <= 'z')
-      digit = static_cast<std::uint32_t>(c - 'a' + 26);
-    else if (c >= '0' && c <= '9')
-      digit = static_cast<std::uint32_t>(c - '0' + 52);
-    else if (c == '+' || c == '/')
-      digit = c == '+' ? 62 : 63;
-    else
-      return std::nullopt;
-    buffer = (buffer << 6 | digit) & 0xffffff;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(buffer >> bits & 0xff);
-  }
-  return bytes;
-}
-
 }  // namespace precast::text

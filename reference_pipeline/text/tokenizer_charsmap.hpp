@@ -33,7 +33,4 @@ class Charsmap {
   std::string replacements_;
 };
 
-/// The bytes behind standard base64 (RFC 4648, with padding), or nothing where the text is not base64.
-std::optional<std::string> decode_base64(std::string_view text);
-
 }  // namespace precast::text

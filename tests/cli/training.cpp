@@ -1,16 +1,23 @@
 // precast train as a user runs it: what it writes, how it goes on, and what it refuses.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <span>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <image/unicode.hpp>
 
 #include <precast/io/safetensors.hpp>
+#include <precast/io/safetensors_writer.hpp>
 
+#include "browser.hpp"
 #include "program.hpp"
 
 using program::run;
@@ -62,6 +69,56 @@ TEST_CASE("train writes a model, a checkpoint and a line of JSON a step", "[trai
   CHECK(more.json()["first_loss"].get<double>() < 0.9 * trained.json()["first_loss"].get<double>());
 }
 
+TEST_CASE("train has PyTorch's names for its options, and a line of its log these keys in this order",
+          "[train]") {
+  const Scratch scratch;
+  const fs::path log = scratch.path() / "log.jsonl";
+  const auto trained = run(train(scratch.path() / "out", {"--policy",
+                                                          "amp-f16",
+                                                          "--steps",
+                                                          "2",
+                                                          "--lr",
+                                                          "1e-2",
+                                                          "--betas",
+                                                          "0.8,0.9",
+                                                          "--eps",
+                                                          "1e-7",
+                                                          "--weight-decay",
+                                                          "0.1",
+                                                          "--clip",
+                                                          "1",
+                                                          "--warmup",
+                                                          "1",
+                                                          "--schedule",
+                                                          "cosine",
+                                                          "--seed",
+                                                          "3",
+                                                          "--init-scale",
+                                                          "1024",
+                                                          "--growth-factor",
+                                                          "4",
+                                                          "--backoff-factor",
+                                                          "0.25",
+                                                          "--growth-interval",
+                                                          "1",
+                                                          "--log",
+                                                          log.string()}));
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  std::istringstream text(program::content(log));
+  std::vector<nlohmann::ordered_json> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::ordered_json::parse(line));
+  REQUIRE(lines.size() == 2);
+  for (const auto& line : lines) {
+    Words keys;
+    for (const auto& [key, value] : line.items()) keys.push_back(key);
+    CHECK(keys == Words{"step", "loss", "grad_norm", "scale", "skipped", "lr", "tokens_per_second", "memory",
+                        "non_finite"});
+  }
+  CHECK(lines[0]["scale"] == 1024);
+  CHECK(lines[1]["scale"] == 4096);  // grown after each step
+}
+
 TEST_CASE("a training run that is killed goes on with the bits of one that was not", "[train]") {
   const Scratch scratch;
   const fs::path killed = scratch.path() / "killed", whole = scratch.path() / "whole";
@@ -82,6 +139,111 @@ TEST_CASE("a training run that is killed goes on with the bits of one that was n
   REQUIRE(run(train(whole, {"--policy", "amp-f16", "--steps", steps})).code == 0);
   for (const char* file : {"checkpoint.safetensors", "model.safetensors"})
     CHECK(program::content(killed / file) == program::content(whole / file));
+}
+
+TEST_CASE("train refuses a --batch that --batches has otherwise, and a context that its model does not read",
+          "[train]") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "batches.safetensors").string();
+  precast::io::SafetensorsWriter writer(file);
+  writer.declare("tokens", precast::DtypeInfo{"i64", 1, 8}, precast::Shape{2, 2, 9});
+  const std::vector<std::int64_t> tokens(36, 1);
+  writer.write(std::as_bytes(std::span(tokens)));
+  writer.commit();
+  const auto trained = [&](const Words& more) {
+    Words words{"train",     "--width",
+                "16",        "--heads",
+                "2",         "--layers",
+                "1",         "--steps",
+                "2",         "--sample",
+                "0",         "--quiet",
+                "--output",  (scratch.path() / "out").string(),
+                "--batches", file};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  const auto other = trained({"--batch", "4"});
+  INFO(other.err);
+  CHECK(other.code == 2);
+  CHECK(other.one_line_error());
+  CHECK_THAT(other.err, Catch::Contains("--batch is 4, and --batches has 2"));
+  const auto narrow = trained({"--context", "4"});
+  INFO(narrow.err);
+  CHECK(narrow.code == 2);
+  CHECK_THAT(narrow.err, Catch::Contains("larger --context"));
+  CHECK(trained({"--batch", "2"}).code == 0);
+}
+
+TEST_CASE("a run takes away what killed ones left in its folder, and nobody else's files", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  const fs::path left = scratch.file("out/.precast-999999-7.tmp", "half a checkpoint"),
+                 other = scratch.file("out/.precast-notes.tmp", "a file of somebody's");
+  REQUIRE(run(train(out, {"--steps", "4", "--resume"})).code == 0);
+  CHECK_FALSE(fs::exists(left));
+  CHECK(fs::exists(other));
+}
+
+TEST_CASE("a run that ended before its model was written writes it when it goes on", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  REQUIRE(run(train(out, {"--steps", "4"})).code == 0);
+  const std::string model = program::content(out / "model.safetensors");
+  const auto done = run(train(out, {"--steps", "4", "--resume"}));
+  CHECK(done.code == 2);
+  CHECK_THAT(done.err, Catch::Contains("raise it"));
+  fs::remove(out / "model.safetensors");  // as a full disk or kill -9 after the last checkpoint leave it
+  const auto written = run(train(out, {"--steps", "4", "--resume", "--json"}));
+  INFO(written.err);
+  REQUIRE(written.code == 0);
+  CHECK(written.json()["steps"] == 4);
+  CHECK(program::content(out / "model.safetensors") == model);
+}
+
+TEST_CASE("a checkpoint whose numbers make no sense is refused", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", checkpoint = out / "checkpoint.safetensors";
+  REQUIRE(run(train(out, {"--steps", "3", "--policy", "amp-f16"})).code == 0);
+  const std::string whole = program::content(checkpoint);
+  const auto with = [&](const char* key, const std::string& value) {
+    std::uint64_t size = 0;
+    std::memcpy(&size, whole.data(), sizeof size);
+    auto header = nlohmann::json::parse(whole.substr(sizeof size, size));
+    const std::string tensors = whole.substr(sizeof size + size);
+    header["__metadata__"][key] = value;
+    std::string text = header.dump();
+    text.resize((text.size() + 7) / 8 * 8, ' ');
+    size = text.size();
+    std::ofstream(checkpoint, std::ios::binary)
+        << std::string_view(reinterpret_cast<const char*>(&size), sizeof size) << text << tensors;
+  };
+  for (const auto& [key, value] : {std::pair("step", "-1"),
+                                   {"step", "3x"},
+                                   {"step", "99999999999999999999"},
+                                   {"optimiser_steps", "4"},
+                                   {"scale", "nan"},
+                                   {"scale", "-1"},
+                                   {"scale", "1e39"},
+                                   {"growth_tracker", "-5"},
+                                   {"ranks", "0"},
+                                   {"ranks", "-1"},
+                                   {"windows", "-1"},
+                                   {"policy", "f32"},
+                                   {"kind", "x"},
+                                   {"config", "{}"},
+                                   {"settings", "[]"}}) {
+    with(key, value);
+    INFO(key << " = " << value);
+    const std::string before = program::content(checkpoint);
+    const auto refused = run(train(out, {"--steps", "6", "--resume"}));
+    INFO(refused.err);
+    CHECK(refused.code == 1);
+    CHECK(refused.one_line_error());
+    CHECK(program::content(checkpoint) == before);
+  }
+  std::ofstream(checkpoint, std::ios::binary) << whole;
+  CHECK(run(train(out, {"--steps", "6", "--resume"})).code == 0);
 }
 
 TEST_CASE("the log of a run that goes on has each step once", "[train]") {
@@ -159,6 +321,22 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
                            "class=\"non-finite\"", "naive-f16: ", "amp-f16: 1e+09 at 0"})
     CHECK_THAT(html, Catch::Contains(part));
   CHECK(html.find("nan\"") == std::string::npos);
+
+  std::string asked = html;
+  asked.insert(asked.rfind("</body>"),
+               "<script>const plots = [...document.querySelectorAll('svg[role=img]')], box = x => "
+               "x.getBoundingClientRect(); document.body.dataset.seen = [plots.length, plots.every(x => "
+               "box(x).width > 300 && box(x).height > 80), plots.every(x => [...x.querySelectorAll('text')]"
+               ".every(t => box(t).left >= box(x).left - 1 && box(t).right <= box(x).right + 1 && box(t).top "
+               ">= box(x).top - 1 && box(t).bottom <= box(x).bottom + 1)), "
+               "document.querySelector('table').offsetHeight > 50, "
+               "document.documentElement.scrollWidth <= innerWidth].join(' ');</script>");
+  const std::string dom = program::rendered(scratch.file("asked.html", asked),
+                                            "--virtual-time-budget=4000 --window-size=1200,900 --dump-dom");
+  if (dom.empty())
+    WARN("skipped: chromium is not installed (414 MB with what it needs: apt-get install chromium)");
+  else  // four plots, none of whose words lie outside of it, and the table
+    CHECK_THAT(dom, Catch::Contains("data-seen=\"4 true true true true\""));
 }
 
 TEST_CASE("a run that fails before its first checkpoint leaves the model of its folder as it was",
@@ -212,6 +390,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--betas", "0.9,"}, 2, "--betas");
   refused({"--betas", "0.9,0.99,0.999"}, 2, "--betas");
   refused({"--clip", "0"}, 2, "--clip");
+  refused({"--warmup", "4", "--steps", "3"}, 2, "--warmup is 4, and --steps 3");
   refused({"--steps", "0"}, 2, "--steps");
   refused({"--steps", "-3"}, 2, "--steps");
   refused({"--growth-factor", "1"}, 2, "--growth-factor");

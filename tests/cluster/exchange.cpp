@@ -89,6 +89,31 @@ TEST_CASE("an exchange that ends before its pass does waits for what is under wa
   CHECK(sums == std::vector<f32>{2, 2});
 }
 
+TEST_CASE("an exchange whose sum could not begin waits for those that did, and for no other") {
+  /// Another rank is gone before the second sum.
+  struct Leaving final : precast::cluster::Communicator {
+    int rank() const override { return 0; }
+    int size() const override { return 2; }
+    Ticket start_sum(void*, std::int64_t, SumDtype) override {
+      if (begun == 1) throw precast::cluster::CommunicationError("gone");
+      return ++begun;
+    }
+    void wait(Ticket ticket) override { waited.push_back(ticket); }
+    double seconds_of(Ticket) const override { return 0; }
+    void broadcast(std::span<std::byte>, int) override {}
+    Ticket begun = 0;
+    std::vector<Ticket> waited;
+  } job;
+  f32 values[2] = {1, 2};
+  const std::vector<GradientMemory> memory{{values, 1, SumDtype::f32}, {values + 1, 1, SumDtype::f32}};
+  {
+    GradientExchange exchange(job, memory, {.bucket_bytes = 4});
+    exchange.whole(1);
+    CHECK_THROWS_AS(exchange.whole(0), precast::cluster::CommunicationError);
+  }
+  CHECK(job.waited == std::vector<precast::cluster::Communicator::Ticket>{1});
+}
+
 TEST_CASE("messages in another dtype are rounded to it once on their way and once in each sum") {
   for (const SumDtype message : {SumDtype::bf16, SumDtype::f16}) {
     std::vector<f32> results(2);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A Slurm of one node with a munge of its own, in a temporary folder: a cost sweep as an array of three tasks, merged, must
-# be the file that one process measures.  slurm.sh PROGRAM. Ends with 77 where Slurm or munge is not installed.
+# be the file that one process measures; and a comparison as an array of two tasks have the distances of one process.  slurm.sh PROGRAM. Ends with 77 where Slurm or munge is not installed.
 set -euo pipefail
 program=$1
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -88,4 +88,17 @@ END
 sbatch --wait --parsable sweep.sbatch
 "${cost[@]:0:2}" --quiet --output merged.json --merge part-{1,2,3}-of-3.json >/dev/null
 cmp merged.json whole.json
-echo "three tasks of a Slurm array, merged, are the whole"
+
+compare=("$program" compare --model shapes --prompt "a red ring" --width 64 --height 64 --steps 1 --policies f32,bf16
+  --threads 1 --quiet)
+distances() { python3 -c 'import json, sys; print([(p["name"], p["psnr"], p["mse"]) for p in json.load(sys.stdin)["policies"]])'; }
+whole=$("${compare[@]}" --output whole.png --json | distances)
+cat >compare.sbatch <<END
+#!/bin/bash
+#SBATCH --job-name=compare --array=1-2 --ntasks=1 --output=compare-task-%a.out
+$(printf '%q ' "${compare[@]}") --output compare.json --shard auto
+END
+sbatch --wait --parsable compare.sbatch
+merged=$("$program" compare --quiet --json --output merged.png --merge compare-{1,2}-of-2.json | distances)
+[ "$merged" = "$whole" ] || { echo "merged: $merged; one process: $whole"; exit 1; }
+echo "tasks of Slurm arrays, merged, are the whole"

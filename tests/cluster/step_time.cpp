@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cluster/measure_link.hpp>
 
 #include <precast/cluster/step_probe.hpp>
 #include <precast/cluster/step_time.hpp>
@@ -59,6 +60,42 @@ TEST_CASE("ranks that share cores compute more slowly, and hide nothing where no
   CHECK_THROWS_AS(predicted_step(parts, 2, Link{}), InputError);
 }
 
+TEST_CASE("ranks that compute at once share memory, and a measured slowdown gives its time back") {
+  const Link link{0, 1e9};
+  const StepParts parts{.seconds = 1, .end_of_backward = 1, .sums = {}};
+  Machine machine{.ranks = 8, .threads = 1, .cores = 4, .slowdown = 0.1};
+  CHECK(predicted_step(parts, 1, link, machine).compute == Approx(1));
+  CHECK(predicted_step(parts, 2, link, machine).compute == Approx(1.1));
+  CHECK(predicted_step(parts, 4, link, machine).compute == Approx(1.3));
+  CHECK(predicted_step(parts, 8, link, machine).compute == Approx(2.6));   // in turns, four at once
+  CHECK(predicted_step(parts, 64, link, machine).compute == Approx(2.6));  // on eight machines
+  CHECK(machine.threads_per_core(2) == 0.5);
+  CHECK(machine.threads_per_core(64) == 2);
+  for (const std::int64_t measured : {2, 4, 8}) {
+    const double together = machine.slower(measured);
+    CHECK(measured_slowdown(1, together, measured, machine) == Approx(0.1));
+    CHECK(measured_slowdown(1, 0.9, measured, machine) == 0);
+  }
+  CHECK(measured_slowdown(1, 5, 1, machine) == 0);
+  // One rank has all cores: nobody computes beside it.
+  CHECK(measured_slowdown(1, 2, 2, {.threads = 2, .cores = 2}) == 0);
+  // Bound to the cores on which it computes, a rank has none for its sums.
+  const StepParts summing{.seconds = 1, .end_of_backward = 1, .sums = {{0.1, 1e8}}};
+  CHECK(predicted_step(summing, 2, link, {.ranks = 2, .cores = 8}).waiting == 0);
+  CHECK(predicted_step(summing, 2, link, {.ranks = 2, .cores = 8, .cores_of_rank = 1}).waiting ==
+        Approx(0.1));
+}
+
+TEST_CASE("ranks know how many of them share their machine") {
+  Alone alone;
+  CHECK(ranks_of_this_machine(alone) == 1);
+  std::vector<std::int64_t> found(3);
+  ranks::run_ranks(3, [&](ranks::ThreadRank& job) {
+    found[static_cast<std::size_t>(job.rank())] = ranks_of_this_machine(job);
+  });
+  CHECK(found == std::vector<std::int64_t>{3, 3, 3});
+}
+
 TEST_CASE("a link is what its sums took") {
   const Link link{3e-6, 2e9};
   for (const std::int64_t ranks : {2, 3, 8}) {
@@ -74,7 +111,6 @@ TEST_CASE("a link is what its sums took") {
 
 TEST_CASE("a probe writes down when a step asks for its sums") {
   StepProbe probe;
-  CHECK_THROWS_AS(probe.middle(), Error);
   const auto work = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
   probe.begin_step();
   work();
@@ -85,8 +121,7 @@ TEST_CASE("a probe writes down when a step asks for its sums") {
   probe.wait(0);
   probe.wait(0);
   work();
-  probe.end_step();
-  const StepParts parts = probe.middle();
+  const StepParts parts = probe.end_step();
   REQUIRE(parts.sums.size() == 2);
   CHECK(parts.sums[0].bytes == 12);
   CHECK(parts.sums[1].bytes == 10);
@@ -94,6 +129,8 @@ TEST_CASE("a probe writes down when a step asks for its sums") {
   CHECK(parts.sums[1].asked >= parts.sums[0].asked + 0.005);
   CHECK(parts.end_of_backward >= parts.sums[1].asked + 0.005);
   CHECK(parts.seconds >= parts.end_of_backward + 0.005);
+  CHECK_THROWS_AS(middle_step({}), Error);
+  CHECK(middle_step({{.seconds = 3}, {.seconds = 1}, {.seconds = 2}}).seconds == 2);
 }
 
 TEST_CASE("train --predict-ranks says what a step takes on more ranks") {
@@ -117,11 +154,21 @@ TEST_CASE("train --predict-ranks says what a step takes on more ranks") {
   CHECK(step(0, "waiting") == 0);
   CHECK(step(1, "all_reduce") > 2 * 5e-6);
   CHECK(step(2, "all_reduce") > step(1, "all_reduce"));
+  CHECK(json["machine"]["ranks"] == 1);  // started alone
+  CHECK(json["machine"]["ranks_measured"] == 1);
   CHECK(step(2, "tokens_per_second") == Approx(1024 * 16 / step(2, "seconds")));
   double bytes = 0;
   for (const auto& sum : json["step"]["sums"]) bytes += sum["bytes"].get<double>();
   CHECK(bytes > 4 * 16 * 16);
   CHECK_THAT(program::content(page), Catch::Contains("<svg") && Catch::Contains("if sums took no time"));
+
+  words = train;
+  words.insert(words.end(), {"--predict-ranks", "1,4096", "--link-latency", "5", "--link-bandwidth", "1GB",
+                             "--ranks-per-machine", "4096"});
+  const auto crowded = run(words);
+  INFO(crowded.err);
+  REQUIRE(crowded.code == 0);
+  CHECK_THAT(crowded.out, Catch::Contains("cores, and take turns") && Catch::Contains("is not counted"));
 
   words = train;
   words.insert(words.end(), {"--predict-ranks", "1,2"});
@@ -138,6 +185,10 @@ TEST_CASE("train --predict-ranks measures the link between ranks that mpirun sta
           ranks::mpirun(2));
   INFO(measured.err);
   REQUIRE(measured.code == 0);
+  const auto machine = measured.json()["machine"];
+  CHECK(machine["ranks"] == 2);
+  CHECK(machine["ranks_measured"] == 2);
+  CHECK(machine["slowdown"].get<double>() >= 0);
   const auto link = measured.json()["link"];
   CHECK(link["latency"].get<double>() > 1e-8);
   CHECK(link["latency"].get<double>() < 1);

@@ -112,3 +112,28 @@ TEST_CASE("cost --shard auto of three ranks, merged, is the whole", "[mpi]") {
   CHECK(alone.one_line_error());
   CHECK_THAT(alone.err, Catch::Contains("sbatch --array"));
 }
+
+TEST_CASE("compare --shard auto of two ranks, merged, is the whole", "[mpi]") {
+  const Scratch scratch;
+  const std::string folder = scratch.path().string() + "/";
+  const std::vector<std::string> compare{"compare", "--model",    "shapes",       "--prompt",  "a red ring",
+                                         "--width", "64",         "--height",     "64",        "--steps",
+                                         "1",       "--policies", "f32,bf16,f16", "--threads", "1",
+                                         "--quiet", "--output"};
+  auto whole = compare, part = compare;
+  whole.insert(whole.end(), {folder + "whole.png", "--json"});
+  const auto one = run(whole);
+  INFO(one.err);
+  REQUIRE(one.code == 0);
+  part.insert(part.end(), {folder + "part.json", "--shard", "auto"});
+  const auto parts = run(part, ranks::mpirun(2));
+  INFO(parts.err);
+  REQUIRE(parts.code == 0);
+  const auto merged = run({"compare", "--json", "--quiet", "--output", folder + "merged.png", "--merge",
+                           folder + "part-1-of-2.json", folder + "part-2-of-2.json"});
+  INFO(merged.err);
+  REQUIRE(merged.code == 0);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (const char* key : {"name", "psnr", "mse"})
+      CHECK(merged.json()["policies"][i][key] == one.json()["policies"][i][key]);
+}

@@ -31,6 +31,12 @@ TEST_CASE("autocast prints the lists of a device by name") {
     REQUIRE(outcome.code == 0);
     const nlohmann::json json = outcome.json();
     CHECK(json["device"] == name);
+    // What scripts read: the names of the lists are promised.
+    for (const char* list : {"lower_precision", "f32", "f32_set_dtype", "promote", "banned"}) {
+      INFO(list);
+      REQUIRE(json[list].is_array());
+      for (const auto& op : json[list]) CHECK(op.is_string());
+    }
     std::set<std::string> seen;
     for (const AutocastList list : autocast_lists)
       for (const std::string op : json.at(std::string(to_string(list)))) {
@@ -83,6 +89,10 @@ TEST_CASE("experiment prints one, all, and refuses others") {
     CHECK(wrong.code == 2);
     CHECK(wrong.one_line_error());
   }
+  const auto names = experiments::names();
+  CHECK(std::vector<std::string>(names.begin(), names.end()) ==
+        std::vector<std::string>{"underflow", "stagnation", "softmax", "softplus", "accumulation", "overflow",
+                                 "loss-scaling"});
   CHECK_THAT(program::run({"experiment", "acumulation"}).err, Catch::Contains("accumulation"));
   const Outcome nowhere = program::run({"experiment", "softmax", "--html", "/no/such/folder/page.html"});
   CHECK(nowhere.code == 1);

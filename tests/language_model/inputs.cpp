@@ -94,6 +94,15 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
   refused(R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 10, "n_layer": 1, "n_head": 3})", "n_head");
   refused(R"({"model_type": "gpt2", "activation_function": "relu"})", "activation_function");
   refused(R"({"model_type": "llama", "attention_bias": true})", "attention_bias");
+  const std::string llama =
+      R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+      "num_hidden_layers": 1, "num_attention_heads": 2, )";
+  io::write_file(file, llama + R"("rope_scaling": null})");
+  CHECK(LanguageModelConfig::load(file).rope_theta == 10000);
+  refused(llama + R"("rope_scaling": {"rope_type": "llama3", "factor": 8}})", "rope_scaling.rope_type");
+  refused(llama + R"("rope_scaling": {"type": "linear", "factor": 2}})",
+          "rope_scaling.type");  // before transformers 4.43
+  refused(llama + R"("rope_parameters": {"rope_type": "yarn"}})", "rope_parameters.rope_type");
   refused(R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 0})", "hidden_size");
   LanguageModelConfig config{.architecture = Architecture::llama, .heads = 4, .heads_kv = 3};
   CHECK_THROWS_AS(config.check(), InputError);

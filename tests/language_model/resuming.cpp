@@ -92,6 +92,23 @@ TEST_CASE("checkpoints of another model or policy, and broken ones, are refused 
   refused("tiny_gpt2", "f32", "is not a checkpoint");
 }
 
+TEST_CASE("a checkpoint appears after what it is read with, and not at all where that fails", "[training]") {
+  const testing::TemporaryFolder folder;
+  const auto checkpoint = folder.path() / "checkpoint.safetensors";
+  Trainer trainer = golden_trainer("tiny_gpt2", options_of("f32"));
+  bool was_asked = false;
+  trainer.write_checkpoint(checkpoint, "", [&] {
+    was_asked = true;
+    CHECK_FALSE(std::filesystem::exists(checkpoint));
+  });
+  CHECK(was_asked);
+  CHECK(std::filesystem::exists(checkpoint));
+  std::filesystem::remove(checkpoint);
+  CHECK_THROWS_AS(trainer.write_checkpoint(checkpoint, "", [] { throw InputError("no config"); }),
+                  InputError);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
 TEST_CASE("a model that is written is the one that was read", "[training]") {
   const std::string model = GENERATE("tiny_gpt2", "tiny_llama");
   CAPTURE(model);

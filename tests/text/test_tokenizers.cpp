@@ -1,16 +1,18 @@
 // Tokenizers: the ids that transformers gives, for every form of the files.
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <support/damaged_folder.hpp>
 #include <support/golden.hpp>
+#include <text/base64.hpp>
 #include <text/clip_tokenizer.hpp>
 #include <text/t5_tokenizer.hpp>
-#include <text/tokenizer_charsmap.hpp>
 #include <text/tokenizer_unicode.hpp>
 #include <text/tokenizer_unigram.hpp>
 
@@ -188,4 +190,10 @@ TEST_CASE("base64: standard, padded, and nothing else") {
   CHECK_FALSE(text::decode_base64("Zm9").has_value());
   CHECK_FALSE(text::decode_base64("Zm 9").has_value());
   CHECK_FALSE(text::decode_base64("Z=9v").has_value());
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) {
+    CHECK(text::decode_base64(text::encode_base64(std::as_bytes(std::span(bytes)))) == bytes);
+    bytes += static_cast<char>(i * 89);
+  }
+  CHECK(text::encode_base64(std::as_bytes(std::span(std::string_view("foob")))) == "Zm9vYg==");
 }

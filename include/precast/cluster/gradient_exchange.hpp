@@ -83,7 +83,10 @@ class GradientExchange {
   /// The gradient of parameter `i` is whole: it changes no more in this backward pass.
   void whole(std::size_t i) {
     --buckets_[bucket_of_[i]].missing;
-    while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) send(buckets_[sent_++]);
+    while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) {
+      send(buckets_[sent_]);
+      ++sent_;  // where that throws, no sum was begun that anybody could wait for
+    }
   }
   /// Waits until every gradient is the mean over ranks, and is ready for the next backward pass. Throws Error
   /// where a gradient was not whole.

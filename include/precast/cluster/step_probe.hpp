@@ -34,18 +34,10 @@ class StepProbe final : public Communicator {
     current_ = {};
     start_ = Clock::now();
   }
-  /// It is over.
-  void end_step() {
+  /// It is over: what it did.
+  StepParts end_step() {
     current_.seconds = seconds();
-    steps_.push_back(current_);
-  }
-  /// The step in the middle of those that were taken, by their time.
-  StepParts middle() const {
-    std::vector<StepParts> steps = steps_;
-    if (steps.empty()) throw Error("no step was probed");
-    const auto at = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-    std::ranges::nth_element(steps, at, {}, &StepParts::seconds);
-    return *at;
+    return current_;
   }
 
  private:
@@ -54,7 +46,14 @@ class StepProbe final : public Communicator {
 
   Clock::time_point start_ = Clock::now();
   StepParts current_;
-  std::vector<StepParts> steps_;
 };
+
+/// The step in the middle of several, by their time. Throws Error where there is none.
+inline StepParts middle_step(std::vector<StepParts> steps) {
+  if (steps.empty()) throw Error("no step was probed");
+  const auto at = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::ranges::nth_element(steps, at, {}, &StepParts::seconds);
+  return *at;
+}
 
 }  // namespace precast::cluster

@@ -43,12 +43,38 @@ struct StepParts {
   std::vector<StepSum> sums;   ///< in the order in which they are asked for
 };
 
-/// How the ranks of one machine share its cores.
+/// How the ranks of one machine share it.
 struct Machine {
   std::int64_t ranks = 1;    ///< on one machine, where there are as many
   std::int64_t threads = 1;  ///< of a rank
   std::int64_t cores = 1;
+  std::int64_t cores_of_rank = 0;  ///< on which a rank may run; 0: on all
+  /// How much longer a rank computes for each other one that computes at once, cores or no: memory and caches
+  /// are shared. 0.1: two take 1.1 times as long as one.
+  double slowdown = 0;
+
+  /// Threads of the ranks of a machine over its cores; above 1 they take turns.
+  double threads_per_core(std::int64_t all_ranks) const {
+    return static_cast<double>(std::min(all_ranks, ranks) * threads) / static_cast<double>(cores);
+  }
+  /// By what computing takes longer than that of one rank alone.
+  double slower(std::int64_t all_ranks) const {
+    const double at_once = std::max(1.0, std::min(static_cast<double>(std::min(all_ranks, ranks)),
+                                                  static_cast<double>(cores) / static_cast<double>(threads)));
+    return std::max(1.0, threads_per_core(all_ranks)) * (1 + (at_once - 1) * slowdown);
+  }
 };
+
+/// The slowdown of a machine on which `ranks` at once took `together` seconds for what one took `alone` for;
+/// none where they were no slower than turns at its cores make them.
+inline double measured_slowdown(double alone, double together, std::int64_t ranks, Machine machine) {
+  machine.ranks = ranks;
+  machine.slowdown = 0;
+  const double turns = machine.slower(ranks);
+  machine.slowdown = 1;
+  const double others = machine.slower(ranks) / turns - 1;  // that compute at once
+  return others > 0 ? std::max(0.0, together / alone / turns - 1) / others : 0;
+}
 
 /// A step on so many ranks.
 struct PredictedStep {
@@ -59,20 +85,21 @@ struct PredictedStep {
   double seconds() const { return compute + waiting; }
 };
 
-/// Predicts a step. Sums run one after another beside the computing, each from when it was asked for. Where
-/// the ranks of a machine have more threads than it has cores, computing takes longer by that factor; and a
-/// sum is hidden only as far as a core is free for it, since it is a processor that sends and adds. Throws
-/// InputError for numbers below 1 and a link without a bandwidth.
+/// Predicts a step. Sums run one after another beside the computing, each from when it was asked for.
+/// Computing takes longer where the ranks of a machine have more threads than it has cores, and where they
+/// share its memory; a sum is hidden only as far as a core is free for it, since it is a processor that sends
+/// and adds. Throws InputError for numbers below 1 and a link without a bandwidth.
 inline PredictedStep predicted_step(const StepParts& parts, std::int64_t ranks, const Link& link,
                                     const Machine& machine = {}) {
   if (ranks < 1 || machine.ranks < 1 || machine.threads < 1 || machine.cores < 1)
     throw InputError("a step is predicted for at least 1 rank, thread and core");
   if (ranks > 1 && !(link.bandwidth > 0 && link.latency >= 0))
     throw InputError("a link has a bandwidth above 0, and a latency of 0 or more");
-  const auto together = static_cast<double>(std::min(ranks, machine.ranks)),
-             threads = static_cast<double>(machine.threads), cores = static_cast<double>(machine.cores);
-  const double slower = std::max(1.0, together * threads / cores);
-  const double free_core = std::clamp(cores / together - threads, 0.0, 1.0);
+  const auto together = static_cast<double>(std::min(ranks, machine.ranks));
+  const double slower = machine.slower(ranks);
+  double cores = static_cast<double>(machine.cores) / together;
+  if (machine.cores_of_rank > 0) cores = std::min(cores, static_cast<double>(machine.cores_of_rank));
+  const double free_core = std::clamp(cores - static_cast<double>(machine.threads), 0.0, 1.0);
   PredictedStep step{.ranks = ranks, .compute = parts.seconds * slower};
   double carried_until = 0;  // when the sums so far are done
   for (const StepSum& sum : parts.sums) {

@@ -96,9 +96,11 @@ _precast() {
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
         --report) _precast_offer -f; return ;;
+        --shard) _precast_offer -W 'auto'; return ;;
+        --merge) _precast_offer -f; return ;;
         --quality) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --report --quality --markdown --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --report --shard --layers --merge --quality --markdown --json'
       fi ;;
     doctor)
       case "$before" in

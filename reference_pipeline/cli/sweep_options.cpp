@@ -1,0 +1,55 @@
+#include <cstdint>
+#include <filesystem>
+
+#include <cli/arguments.hpp>
+#include <cli/sweep_options.hpp>
+#include <cluster/launch.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::string& description) {
+  return command
+      .add_option_function<std::string>(
+          "--shard",
+          [&part](const std::string& text) {
+            part.shard = parse_shard(text);
+            part.names_files = text == "auto";
+          },
+          description)
+      ->type_name("I/N|auto");
+}
+
+casting::Shard parse_shard(const std::string& text) {
+  if (text == "auto") {
+    const cluster::Part part = cluster::part_of_sweep();
+    return {part.index, part.count};
+  }
+  constexpr std::int64_t most = 4096;
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos)
+    throw UsageError("--shard is '" + io::printable(text) +
+                     "': it must read I/N, such as 2/4, the second of four, or auto");
+  const std::int64_t count = parse_integer("--shard", text.substr(slash + 1), 1, most);
+  return {parse_integer("--shard", text.substr(0, slash), 1, count) - 1, count};
+}
+
+std::string part_file(const std::string& file, const casting::Shard& shard) {
+  const std::filesystem::path path(file);
+  const std::string name = path.stem().string() + "-" + std::to_string(shard.index + 1) + "-of-" +
+                           std::to_string(shard.count) + path.extension().string();
+  return (path.parent_path() / name).string();
+}
+
+void check_each_file_once(std::span<const std::string> names) {
+  std::error_code ignored;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (std::filesystem::equivalent(names[i], names[k], ignored))
+        throw UsageError("--merge has " + io::shown(names[k]) + " twice" +
+                         (names[i] == names[k] ? "" : ", the second time as " + io::shown(names[i])) +
+                         ": give each file once");
+}
+
+}  // namespace precast::cli

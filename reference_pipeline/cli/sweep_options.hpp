@@ -1,0 +1,32 @@
+// --shard and --merge: commands that measure many things, each process a part of them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <casting/measure.hpp>
+
+namespace precast::cli {
+
+/// Which part of a sweep a process is, as --shard has it.
+struct SweepPart {
+  casting::Shard shard;      ///< the whole where it is not given
+  bool names_files = false;  ///< --shard auto: the files' names say which part they are
+};
+
+/// Adds --shard I/N|auto, with the command's own description.
+CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::string& description);
+
+/// "2/4", the second of four, from 1; "auto": the part that Slurm or mpirun made of this process. Throws
+/// UsageError, and InputError where they made none.
+casting::Shard parse_shard(const std::string& text);
+
+/// The file of a part, beside those of the others: "cost.json" of 2/4 is "cost-2-of-4.json".
+std::string part_file(const std::string& file, const casting::Shard& shard);
+
+/// Throws UsageError where --merge has a file twice: it adds nothing beside itself, so another was meant.
+void check_each_file_once(std::span<const std::string> merged);
+
+}  // namespace precast::cli

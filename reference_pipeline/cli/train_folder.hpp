@@ -1,0 +1,55 @@
+// The folder that a training run writes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include <cli/arguments.hpp>
+#include <cli/output_files.hpp>
+#include <cli/train_options.hpp>
+
+#include <precast/io/message.hpp>
+#include <precast/io/temporary_name.hpp>
+
+namespace precast::cli {
+
+inline constexpr const char *checkpoint_file = "checkpoint.safetensors", *model_file = "model.safetensors";
+
+/// Throws UsageError for a folder whose model or checkpoint a run would write over, and for what is none.
+inline void check_train_folder(const TrainOptions& options) {
+  const std::filesystem::path folder = options.output;
+  if (folder.empty() || is_standard_output(folder))
+    throw UsageError("--output is '" + options.output + "': it takes the name of a folder");
+  if (options.resume || options.overwrite) return;
+  std::error_code ignored;
+  for (const char* file : {checkpoint_file, model_file})
+    if (std::filesystem::exists(folder / file, ignored))
+      throw UsageError("--output: " + io::shown(folder / file) +
+                       " is there: go on from it with --resume, train anew in its place with --overwrite, "
+                       "or name another folder");
+}
+
+/// A folder that is made where it is not there, and taken away again where nothing came into it.
+class OutputFolder {
+ public:
+  explicit OutputFolder(const std::filesystem::path& folder) : folder_(folder) {
+    std::error_code failed;
+    is_new_ = std::filesystem::create_directories(folder, failed);
+    if (failed)
+      throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
+    io::sweep_left_over_files(folder);  // a killed run's checkpoints, each as large as this one's
+  }
+  ~OutputFolder() {
+    std::error_code ignored;  // one that has files stays
+    if (is_new_) std::filesystem::remove(folder_, ignored);
+  }
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+ private:
+  std::filesystem::path folder_;
+  bool is_new_ = false;
+};
+
+}  // namespace precast::cli

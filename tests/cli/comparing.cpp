@@ -1,0 +1,156 @@
+// compare in parts: what each leaves in its file, and that they are the whole.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <image/picture_file.hpp>
+
+#include "program.hpp"
+#include "refused.hpp"
+
+namespace fs = std::filesystem;
+using program::content;
+using program::refused;
+using program::run;
+using program::Scratch;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+namespace {
+
+const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
+
+Words compare(const std::string& output, const Words& more) {
+  Words words{"compare",  "--model",    model,
+              "--prompt", "a star",     "--width",
+              "16",       "--height",   "16",
+              "--steps",  "1",          "--max-sequence-length",
+              "8",        "--policies", "quality,fast,memory",
+              "--output", output};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// The text of settings in a picture.
+std::string settings_in(const fs::path& picture) {
+  for (const auto& text : precast::image::read_image(picture).texts)
+    if (text.key == "parameters") return text.value;
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("compare: parts, merged, are the whole", "[compare]") {
+  const Scratch scratch;
+  const auto in = [&](const char* name) { return (scratch.path() / name).string(); };
+  const auto whole = run(compare(in("whole.png"), {"--json", "--quiet"}));
+  INFO(whole.err);
+  REQUIRE(whole.code == 0);
+  // The second part has two policies, none of them the reference.
+  for (const auto& [shard, file] : {std::pair("1/3", "1.json"), {"2/3", "2.json"}, {"3/3", "3.json"}}) {
+    const auto part = run(compare(in(file), {"--shard", shard, "--layers"}));
+    INFO(part.err);
+    REQUIRE(part.code == 0);
+    CHECK(part.out.empty());
+    const Json json = Json::parse(content(in(file)));
+    CHECK(json["policies"] == Json{"quality", "fast", "memory"});
+    REQUIRE(json["rows"].size() == 1);
+    CHECK(json["rows"][0]["policy"] == json["policies"][static_cast<std::size_t>(shard[0] - '1')]);
+    CHECK(json["rows"][0]["layers"].size() > 10);
+  }
+  const auto merged = run({"compare", "--merge", in("3.json"), in("1.json"), in("2.json"), "--output",
+                           in("merged.png"), "--report", in("page.html"), "--json"});
+  INFO(merged.err);
+  REQUIRE(merged.code == 0);
+  const Json one = whole.json(), parts = merged.json();
+  for (const char* key : {"prompt", "seed", "model", "reference"}) CHECK(parts[key] == one[key]);
+  REQUIRE(parts["policies"].size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (const char* key : {"name", "policy", "psnr", "mse", "non_finite", "advice"})
+      CHECK(parts["policies"][i][key] == one["policies"][i][key]);
+  CHECK(settings_in(in("merged.png")) == settings_in(in("whole.png")));
+  CHECK_THAT(settings_in(in("merged.png")), Catch::Contains("Policies: quality | fast | memory"));
+  const auto sheet = precast::image::read_image(in("whole.png")).image,
+             of_parts = precast::image::read_image(in("merged.png")).image;
+  CHECK(sheet.width == of_parts.width);
+  CHECK(sheet.height == of_parts.height);
+  CHECK_THAT(content(in("page.html")), Catch::Contains("transformer_blocks.0"));
+  // The kind of picture has a quality, which the parts did not know of.
+  const auto jpeg = run({"compare", "--merge", in("1.json"), in("2.json"), in("3.json"), "--output",
+                         in("merged.jpg"), "--quality", "70"});
+  INFO(jpeg.err);
+  REQUIRE(jpeg.code == 0);
+  CHECK_THAT(settings_in(in("merged.jpg")), Catch::Contains(", Quality: 70"));
+  CHECK_THAT(jpeg.out, Catch::Contains("quality") && Catch::Contains("fast"));
+}
+
+TEST_CASE("compare: a part goes on from its file, and takes no other's", "[compare]") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "part.json").string();
+  REQUIRE(run(compare(file, {"--shard", "1/2"})).code == 0);
+  Json json = Json::parse(content(file));
+  REQUIRE(json["rows"].size() == 2);
+  json["rows"][0]["seconds"] = 12345;
+  json["rows"].erase(1);
+  scratch.file("part.json", json.dump());
+  const auto resumed = run(compare(file, {"--shard", "1/2"}));
+  INFO(resumed.err);
+  REQUIRE(resumed.code == 0);
+  CHECK(resumed.err.find("quality") == std::string::npos);  // it was there
+  json = Json::parse(content(file));
+  REQUIRE(json["rows"].size() == 2);
+  CHECK(json["rows"][0]["seconds"] == 12345);
+  CHECK(json["rows"][1]["policy"] == "memory");
+  refused(compare(file, {"--shard", "1/2", "--seed", "1"}), 2, "a part of another comparison");
+  refused(compare(file, {"--shard", "4/4"}), 2, "--shard leaves none of 3 policies");
+  refused(compare((scratch.path() / "part.png").string(), {"--shard", "1/2"}), 2, ".json");
+  refused(compare(file, {"--shard", "1/2", "--report", "page.html"}), 2, "--report goes with --merge");
+  refused(compare(file, {"--shard", "1/2", "--merge", file}), 2, "--shard");
+  refused(compare((scratch.path() / "sheet.png").string(), {"--layers"}), 2, "--layers goes with --shard");
+}
+
+TEST_CASE("compare: parts that are no whole are refused in a line", "[compare]") {
+  const Scratch scratch;
+  const std::string first = (scratch.path() / "1.json").string(),
+                    second = (scratch.path() / "2.json").string(),
+                    sheet = (scratch.path() / "sheet.png").string();
+  REQUIRE(run(compare(first, {"--shard", "1/2"})).code == 0);
+  REQUIRE(run(compare(second, {"--shard", "2/2"})).code == 0);
+  const auto merge = [&](const Words& files) {
+    Words words{"compare", "--output", sheet, "--merge"};
+    words.insert(words.end(), files.begin(), files.end());
+    return words;
+  };
+  refused(merge({first}), 1, "no file has fast");
+  refused(merge({first, first}), 2, "twice");
+  const std::string copy = scratch.file("copy.json", content(first));
+  refused(merge({first, copy, second}), 1, "both have quality");
+  Json json = Json::parse(content(second));
+  const auto changed = [&](const char* key, const Json& value) {
+    Json other = json;
+    other[key] = value;
+    return scratch.file("changed.json", other.dump());
+  };
+  refused(merge({first, changed("seed", 7)}), 1, "different comparisons");
+  refused(merge({first, changed("seed", -7)}), 1, "key 'seed'");
+  refused(merge({first, changed("rows", 7)}), 1, "key 'rows'");
+  refused(merge({first, changed("prompt", Json())}), 1, "key 'prompt'");
+  refused(merge({first, changed("policies", Json{1})}), 1, "key 'policies'");
+  const auto changed_row = [&](const char* key, const Json& value) {
+    Json other = json;
+    other["rows"][0][key] = value;
+    return scratch.file("changed.json", other.dump());
+  };
+  refused(merge({first, changed_row("picture", "????")}), 1, "key 'picture'");
+  refused(merge({first, changed_row("picture", "AAAA")}), 1, "changed.json");
+  refused(merge({first, changed_row("policy", "f33")}), 1, "key 'policy'");
+  refused(merge({first, changed_row("peak_bytes", -1)}), 1, "key 'peak_bytes'");
+  Json wide = json;
+  wide["width"] = 32;
+  refused(merge({first, scratch.file("changed.json", wide.dump())}), 1, "key 'picture'");
+  const std::string text = content(second);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, text.size() / 2, text.size() - 3})
+    refused(merge({first, scratch.file("cut.json", text.substr(0, size))}), 1, "cut.json");
+  CHECK_FALSE(fs::exists(sheet));
+}
