@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/policy/policy_path.hpp>
 #include <precast/policy/presets.hpp>
 #include <precast/policy/training_policies.hpp>
@@ -39,6 +41,11 @@ constexpr void write_lists(Put&& put) {
     put(format.info.name);
     put(" ");
   }
+  precast::any_scaled_row_dtype([&]<class Format>(std::type_identity<Format>) {
+    put(precast::dtype_traits<Format>::name);
+    put(" ");
+    return false;
+  });
   // The precisions that a policy of training takes: "amp-f16:f32,f16".
   put("\nprecast_all_training_policies=");
   precast::for_each_training_policy([&]<class P>(const precast::TrainingChoice& choice) {

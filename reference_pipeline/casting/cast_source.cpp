@@ -21,6 +21,16 @@ std::vector<f32> values_of(const nn::ParameterSource& source, const families::Bl
   return values;
 }
 
+namespace {
+
+/// A dtype by which bits are counted: of rows under scales, as long as the parameter's are.
+DtypeInfo counted(const DtypeInfo& dtype, const families::BlockParameter& parameter) {
+  const auto fitting = fitting_type(dtype, parameter.shape.back());
+  return fitting && fitting->name == dtype.name ? *fitting : dtype;
+}
+
+}  // namespace
+
 std::vector<f32>& CastSource::take(const families::BlockParameter& parameter,
                                    const nn::ParameterSource& source) {
   auto& [shape, values] = cast_[parameter.name];
@@ -36,14 +46,14 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
   const auto fitting = fitting_type(*wanted, parameter.shape.back());
   if (!fitting) {
     cast_.erase(parameter.name);
-    return parameter.dtype;
+    return counted(parameter.dtype, parameter);
   }
   const std::string taken(fitting->name);
   std::vector<f32>& values = take(parameter, original_);
   const formats::StoredFormat& format = *formats::format_named(taken);
   // Allocated by operator new, which aligns them for every block.
-  std::vector<std::byte> blocks(values.size() / static_cast<std::size_t>(format.info.values_per_block) *
-                                static_cast<std::size_t>(format.info.bytes_per_block));
+  std::vector<std::byte> blocks(values.size() / static_cast<std::size_t>(fitting->values_per_block) *
+                                static_cast<std::size_t>(fitting->bytes_per_block));
   try {
     format.encode(values, blocks, {});
   } catch (const InputError& wrong) {
@@ -56,7 +66,7 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
 
 DtypeInfo CastSource::patch(const families::BlockParameter& parameter, const nn::ParameterSource& other) {
   take(parameter, other);
-  return other.find(parameter.name).dtype;
+  return counted(other.find(parameter.name).dtype, parameter);
 }
 
 nn::Parameter CastSource::find(std::string_view name) const {

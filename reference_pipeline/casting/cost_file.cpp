@@ -53,6 +53,13 @@ LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const
 
 }  // namespace
 
+bool CostFile::has_estimates() const {
+  return std::ranges::any_of(layers, [](const LayerCost& layer) {
+    return std::ranges::any_of(layer.types,
+                               [](const auto& type) { return type.second.estimate.has_value(); });
+  });
+}
+
 std::optional<double> CostFile::bits_of(const std::string& type) const {
   for (const LayerCost& layer : layers)
     if (const auto found = layer.types.find(type); found != layer.types.end() && found->second.bits)
@@ -79,6 +86,7 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
   file.model = fields.text("model");
   file.samples = fields.integer("samples", 1, most_samples);
   file.settings = fields.text("settings");
+  file.estimates = fields.text("estimates");
   const nlohmann::json* const layers = fields.find("layers");
   if (!layers) throw fields.error("layers", "is missing: check that this is a cost file (precast cost)");
   if (!layers->is_array() || layers->empty())
@@ -109,6 +117,7 @@ std::string cost_file_text(const CostFile& file) {
   if (file.model) json["model"] = *file.model;
   if (file.samples) json["samples"] = *file.samples;
   if (file.settings) json["settings"] = *file.settings;
+  if (file.estimates) json["estimates"] = *file.estimates;
   nlohmann::ordered_json& layers = json["layers"] = nlohmann::ordered_json::array();
   const std::vector<std::string> types = file.types();
   for (const LayerCost& layer : file.layers) {

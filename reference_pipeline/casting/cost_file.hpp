@@ -42,7 +42,12 @@ struct CostFile {
   std::optional<std::string> model;
   std::optional<std::int64_t> samples;  ///< recorded inputs that the numbers are averages over
   std::optional<std::string> settings;  ///< how they were measured: numbers of other settings are no company
+  /// What the estimates were made from: other importances are no company. Nothing where there is no estimate.
+  std::optional<std::string> estimates = std::nullopt;
   std::vector<LayerCost> layers;
+
+  /// Whether any layer has an estimate.
+  bool has_estimates() const;
 
   friend bool operator==(const CostFile&, const CostFile&) = default;
 
@@ -52,8 +57,8 @@ struct CostFile {
   std::optional<double> bits_of(const std::string& type) const;
 };
 
-/// Reads {"model": TEXT, "samples": N, "settings": TEXT, "layers": [{"name": TEXT, "parameters": N, "types":
-/// {TYPE: {"bits": X, "cost": X, "loss": X, "relative_cost": X, "relative_loss": X,
+/// Reads {"model": TEXT, "samples": N, "settings": TEXT, "estimates": TEXT, "layers": [{"name": TEXT,
+/// "parameters": N, "types": {TYPE: {"bits": X, "cost": X, "loss": X, "relative_cost": X, "relative_loss": X,
 /// "estimate": X}}}]}. A key that is not
 /// there, or null, is unknown; only "layers" and each "name" must be. Keys of other names are ignored.
 /// Numbers that are not finite are the texts "inf" and "nan". Throws InputError, which names the file, the

@@ -63,12 +63,19 @@ void add_layer(const NamedCosts& from, const LayerCost& layer,
 
 CostFile merge_costs(std::span<const NamedCosts> files) {
   const NamedCosts& first = files.front();
-  CostFile merged{first.file.model, first.file.samples, first.file.settings, {}};
+  CostFile merged{first.file.model, first.file.samples, first.file.settings, {}, {}};
+  const NamedCosts* estimated = nullptr;            // the first that has estimates
   std::map<std::string, const NamedCosts*> owners;  // of each layer and format
   for (const NamedCosts& named : files) {
     if (named.file.model != merged.model) differ(first, named, "\"model\"");
     if (named.file.samples != merged.samples) differ(first, named, "\"samples\"");
     if (named.file.settings != merged.settings) differ(first, named, "\"settings\"");
+    if (named.file.has_estimates()) {
+      if (!estimated) estimated = &named;
+      if (named.file.estimates != estimated->file.estimates)
+        differ(*estimated, named, "\"estimates\", which importance they were made from");
+      merged.estimates = named.file.estimates;
+    }
     for (const LayerCost& layer : named.file.layers) add_layer(named, layer, owners, merged.layers);
   }
   const std::vector<std::string> groups = groups_in(files);

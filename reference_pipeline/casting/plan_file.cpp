@@ -24,11 +24,16 @@ std::optional<std::string> Plan::type_of(std::string_view tensor) const {
   return found ? std::optional(found->second) : std::nullopt;
 }
 
+std::string Plan::model_in_words() const {
+  return model ? "the model '" + io::printable(*model) + "'" : std::string("a model that it does not name");
+}
+
 Plan parse_plan(std::string_view text, const std::filesystem::path& path) {
   constexpr double any_number = std::numeric_limits<double>::max();
   const nlohmann::json json = io::parse_json(text, path);
   const JsonFields fields(path, "", json);
   Plan plan;
+  plan.model = fields.text("model");
   plan.bits = fields.number("bits", 0, 64);
   plan.bytes = fields.integer("bytes", 0, std::numeric_limits<std::int64_t>::max());
   plan.error = fields.number("error", 0, any_number);
@@ -64,6 +69,7 @@ Plan read_plan(const std::filesystem::path& path) {
 
 std::string plan_text(const Plan& plan) {
   nlohmann::ordered_json json{{"types", plan.types}};
+  if (plan.model) json["model"] = *plan.model;
   if (plan.bits) json["bits"] = *plan.bits;
   if (plan.bytes) json["bytes"] = *plan.bytes;
   if (plan.error) json["error"] = families::number_json(*plan.error);

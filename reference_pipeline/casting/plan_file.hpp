@@ -16,12 +16,16 @@ namespace precast::casting {
 /// A plan. What a file does not say is nothing.
 struct Plan {
   std::map<std::string, std::string, LayerOrder> types;  ///< the format's name of each planned layer
+  std::optional<std::string> model = std::nullopt;       ///< whose costs it was made from
   std::optional<double> bits;                            ///< of a parameter, on average
   std::optional<std::int64_t> bytes;                     ///< of the planned layers
   std::optional<double> error;  ///< that the plan predicts: the sum of its layers' costs
   std::optional<double> gap;    ///< how much smaller the error of any plan of its size can be at most
 
   friend bool operator==(const Plan&, const Plan&) = default;
+
+  /// "the model 'FLUX.1-dev'", or that it names none, for messages.
+  std::string model_in_words() const;
 
   /// The planned layer that a tensor belongs to, and its format: the longest planned name that is the
   /// tensor's own, or that it begins with before a dot ("blocks.1" has "blocks.1.to_q.weight", and not
@@ -31,10 +35,10 @@ struct Plan {
   std::optional<std::string> type_of(std::string_view tensor) const;
 };
 
-/// Reads {"types": {LAYER: TYPE}, "bits": X, "bytes": N, "error": X, "gap": X}. All but "types" may be
-/// missing, or null, and other keys are ignored. Throws InputError, which names the file, the layer and the
-/// key, for values of another type or out of range, for formats that this build does not have, and for layers
-/// that stand twice.
+/// Reads {"types": {LAYER: TYPE}, "model": TEXT, "bits": X, "bytes": N, "error": X, "gap": X}. All but
+/// "types" may be missing, or null, and other keys are ignored. Throws InputError, which names the file, the
+/// layer and the key, for values of another type or out of range, for formats that this build does not have,
+/// and for layers that stand twice.
 Plan read_plan(const std::filesystem::path& path);
 
 /// The same from text; `path` is for messages.

@@ -27,7 +27,8 @@ void PlanSource::check_all_found(const std::string& plan_path) const {
   for (const auto& [layer, type] : plan_.types)
     if (!found_.contains(layer))
       throw InputError(plan_path + ": layer '" + io::printable(layer) + "': " + original_.description() +
-                       " has no matrix of it: give the plan of this model");
+                       " has no matrix of it, and the plan is of " + plan_.model_in_words() +
+                       ": give the plan of this model");
 }
 
 }  // namespace precast::casting

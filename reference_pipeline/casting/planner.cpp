@@ -162,6 +162,7 @@ PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, co
   for (std::size_t i = 0; i < layers.size(); ++i)
     result.plan.types[file.layers[i].name] = layers[i].types[solved.choice.chosen[i]];
   result.plan.bytes = result.sizes.front().bytes;
+  result.plan.model = file.model;
   result.plan.bits = result.sizes.front().bits;
   result.plan.error = result.sizes.front().error;
   result.plan.gap = solved.gap;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include <casting/content_hash.hpp>
 #include <casting/sample_file.hpp>
 
 #include <precast/io/message.hpp>
@@ -79,29 +80,10 @@ families::RecordedState read_sample(const io::SafetensorsFile& file, std::size_t
   return recorded;
 }
 
-/// Fowler, Noll and Vo's hash, a word at a time.
-class Hash {
- public:
-  void add(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      std::uint64_t word = 0;
-      const std::size_t some = std::min(bytes.size(), sizeof word);
-      std::memcpy(&word, bytes.data(), some);
-      value_ = (value_ ^ word) * 1099511628211u;
-      value_ ^= value_ >> 32;
-      bytes = bytes.subspan(some);
-    }
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 14695981039346656037u;
-};
-
 }  // namespace
 
 std::uint64_t Samples::fingerprint() const {
-  Hash hash;
+  ContentHash hash;
   for (const auto& [key, value] : facts)
     for (const std::string& text : {key, value}) hash.add(std::as_bytes(std::span(text)));
   for (const families::RecordedState& sample : recorded) {

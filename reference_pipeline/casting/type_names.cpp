@@ -2,6 +2,8 @@
 
 #include <casting/type_names.hpp>
 
+#include <precast/dtype/blocks/scaled_rows.hpp>
+
 namespace precast::casting {
 
 namespace {
@@ -20,6 +22,10 @@ std::optional<DtypeInfo> find_type(std::string_view name) {
 }
 
 std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, std::int64_t columns) {
+  if (const CastType* const type = formats::format_named(wanted.name); type && type->of_rows)
+    return columns > 0 && columns < type->info.values_per_block
+               ? std::optional(scaled_row_info(type->info.name, columns))
+               : std::nullopt;
   if (columns % wanted.values_per_block == 0) return wanted;
   for (const std::string_view name : stand_ins) {
     const DtypeInfo type = *find_type(name);

@@ -119,8 +119,10 @@ void add_convert_command(CLI::App& app) {
       ->add_option(
           "--type", options->type,
           "The type of all matrices whose rows its blocks divide; below 16 bits, entry and exit layers, "
-          "embeddings, norms, convolutions and biases stay as they are. Blocks need .gguf, fp8 needs "
-          ".safetensors. Default: as they are")
+          "embeddings, norms, convolutions and biases stay as they are. ggml's blocks need .gguf; "
+          "fp8, mxfp8 and rows under scales need .safetensors, where scales lie beside codes as ComfyUI "
+          "reads "
+          "them. Default: as they are")
       ->type_name(types);
   command
       ->add_option(
@@ -181,7 +183,7 @@ void add_convert_command(CLI::App& app) {
       "--rule '_mlp.2.weight=q5_k'\n"
       "  precast convert flux1-dev-q8_0.gguf flux1-dev-bf16.safetensors --type bf16\n"
       "  precast convert flux1-dev.safetensors dev-q3_k.gguf --type q3_k --importance imatrix.gguf\n"
-      "  precast convert ~/FLUX.1-dev ~/FLUX.1-dev-fp8 --type fp8_e4m3");
+      "  precast convert ~/FLUX.1-dev flux1-dev-fp8.safetensors --type fp8_e4m3_row --layout bfl");
   command->callback([options] { convert_model(*options); });
 }
 

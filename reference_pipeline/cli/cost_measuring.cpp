@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -8,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <casting/content_hash.hpp>
 #include <casting/measure.hpp>
 #include <casting/sample_file.hpp>
 #include <cli/arguments.hpp>
@@ -42,11 +42,8 @@ std::string cast_settings_text(const CostOptions& options) {
 
 /// Everything that the numbers depend on, but for the model, the layers and the types.
 std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
-  char fingerprint[32];
-  std::snprintf(fingerprint, sizeof fingerprint, "%016llx",
-                static_cast<unsigned long long>(samples.fingerprint()));
-  return "samples " + std::string(fingerprint) + ", " + policy_text(parse_policy(options.policy)) +
-         cast_settings_text(options);
+  return "samples " + casting::hash_text(samples.fingerprint()) + ", " +
+         policy_text(parse_policy(options.policy)) + cast_settings_text(options);
 }
 
 bool has_measured(const casting::CostFile& file) {
@@ -55,12 +52,23 @@ bool has_measured(const casting::CostFile& file) {
   });
 }
 
+/// Throws where a file's estimates were made from something else than those that are to be made.
+void check_estimates(const CostOptions& options, const casting::CostFile& old,
+                     const std::optional<std::string>& estimates) {
+  if (!estimates || !old.has_estimates() || old.estimates == estimates) return;
+  throw io::file_error(options.output, "holds estimates from " +
+                                           old.estimates.value_or("an importance that it does not name") +
+                                           ", and --importance " + io::shown(*options.importance) + " is " +
+                                           *estimates + ": give another --output, or remove the file");
+}
+
 /// The cost file that is there under the name of the output, where it is of the same measurement. Estimates
 /// depend on no samples and no policy.
 casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
-                                 const casting::Samples& samples) {
+                                 const casting::Samples& samples,
+                                 const std::optional<std::string>& estimates) {
   const std::string cast = cast_settings_text(options), estimated = "estimates" + cast;
-  casting::CostFile fresh{model, {}, estimated, {}};
+  casting::CostFile fresh{model, {}, estimated, estimates, {}};
   if (!options.only_estimates) {
     fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
     fresh.settings = cost_settings_text(options, samples);
@@ -79,6 +87,8 @@ casting::CostFile results_so_far(const CostOptions& options, const std::string& 
                          "holds numbers of another measurement (" + old.model.value_or("no model") + "; " +
                              old.settings.value_or("no settings") + "), and this one is " + *fresh.model +
                              "; " + *fresh.settings + ": give another --output, or remove the file");
+  check_estimates(options, old, estimates);
+  if (estimates) old.estimates = estimates;
   notes() << "going on from " << io::shown(options.output) << ", which has " << old.layers.size()
           << (old.layers.size() == 1 ? " layer\n" : " layers\n");
   return old;
@@ -94,8 +104,8 @@ void check_measuring(const CostOptions& options) {
 }
 
 /// What an importance file says of each matrix of blocks. Throws InputError where it says nothing of any.
-casting::ColumnImportance importance_of(const std::string& path, const families::Blocks& blocks) {
-  const auto importance = std::make_shared<const conversion::Importance>(path);
+casting::ColumnImportance importance_of(const std::shared_ptr<const conversion::Importance>& importance,
+                                        const families::Blocks& blocks) {
   for (const families::Block& block : blocks.list())
     for (const families::BlockParameter& parameter : block.parameters)
       if (parameter.role == families::BlockParameterRole::matrix &&
@@ -103,9 +113,9 @@ casting::ColumnImportance importance_of(const std::string& path, const families:
         return [importance](const std::string& name, std::int64_t columns) {
           return importance->of_parameter(name, columns);
         };
-  throw io::file_error(path, "has none of the matrices of the blocks, such as '" +
-                                 blocks.list().front().parameters.front().name +
-                                 "': give the importance of this model");
+  throw io::file_error(importance->path(), "has none of the matrices of the blocks, such as '" +
+                                               blocks.list().front().parameters.front().name +
+                                               "': give the importance of this model");
 }
 
 /// Bytes of the states that a job has of each sample: one before a layer, one after it.
@@ -151,7 +161,12 @@ casting::CostFile measured_costs(const CostOptions& options) {
   const std::string name = cast_model_name(model, options.model);
   const casting::Samples samples =
       options.only_estimates ? casting::Samples{} : casting::read_samples(options.samples);
-  casting::CostFile so_far = results_so_far(options, name, samples);
+  const auto importance =
+      options.importance ? std::make_shared<const conversion::Importance>(*options.importance) : nullptr;
+  std::optional<std::string> estimates;
+  if (importance)
+    estimates = "importance " + casting::hash_text(importance->fingerprint()) + ", by the reference encoder";
+  casting::CostFile so_far = results_so_far(options, name, samples, estimates);
   const families::ChosenDevice device = families::choose_device(options.device);
   if (options.jobs.value_or(1) > 1 && device.is_cuda)
     throw UsageError("--jobs shares the CPU's threads, and this is " + device.name + ": add --device cpu");
@@ -169,7 +184,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   families::Blocks* const blocks = loaded.front().get();
   const std::int64_t of_job = families::resident_memory() - before + states_of_job(samples);
   settings.only_estimates = options.only_estimates;
-  if (options.importance) settings.importance = importance_of(*options.importance, *blocks);
+  if (importance) settings.importance = importance_of(importance, *blocks);
   const auto count = static_cast<std::int64_t>(blocks->list().size());
   if (options.layers)
     settings.layers = parse_layers(*options.layers, count);

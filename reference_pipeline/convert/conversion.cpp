@@ -7,6 +7,7 @@
 
 #include <convert/conversion.hpp>
 #include <convert/output_file.hpp>
+#include <convert/scaled_weight.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/watch/trace.hpp>
@@ -56,7 +57,7 @@ std::span<const std::byte> bytes_at(const InputTensor& tensor, std::int64_t firs
 
 /// Whether errors in a tensor are weighed by its columns' importance, where there is one.
 bool gets_weights(const OutputTensor& tensor) {
-  return is_block(tensor.chosen.type) && tensor.shape.rank() == 2;
+  return is_block(tensor.chosen.type) && !is_scaled(tensor.chosen.type) && tensor.shape.rank() == 2;
 }
 
 /// The names that an importance may have for a piece.
@@ -73,6 +74,7 @@ class Stream {
 
   void write(const OutputTensor& tensor) {
     const DtypeInfo& type = tensor.chosen.type;
+    if (is_scaled(type)) return write_with_scales(tensor);
     for (const Piece& piece : tensor.pieces) {
       weigh(tensor, piece);
       for (std::int64_t done = 0; done < piece.count; done += at_once_) {
@@ -93,6 +95,26 @@ class Stream {
   }
 
  private:
+  void write_with_scales(const OutputTensor& tensor) {
+    const auto read = [&](std::int64_t first, std::span<f32> values) {
+      for (const Piece& piece : tensor.pieces) {
+        const std::int64_t some = std::min(std::ssize(values), piece.count - first);
+        if (some > 0) {
+          std::ranges::copy(decoded(*piece.from, piece.first + first, some), values.begin());
+          values = values.subspan(static_cast<std::size_t>(some));
+        }
+        first = std::max<std::int64_t>(0, first - piece.count);
+        if (values.empty()) return;
+      }
+    };
+    write_scaled(tensor, read, [&](std::span<const std::byte> bytes, std::int64_t done) {
+      file_.write(bytes);
+      input_.release_pages();
+      values_ += done;
+      if (written_) written_(values_);
+    });
+  }
+
   /// Takes the importance of a piece's columns, where there is one: tasks are whole rows then.
   void weigh(const OutputTensor& tensor, const Piece& piece) {
     const std::int64_t columns = tensor.shape.rank() == 0 ? 1 : tensor.shape.back();

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include <casting/content_hash.hpp>
 #include <convert/importance.hpp>
 #include <flux/bfl_names.hpp>
 
@@ -119,6 +120,15 @@ void Importance::add(std::string name, std::vector<f32> squares) {
   if (name.starts_with(whole_model)) name.erase(0, whole_model.size());
   if (!entries_.emplace(name, std::move(squares)).second)
     throw io::tensor_error(path_, name, "stands there twice: make the file anew");
+}
+
+std::uint64_t Importance::fingerprint() const {
+  casting::ContentHash hash;
+  for (const auto& [name, squares] : entries_) {
+    hash.add(std::as_bytes(std::span(name)));
+    hash.add(std::as_bytes(std::span(squares)));
+  }
+  return hash.value();
 }
 
 std::span<const f32> Importance::of(std::span<const std::string> names, std::int64_t columns) const {

@@ -23,6 +23,8 @@ class Importance {
   explicit Importance(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
+  /// A number of all names and values: another importance has another, but for one chance in 2^64.
+  std::uint64_t fingerprint() const;
   /// How many matrices it has.
   std::size_t size() const { return entries_.size(); }
   /// Of the first of these names that it has; a prefix `model.diffusion_model.` counts as none. Empty where

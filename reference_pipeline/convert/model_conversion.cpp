@@ -235,9 +235,10 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
                         "' is found only where an earlier rule is, which counts: it changes nothing");
   const auto layers = chooser.unmatched_layers();
   if (!layers.empty() && layers.size() == settings_.wishes.plan->types.size())
-    throw families::RequestError("--plan: none of its " + std::to_string(layers.size()) +
-                                 " layers, such as " + io::printable(layers.front()) + ", is in this model" +
-                                 example + ": give the plan of this model");
+    throw families::RequestError("--plan is of " + settings_.wishes.plan->model_in_words() +
+                                 ": none of its " + std::to_string(layers.size()) + " layers, such as " +
+                                 io::printable(layers.front()) + ", is in " + io::shown(in_) + example +
+                                 ": give the plan of this model");
   if (!layers.empty())
     warnings_.push_back("--plan: " + std::to_string(layers.size()) + " of its layers, " +
                         io::printable(layers.front()) + " among them, are not in this model");

@@ -3,9 +3,11 @@
 #include <array>
 #include <map>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include <convert/output_file.hpp>
+#include <convert/scaled_weight.hpp>
 
 namespace precast::conversion {
 
@@ -106,8 +108,14 @@ OutputFile::OutputFile(const fs::path& target, Container container, const InputW
   std::visit(
       [&](auto& writer) {
         describe(writer, input, kind, tensors);
-        for (const OutputTensor& tensor : tensors)
+        for (const OutputTensor& tensor : tensors) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(writer)>, io::SafetensorsWriter>)
+            if (is_scaled(tensor.chosen.type)) {
+              declare_scaled(writer, tensor);
+              continue;
+            }
           writer.declare(tensor.name, tensor.chosen.type, tensor.shape);
+        }
       },
       writer_);
 }

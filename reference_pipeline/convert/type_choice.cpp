@@ -3,6 +3,7 @@
 #include <array>
 
 #include <casting/type_names.hpp>
+#include <convert/scaled_weight.hpp>
 #include <convert/type_choice.hpp>
 #include <families/request_error.hpp>
 
@@ -62,7 +63,7 @@ DtypeInfo kept_type(const TensorFacts& facts, Container container) {
 }  // namespace
 
 bool holds(Container container, const DtypeInfo& type) {
-  if (container == Container::safetensors) return io::file_dtype(type).has_value();
+  if (container == Container::safetensors) return io::file_dtype(type).has_value() || is_scaled(type);
   const io::GgufType* known = io::gguf_type(type.name);
   return known && known->info == type;
 }
@@ -138,7 +139,8 @@ TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
     for (const std::string& name : facts.names)
       if (const auto type_name = wishes_.plan->type_of(name)) {
         const DtypeInfo type = *find_type(*type_name);
-        if (!planned || bits_per_value(type) > bits_per_value(*planned)) planned = type;
+        if (!planned || *casting::bits_of_type(type.name) > *casting::bits_of_type(planned->name))
+          planned = type;
         for (const auto& [layer, ignored] : wishes_.plan->types)
           if (is_under(name, layer)) matched_layers_.insert(layer);
       }
@@ -161,8 +163,11 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
   }
   // What takes the place of a type that was added may be one that its kind of file does not have.
   if (const auto type = casting::fitting_type(*wish.type, facts.shape.back());
-      type && (*type == *wish.type || holds(container, *type) || !holds(container, *wish.type)))
-    return {*type, {}, *type == *wish.type ? std::nullopt : wish.type};
+      type && (*type == *wish.type || holds(container, *type) || !holds(container, *wish.type))) {
+    if (is_scaled(*type) && !can_be_scaled(*type, facts.names.front(), facts.shape))
+      return {kept, "no matrix of a layer", wish.type};
+    return {*type, {}, type->name == wish.type->name ? std::nullopt : wish.type};
+  }
   return {kept, "no block divides its rows", wish.type};
 }
 

@@ -1,14 +1,19 @@
 // Precast's own lists and what was added, as one.
 #include <algorithm>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include <formats/of_dtype.hpp>
 #include <formats/registry.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/error.hpp>
+#include <precast/host/block_decoder.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/quant/by_name.hpp>
+#include <precast/quant/scaled_rows.hpp>
 
 namespace precast::formats {
 
@@ -43,6 +48,44 @@ StoredFormat of_listed() {
   return format;
 }
 
+/// Rows under scales: how many columns they have follows from the bytes, four of which a row has before its
+/// codes.
+template <ScaledRowDtype Format>
+std::size_t columns_in(std::size_t values, std::size_t bytes) {
+  const std::size_t rows = (bytes - values) / static_cast<std::size_t>(row_head_bytes);
+  if (bytes < values || rows == 0 || values % rows != 0 ||
+      bytes != values + rows * std::size_t{row_head_bytes})
+    throw ShapeError(std::string(dtype_traits<Format>::name) + ": " + std::to_string(values) +
+                     " values do not take " + std::to_string(bytes) + " bytes");
+  return values / rows;
+}
+
+template <ScaledRowDtype Format>
+StoredFormat of_rows() {
+  StoredFormat format = facts_of<Format>();
+  format.bits = 8;  // and the scale, of which a row has one
+  format.of_rows = true;
+  format.holds_f16_range = true;
+  format.decode = [](std::span<const std::byte> bytes, std::span<f32> values) {
+    if (values.empty()) return;
+    const auto columns = static_cast<std::int64_t>(columns_in<Format>(values.size(), bytes.size()));
+    const auto decode = host::rows_decoder<f32>(dtype_traits<Format>::name);
+    host::parallel_for(std::ssize(values) / columns, [&](std::int64_t row) {
+      decode({bytes.data() + row * (row_head_bytes + columns), 0}, 1, 0, columns,
+             values.data() + row * columns, 0);
+    });
+  };
+  format.encode = [](std::span<const f32> values, std::span<std::byte> bytes,
+                     const quant::EncodeOptions& options) {
+    if (options.encoder != quant::Encoder::reference)
+      throw InputError(std::string(dtype_traits<Format>::name) +
+                       " has no search encoder: choose the reference encoder");
+    if (!values.empty())
+      quant::encode_rows<Format>(values, columns_in<Format>(values.size(), bytes.size()), bytes);
+  };
+  return format;
+}
+
 template <class... Entries>
 void insert_listed(std::vector<StoredFormat>& formats, BlockFormatList<Entries...>) {
   for (StoredFormat (*const made)() : {&of_listed<typename Entries::format>...}) insert(formats, made());
@@ -60,6 +103,10 @@ struct Lists {
       return false;
     });
     insert_listed(all, BlockFormats{});
+    any_scaled_row_dtype([&]<class Format>(std::type_identity<Format>) {
+      insert(all, of_rows<Format>());
+      return false;
+    });
     for (const StoredFormat& format : added) insert(all, StoredFormat(format));
   }
 };

@@ -20,8 +20,10 @@ struct StoredFormat {
   std::optional<FloatFormat> scalar;  ///< of a scalar: its bits, and which codes are no numbers
   std::string_view file_name;         ///< as safetensors files name it; "" where they hold none
   bool holds_f16_range = false;       ///< whether every value up to 65504 comes back finite
+  bool of_rows = false;               ///< whether a block is a whole row (dtype/blocks/scaled_rows.hpp)
 
-  /// Writes the values of whole blocks as f32. `bytes` may lie at any address.
+  /// Writes the values of whole blocks as f32. `bytes` may lie at any address. Where blocks are rows, as many
+  /// rows as the bytes have scales.
   void (*decode)(std::span<const std::byte> bytes, std::span<f32> values) = nullptr;
   /// Encodes values, which fill whole blocks, to `bytes`, at an address for which blocks are aligned. Scalars
   /// are rounded once. Throws InputError for values that are not finite, where the format is of blocks, and

@@ -3,17 +3,25 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include <weights/weight_tensors.hpp>
 
+#include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/dtype/blocks/small_float_blocks.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/memory/dry_run.hpp>
+#include <precast/policy/quant_formats.hpp>
 #include <precast/tensor/rounded_up.hpp>
 
 namespace precast::weights {
 
 namespace {
+
+/// Columns that fit what a dtype counts with.
+constexpr std::int64_t longest_held_row = std::int64_t{1} << 29;
 
 /// What a layer is announced as: by a tensor of its own, or in the file's header.
 struct Announced {
@@ -116,6 +124,47 @@ Decode scaled_rows(const Companions& companions, const io::TensorEntry& stored, 
   };
 }
 
+/// Rows of codes and a factor for each row as a weight that stays so in memory, where this build multiplies
+/// these: a block format of rows under scales.
+void hold_rows(WeightTensor& weight, const Companions& companions, const io::TensorEntry& scale,
+               const std::string& layer) {
+  const io::TensorEntry& stored = *weight.stored;
+  if (stored.shape.rank() != 2) return;
+  const std::int64_t rows = stored.shape[0], columns = stored.shape[1];
+  // Rows of an odd number of bytes would begin at addresses where readers copy them first.
+  if (rows == 0 || columns < 2 || columns % 2 != 0 || columns >= longest_held_row) return;
+  const bool of_tensor = scale.shape.elements() == 1;
+  any_scaled_row_dtype([&]<class Format>(std::type_identity<Format>) {
+    using Code = scaled_code_of<Format>;
+    constexpr bool of_bytes = std::is_same_v<Code, std::int8_t>;
+    // Of int8 there is no format with one scale for all: each row gets it.
+    if ((scale_of<Format> == ScaleOf::tensor) != (of_tensor && !of_bytes)) return false;
+    bool same_codes;
+    if constexpr (of_bytes)
+      same_codes = stored.dtype.info.name == "i8";
+    else
+      same_codes = stored.dtype.info == dtype_info<Code>;
+    if (!same_codes || !block_format_compiled(dtype_traits<Format>::name)) return false;
+    const std::int64_t row_bytes = row_head_bytes + columns;
+    weight.held = scaled_row_info(dtype_traits<Format>::name, columns);
+    weight.held_bytes = rows * row_bytes;
+    weight.arrange = [&stored, rows, columns, row_bytes,
+                      factor =
+                          row_factors(companions, scale, layer, rows)](std::span<std::byte> out) mutable {
+      factor(0);
+      for_rows(rows, columns, [&, by = factor](std::int64_t first, std::int64_t count) mutable {
+        for (std::int64_t r = first; r < first + count; ++r) {
+          std::byte* const row = out.data() + r * row_bytes;
+          write_row_head(by(r), columns, row);
+          std::memcpy(row + row_head_bytes, stored.bytes.data() + r * columns,
+                      static_cast<std::size_t>(columns));
+        }
+      });
+    };
+    return true;
+  });
+}
+
 /// Takes the rotation of groups of columns back: each group times a Kronecker power of one 4 by 4 matrix,
 /// which is its own inverse.
 void turn_back(std::span<f32> row, std::int64_t group) {
@@ -180,19 +229,35 @@ WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, cons
                            "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
   const SwizzledBlocks blocks{&stored, scales, stored.shape[0], stored.shape[1], 32};
   blocks.check(companions, layer);
-  return {&stored, stored.shape, "mxfp8, swizzled",
-          [blocks](std::span<f32> out) {
-            for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
-              for (std::int64_t r = first; r < first + count; ++r) {
-                const auto row = out.subspan(static_cast<std::size_t>(r * blocks.columns),
-                                             static_cast<std::size_t>(blocks.columns));
-                read_values(*blocks.stored, r * blocks.columns, row);
-                for (std::size_t i = 0; i < row.size(); ++i)
-                  row[i] *= from_e8m0(blocks.scale(r, static_cast<std::int64_t>(i) / 32));
-              }
-            });
-          },
-          std::ssize(stored.bytes) + std::ssize(scales->bytes)};
+  WeightTensor weight{&stored, stored.shape, "mxfp8, swizzled",
+                      [blocks](std::span<f32> out) {
+                        for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
+                          for (std::int64_t r = first; r < first + count; ++r) {
+                            const auto row = out.subspan(static_cast<std::size_t>(r * blocks.columns),
+                                                         static_cast<std::size_t>(blocks.columns));
+                            read_values(*blocks.stored, r * blocks.columns, row);
+                            for (std::size_t i = 0; i < row.size(); ++i)
+                              row[i] *= from_e8m0(blocks.scale(r, static_cast<std::int64_t>(i) / 32));
+                          }
+                        });
+                      },
+                      std::ssize(stored.bytes) + std::ssize(scales->bytes)};
+  if (blocks.columns % blocks.in_block != 0 || !block_format_compiled(dtype_traits<mxfp8>::name))
+    return weight;
+  weight.held = dtype_info<mxfp8>;
+  weight.held_bytes = bytes_for<mxfp8>(blocks.rows * blocks.columns);
+  weight.arrange = [blocks](std::span<std::byte> out) {
+    const std::int64_t in_row = blocks.blocks();
+    for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
+      for (std::int64_t b = first * in_row; b < (first + count) * in_row; ++b) {
+        std::byte* const block = out.data() + b * std::int64_t{sizeof(mxfp8)};
+        block[0] = blocks.scale(b / in_row, b % in_row);
+        std::memcpy(block + 1, blocks.stored->bytes.data() + b * blocks.in_block,
+                    static_cast<std::size_t>(blocks.in_block));
+      }
+    });
+  };
+  return weight;
 }
 
 WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
@@ -258,9 +323,14 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                                      " of a format that nothing announces: get the file anew");
   if (stored.dtype.info.values_per_block != 1)
     throw companions.error(name, "has a scale beside blocks that have their own: get the file anew");
-  Decode decode = scaled_rows(companions, stored, *scale, layer);
-  std::string format = std::string(is_int8 ? "int8" : stored.dtype.info.name) +
-                       (scale->shape.elements() == 1 ? " with a scale" : " with a scale a row");
+  WeightTensor weight{&stored,
+                      stored.shape,
+                      {},
+                      scaled_rows(companions, stored, *scale, layer),
+                      std::ssize(stored.bytes) + std::ssize(scale->bytes)};
+  weight.format = std::string(is_int8 ? "int8" : stored.dtype.info.name) +
+                  (scale->shape.elements() == 1 ? " with a scale" : " with a scale a row");
+  if (announced.turned_by == 0) hold_rows(weight, companions, *scale, layer);
   if (const std::int64_t group = announced.turned_by) {
     const std::int64_t columns = stored.shape.back();
     bool power_of_four = group > 0;
@@ -269,8 +339,8 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
       throw companions.error(
           name, "was rotated in groups of " + std::to_string(group) + " of its " + std::to_string(columns) +
                     " columns, which is no power of 4 that divides them: get the file anew");
-    format += ", rotated";
-    decode = [decode, group, columns](std::span<f32> out) {
+    weight.format += ", rotated";
+    weight.decode = [decode = weight.decode, group, columns](std::span<f32> out) {
       decode(out);
       for_rows(std::ssize(out) / columns, columns, [&](std::int64_t first, std::int64_t count) {
         for (std::int64_t r = first; r < first + count; ++r)
@@ -279,8 +349,7 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
       });
     };
   }
-  return WeightTensor{&stored, stored.shape, std::move(format), std::move(decode),
-                      std::ssize(stored.bytes) + std::ssize(scale->bytes)};
+  return weight;
 }
 
 }  // namespace precast::weights

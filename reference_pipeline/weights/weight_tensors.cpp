@@ -85,28 +85,36 @@ nn::Parameter WeightTensors::find(std::string_view name) const {
     if (weight) found.shape = weight->shape;
     return found;
   }
-  const auto count = static_cast<std::size_t>(weight->shape.elements());
+  const auto bytes = static_cast<std::size_t>(weight->given_bytes());
   if (last_name_ != name || !last_) {
     last_.reset();  // before the next is there too
     if (DryRun::active()) {
-      last_ = std::make_shared<DryHold>(static_cast<std::int64_t>(count * sizeof(f32)));
-      last_bytes_ = {weight->stored->bytes.data(), count * sizeof(f32)};  // which nobody reads in a dry run
+      last_ = std::make_shared<DryHold>(weight->given_bytes());
+      last_bytes_ = {weight->stored->bytes.data(), bytes};  // which nobody reads in a dry run
+    } else if (weight->arrange) {
+      const auto blocks = std::make_shared<std::vector<std::byte>>(bytes);
+      weight->arrange(*blocks);
+      last_bytes_ = *blocks;
+      last_ = blocks;
     } else {
-      const auto values = std::make_shared<std::vector<f32>>(count);
+      const auto values = std::make_shared<std::vector<f32>>(bytes / sizeof(f32));
       weight->decode(*values);
       last_bytes_ = std::as_bytes(std::span(*values));
       last_ = values;
     }
     last_name_ = name;
   }
-  return {dtype_info<f32>, weight->shape, last_bytes_, {}, last_};
+  return {weight->arrange ? weight->held : dtype_info<f32>, weight->shape, last_bytes_, {}, last_};
+}
+
+std::int64_t WeightTensor::given_bytes() const {
+  return arrange ? held_bytes : shape.elements() * std::int64_t{sizeof(f32)};
 }
 
 std::size_t WeightTensors::bytes_to_take() const {
   std::size_t total = 0;
   for (const auto& [name, weight] : weights_)
-    total += weight.decode ? static_cast<std::size_t>(weight.shape.elements()) * sizeof(f32)
-                           : weight.stored->bytes.size();
+    total += weight.decode ? static_cast<std::size_t>(weight.given_bytes()) : weight.stored->bytes.size();
   return total;
 }
 

@@ -21,6 +21,8 @@ namespace precast::weights {
 
 /// Writes all values of a weight as f32, each computed in f32.
 using Decode = std::function<void(std::span<f32>)>;
+/// Writes a weight's bytes in a block format.
+using Arrange = std::function<void(std::span<std::byte>)>;
 
 /// A weight, and what it lies as.
 struct WeightTensor {
@@ -29,6 +31,13 @@ struct WeightTensor {
   std::string format;      ///< "bf16", "fp8_e4m3 with a scale", "nf4"
   Decode decode;           ///< empty where the bytes are values or blocks of a dtype
   std::int64_t bytes = 0;  ///< with its scales
+  /// A block format that holds the same values, in so many bytes, where there is one in this build.
+  DtypeInfo held{};
+  std::int64_t held_bytes = 0;
+  Arrange arrange{};
+
+  /// Bytes that WeightTensors::find gives for it where it has scales.
+  std::int64_t given_bytes() const;
 };
 
 /// The weights whose names begin with a prefix, by what follows it. Tensors that belong to a weight (scales,
@@ -47,7 +56,9 @@ class WeightTensors final : public nn::ParameterSource {
   }
 
   bool contains(std::string_view name) const override { return lookup(name); }
-  /// A weight that has scales is decoded to f32; the last one stays decoded, for those who take it in parts.
+  /// A matrix that has scales is given in blocks where a block format of this build holds the same values, so
+  /// that a linear layer keeps it as it is; else it is decoded to f32. The last one stays, for those who take
+  /// it in parts.
   nn::Parameter find(std::string_view name) const override;
   std::string description() const override { return file_.description(); }
   void taken(std::size_t bytes) const override { file_.taken(bytes); }

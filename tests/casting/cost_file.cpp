@@ -62,6 +62,11 @@ TEST_CASE("a cost file reads back as what was written") {
   file.layers.push_back({"blocks.1", std::nullopt, {{"fp8_e5m2", {8.0, INFINITY, 0.0, none, none}}}});
   file.layers.push_back({"ä \"quoted\"", 7, {}});
   CHECK(parse_cost_file(cost_file_text(file), "x") == file);
+  CHECK_FALSE(file.has_estimates());
+  file.layers[0].types["q8_0"].estimate = 0.5;
+  file.estimates = "importance 0123456789abcdef, by the reference encoder";
+  CHECK(file.has_estimates());
+  CHECK(parse_cost_file(cost_file_text(file), "x") == file);
   CHECK(file.types() == std::vector<std::string>{"q8_0", "fp8_e5m2", "q2_k"});
   CHECK(file.bits_of("q2_k") == 2.625);
   CHECK(file.bits_of("bf16") == 16);
@@ -142,6 +147,10 @@ TEST_CASE("a plan reads back as what was written, and says the format of a tenso
   plan.error = 0.1;
   plan.gap = 0;
   CHECK(parse_plan(plan_text(plan), "x") == plan);
+  CHECK(plan.model_in_words() == "a model that it does not name");
+  plan.model = "FLUX.1-dev";
+  CHECK(parse_plan(plan_text(plan), "x") == plan);
+  CHECK(plan.model_in_words() == "the model 'FLUX.1-dev'");
   CHECK(plan.types.begin()->first == "blocks.1");
   CHECK(plan.types.rbegin()->first == "blocks.10");
   CHECK(plan.type_of("blocks.1.attn.to_q.weight") == "bf16");

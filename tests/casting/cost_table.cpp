@@ -105,6 +105,22 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
     if (what[1] == 'e') other.settings = "else";
     CHECK_THAT(refusal({{"one.json", a}, {"two.json", other}}), Catch::Contains(what));
   }
+
+  // Estimates of one importance go with measured numbers alone, and with none of another or of nobody knows
+  // which.
+  CostFile estimated = b;
+  estimated.layers[0].types["q8_0"].estimate = 1;
+  estimated.estimates = "importance 1";
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"b", estimated}}).estimates == "importance 1");
+  CHECK(merge_costs(std::vector<NamedCosts>{{"b", estimated}, {"a", a}}).estimates == "importance 1");
+  CostFile another = c;
+  another.layers[0].types["q8_0"].estimate = 1;
+  CHECK_THAT(refusal({{"one.json", a}, {"two.json", estimated}, {"three.json", another}}),
+             Catch::Contains("two.json and three.json differ in \"estimates\""));
+  another.estimates = "importance 2";
+  CHECK_THAT(refusal({{"two.json", estimated}, {"three.json", another}}), Catch::Contains("\"estimates\""));
+  another.estimates = estimated.estimates;
+  CHECK(merge_costs(std::vector<NamedCosts>{{"b", estimated}, {"c", another}}).estimates == "importance 1");
 }
 
 }  // namespace cost_tables

@@ -19,7 +19,9 @@
 #include <support/golden_requests.hpp>
 #include <support/memory_source.hpp>
 
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/quant/by_name.hpp>
+#include <precast/quant/scaled_rows.hpp>
 
 namespace measured_costs {
 namespace {
@@ -324,6 +326,8 @@ TEST_CASE("a format that rows do not divide gives way to the smallest that does 
   CHECK(taken_for("q8_0", 16) == "as it is");
   CHECK(taken_for("nvfp4", 64) == "nvfp4");
   CHECK(taken_for("fp8_e4m3", 7) == "fp8_e4m3");
+  CHECK(taken_for("int8_row", 7) == "int8_row");
+  CHECK(fitting_type(*find_type("int8_row"), 7) == DtypeInfo{"int8_row", 7, 15});
 
   const HostTensor<f32> values = random_tensor<f32>({3, 64}, 7);
   MemorySource source;
@@ -343,7 +347,14 @@ TEST_CASE("a format that rows do not divide gives way to the smallest that does 
       for (f32& value : expected) value = convert<f32>(convert<T>(value));
       return true;
     });
-    if (!scalar) {
+    const bool rows = visit_scaled_row_dtype(taken, [&]<class Format>(std::type_identity<Format>) {
+      std::vector<std::byte> encoded(3 * (8 + 64));
+      quant::encode_rows<Format>(expected, 64, encoded);
+      for (std::size_t r = 0; r < 3; ++r)
+        decode_run<Format>(reinterpret_cast<const Format*>(encoded.data() + r * (8 + 64)), 0, 64,
+                           expected.data() + r * 64);
+    });
+    if (!scalar && !rows) {
       std::vector<std::byte> blocks(static_cast<std::size_t>(3 * 64 * *bits_of_type(taken) / 8));
       quant::encode(taken, expected, blocks);
       quant::decode(taken, blocks, expected);

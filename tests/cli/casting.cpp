@@ -183,6 +183,16 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
           "recorded from another model");
   refused({"cost", "--merge", (scratch.path() / "none.json").string(), "--output", output}, 1, "none.json");
   refused({"record", "--model", model, "--prompt", "a", "--every", "0"}, 2, "--every");
+  // A UNet's layers are not run one by one.
+  const std::string unet = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/sd15";
+  refused({"cost", "--model", unet, "--samples", samples, "--output", output, "--types", "q8_0"}, 2,
+          "give a model of Flux's family");
+  const std::string costs = scratch.file(
+      "costs.json", R"({"layers": [{"name": "a", "parameters": 32, "types": {"q8_0": {"cost": 1}}}]})");
+  refused({"plan", "--model", unet, "--cost", costs, "--bits", "9", "--verify", "--samples", samples}, 2,
+          "give a model of Flux's family");
+  const std::string plan = scratch.file("plan.json", R"({"types": {"mid_block": "q8_0"}})");
+  refused({"generate", "--model", unet, "--prompt", "a", "--plan", plan, "--output", output}, 2, "--plan");
   refused({"record", "--model", model, "--prompt", "a", "--output", "-"}, 2, "--output");
   CHECK_FALSE(std::filesystem::exists(output));
 }

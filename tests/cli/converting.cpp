@@ -461,7 +461,13 @@ TEST_CASE("convert: a plan of another model is refused, and rules that change no
   INFO(refused.err);
   CHECK(refused.code == 2);
   CHECK(refused.one_line_error());
-  CHECK_THAT(refused.err, Catch::Contains("none of its 2 layers") && Catch::Contains("layers.0"));
+  CHECK_THAT(refused.err, Catch::Contains("none of its 2 layers") && Catch::Contains("layers.0") &&
+                              Catch::Contains("a model that it does not name") &&
+                              Catch::Contains(transformer));
+  const std::string named =
+      scratch.file("named.json", R"({"model": "another-9b", "types": {"layers.0": "q8_0"}})");
+  CHECK_THAT(run({"convert", transformer, out, "--plan", named}).err,
+             Catch::Contains("the model 'another-9b'") && Catch::Contains(transformer));
   CHECK_FALSE(fs::exists(out));
   const auto hidden =
       run({"convert", transformer, out, "--rule", "attn.*weight=q8_0", "--rule", "img_attn.qkv.weight=q4_0"});

@@ -175,6 +175,21 @@ TEST_CASE("the importance that record wrote makes the planned model better, and 
                                 "--types", "q8_0,q4_0", "--granularity", "matrix", "--output", at("e.json")});
   CHECK(of_matrices.code == 1);
   CHECK_THAT(of_matrices.err, Catch::Contains("another measurement"));
+  CHECK_THAT(nlohmann::json::parse(program::content(at("e.json")))["estimates"].get<std::string>(),
+             Catch::StartsWith("importance ") && Catch::EndsWith(", by the reference encoder"));
+  // The importance of another prompt: no estimate of it stands beside the others.
+  works({"record", "--model", shapes, "--prompt", "a small green star", "--every", "8", "--precision", "f32",
+         "--output", at("t.safetensors"), "--importance", at("j.gguf")});
+  const auto of_another = run({"cost", "--model", shapes, "--estimates-only", "--importance", at("j.gguf"),
+                               "--types", "q5_0", "--output", at("e.json")});
+  CHECK(of_another.code == 1);
+  CHECK(of_another.one_line_error());
+  CHECK_THAT(of_another.err, Catch::Contains("holds estimates from importance") && Catch::Contains("j.gguf"));
+  works({"cost", "--model", shapes, "--estimates-only", "--importance", at("j.gguf"), "--types", "q5_0",
+         "--output", at("f.json")});
+  const auto merged = run({"cost", "--merge", at("e.json"), at("f.json"), "--output", at("g.json")});
+  CHECK(merged.code == 1);
+  CHECK_THAT(merged.err, Catch::Contains("differ in \"estimates\""));
   const auto measured = run({"cost", "--model", shapes, "--samples", at("s.safetensors"), "--policy", "f32",
                              "--importance", at("i.gguf"), "--types", "q8_0,q4_0", "--jobs", "2", "--output",
                              at("e.json"), "--measure", "estimate", "--csv"});

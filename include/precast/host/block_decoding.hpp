@@ -9,11 +9,13 @@
 #include <type_traits>
 
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/decode_run.hpp>
 #include <precast/host/block_decoder.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/decode_steps.hpp>
+#include <precast/host/scaled_rows.hpp>
 #include <precast/policy/quant_formats.hpp>
 
 namespace precast::host {
@@ -80,6 +82,12 @@ DecodeRows<T> rows_decoder(std::string_view format) {
   visit_block_format(format, [&]<class Format>(std::type_identity<Format>) {
     if constexpr (block_format_compiled(dtype_traits<Format>::name))
       found = &decode_rows<Format, T>;
+    else
+      require_block_format(format);
+  });
+  visit_scaled_row_dtype(format, [&]<class Format>(std::type_identity<Format>) {
+    if constexpr (block_format_compiled(dtype_traits<Format>::name))
+      found = &decode_scaled_rows<Format, T>;
     else
       require_block_format(format);
   });

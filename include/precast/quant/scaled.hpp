@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/float_format.hpp>
 #include <precast/dtype/scalar.hpp>
@@ -21,10 +22,7 @@
 
 namespace precast::quant {
 
-/// What may stand under such a scale.
-template <class Code>
-concept ScaledCode =
-    std::same_as<Code, fp8_e4m3> || std::same_as<Code, fp8_e5m2> || std::same_as<Code, std::int8_t>;
+using precast::ScaledCode;
 
 /// The largest magnitude that a code stands for, and a group's goes to: 448, 57344 and 127.
 template <ScaledCode Code>
@@ -36,6 +34,12 @@ constexpr f32 largest_code() {
 }
 
 PRECAST_EXACT_ARITHMETIC_BEGIN
+
+/// The scale of values whose largest magnitude is `most`.
+template <ScaledCode Code>
+f32 scale_for(f32 most) {
+  return most == 0 ? 1.0f : std::max(most / largest_code<Code>(), std::numeric_limits<f32>::denorm_min());
+}
 
 namespace detail {
 
@@ -74,6 +78,15 @@ inline void check_scaled(const char* what, std::size_t values, std::size_t codes
 
 }  // namespace detail
 
+/// Writes the nearest code of each value under a scale that is known, ties to even, on the caller's thread.
+/// Values are finite.
+template <ScaledCode Code>
+void encode_under_scale(std::span<const f32> values, f32 scale, std::span<Code> codes) {
+  const auto divisor = static_cast<double>(scale);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    codes[i] = detail::scaled_code<Code>(static_cast<double>(values[i]) / divisor);
+}
+
 /// Encodes `values` to codes under scales, on all threads of parallel_for. One scale is the tensor's; as many
 /// as there are rows are those of the rows; any other number that divides the values cuts them into so many
 /// runs. A scale is the largest magnitude of its values over the largest code's (448, 57344, 127), rounded to
@@ -100,15 +113,12 @@ void encode_scaled(std::span<const f32> values, std::span<Code> codes, std::span
   for (std::size_t s = 0; s < scales.size(); ++s) {
     const f32 most = *std::max_element(largest.begin() + static_cast<std::ptrdiff_t>(s * pieces),
                                        largest.begin() + static_cast<std::ptrdiff_t>((s + 1) * pieces));
-    const f32 scale = most / largest_code<Code>();
-    scales[s] = most == 0 ? 1.0f : std::max(scale, std::numeric_limits<f32>::denorm_min());
+    scales[s] = scale_for<Code>(most);
   }
-  detail::for_scaled_pieces(values.size(), scales.size(),
-                            [&](std::size_t s, std::size_t first, std::size_t count) {
-                              const auto scale = static_cast<double>(scales[s]);
-                              for (std::size_t i = first; i < first + count; ++i)
-                                codes[i] = detail::scaled_code<Code>(static_cast<double>(values[i]) / scale);
-                            });
+  detail::for_scaled_pieces(
+      values.size(), scales.size(), [&](std::size_t s, std::size_t first, std::size_t count) {
+        encode_under_scale<Code>(values.subspan(first, count), scales[s], codes.subspan(first, count));
+      });
 }
 
 /// The values of codes under scales: code * scale, rounded to f32. Throws ShapeError as encode_scaled does.

@@ -1,0 +1,98 @@
+// Rows of codes under a scale (dtype/blocks/scaled_rows.hpp) as operands, in vectors: the bits that their
+// `decode` gives.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/host/block_decoder.hpp>
+#include <precast/host/byte_lanes.hpp>
+#include <precast/host/convert.hpp>
+
+namespace precast::host {
+
+namespace detail {
+
+/// Sixteen codes as numbers; false where one is infinite or NaN, which the caller decodes by itself.
+template <ScaledCode Code>
+[[gnu::always_inline]] inline bool numbers_of(Bytes16 codes, Floats16& values) {
+  if constexpr (std::same_as<Code, std::int8_t>) {
+    to_floats(reinterpret_cast<SignedBytes16>(codes), values);
+    return true;
+  } else {
+    constexpr bool wide_range = std::same_as<Code, fp8_e5m2>;
+    const Bytes16 special = wide_range ? reinterpret_cast<Bytes16>((codes & 0x7c) == 0x7c)
+                                       : reinterpret_cast<Bytes16>((codes & 0x7f) == 0x7f);
+    if (any_set(special)) return false;
+    // As precast::detail::widen: the code shifted into place, times a power of two.
+    Ints16 wide;
+    widen(codes, wide);
+    const Ints16 magnitudes = (wide & 0x7f) << (wide_range ? 21 : 20);
+    const auto numbers =
+        reinterpret_cast<Ints16>(reinterpret_cast<Floats16>(magnitudes) * (wide_range ? 0x1p112f : 0x1p120f));
+    const Ints16 words = numbers | (wide & 0x80) << 24;
+    values = reinterpret_cast<Floats16>(words);
+    return true;
+  }
+}
+
+/// Columns [first, first + columns) of a row value by value.
+template <ScaledRowDtype Format, ScalarDtype T>
+void decode_scaled_values(const Format& row, std::int64_t first, std::int64_t columns, T* to) {
+  constexpr std::int64_t at_once = 256;
+  std::array<f32, at_once> values;
+  for (std::int64_t k = 0; k < columns; k += at_once) {
+    const std::int64_t some = std::min(at_once, columns - k);
+    dtype_traits<Format>::decode(row, static_cast<int>(first + k), static_cast<int>(some), values.data());
+    convert_row<T>(std::span<const f32>(values.data(), static_cast<std::size_t>(some)),
+                   std::span<T>(to + k, static_cast<std::size_t>(some)));
+  }
+}
+
+/// Columns [first, first + columns) of one row, no further than its end.
+template <ScaledRowDtype Format, ScalarDtype T>
+void decode_scaled_row(const Format& row, std::int64_t first, std::int64_t columns, T* to) {
+  std::int64_t k = 0;
+  if constexpr (std::is_same_v<T, f32> || std::is_same_v<T, bf16>) {
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&row);
+    const f32 scale = precast::detail::scale_of_row(bytes);
+    for (; columns - k >= 16; k += 16) {
+      Floats16 values;
+      if (numbers_of<scaled_code_of<Format>>(sixteen_bytes(bytes + row_head_bytes + first + k), values))
+          [[likely]]
+        Sink<T>{to + k}.put(0, values * scale);
+      else
+        decode_scaled_values(row, first + k, std::int64_t{16}, to + k);
+    }
+  }
+  if (k < columns) decode_scaled_values(row, first + k, columns - k, to + k);
+}
+
+}  // namespace detail
+
+/// DecodeRows of rows under scales. Where more columns are wanted than a row has, the next rows go on.
+template <ScaledRowDtype Format, ScalarDtype T>
+void decode_scaled_rows(const BlockRows& rows, std::int64_t count, std::int64_t first, std::int64_t columns,
+                        T* to, std::int64_t stride) {
+  for (std::int64_t r = 0; r < count; ++r) {
+    const auto* row = reinterpret_cast<const std::uint8_t*>(rows.from_row(r).first);
+    T* out = to + r * stride;
+    for (std::int64_t from = first, left = columns; left > 0;) {
+      const std::int64_t in_row = precast::detail::columns_of_row(row), some = std::min(left, in_row - from);
+      if (some > 0) {
+        detail::decode_scaled_row(*reinterpret_cast<const Format*>(row), from, some, out);
+        out += some, left -= some, from += some;
+      }
+      from -= in_row;
+      row += row_head_bytes + in_row;
+    }
+  }
+}
+
+}  // namespace precast::host

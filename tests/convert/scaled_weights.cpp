@@ -1,0 +1,178 @@
+// Weights as codes with scales beside them: what convert writes is what ComfyUI's readers take, held as it
+// is, and draws what the decoded weights draw.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <convert/scaled_weight.hpp>
+#include <convert/weights_files.hpp>
+#include <families/registry.hpp>
+#include <support/golden_requests.hpp>
+#include <support/temporary_folder.hpp>
+#include <weights/weight_tensors.hpp>
+
+#include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/host/parallel.hpp>
+#include <precast/nn/parameters.hpp>
+#include <precast/quant/by_name.hpp>
+#include <precast/quant/scaled_rows.hpp>
+
+namespace scaled_weights {
+namespace {
+
+using namespace precast;
+using namespace precast::conversion;
+using namespace precast::testing;
+
+const std::string shapes = std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model";
+
+/// A type, how ComfyUI announces it, and what its codes and scales are for safetensors.
+struct Expected {
+  std::string type, format, codes, scales, held;
+  Shape scale_shape;
+};
+const std::vector<Expected> expected_types{
+    {"fp8_e4m3_row", "float8_e4m3fn", "F8_E4M3", "F32", "fp8_e4m3_row", {160, 1}},
+    {"fp8_e5m2_row", "float8_e5m2", "F8_E5M2", "F32", "fp8_e5m2_row", {160, 1}},
+    {"fp8_e4m3_tensor", "float8_e4m3fn", "F8_E4M3", "F32", "fp8_e4m3_tensor", {}},
+    {"fp8_e5m2_tensor", "float8_e5m2", "F8_E5M2", "F32", "fp8_e5m2_tensor", {}},
+    {"int8_row", "int8_tensorwise", "I8", "F32", "int8_row", {160, 1}},
+    {"mxfp8", "mxfp8", "F8_E4M3", "U8", "mxfp8", {256, 4}}};
+
+/// What values of a matrix with so many columns are after they were stored in a type, by its encoder.
+std::vector<f32> after(const std::string& type, std::vector<f32> values, std::size_t columns) {
+  const bool rows = visit_scaled_row_dtype(type, [&]<class Format>(std::type_identity<Format>) {
+    std::vector<std::byte> encoded(values.size() / columns * (8 + columns));
+    quant::encode_rows<Format>(values, columns, encoded);
+    for (std::size_t r = 0; r < values.size() / columns; ++r)
+      decode_run<Format>(reinterpret_cast<const Format*>(encoded.data() + r * (8 + columns)), 0,
+                         static_cast<std::int64_t>(columns), values.data() + r * columns);
+  });
+  if (rows) return values;
+  std::vector<std::byte> blocks(values.size() / 32 * 33);
+  quant::encode(type, values, blocks);
+  quant::decode(type, blocks, values);
+  return values;
+}
+
+std::vector<f32> latents(const std::filesystem::path& transformer) {
+  const auto pipeline =
+      families::open({shapes, {{"transformer", transformer}}},
+                     families::ComponentChoices::all(f32_choices().front()), families::cpu_backend());
+  families::Request request;
+  request.prompts = {"a red ring"};
+  request.steps = 2;
+  request.width = request.height = 32;
+  const families::Result result = pipeline->generate(request);
+  return {result.latents.values().begin(), result.latents.values().end()};
+}
+
+}  // namespace
+
+TEST_CASE("convert writes scaled weights as ComfyUI names and announces them") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors";
+  // 160 rows of 96: no multiple of 128 rows, and three blocks of mxfp8.
+  PlainTensors tensors{{"a.b.weight", normal_tensor({160, 96}, 1)},
+                       {"a.b.bias", normal_tensor({160}, 2)},
+                       {"c.scale", normal_tensor({160, 96}, 3)},
+                       {"d.weight", normal_tensor({7, 33}, 4)}};
+  tensors["a.b.weight"].values[5 * 96 + 7] = 40;  // rows far apart
+  write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+  for (const Expected& expected : expected_types) {
+    INFO(expected.type);
+    convert_file(source, out, to_type(expected.type));
+    const io::ComponentSource file(out);
+    const auto at = [&](const std::string& name) {
+      const io::TensorEntry* const entry = file.lookup(name);
+      REQUIRE(entry);
+      return entry;
+    };
+    CHECK(at("a.b.weight")->dtype.file_name == expected.codes);
+    CHECK(at("a.b.weight")->shape == Shape{160, 96});
+    CHECK(at("a.b.weight_scale")->dtype.file_name == expected.scales);
+    CHECK(at("a.b.weight_scale")->shape == expected.scale_shape);
+    const auto announced = at("a.b.comfy_quant")->bytes;
+    CHECK(std::string(reinterpret_cast<const char*>(announced.data()), announced.size()) ==
+          "{\"format\": \"" + expected.format + "\"}");
+    // What is no weight of a layer stays as it is, and rows that mxfp8's blocks do not divide do.
+    CHECK(at("a.b.bias")->dtype.file_name == "F32");
+    CHECK(at("c.scale")->dtype.file_name == "F32");
+    CHECK(at("d.weight")->dtype.file_name == (expected.type == "mxfp8" ? "F32" : expected.codes));
+
+    const weights::WeightTensors read(file, "");
+    CHECK(read.all().size() == tensors.size());
+    const nn::Parameter held = read.find("a.b.weight");
+    CHECK(held.dtype.name == expected.held);
+    CHECK(held.bytes.size() == (expected.type == "mxfp8" ? 160u * 3 * 33 : 160u * (8 + 96)));
+    for (const std::string name : {"a.b.weight", "d.weight"}) {
+      if (name == "d.weight" && expected.type == "mxfp8") continue;
+      const Shape shape = tensors[name].shape;
+      const HostTensor<f32> values = nn::load_host_tensor<f32>(nn::ParameterPath(read, name), shape);
+      const std::vector<f32> encoded =
+          after(expected.type, tensors[name].values, static_cast<std::size_t>(shape[1]));
+      CHECK(std::ranges::equal(values.values(), encoded));
+    }
+    // The same values where a layer asks for more dimensions.
+    const HostTensor<f32> of_picture =
+        nn::load_host_tensor<f32>(nn::ParameterPath(read, "a.b.weight"), {160, 96, 1, 1});
+    CHECK(std::ranges::equal(of_picture.values(), after(expected.type, tensors["a.b.weight"].values, 96)));
+  }
+}
+
+TEST_CASE("a transformer of scaled weights draws what its decoded weights draw, bit for bit") {
+  const TemporaryFolder folder;
+  const auto in = std::filesystem::path(shapes) / "transformer";
+  const auto out = folder.path() / "scaled.safetensors", plain = folder.path() / "plain.safetensors";
+  std::vector<std::vector<f32>> drawn;
+  for (const Expected& expected : expected_types) {
+    INFO(expected.type);
+    Settings settings = to_type(expected.type);
+    settings.layout = Layout::bfl;  // q, k and v in one matrix, whose rows are told apart again
+    convert_file(in, out, settings);
+    const io::ComponentSource file(out);
+    const weights::WeightTensors read(file, "");
+    io::SafetensorsWriter writer(plain);
+    std::int64_t held = 0;
+    for (const auto& [name, weight] : read.all()) {
+      writer.declare(name, dtype_info<f32>, weight.shape);
+      held += weight.held.name == expected.held;
+    }
+    CHECK(held >= 20);
+    for (const auto& [name, weight] : read.all())
+      writer.write(
+          std::as_bytes(nn::load_host_tensor<f32>(nn::ParameterPath(read, name), weight.shape).values()));
+    writer.commit();
+    drawn.push_back(latents(out));
+    CHECK(drawn.back() == latents(plain));
+    for (std::size_t i = 0; i + 1 < drawn.size(); ++i) CHECK(drawn[i] != drawn.back());
+  }
+}
+
+TEST_CASE("scaled weights: the file is the same for any number of threads") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors";
+  write_tensors<io::SafetensorsWriter>(source, {{"a.weight", normal_tensor({300, 1000}, 1)}}, "f32");
+  const int before = host::threads();
+  for (const char* type : {"fp8_e4m3_tensor", "int8_row"}) {
+    std::string first;
+    for (const int threads : {1, 3}) {
+      host::set_threads(threads);
+      convert_file(source, out, to_type(type));
+      const std::string bytes = read_text(out);
+      if (first.empty()) first = bytes;
+      CHECK(bytes == first);
+    }
+  }
+  host::set_threads(before);
+}
+
+}  // namespace scaled_weights
