@@ -1,9 +1,18 @@
 // A step of a language model without its optimiser, forward and backward, in turn with oneDNN's own products
-// of the same shapes: three for each linear layer, of the result, of the input's gradient and of the weight's.
+// of the same shapes: three for each linear layer, of the result, of the input's gradient and of the
+// weight's.
 //
 // Floor: oneDNN's time. 6 operations for each token and each parameter outside of the table of embeddings;
-// attention's products are lost time, and so is all that passes over memory.
+// what passes over memory is lost time. Counters: `share` of the rate at which oneDNN multiplies operands as
+// a step has them; `share_arranged` of its rate where all operands were arranged before, which no step can
+// have: the optimiser writes the weights anew, and the step all else. In both attention's products are lost
+// time; in `share_all` they are work.
+#include <chrono>
+#include <cstdint>
 #include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 #include <common/measure.hpp>
@@ -17,50 +26,57 @@
 namespace precast::bench {
 namespace {
 
-/// A linear layer's three products.
-void add_layer(LinearShapes& layers, std::int64_t rows, std::int64_t in, std::int64_t out) {
-  layers.push_back({rows, in, out});
-  layers.push_back({rows, out, in});
-  layers.push_back({out, rows, in});
-}
+using Tag = dnnl::memory::format_tag;
 
-/// oneDNN's products of a whole step. One layer's weights stand for those of all layers.
+/// oneDNN's products of a whole step: of a linear layer's result, of its input's gradient and of its
+/// weight's. Some layers' weights, more than the caches hold, stand for those of all layers.
 template <ScalarDtype T>
 class Products {
  public:
-  Products(const language_model::LanguageModelConfig& config, std::int64_t rows)
-      : layers_(config.layers),
-        of_a_layer_(shapes_of_a_layer(config, rows), std::type_identity<T>{}),
-        of_the_head_(shapes_of_the_head(config, rows), std::type_identity<T>{}),
-        flops_(static_cast<double>(layers_) * flops_of(shapes_of_a_layer(config, rows)) +
-               flops_of(shapes_of_the_head(config, rows))) {}
+  /// With `arranged_each_time` operands lie as a step has them, row after row; else they were all arranged,
+  /// and the left side of the weight's gradient turned, before: what no step can have, since the optimiser
+  /// writes the weights and the step all else.
+  Products(const language_model::LanguageModelConfig& config, std::int64_t rows, bool arranged_each_time)
+      : layers_(config.layers), layers_held_(std::min<std::int64_t>(config.layers, 4)) {
+    for (std::int64_t layer = 0; layer < layers_held_; ++layer) {
+      OneDnnLayers& products = products_.emplace_back();
+      for (int i = 0; i < 4; ++i) add(products, rows, config.width, config.width, arranged_each_time);
+      for (int i = 0; i < 2; ++i) add(products, rows, config.width, config.inner, arranged_each_time);
+      add(products, rows, config.inner, config.width, arranged_each_time);
+    }
+    flops_ *= static_cast<double>(layers_) / static_cast<double>(layers_held_);
+    add(products_.emplace_back(), rows, config.width, config.vocabulary, arranged_each_time);
+  }
 
   void operator()() {
-    for (std::int64_t layer = 0; layer < layers_; ++layer) of_a_layer_();
-    of_the_head_();
+    for (std::int64_t layer = 0; layer < layers_; ++layer)
+      products_[static_cast<std::size_t>(layer % layers_held_)]();
+    products_.back()();
   }
   double flops() const { return flops_; }
 
  private:
-  static LinearShapes shapes_of_a_layer(const language_model::LanguageModelConfig& config,
-                                        std::int64_t rows) {
-    LinearShapes shapes;
-    for (int i = 0; i < 4; ++i) add_layer(shapes, rows, config.width, config.width);
-    for (int i = 0; i < 2; ++i) add_layer(shapes, rows, config.width, config.inner);
-    add_layer(shapes, rows, config.inner, config.width);
-    return shapes;
-  }
-  static LinearShapes shapes_of_the_head(const language_model::LanguageModelConfig& config,
-                                         std::int64_t rows) {
-    LinearShapes shapes;
-    add_layer(shapes, rows, config.width, config.vocabulary);
-    return shapes;
+  void add(OneDnnLayers& products, std::int64_t rows, std::int64_t in, std::int64_t out, bool each_time) {
+    constexpr std::type_identity<T> dtype;
+    products.add({rows, in, out}, {Tag::ab, Tag::ba, each_time}, dtype);
+    products.add({rows, out, in}, {Tag::ab, Tag::ab, each_time}, dtype);
+    products.add({out, rows, in}, {each_time ? Tag::ba : Tag::ab, Tag::ab, each_time}, dtype);
+    flops_ += 3 * LinearShape{rows, in, out}.flops();
   }
 
-  std::int64_t layers_;
-  OneDnnLayers of_a_layer_, of_the_head_;
-  double flops_;
+  std::int64_t layers_, layers_held_;
+  std::vector<OneDnnLayers> products_;
+  double flops_ = 0;
 };
+
+/// What attention's products must do in a step: of the scores and their sums of values, and of four
+/// gradients, each query with the keys up to its own.
+double flops_of_attention(const language_model::LanguageModelConfig& config, std::int64_t batch,
+                          std::int64_t context) {
+  constexpr double products = 6;
+  const double pairs = static_cast<double>(context) * static_cast<double>(context + 1) / 2;
+  return products * 2 * pairs * static_cast<double>(batch * config.layers * config.heads * config.head_width);
+}
 
 template <ScalarDtype T>
 void run_step(benchmark::State& state, const timing::ModelCase& of) {
@@ -69,10 +85,26 @@ void run_step(benchmark::State& state, const timing::ModelCase& of) {
   timing::TrainingStep step(of);
   step.forward_backward();
   const auto config = timing::model_config(timing::model_size(of.size), of.architecture, of.context);
-  Products<T> products(config, of.batch * of.context);
-  const InTurn times = measure_in_turn(
-      state, [&] { step.forward_backward(); }, products);
+  const std::int64_t rows = of.batch * of.context;
+  Products<T> products(config, rows, true), arranged(config, rows, false);
+  products();
+  arranged();
+  std::vector<double> seconds_arranged;
+  const InTurn times = time_in_turn(
+      state,
+      [&] {
+        // OpenMP's threads spin for some milliseconds after their work, and would take a core from ours.
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        return seconds_of([&] { step.forward_backward(); });
+      },
+      [&] {
+        seconds_arranged.push_back(seconds_of(arranged));
+        return seconds_of(products);
+      });
   state.counters["share"] = times.reference_over_work;
+  state.counters["share_all"] =
+      times.reference_over_work * (1 + flops_of_attention(config, of.batch, of.context) / products.flops());
+  state.counters["share_arranged"] = median(seconds_arranged) / times.seconds;
   state.counters["flops"] = products.flops() / times.seconds;
   state.counters["onednn_flops"] = products.flops() / times.reference_seconds;
 }

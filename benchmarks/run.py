@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS_WITH_TWIN = ("double_block", "single_block", "t5_layer", "unet_step", "unet_xl_step", "vae_decode")
 STEPS = ("language_model",)
 MODEL_PARTS = PARTS_WITH_TWIN + ("transformer",)
-COUNTERS = ("seconds", "share", "share_all", "memory", "resident", "of_copy", "flops", "onednn_flops")
+COUNTERS = ("seconds", "share", "share_all", "share_arranged", "memory", "resident", "of_copy", "flops", "onednn_flops")
 BLOCKS = ("double_block", "single_block")
 WITH_TWIN = PARTS_WITH_TWIN + STEPS + ("attention", "linear")
 TITLES = {"double_block": "double block", "single_block": "single block", "t5_layer": "T5-XXL layer",
@@ -212,7 +212,8 @@ def against_pytorch(samples, misses, name):
 
 def step_row(samples, misses, name):
     _, policy, size = name.split("/")
-    return [size, policy, cell(samples, misses, name, "share"), against_pytorch(samples, misses, name),
+    return [size, policy, cell(samples, misses, name, "share"), cell(samples, misses, name, "share_all"),
+            cell(samples, misses, name, "share_arranged"), against_pytorch(samples, misses, name),
             cell(samples, misses, name, "of_f32")]
 
 
@@ -234,7 +235,8 @@ def report(samples, names, machine):
     if steps:
         lines += ["", "### Steps of language models", "",
                   "Forward and backward of SIZE+CONTEXT, four windows of random tokens, without the optimiser.", ""]
-        lines += table(["step", "policy", "share of oneDNN's rate", "times PyTorch's speed", "times our f32 speed"],
+        lines += table(["step", "policy", "share of oneDNN's rate", "with attention's products",
+                        "of its rate with operands arranged before", "times PyTorch's speed", "times our f32 speed"],
                        [step_row(samples, misses, name) for name in steps])
     rows = []
     for name in names:

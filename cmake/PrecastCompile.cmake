@@ -1,6 +1,6 @@
-# precast_compile(target [cold|test]): the flags of all C++ that is built here; nvcc's are precast_compile_cuda's. `cold`
-# code, which parses and prints, is optimised less than kernels are; `test` code still less, since compiling it costs more
-# than running it.
+# precast_compile(target [cold|test|light_test]): the flags of all C++ that is built here; nvcc's are
+# precast_compile_cuda's. `cold` code, which parses and prints, is optimised less than kernels are; `test` code still less,
+# since compiling it costs more than running it, and a `light_test`, which computes next to nothing, not at all.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
@@ -36,6 +36,7 @@ function(precast_compile target)
   target_link_options(${target} PRIVATE ${precast_sanitizers})
   set(level_cold -O2)
   set(level_test -O1)
+  set(level_light_test -O0)
   foreach(kind IN LISTS ARGN)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${level_${kind}}>)
   endforeach()

@@ -1,5 +1,5 @@
 # What is compiled for the compiled-in paths, in C++ that knows which instances they need (stamp.hpp): op kernels, a
-# unit for each op family and storage precision, and models, a unit for each path.
+# unit for each op family and storage precision, and models, a unit for some paths each.
 
 # A family is a source of this folder. Those of the second and third list are one unit for all precisions.
 set(kernel_families matmul matmul_of_f32 conv plain_attention flash_attention norm pointwise)
@@ -44,31 +44,54 @@ function(precast_generate_kernels extension)
   set(kernel_sources "${sources}" PARENT_SCOPE)
 endfunction()
 
-# precast_generate_models(PATHS) writes the models of each path, models_PATH.cpp, into the current binary directory.
-# Sets model_sources.
+# precast_generate_models(PATHS...) writes the models of the paths, models_N.cpp, into the current binary directory. Sets
+# model_sources.
 function(precast_generate_models)
+  set(paths_per_unit 4)  # of a unit of one, reading headers takes the compiler half the time
   set(sources)
-  foreach(PATH_NAME IN LISTS ARGN)
-    configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/models.cpp.in" "models_${PATH_NAME}.cpp" @ONLY)
-    list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/models_${PATH_NAME}.cpp")
-  endforeach()
+  set(rest ${ARGN})
+  while(rest)
+    list(SUBLIST rest 0 ${paths_per_unit} paths)
+    list(REMOVE_ITEM rest ${paths})
+    set(DECLARATIONS "")
+    set(MODELS "")
+    set(function "template std::span<const FamilyModels* const> compiled_models")
+    foreach(path IN LISTS paths)
+      string(APPEND DECLARATIONS "extern ${function}<WithoutUpcastConv<policy_named<\"${path}\">>>();\n")
+      string(APPEND MODELS "${function}<policy_named<\"${path}\">>();\n")
+    endforeach()
+    list(LENGTH sources before)
+    set(unit "${CMAKE_CURRENT_BINARY_DIR}/models_${before}.cpp")
+    configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/models.cpp.in" "${unit}" @ONLY)
+    list(APPEND sources "${unit}")
+  endwhile()
   # Models call kernels, and are not loops themselves: small code is as fast, and takes the compiler two thirds.
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
   set(model_sources "${sources}" PARENT_SCOPE)
 endfunction()
 
-# precast_generate_language_models(EXTENSION POLICIES) writes a unit of each of these policies of training,
-# language_model_POLICY.EXTENSION, and their list, training_policies.cpp, into the current binary directory. Sets
+# precast_generate_language_models(EXTENSION POLICIES...) writes the models of these policies of training,
+# language_model_N.EXTENSION, and their list, training_policies.cpp, into the current binary directory. Sets
 # language_model_sources, the units, and language_model_list.
 function(precast_generate_language_models extension)
+  set(training_policies_per_unit 2)  # with and without flash, which call the same kernels
   set(sources)
   set(TRAINING_POLICIES "")
-  foreach(POLICY IN LISTS ARGN)
-    string(REGEX REPLACE "[^a-z0-9]" "_" unit "language_model_${POLICY}")
-    configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/language_model.cpp.in" "${unit}.${extension}" @ONLY)
-    list(APPEND sources "${CMAKE_CURRENT_BINARY_DIR}/${unit}.${extension}")
-    string(APPEND TRAINING_POLICIES "\n      compiled_training_policy<\"${POLICY}\">(),")
-  endforeach()
+  set(rest ${ARGN})
+  while(rest)
+    list(SUBLIST rest 0 ${training_policies_per_unit} policies)
+    list(REMOVE_ITEM rest ${policies})
+    set(MODELS "")
+    foreach(policy IN LISTS policies)
+      string(APPEND MODELS "template std::unique_ptr<TrainedModel> make_trained_model<training_policy_named<\"${policy}\">>(\n"
+                           "    const LanguageModelConfig&, const ParameterValues&);\n")
+      string(APPEND TRAINING_POLICIES "\n      compiled_training_policy<\"${policy}\">(),")
+    endforeach()
+    list(LENGTH sources before)
+    set(unit "${CMAKE_CURRENT_BINARY_DIR}/language_model_${before}.${extension}")
+    configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/language_model.cpp.in" "${unit}" @ONLY)
+    list(APPEND sources "${unit}")
+  endwhile()
   configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/training_policies.cpp.in" training_policies.cpp @ONLY)
   set(language_model_sources "${sources}" PARENT_SCOPE)
   set(language_model_list "${CMAKE_CURRENT_BINARY_DIR}/training_policies.cpp" PARENT_SCOPE)

@@ -27,6 +27,8 @@ std::string option_of(watch::Cure cure, std::string_view path) {
       return "--upcast-attention";
     case watch::Cure::upcast_matmul:
       return "--upcast-matmul";
+    case watch::Cure::upcast_conv:
+      return "--upcast-conv";
     case watch::Cure::flash:
       return "--flash";
     case watch::Cure::saturate:

@@ -216,10 +216,11 @@ void add_doctor_command(CLI::App& app) {
   // Bound to no variable, as --prompt is.
   options->policies =
       command
-          ->add_option("--policies",
-                       "Policies to run, with commas between: presets and precisions, with\n"
-                       "+upcast-attention, +upcast-matmul, +flash, +no-flash. Default: every path of this\n"
-                       "build, of which the presets may be recommended")
+          ->add_option(
+              "--policies",
+              "Policies to run, with commas between: presets and precisions, with\n"
+              "+upcast-attention, +upcast-matmul, +upcast-conv, +flash, +no-flash. Default: every path\n"
+              "of this build, of which the presets may be recommended")
           ->type_name(policy_names() + ",...")
           ->take_all();
   options->output_option =
@@ -231,10 +232,11 @@ void add_doctor_command(CLI::App& app) {
   command->footer(
       "Each policy runs once, watched op by op, and once more unwatched where all stayed finite, for time "
       "and\n"
-      "memory. headroom: how much larger every result could be before one leaves the format it is stored in; "
-      "what\n"
-      "an op keeps inside (scores of attention) is not in it. A preset that overflows is run again with the\n"
-      "options that its trace names, until it is finite. One prompt is seen, not all: below 2 x headroom a "
+      "memory. headroom: how much larger every result, and every score that attention keeps inside, could be "
+      "before\n"
+      "one leaves the format it is stored in. A preset that overflows is run again with the options that "
+      "its\n"
+      "trace names, until it is finite. One prompt is seen, not all: below 2 x headroom a "
       "policy is\n"
       "called close. Ends with 1 where no policy is finite.\n"
       "\n"

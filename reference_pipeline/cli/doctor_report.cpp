@@ -1,4 +1,5 @@
 // Words what was found.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -113,22 +114,48 @@ std::string troubles_text(const DoctorReport& report) {
   return text;
 }
 
+/// Where the scores of an attention are what is nearest to a format's end, and near: a line for each such
+/// place.
+std::string close_scores_text(const DoctorReport& report) {
+  std::vector<std::pair<std::string, std::string>> lines;  // the policies' names, what is near
+  for (const Examined& policy : report.policies)
+    for (const ComponentExtremes& component : policy.found->components) {
+      if (!policy.found->finite || component.inside_headroom > component.headroom ||
+          component.inside_headroom >= close_headroom)
+        continue;
+      const std::string near = "scores inside of " + component.inside_path + " reach " +
+                               watch::digits(component.largest_inside) + ", and what keeps them ends at " +
+                               times(component.inside_headroom) +
+                               " that: " + option_of(watch::Cure::upcast_attention) +
+                               " keeps them in f32, and so does " + option_of(watch::Cure::flash);
+      const auto known = std::ranges::find(lines, near, &std::pair<std::string, std::string>::second);
+      if (known == lines.end())
+        lines.emplace_back(policy.name, near);
+      else
+        known->first += ", " + policy.name;
+    }
+  std::string text;
+  for (const auto& [names, near] : lines) text += names + ": " + near + "\n";
+  return text;
+}
+
 std::string components_text(const Examination& reference) {
-  std::vector<std::vector<std::string>> rows{{"component", "largest value", "at"}};
+  std::vector<std::vector<std::string>> rows{{"component", "largest value", "at", "largest score"}};
   for (const Precision precision : all_precisions) {
     if (precision == precision_of<f32>) continue;
     const std::string name(to_string(precision));
     rows.front().insert(rows.front().end(), {name + " headroom", "below " + name + "'s normals"});
   }
   for (const ComponentExtremes& component : reference.components) {
-    rows.push_back({component.component, watch::digits(component.largest), component.path});
+    rows.push_back({component.component, watch::digits(component.largest), component.path,
+                    component.largest_inside > 0 ? watch::digits(component.largest_inside) : "–"});
     for (const Precision precision : all_precisions) {
       if (precision == precision_of<f32>) continue;
       rows.back().push_back(times(format_of(precision).max() / component.largest));
       rows.back().push_back(percent(share_below_normal(component.magnitudes, precision)));
     }
   }
-  return aligned(rows, "lrlr");
+  return aligned(rows, "lrlrr");
 }
 
 Json run_json(const Examination& run, const Examination& reference) {
@@ -140,11 +167,14 @@ Json run_json(const Examination& run, const Examination& reference) {
       const auto share = share_below_normal(component.magnitudes, precision);
       below[std::string(to_string(precision))] = share ? Json(*share) : Json();
     }
-    components[component.component] = {{"largest", component.largest},
-                                       {"at", component.path},
-                                       {"headroom", json_number(component.headroom)},
-                                       {"below_normal", below},
-                                       {"non_finite", component.non_finite}};
+    components[component.component] = {
+        {"largest", component.largest},
+        {"at", component.path},
+        {"largest_score", component.largest_inside > 0 ? Json(component.largest_inside) : Json()},
+        {"score_at", component.inside_path.empty() ? Json() : Json(component.inside_path)},
+        {"headroom", json_number(component.headroom)},
+        {"below_normal", below},
+        {"non_finite", component.non_finite}};
   }
   Json ops = Json::array();
   for (const LayerPeak& layer : run.layers)
@@ -173,7 +203,7 @@ Json run_json(const Examination& run, const Examination& reference) {
 std::string doctor_text(const DoctorReport& report) {
   const Examination& reference = reference_of(report.policies);
   std::string text = policies_text(report, reference) + "\n";
-  text += troubles_text(report);
+  text += troubles_text(report) + close_scores_text(report);
   for (const Examined& policy : report.policies) {
     if (!policy.treatment || policy.treated == policy.found) continue;
     const std::string changes = listed_changes(policy.treatment->changes);

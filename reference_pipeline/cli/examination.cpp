@@ -1,6 +1,7 @@
 // Runs a model under policies, watched.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -25,6 +26,11 @@ constexpr auto formats_of(const std::tuple<Dtypes...>*) {
   return std::array<FloatFormat, sizeof...(Dtypes)>{dtype_traits<Dtypes>::format...};
 }
 
+/// Each cast of a choice, and the cure that it is.
+constexpr std::array casts{std::pair(&PolicyChoice::upcast_conv, watch::Cure::upcast_conv),
+                           std::pair(&PolicyChoice::upcast_attention, watch::Cure::upcast_attention),
+                           std::pair(&PolicyChoice::upcast_matmul, watch::Cure::upcast_matmul)};
+
 /// The largest number of a precision's format; infinite for the formats of added presets.
 double largest_of(std::string_view dtype) {
   const auto precision = precision_named(dtype);
@@ -34,7 +40,9 @@ double largest_of(std::string_view dtype) {
 /// Told of a run's ops.
 class RunExtremes final : public watch::Observer {
  public:
-  explicit RunExtremes(watch::Magnitudes& of_result) : of_result_(of_result) {}
+  /// Looks at what ops keep inside where a format narrower in range than f32's keeps it, or everywhere.
+  RunExtremes(watch::Magnitudes& of_result, bool all_inside)
+      : of_result_(of_result), all_inside_(all_inside) {}
 
   void on_op(const watch::OpRecord& record) override {
     peaks_.on_op(record);
@@ -50,8 +58,19 @@ class RunExtremes final : public watch::Observer {
     }
     if (record.max_abs > 0)
       place->headroom = std::min(place->headroom, largest_of(record.result) / record.max_abs);
+    if (record.largest_inside > place->largest_inside) {
+      place->largest_inside = record.largest_inside;
+      place->inside_path = record.path;
+    }
+    if (record.largest_inside > 0)
+      place->inside_headroom =
+          std::min(place->inside_headroom, largest_of(record.inside) / record.largest_inside);
+    place->headroom = std::min(place->headroom, place->inside_headroom);
     place->non_finite += record.infinities + record.nans;
     place->magnitudes += std::exchange(of_result_, {});
+  }
+  bool wants_inside(const watch::OpRecord& record) const override {
+    return all_inside_ || largest_of(record.inside) < largest_of("f32");
   }
   bool wants_non_finite() const override { return !first_non_finite_; }
   void on_non_finite(const watch::NonFinite& found) override { first_non_finite_ = found; }
@@ -64,6 +83,7 @@ class RunExtremes final : public watch::Observer {
 
  private:
   watch::Magnitudes& of_result_;
+  bool all_inside_;
   LayerPeaks peaks_;
   std::vector<ComponentExtremes> components_;
   std::optional<watch::NonFinite> first_non_finite_;
@@ -84,18 +104,32 @@ std::optional<PolicyChoice> widened(const PolicyChoice& choice, watch::Cure cure
   return std::nullopt;
 }
 
-/// The same cast for every component that it changes, where this build has that.
+/// The same cast for every component that it changes, and those without which no path has it, where this
+/// build has that.
 std::optional<families::ComponentChoices> with_cast(families::ComponentChoices choices,
                                                     bool PolicyChoice::*cast) {
   const families::ComponentChoices before = choices;
   for (PolicyChoice* const choice : {&choices.transformer, &choices.text_encoder, &choices.vae}) {
     choice->*cast = true;
-    *choice = choice->normalised();
+    *choice = nearest_path(*choice);
     if (!path_compiled(*choice)) return std::nullopt;
   }
   choices.second_text_encoder.reset();
   if (choices == before) return std::nullopt;
   return choices;
+}
+
+/// The casts that one set of policies has and another has not, as options.
+std::vector<std::string> added_casts(const families::ComponentChoices& before,
+                                     const families::ComponentChoices& after) {
+  const auto has = [](const families::ComponentChoices& choices, bool PolicyChoice::*cast) {
+    return std::ranges::any_of(families::all_roles,
+                               [&](families::Role role) { return choices.of(role).*cast; });
+  };
+  std::vector<std::string> options;
+  for (const auto& [cast, cure] : casts)
+    if (has(after, cast) && !has(before, cast)) options.push_back(option_of(cure));
+  return options;
 }
 
 /// What a component's policy becomes where all of a role is changed.
@@ -147,7 +181,7 @@ const Examination& Examiner::examine(const families::ComponentChoices& choices) 
     pipeline->check(request_);
     {
       watch::Magnitudes of_result;
-      RunExtremes extremes(of_result);
+      RunExtremes extremes(of_result, choices == families::ComponentChoices::all({}));
       const watch::CountingMagnitudes counting(of_result);
       const watch::Watching watching(extremes);
       PictureRun run = run_pipeline(*pipeline, request_);
@@ -184,20 +218,20 @@ Treatment Examiner::treat(const families::ComponentChoices& choices) {
     const watch::NonFinite& found = *examination.first_non_finite;
     watch::Cure cure = watch::cure_for(found);
     std::optional<families::ComponentChoices> changed;
-    if (cure == watch::Cure::upcast_attention)
-      changed = with_cast(treatment.choices, &PolicyChoice::upcast_attention);
-    if (cure == watch::Cure::upcast_matmul)
-      changed = with_cast(treatment.choices, &PolicyChoice::upcast_matmul);
-    if (!changed) {
+    for (const auto& [cast, cured] : casts)
+      if (cure == cured) changed = with_cast(treatment.choices, cast);
+    if (changed) {
+      std::ranges::move(added_casts(treatment.choices, *changed), std::back_inserter(treatment.changes));
+    } else {
       // Also where f32 makes nothing finite of the same operands: a weight may have left the format at rest.
       const families::Role role = role_of(family, found.record.path);
       const auto wider = widened(treatment.choices.of(role), cure);
       if (!wider) return treatment;
       changed = with_role(treatment.choices, role, *wider);
       cure = wider->precision == precision_of<f32> ? watch::Cure::store_f32 : watch::Cure::store_bf16;
+      treatment.changes.push_back(option_of(cure, found.record.path));
     }
     treatment.choices = *changed;
-    treatment.changes.push_back(option_of(cure, found.record.path));
   }
 }
 

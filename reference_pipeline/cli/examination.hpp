@@ -28,12 +28,17 @@ FloatFormat format_of(Precision precision);
 
 /// What a component's ops gave in one run.
 struct ComponentExtremes {
-  std::string component;                                      ///< "vae"
-  double largest = 0;                                         ///< the largest finite |x| of a result
-  std::string path;                                           ///< of the op that gave it
-  double headroom = std::numeric_limits<double>::infinity();  ///< how much larger all results could be before
-                                                              ///< one leaves the format that it is stored in;
-                                                              ///< infinite where nothing but zeros came out
+  std::string component;      ///< "vae"
+  double largest = 0;         ///< the largest finite |x| of a result
+  std::string path;           ///< of the op that gave it
+  double largest_inside = 0;  ///< the largest |score| of an attention; 0 where
+                              ///< none was looked at
+  std::string inside_path;    ///< of that attention
+  double headroom = std::numeric_limits<double>::infinity();  ///< how much larger all results, and what ops
+                                                              ///< keep inside, could be before one leaves the
+                                                              ///< format that it is stored in; infinite where
+                                                              ///< nothing but zeros came out
+  double inside_headroom = headroom;  ///< of what ops keep inside alone
   std::int64_t non_finite = 0;
   watch::Magnitudes magnitudes;  ///< empty where models run on a device
 };

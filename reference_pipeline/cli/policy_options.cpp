@@ -36,6 +36,7 @@ std::string in_words(const PolicyChoice& choice) {
     return std::string(added->summary);
   std::string text(to_string(choice.precision));
   if (choice.upcast_matmul) text += ", linear layers in f32";
+  if (choice.upcast_conv) text += ", convolutions in f32";
   if (choice.upcast_attention) text += ", attention in f32";
   return choice.flash ? text + ", flash attention" : text;
 }
@@ -73,15 +74,28 @@ PolicyChoice with_flags(PolicyChoice choice, const PolicyOptions& options) {
   if (options.precision) choice.precision = *options.precision;
   if (options.upcast_attention) choice.upcast_attention = true;
   if (options.upcast_matmul) choice.upcast_matmul = true;
+  if (options.upcast_conv) choice.upcast_conv = true;
   if (options.flash) choice.flash = true;
   if (options.no_flash) choice.flash = false;
   return choice;
 }
 
+/// Throws UsageError, naming the cast that makes a path of it, where a choice is none.
+void require_is_path(const PolicyChoice& choice) {
+  if (families::added_preset(choice) || is_path(choice)) return;
+  const PolicyChoice nearest = nearest_path(choice);
+  throw UsageError("no path casts up convolutions and " +
+                   std::string(choice.upcast_attention
+                                   ? "attention but not linear layers: add --upcast-matmul"
+                                   : "linear layers but not attention: add --upcast-attention") +
+                   " (the nearest path is " + policy_text(nearest) + ")");
+}
+
 }  // namespace
 
 bool PolicyOptions::empty() const {
-  return preset.empty() && !precision && !upcast_attention && !upcast_matmul && !flash && !no_flash;
+  return preset.empty() && !precision && !upcast_attention && !upcast_matmul && !upcast_conv && !flash &&
+         !no_flash;
 }
 
 bool PolicyOptions::automatic() const { return preset == "auto" || (preset.empty() && !precision); }
@@ -101,6 +115,10 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
   command.add_flag("--upcast-attention", options.upcast_attention, "Attention takes f32 operands and scores")
       ->group(group);
   command.add_flag("--upcast-matmul", options.upcast_matmul, "Linear layers take f32 operands")->group(group);
+  command
+      .add_flag("--upcast-conv", options.upcast_conv,
+                "Convolutions take f32 operands; alone, or with both other casts")
+      ->group(group);
   CLI::Option* flash =
       command.add_flag("--flash", options.flash, "Attention without a score matrix in memory");
   CLI::Option* no_flash = command.add_flag("--no-flash", options.no_flash, "Attention with one");
@@ -126,7 +144,9 @@ PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_b
     const auto preset = families::find_preset(options.preset);
     base = preset ? preset->choice : PolicyChoice{};
   }
-  return with_flags(base, options);
+  base = with_flags(base, options);
+  require_is_path(base);
+  return base;
 }
 
 families::ComponentChoices resolved_components(const PolicyOptions& options,
@@ -135,7 +155,9 @@ families::ComponentChoices resolved_components(const PolicyOptions& options,
   const auto component = [&](const std::optional<Precision>& precision) {
     PolicyChoice choice = base;
     if (precision) choice.precision = *precision;
-    return choice.normalised();
+    choice = choice.normalised();
+    require_is_path(choice);
+    return choice;
   };
   families::ComponentChoices choices{component(options.transformer),
                                      component(options.clip ? options.clip : options.text),
@@ -183,13 +205,19 @@ PolicyChoice parse_policy(const std::string& text) {
       choice.upcast_attention = true;
     else if (flag == "upcast-matmul")
       choice.upcast_matmul = true;
+    else if (flag == "upcast-conv")
+      choice.upcast_conv = true;
     else if (flag == "flash" || flag == "no-flash")
       choice.flash = flag == "flash";
     else
-      throw UsageError("'" + text +
-                       "' names no policy: after + come upcast-attention, upcast-matmul, flash or no-flash");
+      throw UsageError(
+          "'" + text +
+          "' names no policy: after + come upcast-attention, upcast-matmul, upcast-conv, flash or "
+          "no-flash");
   }
-  return choice.normalised();
+  choice = choice.normalised();
+  require_is_path(choice);
+  return choice;
 }
 
 std::string policy_text(const PolicyChoice& choice) {
@@ -197,6 +225,7 @@ std::string policy_text(const PolicyChoice& choice) {
   std::string text(families::precision_name(choice));
   if (choice.upcast_attention) text += "+upcast-attention";
   if (choice.upcast_matmul) text += "+upcast-matmul";
+  if (choice.upcast_conv) text += "+upcast-conv";
   return choice.flash ? text + "+flash" : text;
 }
 
@@ -205,6 +234,7 @@ std::vector<std::string> policy_arguments(const std::string& text) {
   const auto flags = [&](const PolicyChoice& choice) {
     if (choice.upcast_attention) arguments.emplace_back("--upcast-attention");
     if (choice.upcast_matmul) arguments.emplace_back("--upcast-matmul");
+    if (choice.upcast_conv) arguments.emplace_back("--upcast-conv");
     if (choice.flash) arguments.emplace_back("--flash");
   };
   if (text.find(',') == std::string::npos) {
@@ -228,6 +258,7 @@ std::vector<std::string> policy_arguments(const std::string& text) {
     precisions.emplace_back(part.substr(0, space), choice.precision);
     together.upcast_attention |= choice.upcast_attention;
     together.upcast_matmul |= choice.upcast_matmul;
+    together.upcast_conv |= choice.upcast_conv;
     together.flash |= choice.flash;
     begin = end + 1;
   }

@@ -20,6 +20,7 @@ struct PolicyOptions {
   std::optional<Precision> precision;
   bool upcast_attention = false;
   bool upcast_matmul = false;
+  bool upcast_conv = false;
   bool flash = false;
   bool no_flash = false;
   std::optional<Precision> transformer, vae, text;  ///< of single components
@@ -33,7 +34,7 @@ struct PolicyOptions {
   bool automatic() const;
 };
 
-/// Adds --preset, --precision, --upcast-attention, --upcast-matmul, --flash and --no-flash.
+/// Adds --preset, --precision, --upcast-attention, --upcast-matmul, --upcast-conv, --flash and --no-flash.
 void add_policy_options(CLI::App& command, PolicyOptions& options);
 
 /// Adds --transformer-precision (--unet-precision), --vae-precision, --text-precision, --clip-precision and
@@ -47,15 +48,16 @@ void require_used(const PolicyOptions& options, const families::Family& family);
 /// "quality|fast|…|f16": what a text that parse_policy takes begins with.
 std::string policy_names();
 
-/// The policy that the options name, over the preset that `auto` chose where they leave it open.
+/// The policy that the options name, over the preset that `auto` chose where they leave it open. Throws
+/// UsageError for casts that no path has together.
 PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_by_auto);
 
-/// The policy of each component.
+/// The policy of each component. Throws as `resolved` does.
 families::ComponentChoices resolved_components(const PolicyOptions& options,
                                                const PolicyChoice& chosen_by_auto);
 
 /// The policy that a text names: a preset or a precision, then any of +upcast-attention, +upcast-matmul,
-/// +flash and +no-flash: "fast", "f16+upcast-attention". Throws UsageError.
+/// +upcast-conv, +flash and +no-flash: "fast", "f16+upcast-attention". Throws UsageError.
 PolicyChoice parse_policy(const std::string& text);
 
 /// The text of a policy as parse_policy takes it: its preset where it equals one, else "f16+flash".

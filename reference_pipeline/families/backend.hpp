@@ -52,11 +52,18 @@ class Backend {
 /// Throws PathNotCompiled: a backend has no models of the family that was asked for.
 [[noreturn]] void throw_no_models(const PolicyChoice& choice);
 
+/// The models of one family among those of all, or nullptr.
+template <class Models>
+const Models* models_among(std::span<const FamilyModels* const> all) {
+  for (const FamilyModels* models : all)
+    if (const auto* wanted = dynamic_cast<const Models*>(models)) return wanted;
+  return nullptr;
+}
+
 /// The models of one family under a policy. Throws PathNotCompiled where a build leaves it out.
 template <class Models>
 const Models& models_of(const Backend& backend, const PolicyChoice& choice) {
-  for (const FamilyModels* models : backend.models(choice))
-    if (const auto* wanted = dynamic_cast<const Models*>(models)) return *wanted;
+  if (const Models* const wanted = models_among<Models>(backend.models(choice))) return *wanted;
   throw_no_models(choice);
 }
 

@@ -11,17 +11,28 @@
 
 #include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
+#include <precast/policy/policy_path.hpp>
 
 namespace precast::families {
 
 inline namespace PRECAST_BACKEND {
 
+/// Of a path with Upcast<Conv>, what has no convolutions is the path's without it, which the build holds too.
 template <PolicyType P>
 std::span<const FamilyModels* const> compiled_models() {
-  static const flux::CompiledModels<P> flux;
-  static const stable_diffusion::CompiledModels<P> stable_diffusion;
-  static const std::array<const FamilyModels*, 2> all{&flux, &stable_diffusion};
-  return all;
+  if constexpr (P::template upcasts<Conv>) {
+    const std::span<const FamilyModels* const> others = compiled_models<WithoutUpcastConv<P>>();
+    static const flux::ConvUpcastModels<P> flux(*models_among<flux::Models>(others));
+    static const stable_diffusion::ConvUpcastModels<P> stable_diffusion(
+        *models_among<stable_diffusion::Models>(others));
+    static const std::array<const FamilyModels*, 2> all{&flux, &stable_diffusion};
+    return all;
+  } else {
+    static const flux::CompiledModels<P> flux;
+    static const stable_diffusion::CompiledModels<P> stable_diffusion;
+    static const std::array<const FamilyModels*, 2> all{&flux, &stable_diffusion};
+    return all;
+  }
 }
 
 }  // namespace PRECAST_BACKEND

@@ -28,6 +28,21 @@ class CompiledModels final : public families::CompiledLatentModels<P, Models> {
   }
 };
 
+/// The same for a path with Upcast<Conv>, of which the autoencoder alone has convolutions.
+template <PolicyType P>
+class ConvUpcastModels final : public families::ConvUpcastLatentModels<P, Models> {
+ public:
+  using families::ConvUpcastLatentModels<P, Models>::ConvUpcastLatentModels;
+  std::unique_ptr<BlockwiseTransformer> transformer(const TransformerConfig& config,
+                                                    const nn::ParameterSource& source) const override {
+    return this->others_.transformer(config, source);
+  }
+  std::unique_ptr<text::T5Encoder> t5(const text::T5Config& config,
+                                      const nn::ParameterSource& source) const override {
+    return this->others_.t5(config, source);
+  }
+};
+
 }  // namespace PRECAST_BACKEND
 
 }  // namespace precast::flux

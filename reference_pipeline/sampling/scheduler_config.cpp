@@ -264,6 +264,11 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind) const {
   if (kind == SamplerKind::lcm) {
     settings.original_inference_steps =
         config_.integer_or("original_inference_steps", 50, 1, settings.num_train_timesteps);
+    if (settings.original_inference_steps > settings.num_train_timesteps)
+      throw config_.error("num_train_timesteps", "is " + std::to_string(settings.num_train_timesteps) +
+                                                     ", fewer than lcm's original_inference_steps, " +
+                                                     std::to_string(settings.original_inference_steps) +
+                                                     ": set that no larger");
     settings.timestep_scaling = config_.number_or("timestep_scaling", 10, 1e-3, 1e6);
   }
   return settings;

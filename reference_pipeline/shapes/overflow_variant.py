@@ -1,12 +1,14 @@
 """Makes a variant of a model that is right in f32 and overflows in f16: what the options of precision are for.
 
-    overflow_variant.py TARGET [--model FOLDER] [--failure scores|values|decoder]
+    overflow_variant.py TARGET [--model FOLDER] [--failure scores|values|convolution|decoder]
 
 needs Python 3 alone. It copies a diffusers folder and changes numbers of one component.
 
 scores   The CLIP text encoder's attention scores leave f16: --upcast-attention or --flash cures it.
 values   Stable Diffusion: queries, keys and values of the UNet's first attention are infinite in f16 before
          attention begins, so that attention in f32 is NaN too: the UNet in bf16 or f32 cures it.
+convolution  Latents, which are f32, leave f16 as operands of the VAE's first convolution, whose result does
+         not: --upcast-conv cures it, and so does the VAE in bf16 or f32.
 decoder  The activations of the VAE's decoder leave f16, as XL's do: the VAE in bf16 or f32 cures it.
 
 scores: Attention's scores are s(i, j) = (q_i . k_j) / sqrt(d). In one head of the first layer one key dimension
@@ -29,10 +31,14 @@ another model, in every precision; dimension 0 of the queries, dimension 1 of th
 power of two, and the layer behind shrinks by it. Large queries then meet keys of 0 and the other way round: in f32
 and bf16 that changes no bit. In f16 all three are infinite, and inf * 0 is NaN, wherever it is multiplied.
 
+convolution: scaling_factor, by which the VAE divides latents, shrinks by 8192, and so do the weights of
+post_quant_conv, which reads them: in f32 and bf16 that changes no bit, and in f16 weights only lose digits where they
+become subnormal. The latents are beyond 65504 then.
+
 decoder: Every layer that writes to what the decoder's blocks add to grows by a power of two. A group norm does not
 see by how much its input grew, so that in f32 nothing changes but by the norms' epsilon.
 
-The powers of two are the largest that keep all weights themselves below 65,504.
+The other powers of two are the largest that keep all weights themselves below 65,504.
 """
 
 import argparse
@@ -46,6 +52,7 @@ import sys
 LAYER = 0
 QUERY, KEY = 512.0, 2048.0
 LARGEST_F16 = 65504.0
+SMALLER = 8192.0
 FORMATS = {"F32": "<f", "F16": "<e", "BF16": None}
 
 
@@ -125,7 +132,7 @@ def power_below_f16(weights, tensors):
     return 2.0 ** math.floor(math.log2(LARGEST_F16 / largest))
 
 
-def raise_scores(model, silence):
+def raise_scores(model, silence, query=QUERY):
     """Gives the changed weights, and what was done."""
     weights = weights_of(model, "text_encoder")
     config = json.loads((model / "text_encoder" / "config.json").read_text())
@@ -144,9 +151,9 @@ def raise_scores(model, silence):
             "(--silence makes it silent, in every precision)"
         )
     weights.clear(projections["q"][0], dimension)
-    weights.set(projections["q"][1], dimension, QUERY)
+    weights.set(projections["q"][1], dimension, query)
     weights.set(projections["k"][1], dimension, KEY)
-    added = QUERY * KEY / math.sqrt(head_size)
+    added = query * KEY / math.sqrt(head_size)
     return weights, f"every score of layer {LAYER}, head 0 is {added:,.0f} higher"
 
 
@@ -188,16 +195,32 @@ def raise_decoder(model):
     return weights, f"what the decoder's blocks add to is {factor:,.0f} times as large"
 
 
-def make(model: pathlib.Path, target: pathlib.Path, failure="scores", silence=False):
+def raise_latents(model):
+    weights = weights_of(model, "vae")
+    weights.multiply(weights.find("post_quant_conv.weight"), 1 / SMALLER)
+    return weights, f"latents are {SMALLER:,.0f} times as large where the VAE's first convolution reads them"
+
+
+def shrink_scaling_factor(model):
+    path = model / "vae" / "config.json"
+    config = json.loads(path.read_text())
+    config["scaling_factor"] = config.get("scaling_factor", 0.18215) / SMALLER
+    path.write_text(json.dumps(config, indent=2))
+
+
+def make(model: pathlib.Path, target: pathlib.Path, failure="scores", silence=False, query=QUERY):
     """Copies the model with that change, and returns what it was in words."""
     if target.exists():
         raise SystemExit(f"{target} is there already: name a new folder")
     if failure == "scores":
-        weights, done = raise_scores(model, silence)
+        weights, done = raise_scores(model, silence, query)
     else:
-        weights, done = raise_values(model) if failure == "values" else raise_decoder(model)
+        raised = {"values": raise_values, "convolution": raise_latents, "decoder": raise_decoder}
+        weights, done = raised[failure](model)
     shutil.copytree(model, target)
     (target / weights.path.relative_to(model)).write_bytes(weights.data)
+    if failure == "convolution":
+        shrink_scaling_factor(target)
     return done
 
 
@@ -207,10 +230,13 @@ def main():
     )
     parser.add_argument("target", type=pathlib.Path, help="the folder to make")
     parser.add_argument("--model", type=pathlib.Path, default=pathlib.Path(__file__).parent / "model")
-    parser.add_argument("--failure", choices=("scores", "values", "decoder"), default="scores")
+    parser.add_argument("--failure", choices=("scores", "values", "convolution", "decoder"), default="scores")
     parser.add_argument("--silence", action="store_true", help="scores: makes the dimension silent first")
+    parser.add_argument(
+        "--query", type=float, default=QUERY, help=f"scores: the query's bias, a power of two (default {QUERY:.0f})"
+    )
     given = parser.parse_args()
-    print(f"{given.target}: {make(given.model, given.target, given.failure, given.silence)}", file=sys.stderr)
+    print(f"{given.target}: {make(given.model, given.target, given.failure, given.silence, given.query)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,17 @@ class CompiledModels final : public families::CompiledLatentModels<P, Models> {
   }
 };
 
+/// The same for a path with Upcast<Conv>: the UNet and the autoencoder have convolutions.
+template <PolicyType P>
+class ConvUpcastModels final : public families::ConvUpcastLatentModels<P, Models> {
+ public:
+  using families::ConvUpcastLatentModels<P, Models>::ConvUpcastLatentModels;
+  std::unique_ptr<Denoiser> denoiser(const UNetConfig& config,
+                                     const nn::ParameterSource& source) const override {
+    return make_denoiser<P>(config, source);
+  }
+};
+
 }  // namespace PRECAST_BACKEND
 
 }  // namespace precast::stable_diffusion

@@ -30,6 +30,10 @@ TEST_CASE("a diagnosis names the options of the command line") {
         "first non-finite value: nan at [2, 3] of vae.attn (attention, Conv); f32 has 70000 there: above the "
         "largest f16, 65504, which no upcast changes: --vae-precision bf16 cures it, and so does a policy "
         "with Overflow<Saturate> in C++");
+  CHECK(cli::diagnosis(found("Conv", "", 1.25, 0)) ==
+        "first non-finite value: nan at [2, 3] of vae.attn (attention, Conv); f32 has 1.25 there: f16 can "
+        "hold that, "
+        "but the op overflows on the way: --upcast-conv cures it");
   CHECK(cli::option_of(watch::Cure::upcast_matmul) == "--upcast-matmul");
   CHECK(cli::option_of(watch::Cure::store_f32) == "--precision f32");
   CHECK(cli::option_of(watch::Cure::none).empty());

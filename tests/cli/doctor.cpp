@@ -52,7 +52,7 @@ TEST_CASE("doctor: models that are well are safe under every path, in every comp
     std::size_t policies;
   };
   for (const auto& [model, components, options, policies] :
-       {Case{program::stable_diffusion_models + "sd15", {"text_encoder", "unet", "vae"}, {}, 18},
+       {Case{program::stable_diffusion_models + "sd15", {"text_encoder", "unet", "vae"}, {}, 26},
         Case{flux_model,
              {"text_encoder", "text_encoder_2", "transformer", "vae"},
              {"--policies", "quality,fast,f16", "--max-sequence-length", "32"},
@@ -151,6 +151,50 @@ TEST_CASE(
   const nlohmann::json report = examined(model, {"--policies", "f16"});
   CHECK(policy_of(report, "f16")["treatment"]["changes"] == Words{"--upcast-attention"});
   CHECK(report["recommended"]["name"] == "memory");
+}
+
+TEST_CASE("doctor: scores that come near f16's end are in the headroom, and what keeps them in f32 is told") {
+  const Scratch scratch;
+  const std::string sd15 = program::stable_diffusion_models + "sd15";
+  const std::string model = program::overflow_variant(scratch, sd15, "scores", "64");
+  const nlohmann::json report = examined(model, {"--policies", "quality,f16,f16+flash,memory"});
+  const nlohmann::json encoder = policy_of(report, "f16")["components"]["text_encoder"];
+  // Of the same model in f32: 64 times 2048 over the root of a head's width, and what the others give.
+  const double score = policy_of(report, "quality")["components"]["text_encoder"]["largest_score"];
+  CHECK(score > 65504 / 2.0);
+  CHECK(score < 65504);
+  CHECK(encoder["largest_score"].get<double>() == Approx(score).epsilon(1e-3));
+  CHECK(encoder["score_at"] == "text_encoder.layers.0.self_attn");
+  CHECK(encoder["headroom"].get<double>() == Approx(65504 / encoder["largest_score"].get<double>()));
+  CHECK(policy_of(report, "f16")["verdict"] == "close");
+  // The results are as small as before: without the scores the same policy would be called safe.
+  CHECK(encoder["largest"] < 65504 / 10.0);
+  for (const char* name : {"f16+flash", "memory"}) {
+    CHECK(policy_of(report, name)["verdict"] == "safe");
+    CHECK(policy_of(report, name)["components"]["text_encoder"]["headroom"] > 100);
+    CHECK(policy_of(report, name)["components"]["text_encoder"]["largest_score"].is_null());
+  }
+  const auto outcome = run({"doctor", "--model", model, "--prompt", "a cat", "--steps", "2", "--threads", "1",
+                            "--policies", "f16", "--quiet"});
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Catch::Contains("f16: scores inside of text_encoder.layers.0.self_attn reach 5") &&
+                              Catch::Contains("--upcast-attention keeps them in f32, and so does --flash"));
+}
+
+TEST_CASE(
+    "doctor: what a convolution cannot take is cured by casting convolutions up, with what that path needs") {
+  const Scratch scratch;
+  const std::string model =
+      program::overflow_variant(scratch, program::stable_diffusion_models + "sd15", "convolution");
+  const nlohmann::json report = examined(model, {"--policies", "f16,f16+upcast-conv,memory"});
+  CHECK(policy_of(report, "f16")["treatment"]["changes"] == Words{"--upcast-conv"});
+  CHECK(policy_of(report, "f16")["treatment"]["cured"] == true);
+  CHECK(policy_of(report, "f16+upcast-conv")["verdict"] == "safe");
+  // No path casts up convolutions and attention alone.
+  CHECK(policy_of(report, "memory")["treatment"]["changes"] == Words{"--upcast-conv", "--upcast-matmul"});
+  CHECK(policy_of(report, "memory")["treatment"]["cured"] == true);
+  CHECK(policy_of(report, "memory")["treatment"]["run"]["policy"] ==
+        "f16+upcast-attention+upcast-matmul+upcast-conv");
 }
 
 TEST_CASE("doctor: Flux's scores too, whose cure is run and recommended") {

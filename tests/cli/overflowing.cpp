@@ -111,7 +111,46 @@ TEST_CASE("f16: activations of Stable Diffusion's VAE overflow, and its own prec
                  "above the largest f16, 65504, which no upcast changes",
                  "--vae-precision bf16",
                  {"--vae-precision", "bf16"},
-                 {{"--upcast-attention"}, {"--clip-precision", "f32"}, {"--unet-precision", "f32"}}});
+                 {{"--upcast-attention"},
+                  {"--upcast-conv"},
+                  {"--clip-precision", "f32"},
+                  {"--unet-precision", "f32"}}});
+}
+
+TEST_CASE(
+    "f16: latents that a convolution of Stable Diffusion's VAE cannot take, and --upcast-conv cures them") {
+  check("sd15",
+        {"convolution",
+         "vae.post_quant_conv",
+         "f16 can hold that, but the op overflows on the way",
+         "--upcast-conv",
+         {"--upcast-conv"},
+         {{"--upcast-attention"}, {"--upcast-matmul", "--upcast-attention"}, {"--unet-precision", "f32"}}});
+}
+
+TEST_CASE("convolutions cast up take f32 operands in every component that has some, and nothing else does") {
+  const Scratch scratch;
+  for (const Words& casts :
+       {Words{"--upcast-conv"}, Words{"--upcast-conv", "--upcast-attention", "--upcast-matmul"}}) {
+    Words words{"--precision", "f16"};
+    words.insert(words.end(), casts.begin(), casts.end());
+    CAPTURE(words);
+    const Drawn drawn = draw(scratch, program::stable_diffusion_models + "sd15", words);
+    std::size_t unet = 0, vae = 0;
+    for (const nlohmann::json& op : drawn.trace["ops"]) {
+      const bool is_conv = op["op"] == "Conv";
+      if (!is_conv && op["op"] != "Attention" && op["op"] != "Matmul") continue;
+      INFO(op.dump());
+      const std::string path = op["path"];
+      CHECK(op["operand"] == (is_conv || casts.size() > 1 ? "f32" : "f16"));
+      CHECK(op["storage"] == "f16");
+      CHECK(op["result"] == "f16");
+      unet += is_conv && path.starts_with("unet");
+      vae += is_conv && path.starts_with("vae");
+    }
+    CHECK(unet > 10);
+    CHECK(vae > 10);
+  }
 }
 
 TEST_CASE("f16: queries, keys and values are all infinite before the attention that reads them") {

@@ -103,13 +103,37 @@ TEST_CASE("each text encoder can have a precision of its own") {
 
 TEST_CASE("policies have names that read back") {
   for (const char* name : {"quality", "balanced", "fast", "memory", "bf16", "f16", "f16+upcast-matmul+flash",
-                           "bf16+upcast-attention+upcast-matmul"})
+                           "bf16+upcast-attention+upcast-matmul", "f16+upcast-conv", "bf16+upcast-conv+flash",
+                           "f16+upcast-attention+upcast-matmul+upcast-conv"})
     CHECK(policy_text(parse_policy(name)) == name);
   CHECK(parse_policy("f16+upcast-attention") == memory);
   CHECK(policy_text(parse_policy("f16+upcast-attention")) == "memory");
   CHECK(parse_policy("fast+no-flash") == PolicyChoice{precision_of<bf16>, false, false, false});
   for (const char* name : {"", "fp16", "fast+", "fast+x", "+flash", "auto"})
     CHECK_THROWS_AS(parse_policy(name), UsageError);
+}
+
+TEST_CASE("casts that no path has together are told with the cast to add") {
+  const auto says = [](const std::string& text) {
+    return Catch::Matchers::Message("no path casts up convolutions and " + text);
+  };
+  CHECK_THROWS_MATCHES(parse_policy("memory+upcast-conv"), UsageError,
+                       says("attention but not linear layers: add --upcast-matmul (the nearest path is "
+                            "f16+upcast-attention+upcast-matmul+upcast-conv)"));
+  CHECK_THROWS_MATCHES(parse_policy("bf16+upcast-matmul+upcast-conv+flash"), UsageError,
+                       says("linear layers but not attention: add --upcast-attention (the nearest path is "
+                            "bf16+upcast-attention+upcast-matmul+upcast-conv+flash)"));
+  CHECK(parse_policy("f32+upcast-matmul+upcast-conv") == PolicyChoice{precision_of<f32>});  // nothing to cast
+  PolicyOptions options;
+  options.precision = precision_of<f16>;
+  options.upcast_conv = options.upcast_matmul = true;
+  CHECK_FALSE(options.empty());
+  CHECK_THROWS_AS(resolved(options, fast), UsageError);
+  CHECK_THROWS_AS(resolved_components(options, fast), UsageError);
+  options.upcast_attention = true;
+  CHECK(resolved_components(options, fast).vae == PolicyChoice{precision_of<f16>, false, true, true, true});
+  options.vae = precision_of<f32>;
+  CHECK(resolved_components(options, fast).vae == PolicyChoice{precision_of<f32>});
 }
 
 TEST_CASE("auto takes fast where the CPU has bf16, balanced where it has not") {

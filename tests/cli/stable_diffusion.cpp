@@ -198,11 +198,38 @@ TEST_CASE("generate: what does nothing for a Stable Diffusion model is told") {
 
 TEST_CASE("generate: base and refiner in one command, whose parts inspect names") {
   const Scratch scratch;
+  const std::string drawn = (scratch.path() / "a.png").string();
   const auto made =
       run({"generate", "--model", models + "sdxl", "--refiner", models + "refiner", "--refiner-start", "0.6",
-           "--prompt", "a", "--steps", "4", "--output", (scratch.path() / "a.png").string(), "--json"});
+           "--prompt", "a", "--steps", "4", "--output", drawn, "--json"});
   REQUIRE(made.code == 0);
   CHECK(made.json()["settings"]["refiner_start"] == 0.6);
+  // From a picture, and into one: steps that are left by --strength are shared in the same way.
+  for (const Words& start : {Words{"--strength", "0.6"}, Words{"--strength", "1", "--mask", drawn}}) {
+    Words words{"generate",
+                "--model",
+                models + "sdxl",
+                "--refiner",
+                models + "refiner",
+                "--refiner-start",
+                "0.6",
+                "--prompt",
+                "a",
+                "--steps",
+                "5",
+                "--image",
+                drawn,
+                "--output",
+                (scratch.path() / "b.png").string(),
+                "--json"};
+    words.insert(words.end(), start.begin(), start.end());
+    CAPTURE(start);
+    const auto from = run(words);
+    INFO(from.err);
+    REQUIRE(from.code == 0);
+    CHECK(from.json()["settings"]["refiner_start"] == 0.6);
+    CHECK(from.json()["non_finite"]["pixels"] == 0);
+  }
   const auto inspected = run({"inspect", models + "sdxl"});
   REQUIRE(inspected.code == 0);
   CHECK_THAT(inspected.out,

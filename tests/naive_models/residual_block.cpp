@@ -1,5 +1,5 @@
-// Stable Diffusion's residual block under policies that the pipeline has no paths for: a group norm that sums
-// 163,840 values in f16, as XL's at 1024x1024 does, with what cures it; and convolutions cast up.
+// Stable Diffusion's residual block under a policy that the pipeline has no path for: a group norm that sums
+// 163,840 values in f16, as XL's at 1024x1024 does, with what cures it; and with convolutions cast up.
 #include <chrono>
 #include <cmath>
 #include <cstdint>

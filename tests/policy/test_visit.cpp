@@ -16,13 +16,15 @@ using namespace precast;
 
 namespace {
 
-/// Every choice that can be written down, f32 with upcasts included.
+/// Every choice that can be written down, f32 with upcasts and casts that no path has together included.
 std::vector<PolicyChoice> every_choice() {
   std::vector<PolicyChoice> choices;
   for (const Precision precision : all_precisions)
     for (const bool flash : {false, true})
       for (const bool attention : {false, true})
-        for (const bool matmul : {false, true}) choices.push_back({precision, flash, attention, matmul});
+        for (const bool matmul : {false, true})
+          for (const bool conv : {false, true})
+            choices.push_back({precision, flash, attention, matmul, conv});
   return choices;
 }
 
@@ -68,6 +70,12 @@ TEST_CASE("a path's choice and its policy say the same") {
     CHECK(P::flash == Path::choice.flash);
     CHECK(P::template upcasts<Attention> == Path::choice.upcast_attention);
     CHECK(P::template upcasts<Matmul> == Path::choice.upcast_matmul);
+    CHECK(P::template upcasts<Conv> == Path::choice.upcast_conv);
+    CHECK(choice_of<P>() == Path::choice);
+    CHECK(std::is_same_v<WithoutUpcastConv<P>,
+                         typename PolicyPath<PolicyChoice{Path::choice.precision, Path::choice.flash,
+                                                          Path::choice.upcast_attention,
+                                                          Path::choice.upcast_matmul}>::policy>);
     CHECK(Path::choice.normalised() == Path::choice);
   });
 }
@@ -76,6 +84,9 @@ TEST_CASE("paths have names that read back, and CMake lists these") {
   CHECK(std::is_same_v<policy_named<"f32">, Policy<Storage<f32>>>);
   CHECK(std::is_same_v<policy_named<"f16_upcast_matmul_upcast_attention_flash">,
                        Policy<Storage<f16>, Upcast<Matmul, Attention>, Flash>>);
+  CHECK(std::is_same_v<policy_named<"bf16_upcast_conv">, Policy<Storage<bf16>, Upcast<Conv>>>);
+  CHECK(std::is_same_v<policy_named<"f16_upcast_matmul_upcast_conv_upcast_attention_flash">,
+                       Policy<Storage<f16>, Upcast<Attention, Matmul, Conv>, Flash>>);
   std::vector<std::string> names;
   for_each_choice([&](const PolicyChoice& choice) {
     std::string name;
@@ -84,10 +95,12 @@ TEST_CASE("paths have names that read back, and CMake lists these") {
     CHECK(path_named(name) == choice);
     names.push_back(name);
   });
-  CHECK(names.size() == 18);
+  CHECK(names.size() == 26);
   std::sort(names.begin(), names.end());
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
-  for (const char* name : {"", "f32_", "f32_upcast_matmul", "bf16_flash_upcast_matmul", "bf16_upcast", "all"})
+  for (const char* name :
+       {"", "f32_", "f32_upcast_matmul", "bf16_flash_upcast_matmul", "bf16_upcast", "all", "f32_upcast_conv",
+        "f16_upcast_conv_upcast_attention", "f16_upcast_matmul_upcast_conv"})
     CHECK_FALSE(path_named(name));
 }
 
@@ -123,13 +136,35 @@ TEST_CASE("a path that is not compiled in names the option to turn on") {
       const std::string text = error.what();
       CAPTURE(text);
       CHECK(text.find(to_string(choice)) == 0);
-      CHECK(text.find(compiled_preset == "all" ? "-DPRECAST_PRECISIONS=" : "-DPRECAST_PRESET=all") !=
-            std::string::npos);
+      if (is_path(choice))
+        CHECK(text.find(compiled_preset == "all" ? "-DPRECAST_PRECISIONS=" : "-DPRECAST_PRESET=all") !=
+              std::string::npos);
+      else
+        CHECK(text.find("the nearest is " + to_string(nearest_path(choice))) != std::string::npos);
     }
   }
 }
 
+TEST_CASE("a choice that is no path has one that does all that it asks for") {
+  for (const PolicyChoice& choice : every_choice()) {
+    CAPTURE(to_string(choice));
+    const PolicyChoice asked = choice.normalised(), nearest = nearest_path(choice);
+    CHECK(is_path(nearest));
+    CHECK(nearest.precision == choice.precision);
+    CHECK(nearest.flash == choice.flash);
+    CHECK(nearest.upcast_conv == asked.upcast_conv);
+    CHECK(nearest.upcast_attention >= asked.upcast_attention);
+    CHECK(nearest.upcast_matmul >= asked.upcast_matmul);
+    CHECK((nearest == asked) == is_path(choice));
+    CHECK(is_path(choice) == !(asked.upcast_conv && asked.upcast_attention != asked.upcast_matmul));
+  }
+}
+
 TEST_CASE("choices are spelled as C++") {
+  CHECK(to_string(PolicyChoice{precision_of<f16>, false, false, false, true}) ==
+        "Policy<Storage<f16>, Upcast<Conv>>");
+  CHECK(to_string(PolicyChoice{precision_of<bf16>, true, true, true, true}) ==
+        "Policy<Storage<bf16>, Upcast<Matmul, Conv, Attention>, Flash>");
   CHECK(to_string(PolicyChoice{precision_of<f32>}) == "Policy<Storage<f32>>");
   CHECK(to_string(PolicyChoice{precision_of<bf16>, true}) == "Policy<Storage<bf16>, Flash>");
   CHECK(to_string(PolicyChoice{precision_of<f16>, false, true}) == "Policy<Storage<f16>, Upcast<Attention>>");

@@ -182,6 +182,9 @@ TEST_CASE("a key of the wrong type, out of range or not supported is one line") 
   }
   CHECK_THAT(refusal(R"({"_class_name": "EulerDiscreteScheduler", "sigma_min": 3, "sigma_max": 2})", euler),
              Contains("sigma_min"));
+  CHECK_THAT(refusal(with_key("num_train_timesteps", 49), lcm),
+             Contains("'num_train_timesteps'") && Contains("original_inference_steps, 50"));
+  CHECK(refusal(with_key("num_train_timesteps", 50), lcm).empty());
   // What a sampler's class does not have is not looked at, as in diffusers.
   CHECK(refusal(with_key("thresholding", true), euler).empty());
   CHECK(refusal(with_key("algorithm_type", "sde-dpmsolver++"), ddim).empty());

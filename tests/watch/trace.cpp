@@ -60,6 +60,10 @@ TEST_CASE("a result above the range of its dtype") {
 
 TEST_CASE("a product that overflows on the way") {
   CHECK(cure_for({op("Matmul", "f16", "", "f16"), 0, not_a_number, 2, 0, 65504}) == Cure::upcast_matmul);
+  CHECK(cure_for({op("Conv", "f16", "", "f16"), 0, not_a_number, 2, 0, 65504}) == Cure::upcast_conv);
+  CHECK(cure_for({op("Conv", "f32", "", "f16"), 0, not_a_number, 2, 0, 65504}) == Cure::store_bf16);
+  CHECK(cure_for({op("Conv", "f16", "", "f16"), 0, inf, 70000, 0, 65504}) == Cure::store_bf16);
+  CHECK(in_policy(Cure::upcast_conv) == "Upcast<Conv>");
   CHECK(cure_for({op("Norm", "as given", "f32", "f16"), 0, not_a_number, 2, 0, 65504}) == Cure::store_bf16);
 }
 

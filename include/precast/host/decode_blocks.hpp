@@ -63,8 +63,9 @@ struct StoredBlocks {
     constexpr std::size_t alignment = detail::alignment_of(BlockFormats{});
     if (reinterpret_cast<std::uintptr_t>(blocks) % alignment == 0)
       return to_f32({blocks, 0}, 1, first, count, to, 0);
-    alignas(alignment) std::array<std::byte, 8192> aligned;
-    const std::int64_t at_once = std::ssize(aligned) / dtype.bytes_per_block;
+    constexpr std::int64_t room = 8192;
+    alignas(alignment) std::array<std::byte, static_cast<std::size_t>(room)> aligned;
+    const std::int64_t at_once = room / dtype.bytes_per_block;
     while (count > 0) {
       const std::int64_t some = std::min(count, at_once * dtype.values_per_block - first);
       std::memcpy(aligned.data(), blocks,

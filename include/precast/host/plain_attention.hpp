@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include <precast/host/attention_tiles.hpp>
 #include <precast/host/softmax.hpp>
@@ -120,15 +121,28 @@ f32 largest_score(const AttentionProblem& problem, HostHeadsView<const Q> q, Hos
   HostTensor<f32> largest(Shape{std::max<std::int64_t>(problem.batch * problem.heads, 1)});
   parallel_for(problem.batch * problem.heads, [&](std::int64_t index) {
     const std::int64_t batch = index / problem.heads, head = index % problem.heads;
-    HostTensor<f32> scratch(Shape{2, std::max<std::int64_t>(problem.width, 1)});
+    const std::int64_t width = problem.width, keys = problem.keys;
+    HostTensor<f32> scratch(Shape{keys + 1, std::max<std::int64_t>(width, 1)}), lengths(Shape{keys + 1});
+    const auto length_of = [&](const f32* row) {
+      return std::sqrt(sum_of(width, [&](std::int64_t d) { return row[d] * row[d]; }));
+    };
+    // Keys in f32, once for all queries.
+    std::vector<const f32*> rows(static_cast<std::size_t>(keys));
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const auto row = row_in_f32(k.row(batch, problem.kv_head(head), j), scratch.data() + j * width);
+      rows[static_cast<std::size_t>(j)] = row.data();
+      lengths.data()[j] = length_of(row.data());
+    }
     f32 most = 0;
     for (std::int64_t i = 0; i < problem.queries; ++i) {
-      const f32* query = row_in_f32(q.row(batch, head, i), scratch.data()).data();
+      const f32* query = row_in_f32(q.row(batch, head, i), scratch.data() + keys * width).data();
       const f32* bias = problem.bias_row(head, i);
+      // No product is above that of the lengths, but for rounding: most need not be computed.
+      const f32 bound = 1.01f * length_of(query) * std::fabs(problem.scale);
       for (std::int64_t j = 0; j < problem.keys_seen_by(i); ++j) {
-        const f32* key =
-            row_in_f32(k.row(batch, problem.kv_head(head), j), scratch.data() + problem.width).data();
-        const f32 dot = sum_of(problem.width, [&](std::int64_t d) { return query[d] * key[d]; });
+        if (bound * lengths.data()[j] + (bias ? std::fabs(bias[j]) : 0.0f) <= most) continue;
+        const f32* key = rows[static_cast<std::size_t>(j)];
+        const f32 dot = sum_of(width, [&](std::int64_t d) { return query[d] * key[d]; });
         const f32 score = std::fabs(dot * problem.scale + (bias ? bias[j] : 0.0f));
         most = score > most ? score : most;
       }

@@ -39,12 +39,24 @@ template <class Op, class T, class InF32, class Probe>
 void report_active(std::string_view function, View<const T> result, InF32&& in_f32, Probe&& largest_inside) {
   Observer& told = *detail::observer.load();
   const RowNames ran = take_ran();
-  OpRecord record{current_path(), function,   Op::name,       ran.storage, ran.operand, ran.accumulate,
-                  ran.inside,     ran.result, result.shape(), 0,           0,           0};
+  OpRecord record{current_path(),
+                  function,
+                  Op::name,
+                  ran.storage,
+                  ran.operand,
+                  ran.accumulate,
+                  ran.inside,
+                  ran.result,
+                  result.shape(),
+                  0,
+                  0,
+                  0,
+                  0};
   const Extremes extremes = backend::extremes_of(result);
   record.max_abs = static_cast<double>(extremes.max_abs);
   record.infinities = extremes.infinities;
   record.nans = extremes.nans;
+  if (told.wants_inside(record)) record.largest_inside = largest_inside();
   told.on_op(record);
   if (extremes.all_finite() || !told.wants_non_finite()) return;
   const std::int64_t first = extremes.first_non_finite;
@@ -65,7 +77,8 @@ inline namespace PRECAST_BACKEND {
 /// Tells the observer, if any, of an op's result, and of the dtypes that its kernel said it was stamped with
 /// (ran_in). `in_f32` computes the same op from the same inputs in f32 and returns a Tensor<f32> of the
 /// result's shape; `largest_inside` returns the largest |x| between the op's steps in f32.
-/// Both are only called for the first result that is not finite.
+/// The first is only called for the first result that is not finite, the second for that and where the
+/// observer wants it.
 template <OpClass Op, class T, class InF32, class Probe>
 void report(std::string_view function, View<T> result, InF32&& in_f32, Probe&& largest_inside) {
   if (active()) [[unlikely]]

@@ -87,42 +87,62 @@ struct PolicyChoice {
   bool flash = false;
   bool upcast_attention = false;
   bool upcast_matmul = false;
+  bool upcast_conv = false;
 
   friend constexpr bool operator==(const PolicyChoice&, const PolicyChoice&) = default;
 
   /// The same choice without options that change nothing: f32 has nothing to cast up to.
   constexpr PolicyChoice normalised() const {
-    if (precision == precision_of<f32>) return {precision, flash, false, false};
+    if (precision == precision_of<f32>) return {precision, flash, false, false, false};
     return *this;
   }
+  /// The same choice for a part of a model that has no convolutions.
+  constexpr PolicyChoice without_upcast_conv() const {
+    return {precision, flash, upcast_attention, upcast_matmul, false};
+  }
 };
+
+/// The path that does what a choice asks for, and least besides. Convolutions are cast up alone, or with both
+/// attention and linear layers: with one of these, the other is added. All other choices are paths.
+constexpr PolicyChoice nearest_path(const PolicyChoice& choice) {
+  PolicyChoice path = choice.normalised();
+  if (path.upcast_conv)
+    path.upcast_attention = path.upcast_matmul = path.upcast_attention || path.upcast_matmul;
+  return path;
+}
+
+/// Whether a choice, without options that change nothing, is a path that a build can hold.
+constexpr bool is_path(const PolicyChoice& choice) { return nearest_path(choice) == choice.normalised(); }
 
 /// "Policy<Storage<bf16>, Upcast<Attention>, Flash>": the C++ spelling of a choice.
 inline std::string to_string(const PolicyChoice& choice) {
   std::string text = "Policy<Storage<" + std::string(to_string(choice.precision)) + ">";
-  if (choice.upcast_attention || choice.upcast_matmul) {
-    text += ", Upcast<";
-    if (choice.upcast_matmul) text += "Matmul";
-    if (choice.upcast_attention) text += choice.upcast_matmul ? ", Attention" : "Attention";
-    text += ">";
-  }
+  std::string casts;
+  const auto cast = [&](bool wanted, std::string_view op) {
+    if (wanted) casts.append(casts.empty() ? "" : ", ").append(op);
+  };
+  cast(choice.upcast_matmul, Matmul::name);
+  cast(choice.upcast_conv, Conv::name);
+  cast(choice.upcast_attention, Attention::name);
+  if (!casts.empty()) text += ", Upcast<" + casts + ">";
   return text + (choice.flash ? ", Flash>" : ">");
 }
 
 /// The choice that names a policy. Only policies that the command line can name have one: a precision for
-/// storage, compute and activations, and upcasts of Attention and Matmul.
+/// storage, compute and activations, and upcasts of Attention, Matmul and Conv.
 template <PolicyType P>
 constexpr PolicyChoice choice_of() {
   using T = typename P::storage;
-  constexpr bool plain = std::is_same_v<T, typename P::compute> &&
-                         std::is_same_v<T, typename P::activation> &&
-                         std::is_same_v<typename P::accumulate, f32> && !P::saturate &&
-                         !P::template casts_others<Attention, Matmul> && !P::template downcasts<Attention> &&
-                         !P::template downcasts<Matmul>;
+  constexpr bool plain =
+      std::is_same_v<T, typename P::compute> && std::is_same_v<T, typename P::activation> &&
+      std::is_same_v<typename P::accumulate, f32> && !P::saturate &&
+      !P::template casts_others<Attention, Matmul, Conv> && !P::template downcasts<Attention> &&
+      !P::template downcasts<Matmul> && !P::template downcasts<Conv>;
   static_assert(plain && PathDtype<T>,
                 "The pipeline is compiled for policies of one precision of PathDtypes, with Flash and "
-                "Upcast<Attention, Matmul>.");
-  return PolicyChoice{precision_of<T>, P::flash, P::template upcasts<Attention>, P::template upcasts<Matmul>};
+                "Upcast<Attention, Matmul, Conv>.");
+  return PolicyChoice{precision_of<T>, P::flash, P::template upcasts<Attention>, P::template upcasts<Matmul>,
+                      P::template upcasts<Conv>};
 }
 
 }  // namespace precast

@@ -38,12 +38,18 @@ constexpr bool precision_compiled([[maybe_unused]] Precision precision) {
 constexpr bool path_compiled(const PolicyChoice& choice) {
   if (compiled_preset != "all")
     return choice.normalised() == preset_named(compiled_preset)->choice.normalised();
-  return precision_compiled(choice.precision);
+  return is_path(choice) && precision_compiled(choice.precision);
 }
 
-/// Throws PathNotCompiled, naming the option to turn on, where this build lacks the path of a choice.
+/// Throws PathNotCompiled where this build lacks the path of a choice: names the option to turn on, or the
+/// nearest path where no build has it.
 inline void require_path(const PolicyChoice& choice) {
   if (path_compiled(choice)) return;
+  if (!is_path(choice))
+    throw PathNotCompiled(to_string(choice) +
+                          " is no path of any build, which casts convolutions up alone or with attention and "
+                          "linear layers: the nearest is " +
+                          to_string(nearest_path(choice)));
   const std::string wanted(to_string(choice.precision));
   if (compiled_preset != "all")
     throw PathNotCompiled(to_string(choice) + " is not in this build, which holds the preset " +

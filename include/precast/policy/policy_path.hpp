@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <precast/policy/choice.hpp>
 #include <precast/policy/policy.hpp>
@@ -15,22 +16,21 @@ namespace precast {
 
 namespace detail {
 
-template <bool UpcastAttention, bool UpcastMatmul>
-struct UpcastFor {
-  using type = Upcast<>;
+template <class... Casts>
+struct JoinedUpcasts;
+template <class... Ops>
+struct JoinedUpcasts<Upcast<Ops...>> {
+  using type = Upcast<Ops...>;
 };
-template <>
-struct UpcastFor<true, false> {
-  using type = Upcast<Attention>;
-};
-template <>
-struct UpcastFor<false, true> {
-  using type = Upcast<Matmul>;
-};
-template <>
-struct UpcastFor<true, true> {
-  using type = Upcast<Attention, Matmul>;
-};
+template <class... Ops, class... Others, class... Rest>
+struct JoinedUpcasts<Upcast<Ops...>, Upcast<Others...>, Rest...>
+    : JoinedUpcasts<Upcast<Ops..., Others...>, Rest...> {};
+
+template <bool Wanted, class Op>
+using UpcastWhere = std::conditional_t<Wanted, Upcast<Op>, Upcast<>>;
+template <bool OfMatmul, bool OfConv, bool OfAttention>
+using UpcastFor = typename JoinedUpcasts<UpcastWhere<OfMatmul, Matmul>, UpcastWhere<OfConv, Conv>,
+                                         UpcastWhere<OfAttention, Attention>>::type;
 
 template <bool UsesFlash, class StorageOption, class UpcastOption>
 struct PolicyFor {
@@ -45,26 +45,37 @@ struct PolicyFor<true, StorageOption, UpcastOption> {
 
 /// A choice as a type, with the policy that it names: upcasts of f32, which would change nothing, are left
 /// out.
-template <Precision P, bool UsesFlash, bool UpcastAttention, bool UpcastMatmul>
+template <PolicyChoice Choice>
 struct PolicyPath {
-  static constexpr PolicyChoice choice{P, UsesFlash, UpcastAttention, UpcastMatmul};
-  using policy =
-      typename detail::PolicyFor<UsesFlash, Storage<precision_type<P>>,
-                                 typename detail::UpcastFor<choice.normalised().upcast_attention,
-                                                            choice.normalised().upcast_matmul>::type>::type;
+  static constexpr PolicyChoice choice = Choice;
+
+ private:
+  static constexpr PolicyChoice used = Choice.normalised();
+
+ public:
+  using policy = typename detail::PolicyFor<
+      used.flash, Storage<precision_type<used.precision>>,
+      detail::UpcastFor<used.upcast_matmul, used.upcast_conv, used.upcast_attention>>::type;
 };
 
 /// Calls `visitor` with each choice that is a path, whether this build holds it or not: every precision, with
-/// and without flash and each upcast that changes something.
+/// and without flash and each upcast of attention and linear layers that changes something; then those that
+/// cast convolutions up.
 template <class Visitor>
 constexpr void for_each_choice(Visitor&& visitor) {
-  for (const Precision precision : all_precisions)
-    for (const bool flash : {false, true})
-      for (const bool attention : {false, true})
-        for (const bool matmul : {false, true})
-          if (const PolicyChoice choice{precision, flash, attention, matmul}; choice == choice.normalised())
-            visitor(choice);
+  for (const bool conv : {false, true})
+    for (const Precision precision : all_precisions)
+      for (const bool flash : {false, true})
+        for (const bool attention : {false, true})
+          for (const bool matmul : {false, true})
+            if (const PolicyChoice choice{precision, flash, attention, matmul, conv};
+                nearest_path(choice) == choice)
+              visitor(choice);
 }
+
+/// A policy of a path without its Upcast<Conv>: that of the parts of a model that have no convolutions.
+template <PolicyType P>
+using WithoutUpcastConv = typename PolicyPath<choice_of<P>().without_upcast_conv()>::policy;
 
 /// Calls `put` with the parts of a path's name: "bf16_upcast_attention_flash" is that of
 /// Policy<Storage<bf16>, Upcast<Attention>, Flash>.
@@ -72,6 +83,7 @@ template <class Put>
 constexpr void spell_path(const PolicyChoice& choice, Put&& put) {
   put(to_string(choice.precision));
   if (choice.upcast_matmul) put(std::string_view("_upcast_matmul"));
+  if (choice.upcast_conv) put(std::string_view("_upcast_conv"));
   if (choice.upcast_attention) put(std::string_view("_upcast_attention"));
   if (choice.flash) put(std::string_view("_flash"));
 }
@@ -107,9 +119,7 @@ template <Literal Name>
 consteval auto policy_of_path() {
   constexpr std::optional<PolicyChoice> choice = path_named(Name.view());
   static_assert(choice.has_value(), "policy_named: no precision path has this name.");
-  if constexpr (choice)
-    return typename PolicyPath<choice->precision, choice->flash, choice->upcast_attention,
-                               choice->upcast_matmul>::policy{};
+  if constexpr (choice) return typename PolicyPath<*choice>::policy{};
 }
 
 }  // namespace detail

@@ -148,7 +148,7 @@ namespace detail {
 
 template <TrainingChoice Choice>
 struct TrainingPolicyType {
-  using Upcasts = typename detail::UpcastFor<Choice.upcast_attention, Choice.upcast_matmul>::type;
+  using Upcasts = detail::UpcastFor<Choice.upcast_matmul, false, Choice.upcast_attention>;
   template <class Regime>
   static consteval auto policy() {
     if constexpr (Choice.flash)

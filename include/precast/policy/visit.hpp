@@ -2,18 +2,13 @@
 // compiled in.
 #pragma once
 
-#include <type_traits>
+#include <array>
+#include <cstddef>
 #include <utility>
 
-#include <boost/hana/bool.hpp>
-#include <boost/hana/cartesian_product.hpp>
-#include <boost/hana/filter.hpp>
 #include <boost/hana/for_each.hpp>
-#include <boost/hana/integral_constant.hpp>
-#include <boost/hana/transform.hpp>
 #include <boost/hana/tuple.hpp>
 #include <boost/hana/type.hpp>
-#include <boost/hana/unpack.hpp>
 
 #include <precast/policy/choice.hpp>
 #include <precast/policy/paths.hpp>
@@ -23,31 +18,31 @@ namespace precast {
 
 namespace detail {
 
-namespace hana = boost::hana;
+constexpr std::size_t number_of_compiled_paths = [] {
+  std::size_t number = 0;
+  for_each_choice([&](const PolicyChoice& choice) { number += path_compiled(choice) ? 1 : 0; });
+  return number;
+}();
 
-template <class P, class F, class A, class M>
-PolicyPath<P::value, F::value, A::value, M::value> path_of(hana::tuple<P, F, A, M>);
-
-inline constexpr auto compiled_paths_tuple() {
-  constexpr auto flags = hana::tuple_c<bool, false, true>;
-  constexpr auto precisions = []<std::size_t... I>(std::index_sequence<I...>) {
-    return hana::tuple_c<Precision, all_precisions[I]...>;
-  }
-  (std::make_index_sequence<all_precisions.size()>());
-  constexpr auto rows = hana::cartesian_product(hana::make_tuple(precisions, flags, flags, flags));
-  constexpr auto paths =
-      hana::transform(rows, []<class Row>(Row) { return hana::type_c<decltype(path_of(Row()))>; });
-  return hana::filter(paths, []<class Path>(Path) {
-    constexpr PolicyChoice choice = Path::type::choice;
-    return hana::bool_c < path_compiled(choice) && choice == choice.normalised() > ;
+constexpr std::array<PolicyChoice, number_of_compiled_paths> compiled_choices = [] {
+  std::array<PolicyChoice, number_of_compiled_paths> choices{};
+  std::size_t at = 0;
+  for_each_choice([&](const PolicyChoice& choice) {
+    if (path_compiled(choice)) choices[at++] = choice;
   });
-}
+  return choices;
+}();
+
+template <std::size_t... I>
+boost::hana::tuple<boost::hana::type<PolicyPath<compiled_choices[I]>>...> compiled_paths(
+    std::index_sequence<I...>);
 
 }  // namespace detail
 
-/// A Hana tuple of `hana::type<PolicyPath<...>>`: each precision, with and without flash and each upcast,
-/// that this build holds. Registries, instances and test matrices all come from here.
-using CompiledPaths = decltype(detail::compiled_paths_tuple());
+/// A Hana tuple of `hana::type<PolicyPath<...>>`: each path that this build holds. Registries, instances and
+/// test matrices all come from here.
+using CompiledPaths =
+    decltype(detail::compiled_paths(std::make_index_sequence<detail::number_of_compiled_paths>()));
 
 /// Calls `visitor(PolicyPath<...>{})` for each compiled path.
 template <class Visitor>

@@ -29,6 +29,7 @@ enum class Cure : std::uint8_t {
   store_bf16,        ///< Storage<bf16>
   upcast_attention,  ///< Upcast<Attention>
   upcast_matmul,     ///< Upcast<Matmul>
+  upcast_conv,       ///< Upcast<Conv>
   flash,             ///< Flash
   saturate,          ///< Overflow<Saturate>
   no_downcast,       ///< Downcast<...> without the op class
@@ -48,7 +49,8 @@ inline Cure cure_for(const NonFinite& found) {
   }
   if (record.op == "Attention" && record.operand != "f32") return Cure::upcast_attention;
   if (record.op == "Matmul" && record.operand != "f32") return Cure::upcast_matmul;
-  if (record.op != "Conv" && (narrow(record.accumulate) || narrow(record.inside))) return Cure::no_downcast;
+  if (record.op == "Conv" && record.operand != "f32") return Cure::upcast_conv;
+  if (narrow(record.accumulate) || narrow(record.inside)) return Cure::no_downcast;
   return wider;
 }
 
@@ -63,6 +65,8 @@ inline std::string in_policy(Cure cure) {
       return "Upcast<Attention>";
     case Cure::upcast_matmul:
       return "Upcast<Matmul>";
+    case Cure::upcast_conv:
+      return "Upcast<Conv>";
     case Cure::flash:
       return "Flash";
     case Cure::saturate:

@@ -23,6 +23,8 @@ struct OpRecord {
   double max_abs = 0;  ///< the largest finite |x|; 0 for an empty result
   std::int64_t infinities = 0;
   std::int64_t nans = 0;
+  double largest_inside = 0;  ///< the largest |x| between the op's steps in f32 (an attention's scores), for
+                              ///< an observer that wants it; 0 where the op has none
 };
 
 /// The first value of a run that is not finite.
@@ -40,6 +42,9 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_op(const OpRecord& record) = 0;
+  /// Whether the record of an op, which is given but for it, should have its largest value between steps:
+  /// that of an attention is computed once more for it.
+  virtual bool wants_inside(const OpRecord&) const { return false; }
   /// Whether the next non-finite result should be computed again in f32 and given to on_non_finite.
   virtual bool wants_non_finite() const { return false; }
   virtual void on_non_finite(const NonFinite&) {}
