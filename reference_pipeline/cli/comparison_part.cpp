@@ -132,8 +132,11 @@ std::string comparison_part_text(const ComparisonPart& part) {
 }
 
 ComparisonPart read_comparison_part(const std::filesystem::path& path) {
-  const io::MappedFile file(path);
-  const nlohmann::json json = io::parse_json(file.text(), path);
+  return parse_comparison_part(io::MappedFile(path).text(), path);
+}
+
+ComparisonPart parse_comparison_part(std::string_view text, const std::filesystem::path& path) {
+  const nlohmann::json json = io::parse_json(text, path);
   const casting::JsonFields fields(path, "", json);
   ComparisonPart part;
   part.facts.prompt = needed_text(fields, "prompt");

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <cli/comparison.hpp>
@@ -26,7 +27,8 @@ bool are_of_one(const ComparisonPart& a, const ComparisonPart& b);
 /// As JSON; pictures are PNG in base64.
 std::string comparison_part_text(const ComparisonPart& part);
 
-/// Throws InputError that names the file and its key.
+/// The part behind such a text, or a file of it. Throws InputError that names the file and its key.
+ComparisonPart parse_comparison_part(std::string_view text, const std::filesystem::path& path);
 ComparisonPart read_comparison_part(const std::filesystem::path& path);
 
 /// A part and the file that it is from.

@@ -1,6 +1,7 @@
-// What casting costs, and the plans made of it.
+// What casting costs, and the plans made of it; parts of comparisons.
 #include <casting/cost_table.hpp>
 #include <casting/planner.hpp>
+#include <cli/comparison_part.hpp>
 #include <fuzz/target.hpp>
 
 namespace precast::testing {
@@ -25,6 +26,20 @@ void fuzz_cost(std::span<const std::byte> input) {
     request.error.reset();
     request.budget = 4000;
     planned();
+  });
+}
+
+void fuzz_comparison_part(std::span<const std::byte> input) {
+  answer_or_refusal([&] {
+    const cli::ComparisonPart part = cli::parse_comparison_part(as_text(input), "part.json");
+    const cli::ComparisonPart again = cli::parse_comparison_part(cli::comparison_part_text(part), "again");
+    if (!cli::are_of_one(part, again) || part.rows.size() != again.rows.size())
+      throw std::logic_error("a part of a comparison does not read back");
+    const std::vector<cli::NamedPart> whole{{"part.json", part}};
+    answer_or_refusal([&] {
+      if (cli::merge_parts(whole).rows.size() != part.policies.size())
+        throw std::logic_error("a policy of a comparison was lost");
+    });
   });
 }
 

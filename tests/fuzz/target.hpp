@@ -49,6 +49,7 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
 void fuzz_gguf(std::span<const std::byte> input);
 void fuzz_safetensors(std::span<const std::byte> input);
 void fuzz_shards(std::span<const std::byte> input);
+void fuzz_comparison_part(std::span<const std::byte> input);
 void fuzz_config(std::span<const std::byte> input);
 void fuzz_clip_tokenizer_json(std::span<const std::byte> input);
 void fuzz_clip_vocabulary(std::span<const std::byte> input);

@@ -43,6 +43,7 @@ constexpr std::array targets{
     FuzzTarget{"clip_tokenizer_json", &fuzz_clip_tokenizer_json,
                [] { return files_ending("tokenizer/tokenizer.json"); }},
     FuzzTarget{"clip_vocabulary", &fuzz_clip_vocabulary, [] { return files_ending("tokenizer/vocab.json"); }},
+    FuzzTarget{"comparison_part", &fuzz_comparison_part, [] { return files_ending(".compare.json"); }},
     FuzzTarget{"config", &fuzz_config, [] { return files_ending("config.json"); }},
     FuzzTarget{"cost", &fuzz_cost, [] { return files_ending(".cost.json"); }},
     FuzzTarget{"gguf", &fuzz_gguf, [] { return files_ending(".gguf"); }},
