@@ -18,10 +18,9 @@ void add_generate_options(CLI::App& command, GenerateOptions& options) {
       ->group("Stable Diffusion");
   CLI::Option* refiner =
       command
-          .add_option(
-              "--refiner", options.refiner,
-              "A folder with a refiner of XL, or its name as in --model, which takes the last steps,\n"
-              "from --image and with --mask too")
+          .add_option("--refiner", options.refiner,
+                      "A folder with a refiner of XL, or its name as in --model, which takes the last steps\n"
+                      "(from --image and with --mask too)")
           ->type_name("PATH")
           ->group("Stable Diffusion");
   add_real(command, "--refiner-start", options.refiner_start, 0, 1,

@@ -94,7 +94,8 @@ CallRange calls_of_run(const SamplerSettings& settings, const SamplerRun& run,
     range.end = timesteps.size() - count_below(*run.denoising_end);
   if (range.first >= range.end)
     throw InputError("none of the " + std::to_string(run.steps) +
-                     " steps lies in the part of the noise that is run: take more steps");
+                     " steps lies in the part of the noise that is run: take more steps, a larger strength, "
+                     "or another start of the refiner");
   return range;
 }
 

@@ -67,7 +67,7 @@ _precast() {
         --preview) :; return ;;
         --preview-output) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --refiner --refiner-start --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --plan --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --refiner --refiner-start --preset --precision --upcast-attention --upcast-matmul --upcast-conv --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --plan --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
       fi ;;
     compare)
       case "$before" in
@@ -172,7 +172,7 @@ _precast() {
         --output|-o) _precast_offer -f; return ;;
         --importance) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --importance --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --upcast-conv --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --importance --json'
       fi ;;
     cost)
       case "$before" in
@@ -256,7 +256,7 @@ _precast() {
         --precision) _precast_offer -W 'f32 bf16 f16'; return ;;
         --training) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --preset --precision --upcast-attention --upcast-matmul --flash --no-flash --training --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --preset --precision --upcast-attention --upcast-matmul --upcast-conv --flash --no-flash --training --json'
       fi ;;
     formats)
       if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --json'
