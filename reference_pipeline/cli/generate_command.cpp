@@ -248,6 +248,10 @@ void generate(const GenerateOptions& options) {
   }
   const families::Backend& backend = planned ? *planned : *device.backend;
   const auto pipeline = families::open(model, choices, backend);
+  if (planned && !pipeline->has_blocks())
+    throw UsageError(
+        "--plan: a model of this family is not cast as it is loaded: write it with `precast convert "
+        "--plan`, and draw with that file as --transformer");
   options.run.settle_guidance(*pipeline, request);
   require_used(*pipeline, request);
   require_used(options.policy, pipeline->family());

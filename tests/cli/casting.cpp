@@ -191,6 +191,10 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
       "costs.json", R"({"layers": [{"name": "a", "parameters": 32, "types": {"q8_0": {"cost": 1}}}]})");
   refused({"plan", "--model", unet, "--cost", costs, "--bits", "9", "--verify", "--samples", samples}, 2,
           "give a model of Flux's family");
+  const std::string plan = scratch.file("plan.json", R"({"types": {"mid_block": "q8_0"}})");
+  refused({"generate", "--model", unet, "--prompt", "a", "--plan", plan, "--output",
+           (scratch.path() / "a.png").string()},
+          2, "--plan: a model of this family is not cast as it is loaded");
   refused({"record", "--model", model, "--prompt", "a", "--output", "-"}, 2, "--output");
   CHECK_FALSE(std::filesystem::exists(output));
 }
