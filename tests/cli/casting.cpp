@@ -191,8 +191,6 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
       "costs.json", R"({"layers": [{"name": "a", "parameters": 32, "types": {"q8_0": {"cost": 1}}}]})");
   refused({"plan", "--model", unet, "--cost", costs, "--bits", "9", "--verify", "--samples", samples}, 2,
           "give a model of Flux's family");
-  const std::string plan = scratch.file("plan.json", R"({"types": {"mid_block": "q8_0"}})");
-  refused({"generate", "--model", unet, "--prompt", "a", "--plan", plan, "--output", output}, 2, "--plan");
   refused({"record", "--model", model, "--prompt", "a", "--output", "-"}, 2, "--output");
   CHECK_FALSE(std::filesystem::exists(output));
 }
