@@ -255,7 +255,8 @@ void add_compare_command(CLI::App& app) {
       command
           ->add_option("--policies",
                        "Policies, with commas between: presets and precisions, with +upcast-attention,\n"
-                       "+upcast-matmul, +upcast-conv, +flash, +no-flash; the first is the reference. Default: all presets")
+                       "+upcast-matmul, +upcast-conv, +flash, +no-flash; the first is the reference.\n"
+                       "Default: all presets")
           ->type_name(policy_names() + ",...")
           ->take_all();
   options->output_option = command

@@ -211,6 +211,46 @@ TEST_CASE("a score that overflows f16 is reported with its size and with what f3
   CHECK(std::abs(recorder.found[0].largest_inside - largest) <= 40 * unit<f32> * largest);
 }
 
+TEST_CASE("attention's largest score is there for an observer that wants it, and for no other",
+          "[watched_ops]") {
+  struct Wanting : Recorder {
+    bool wants_inside(const watch::OpRecord& record) const override { return record.inside == "f16"; }
+  };
+  const auto q = random_tensor<f16>(Shape{2, 5, 16}, 1, 0.1, 60),
+             k = random_tensor<f16>(Shape{2, 7, 16}, 2, 0.1, 60), v = random_tensor<f16>(Shape{2, 7, 16}, 3);
+  Wanting wanting;
+  Recorder other;
+  {
+    const watch::Watching watching(wanting);
+    attention<F16>(q, k, v, {.heads = 2});
+    attention<F16UpcastAttention>(q, k, v, {.heads = 2});
+    add<F16>(q, q);
+  }
+  {
+    const watch::Watching watching(other);
+    attention<F16>(q, k, v, {.heads = 2});
+  }
+  REQUIRE(wanting.ops.size() == 3);
+  REQUIRE(other.ops.size() == 1);
+  CHECK(wanting.found.empty());
+  double largest = 0;
+  const auto wq = wide(q), wk = wide(k);
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t head = 0; head < 2; ++head)
+      for (std::size_t i = 0; i < 5; ++i)
+        for (std::size_t j = 0; j < 7; ++j) {
+          double dot = 0;
+          for (std::size_t d = 0; d < 8; ++d)
+            dot += wq[(b * 5 + i) * 16 + head * 8 + d] * wk[(b * 7 + j) * 16 + head * 8 + d];
+          largest = std::max(largest, std::abs(dot) / std::sqrt(8.0));
+        }
+  CHECK(largest > 2 * wanting.ops[0].max_abs);  // which no result shows
+  CHECK(std::abs(wanting.ops[0].largest_inside - largest) <= 40 * unit<f32> * largest);
+  CHECK(wanting.ops[1].largest_inside == 0);  // its scores are f32
+  CHECK(wanting.ops[2].largest_inside == 0);
+  CHECK(other.ops[0].largest_inside == 0);
+}
+
 TEST_CASE("an f16 norm that overflows is reported with its value in f32", "[watched_ops]") {
   const auto x = random_tensor<f16>(Shape{4, 16}, 1);
   const Tensor<f16> huge(Shape{16}, std::vector<f16>(16, from_double<f16>(60000)));
