@@ -75,13 +75,15 @@ FoundPart ComponentWeights::found_in(const io::ComponentSource& file, Part part,
   const auto refused = [&](const std::string& problem) {
     return io::file_error(file.description(), problem);
   };
-  if (part == Part::transformer)
-    if (const std::string other = weights::other_model(file, parts); other == weights::lone_unet)
+  if (part == Part::transformer) {
+    const std::string other = weights::other_model(file, parts);
+    if (other == weights::lone_unet)
       throw refused("is " + other +
                     " alone, which is no Flux model: give --model the folder of its model, and this "
                     "file to --transformer");
-    else if (!other.empty())
+    if (!other.empty())
       throw refused("is " + other + ", which is not read: give a Flux.1 dev or schnell model");
+  }
   if (const auto found = weights::find_part(parts, part)) return *found;
   if (folder) return {part, Naming::ours, ""};  // what is missing is named as it is asked for
   std::string holds;
