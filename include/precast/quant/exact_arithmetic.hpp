@@ -20,6 +20,11 @@ static_assert(FLT_EVAL_METHOD == 0,
 #if defined(__clang__)
 #define PRECAST_EXACT_ARITHMETIC_BEGIN _Pragma("float_control(push)") _Pragma("clang fp contract(off)")
 #define PRECAST_EXACT_ARITHMETIC_END _Pragma("float_control(pop)")
+#elif defined(__CUDACC__)  // which hands the pragma to g++, and warns that it does not know it
+#define PRECAST_EXACT_ARITHMETIC_BEGIN                                                       \
+  _Pragma("nv_diagnostic push") _Pragma("nv_diag_suppress 1675") _Pragma("GCC push_options") \
+      _Pragma("GCC optimize(\"fp-contract=off\")") _Pragma("nv_diagnostic pop")
+#define PRECAST_EXACT_ARITHMETIC_END _Pragma("GCC pop_options")
 #else
 #define PRECAST_EXACT_ARITHMETIC_BEGIN \
   _Pragma("GCC push_options") _Pragma("GCC optimize(\"fp-contract=off\")")
