@@ -31,14 +31,15 @@ class Tables(unittest.TestCase):
             self.assertTrue(any(name.split("/")[2] in line for line in lines), name)
 
     def test_of_steps_of_language_models(self):
-        samples = {"language_model/f32/S+512": {"share": [0.8, 0.7, 0.9], "pytorch": [1.5], "way": ["compiled"]},
+        samples = {"language_model/f32/S+512": {"share": [0.8, 0.7, 0.9], "share_all": [0.83], "share_arranged": [0.6],
+                                                "pytorch": [1.5], "way": ["compiled"]},
                    "language_model/bf16/S+512": {"share": [0.74], "pytorch": [0.9], "way": ["eager"], "of_f32": [1.8]},
                    "language_model/amp-bf16/M+128": {"share": [0.5]}}
         lines, misses = run.report(samples, list(samples), [])
         rows = [line for line in lines if line.startswith(("| S", "| M"))]
-        self.assertEqual(rows, ["| S+512 | f32 | 0.80 | 1.50 (compiled) | – |",
-                                "| S+512 | bf16 | **0.74** | **0.90** (eager) | 1.80 |",
-                                "| M+128 | amp-bf16 | 0.50 | – | – |"])
+        self.assertEqual(rows, ["| S+512 | f32 | 0.80 | 0.83 | 0.60 | 1.50 (compiled) | – |",
+                                "| S+512 | bf16 | **0.74** | – | – | **0.90** (eager) | 1.80 |",
+                                "| M+128 | amp-bf16 | 0.50 | – | – | – | – |"])
         self.assertEqual([miss.split(":")[0] for miss in misses], ["language_model/bf16/S+512"] * 2)
 
     def test_of_one_device_leave_the_others_alone(self):
