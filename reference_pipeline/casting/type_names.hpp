@@ -28,8 +28,8 @@ std::optional<DtypeInfo> find_type(std::string_view name);
 
 /// What a matrix with rows of so many values takes where `wanted` is asked for: `wanted` where its blocks
 /// divide the rows; else, of iq4_nl, q5_0, q5_1 and q8_0 (blocks of 32), the smallest that is no smaller and
-/// divides them; and nothing where none does: then it stays as it is. A format whose blocks are rows fits all,
-/// with rows of so many columns. cost, plan and convert all go by this.
+/// divides them; and nothing where none does: then it stays as it is. A format whose blocks are rows fits
+/// all, with rows of so many columns. cost, plan and convert all go by this.
 std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, std::int64_t columns);
 
 /// The bits of a format; nothing where this build has none of that name.

@@ -38,7 +38,7 @@ struct ComponentExtremes {
                                                               ///< keep inside, could be before one leaves the
                                                               ///< format that it is stored in; infinite where
                                                               ///< nothing but zeros came out
-  double inside_headroom = headroom;  ///< of what ops keep inside alone
+  double inside_headroom = headroom;                          ///< of what ops keep inside alone
   std::int64_t non_finite = 0;
   watch::Magnitudes magnitudes;  ///< empty where models run on a device
 };
