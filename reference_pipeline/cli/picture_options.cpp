@@ -64,9 +64,8 @@ void check_picture_name(const std::string& output, std::span<const std::string> 
     return image::utf16_from_utf8(text).size() / 2 > longest_for_jpeg;
   };
   if (std::ranges::any_of(texts, too_long))
-    throw UsageError(
-        "--prompt, with --negative, is longer than a JPEG picture's text can be, " +
-        std::to_string(longest_for_jpeg) + " characters: write --output as .png or .webp");
+    throw UsageError("--prompt, with --negative, is longer than a JPEG picture's text can be, " +
+                     std::to_string(longest_for_jpeg) + " characters: write --output as .png or .webp");
 }
 
 void check_picture_size(const std::string& option, const std::filesystem::path& file, int width, int height) {

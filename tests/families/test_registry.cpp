@@ -53,7 +53,8 @@ TEST_CASE("a folder is opened by the family that its model_index.json names") {
   CHECK(&families::family_of(golden_model("dev_f32")) == &flux::family());
   std::ofstream(folder.path() / "model_index.json") << R"({"_class_name": "StableAudioPipeline"})";
   CHECK_THAT(error_of(folder.path()),
-             Catch::Contains("is 'StableAudioPipeline', and only Flux, Stable Diffusion and Toy pipelines run here"));
+             Catch::Contains(
+                 "is 'StableAudioPipeline', and only Flux, Stable Diffusion and Toy pipelines run here"));
   CHECK_THAT(error_of(folder.path() / "nowhere"), Catch::Contains("there is no such model folder"));
 }
 

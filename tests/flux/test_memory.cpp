@@ -148,7 +148,8 @@ TEST_CASE("what does not fit is refused before anything is loaded, in one line t
     } catch (const OutOfMemory& error) {
       message = error.what();
     }
-    CHECK_THAT(message, Catch::Contains(" needs ") && Catch::Contains("are free: try --vae-tiling, or --preset memory") &&
+    CHECK_THAT(message, Catch::Contains(" needs ") &&
+                            Catch::Contains("are free: try --vae-tiling, or --preset memory") &&
                             Catch::Contains("GiB") && !Catch::Contains("\n"));
     CHECK(calls == 0);
     CHECK(memory_use().peak == before);
