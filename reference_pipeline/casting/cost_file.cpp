@@ -72,9 +72,11 @@ std::vector<std::string> CostFile::types() const {
   for (const LayerCost& layer : layers)
     for (const auto& [type, cost] : layer.types) names.insert(type);
   std::vector<std::pair<double, std::string>> by_bits;
+  by_bits.reserve(names.size());
   for (const std::string& name : names) by_bits.emplace_back(-bits_of(name).value_or(0), name);
   std::ranges::sort(by_bits);
   std::vector<std::string> result;
+  result.reserve(by_bits.size());
   for (auto& [bits, name] : by_bits) result.push_back(std::move(name));
   return result;
 }

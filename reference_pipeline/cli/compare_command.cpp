@@ -225,6 +225,7 @@ void merge(const CompareOptions& options) {
   const std::vector<std::string> names = options.merge->results();
   check_each_file_once(names);
   std::vector<NamedPart> parts;
+  parts.reserve(names.size());
   for (const std::string& name : names) parts.push_back({name, read_comparison_part(name)});
   const ComparisonPart whole = merge_parts(parts);
   const std::array prompt{whole.facts.prompt};

@@ -207,6 +207,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
       options.only_estimates ? 1 : std::min<std::int64_t>(options.jobs.value_or(1), useful);
   load_more(*pipeline, static_cast<int>(jobs_wanted), of_job, loading, loaded);
   std::vector<families::Blocks*> jobs;
+  jobs.reserve(loaded.size());
   for (const auto& job : loaded) jobs.push_back(job.get());
 
   const auto left_behind = [&] {

@@ -55,6 +55,7 @@ std::vector<Examined> wanted_policies(const std::vector<std::string>& lists,
   else
     choices = listed_policies(lists);
   std::vector<Examined> policies;
+  policies.reserve(choices.size());
   for (const PolicyChoice& choice : choices)
     policies.push_back(
         {.name = policy_text(choice),

@@ -107,7 +107,7 @@ constexpr std::optional<PolicyChoice> path_named(std::string_view name) {
 template <std::size_t Size>
 struct Literal {
   char characters[Size]{};
-  consteval Literal(const char (&text)[Size]) {
+  consteval Literal(const char (&text)[Size]) {  // NOLINT(google-explicit-constructor)
     for (std::size_t i = 0; i < Size; ++i) characters[i] = text[i];
   }
   constexpr std::string_view view() const { return {characters, Size - 1}; }
