@@ -52,7 +52,7 @@ conversion::TypeWishes wishes_of(const ConvertOptions& options) {
 conversion::Settings conversion_settings(const ConvertOptions& options) {
   conversion::Settings settings{wishes_of(options), std::nullopt, {}, nullptr};
   std::vector<std::string_view> encoders;
-  encoders.reserve(std::size(quant::named_encoders));
+  encoders.reserve(quant::named_encoders.size());
   for (const quant::NamedEncoder& named : quant::named_encoders) encoders.push_back(named.name);
   if (!options.encoder.empty())
     settings.encoder.encoder = *quant::encoder_named(parse_name("--encoder", options.encoder, encoders));
