@@ -7,10 +7,8 @@
 // a step has them; `share_arranged` of its rate where all operands were arranged before, which no step can
 // have: the optimiser writes the weights anew, and the step all else. In both attention's products are lost
 // time; in `share_all` they are work.
-#include <chrono>
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -91,12 +89,7 @@ void run_step(benchmark::State& state, const timing::ModelCase& of) {
   arranged();
   std::vector<double> seconds_arranged;
   const InTurn times = time_in_turn(
-      state,
-      [&] {
-        // OpenMP's threads spin for some milliseconds after their work, and would take a core from ours.
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        return seconds_of([&] { step.forward_backward(); });
-      },
+      state, [&] { return seconds_after_onednn([&] { step.forward_backward(); }); },
       [&] {
         seconds_arranged.push_back(seconds_of(arranged));
         return seconds_of(products);

@@ -48,19 +48,21 @@ InTurn time_in_turn(benchmark::State& state, TimeWork&& time_work, TimeReference
   return result;
 }
 
+/// Seconds of work of ours that comes after oneDNN's.
+template <class Work>
+double seconds_after_onednn(Work&& work) {
+  // OpenMP's threads spin for some milliseconds after their work, and would take a core from ours.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return seconds_of(work);
+}
+
 /// The same on the host, after a first run of both.
 template <class Work, class Reference>
 InTurn measure_in_turn(benchmark::State& state, Work&& work, Reference&& reference) {
   work();
   reference();
   return time_in_turn(
-      state,
-      [&] {
-        // OpenMP's threads spin for some milliseconds after their work, and would take a core from ours.
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        return seconds_of(work);
-      },
-      [&] { return seconds_of(reference); });
+      state, [&] { return seconds_after_onednn(work); }, [&] { return seconds_of(reference); });
 }
 
 /// A size of this process in /proc/self/status in bytes: "VmRSS" now, "VmHWM" at most since

@@ -48,8 +48,8 @@ StoredFormat of_listed() {
   return format;
 }
 
-/// Rows under scales: how many columns they have follows from the bytes, four of which a row has before its
-/// codes.
+/// Rows under scales: how many columns they have follows from the bytes, of which each row has row_head_bytes
+/// before its codes.
 template <ScaledRowDtype Format>
 std::size_t columns_in(std::size_t values, std::size_t bytes) {
   const std::size_t rows = (bytes - values) / static_cast<std::size_t>(row_head_bytes);

@@ -15,6 +15,7 @@
 #include <convert/scaled_weight.hpp>
 #include <convert/weights_files.hpp>
 #include <families/registry.hpp>
+#include <support/drawn_latents.hpp>
 #include <support/golden_requests.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/weight_tensors.hpp>
@@ -64,15 +65,7 @@ std::vector<f32> after(const std::string& type, std::vector<f32> values, std::si
 }
 
 std::vector<f32> latents(const std::filesystem::path& transformer) {
-  const auto pipeline =
-      families::open({shapes, {{"transformer", transformer}}},
-                     families::ComponentChoices::all(f32_choices().front()), families::cpu_backend());
-  families::Request request;
-  request.prompts = {"a red ring"};
-  request.steps = 2;
-  request.width = request.height = 32;
-  const families::Result result = pipeline->generate(request);
-  return {result.latents.values().begin(), result.latents.values().end()};
+  return drawn_latents({shapes, {{"transformer", transformer}}}, f32_choices().front());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
 #include <support/block_matrix.hpp>
+#include <support/lookups.hpp>
 #include <support/products.hpp>
 
 #include <precast/ops/conv.hpp>
@@ -87,12 +88,7 @@ TEMPLATE_LIST_TEST_CASE("embedding decodes rows of a table in blocks", "[pointwi
     const auto wrong_in = [&](const auto& matrix) {
       const auto result = to_host(embedding<TestType>(there(matrix), ids));
       REQUIRE(result.shape() == Shape{static_cast<std::int64_t>(ids.size()), columns});
-      std::int64_t wrong = 0;
-      for (std::int64_t r = 0; r < result.rows(); ++r)
-        for (std::size_t c = 0; c < static_cast<std::size_t>(columns); ++c)
-          wrong += to_double(result.view().row(r)[c]) !=
-                   to_double(convert<A>(values.view().row(ids[static_cast<std::size_t>(r)])[c]));
-      return wrong;
+      return wrong_lookups<A>(result, values, ids);
     };
     CHECK(wrong_in(table) == 0);
     CHECK(wrong_in(with_scales_of_others(table)) > 0);

@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 #include <op_cases/run.hpp>
+#include <support/lookups.hpp>
 #include <support/products.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
@@ -118,12 +119,7 @@ TEMPLATE_LIST_TEST_CASE("embedding decodes rows under scales", "[pointwise][bloc
     const auto wrong_in = [&](const auto& matrix) {
       const StoredMatrix<Format> there(HostStoredView<const Format>(matrix.view()));
       const auto result = to_host(embedding<TestType>(there, ids));
-      std::int64_t wrong = 0;
-      for (std::int64_t r = 0; r < result.rows(); ++r)
-        for (std::size_t k = 0; k < static_cast<std::size_t>(columns); ++k)
-          wrong += to_double(result.view().row(r)[k]) !=
-                   to_double(convert<A>(values.view().row(ids[static_cast<std::size_t>(r)])[k]));
-      return wrong;
+      return wrong_lookups<A>(result, values, ids);
     };
     CHECK(wrong_in(table) == 0);
     CHECK(wrong_in(with_another_scale(table)) > 0);

@@ -9,6 +9,7 @@
 #include <flux/pipeline.hpp>
 #include <io/input_errors.hpp>
 #include <support/arrays.hpp>
+#include <support/drawn_latents.hpp>
 #include <support/golden_requests.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/files.hpp>
@@ -19,14 +20,7 @@ using namespace precast::testing;
 namespace {
 
 std::vector<f32> latents(const families::ModelFiles& files) {
-  const auto pipeline = families::open(files, families::ComponentChoices::all(compiled_choices().front()),
-                                       families::cpu_backend());
-  families::Request request;
-  request.prompts = {"a red ring"};
-  request.steps = 2;
-  request.width = request.height = 32;
-  const families::Result result = pipeline->generate(request);
-  return {result.latents.values().begin(), result.latents.values().end()};
+  return drawn_latents(files, compiled_choices().front());
 }
 
 std::string refused(const families::ModelFiles& files, const std::filesystem::path& file) {
