@@ -12,7 +12,7 @@ MODEL_PARTS = ("denoise_step", "double_block", "single_block")
 WITH_TWIN = MODEL_PARTS + ("linear", "attention", "copy", "cast", "gelu", "gated_add", "rotary", "norm_modulate",
                            "rms_norm", "rms_norm_heads", "rms_norm_rotary", "group_norm")
 APART = ("denoise_step",)  # neighbours of its size need not fit beside it
-COUNTERS = ("seconds", "share", "of_copy", "memory", "copy_rate", "ceiling_rate", "flops", "bytes_per_second")
+COUNTERS = ("seconds", "share", "of_copy", "memory", "launches", "copy_rate", "ceiling_rate", "flops", "bytes_per_second")
 TITLES = {"denoise_step": "denoise step", "double_block": "double block", "single_block": "single block",
           "linear_tiled": "linear, our own kernel"}
 
@@ -78,10 +78,10 @@ def report(samples, names, machine_lines):
         if kind in MODEL_PARTS:
             rows.append([f"{title(kind)}, {size}", policy_title(policy), value(samples, name, "seconds", 1e3),
                          value(samples, name, "share"), against_pytorch(samples, name),
-                         value(samples, name, "memory")])
+                         value(samples, name, "memory"), value(samples, name, "launches", digits=0)])
     lines += ["", "### Parts of models on it", ""]
     lines += table(["part", "policy", "ms", "share of the largest product's rate", "times PyTorch's speed",
-                    "peak / weights"], rows)
+                    "peak / weights", "launches"], rows)
 
     rows = []
     for name in names:

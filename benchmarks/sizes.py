@@ -18,8 +18,8 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
 document = root / "docs" / "sizes.md"
-header = "| preset | backends | program, MB | stripped, MB | host kernels | CUDA kernels | CPU seconds to build |"
-rule = "|---|---|---|---|---|---|---|"
+header = "| preset | backends | program, MB | stripped, MB | host kernels | CUDA kernels | CPU seconds to build | commit |"
+rule = "|---|---|---|---|---|---|---|---|"
 
 
 def run(*command):
@@ -55,7 +55,7 @@ def measure(preset, cuda, folder):
     run("strip", "-o", stripped, program)
     megabytes = [f"{path.stat().st_size / 1e6:.1f}" for path in (program, stripped)]
     return (f"| `{preset}` | {'host, sm_80' if cuda else 'host'} | {megabytes[0]} | {megabytes[1]} | {len(names)} | "
-            f"{of_device} | {seconds:.0f} |")
+            f"{of_device} | {seconds:.0f} | {run('git', '-C', root, 'rev-parse', '--short=7', 'HEAD').strip()} |")
 
 
 def main():
@@ -79,7 +79,7 @@ def main():
         "# What each preset weighs", "",
         "Made by `python3 benchmarks/sizes.py`: programs of `PRECAST_PRESET`, built from nothing without ccache; CPU time is",
         "that of all compilers together, on the machine at hand. Host kernels are instances of `precast::host` templates, CUDA",
-        "kernels the entries of the program's cubins.", "", header, rule, *rows.values(), ""]))
+        "kernels the entries of the program's cubins. Rows are of the commit that they name.", "", header, rule, *rows.values(), ""]))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 // The device by CUDA.
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include <cuda/device.hpp>
+#include <cuda/recorded_launches.hpp>
 #include <cuda_runtime_api.h>
 
 #include <precast/cuda/runtime/check.hpp>
@@ -38,6 +40,25 @@ gpu::Device found_device() {
   gpu::use_device(*found.device);
   return *found.device;
 }
+
+/// Kernels among the nodes of the graph that a stream records.
+class KernelNodes final : public RecordedLaunches {
+  std::int64_t recorded_by(gpu::Stream stream) noexcept override {
+    cudaStreamCaptureStatus status{};
+    unsigned long long number = 0;
+    cudaGraph_t graph = nullptr;
+    std::size_t count = 0;
+    if (cudaStreamGetCaptureInfo(stream, &status, &number, &graph) != cudaSuccess ||
+        status != cudaStreamCaptureStatusActive || cudaGraphGetNodes(graph, nullptr, &count) != cudaSuccess)
+      return 0;
+    std::vector<cudaGraphNode_t> nodes(count);
+    if (cudaGraphGetNodes(graph, nodes.data(), &count) != cudaSuccess) return 0;
+    return std::count_if(nodes.begin(), nodes.end(), [](cudaGraphNode_t node) {
+      cudaGraphNodeType type{};
+      return cudaGraphNodeGetType(node, &type) == cudaSuccess && type == cudaGraphNodeTypeKernel;
+    });
+  }
+};
 
 class CudaDevice final : public Device {
  public:
@@ -94,12 +115,15 @@ class CudaDevice final : public Device {
     return milliseconds / 1e3;
   }
 
+  std::int64_t launches_recorded(const std::function<void()>& work) override { return recorded_.of(work); }
+
  private:
   using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, decltype(&cudaEventDestroy)>;
 
   gpu::Device device_;
   int cache_bytes_ = 0;
   cudaMemPool_t pool_ = nullptr;
+  KernelNodes recorded_;  // what a stream keeps may be its memory
   gpu::OwnStream stream_;
   BufferIn<gpu::DeviceMemory> evicting_;
   std::vector<Event> marks_;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,6 +27,8 @@ class Device {
   virtual void mark(std::size_t number) = 0;
   /// The seconds from one point to another. Waits until the device has come to both.
   virtual double seconds(std::size_t from, std::size_t to) = 0;
+  /// How many kernels, those of libraries among them, the one graph launches that `work` records.
+  virtual std::int64_t launches_recorded(const std::function<void()>& work) = 0;
 };
 
 /// Opens the device. Throws Error, one line that says why, where there is none.

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -105,6 +106,10 @@ void run_step(benchmark::State& state, const Suite& suite) {
   require_result(latents);
   state.counters["memory"] =
       (static_cast<double>(gpu::memory_use().peak) - used_before) / stored_bytes<P>(parameters_of(shapes));
+
+  // Apart from what is measured: two steps, of which the second is recorded.
+  state.counters["launches"] = static_cast<double>(suite.device.launches_recorded(
+      [&] { transformer->denoise(latents, input, std::span(steps).first(2), [](std::int64_t) {}); }));
 
   std::vector<double> seconds;
   for (std::size_t step = before_replay; step < before_replay + measured; ++step)

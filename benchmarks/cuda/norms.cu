@@ -62,7 +62,9 @@ void add_norms_of(const Suite& suite) {
         const auto weight = random_tensor<Activation>({channels}),
                    bias = random_tensor<Activation>({channels});
         compare_with_copy(state, suite, picture, [&] {
-          return group_norm<P>(x, suite.sizes.groups, weight, bias, epsilon, ActivationFunction::silu);
+          return group_norm<P>(
+              x, weight, bias,
+              {.groups = suite.sizes.groups, .eps = epsilon, .activation = ActivationFunction::silu});
         });
       });
 }

@@ -14,7 +14,7 @@ std::vector<double> centred_ranks(std::span<const double> numbers) {
   std::vector<double> sorted(numbers.begin(), numbers.end()), ranks;
   std::ranges::sort(sorted);
   for (const double number : numbers) {
-    const auto [first, last] = std::ranges::equal_range(sorted, number);
+    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), number);
     const auto place = static_cast<double>(first - sorted.begin()),
                end = static_cast<double>(last - sorted.begin());
     ranks.push_back((place + end - static_cast<double>(numbers.size())) / 2);

@@ -14,7 +14,6 @@
 #include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <image/contact_sheet.hpp>
-#include <image/metrics.hpp>
 
 #include <precast/error.hpp>
 #include <precast/policy/paths.hpp>
@@ -85,12 +84,6 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
       throw UsageError("--policies names " + policy_text(choice) + " twice");
   std::for_each(policies.begin(), policies.end(), families::require_policy);
   return policies;
-}
-
-void set_distance(const Compared& reference, Compared& row) {
-  const image::Difference difference = image::difference(reference.picture, row.picture);
-  row.psnr = difference.psnr;
-  row.mse = difference.mse;
 }
 
 std::vector<Compared> compare_policies(const families::ModelFiles& model, const families::Request& request,

@@ -7,6 +7,7 @@
 #include <cli/comparison_part.hpp>
 #include <cli/output.hpp>
 #include <cli/policy_options.hpp>
+#include <image/metrics.hpp>
 #include <image/picture_file.hpp>
 #include <text/base64.hpp>
 
@@ -195,6 +196,12 @@ ComparisonPart merge_parts(std::span<const NamedPart> parts) {
                      ": merge all parts, and run again those that were interrupted");
   for (Compared& row : whole.rows) set_distance(whole.rows.front(), row);
   return whole;
+}
+
+void set_distance(const Compared& reference, Compared& row) {
+  const image::Difference difference = image::difference(reference.picture, row.picture);
+  row.psnr = difference.psnr;
+  row.mse = difference.mse;
 }
 
 }  // namespace precast::cli

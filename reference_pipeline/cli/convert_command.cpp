@@ -120,10 +120,9 @@ void add_convert_command(CLI::App& app) {
       ->add_option(
           "--type", options->type,
           "The type of all matrices whose rows its blocks divide; below 16 bits, entry and exit layers, "
-          "embeddings, norms, convolutions and biases stay as they are. ggml's blocks need .gguf; "
-          "fp8, mxfp8 and rows under scales need .safetensors, where scales lie beside codes as ComfyUI "
-          "reads "
-          "them. Default: as they are")
+          "embeddings, norms, convolutions and biases stay as they are. ggml's blocks need .gguf, but for "
+          "nvfp4, which both kinds hold; fp8, mxfp8 and rows under scales need .safetensors, where scales "
+          "lie beside codes as ComfyUI reads them. Default: as they are")
       ->type_name(types);
   command
       ->add_option(
@@ -172,17 +171,16 @@ void add_convert_command(CLI::App& app) {
   command->add_flag("--json", options->json, "What was done, as JSON on stdout");
   add_quiet_option(*command);
   command->footer(
-      "Reads and writes some MiB at a time, whatever the size; OUT appears when it is whole. Where rows are "
-      "no "
-      "whole blocks of a type, they get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, and "
-      "a "
-      "line at the end says so.\n"
+      "Reads and writes some MiB at a time, whatever the size, but for a matrix that has scales beside it, "
+      "which is decoded whole; OUT appears when it is whole. Where rows are no whole blocks of a type, they "
+      "get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, and a line at the end says so.\n"
       "\n"
       "Examples:\n"
       "  precast convert ~/FLUX.1-dev flux1-dev-q4_k.gguf --type q4_k\n"
       "  precast convert ~/FLUX.1-dev flux1-dev.gguf --type q4_k --rule 'attn.*v.weight=q6_k' "
       "--rule '_mlp.2.weight=q5_k'\n"
       "  precast convert flux1-dev-q8_0.gguf flux1-dev-bf16.safetensors --type bf16\n"
+      "  precast convert flux1-dev-scaled-fp8.safetensors flux1-dev-q8_0.gguf --type q8_0\n"
       "  precast convert flux1-dev.safetensors dev-q3_k.gguf --type q3_k --importance imatrix.gguf\n"
       "  precast convert ~/FLUX.1-dev flux1-dev-fp8.safetensors --type fp8_e4m3_row --layout bfl");
   command->callback([options] { convert_model(*options); });

@@ -123,9 +123,8 @@ void add_model_option(CLI::App& command, std::optional<std::string>& model) {
       ->type_name("PATH");
 }
 
-void add_device_option(CLI::App& command, std::string& device) {
-  command
-      .add_option("--device", device, "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device")
+void add_device_option(CLI::App& command, std::string& device, const std::string& description) {
+  command.add_option("--device", device, description)
       ->type_name("auto|cpu|cuda|cuda:N")
       ->capture_default_str();
 }

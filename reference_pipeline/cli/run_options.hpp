@@ -48,7 +48,9 @@ void add_run_options(CLI::App& command, RunOptions& options);
 
 /// Adds --model, --device or --threads alone.
 void add_model_option(CLI::App& command, std::optional<std::string>& model);
-void add_device_option(CLI::App& command, std::string& device);
+void add_device_option(
+    CLI::App& command, std::string& device,
+    const std::string& description = "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device");
 void add_threads_option(CLI::App& command, std::optional<int>& threads, const std::string& description);
 
 /// Adds --quiet.

@@ -22,6 +22,7 @@
 #include <cli/train_scaling.hpp>
 #include <cli/train_settings.hpp>
 #include <cluster/job.hpp>
+#include <cluster/measure_link.hpp>
 #include <families/device.hpp>
 #include <language_model/sample_text.hpp>
 #include <language_model/training_device.hpp>
@@ -66,6 +67,18 @@ void check_training(const TrainingOptions& training) {
 
 DataParallel shared(const TrainOptions& options, cluster::Communicator& job) {
   return {.job = &job, .bucket_bytes = options.bucket_bytes, .message = options.all_reduce};
+}
+
+/// The device of one of several ranks: of those of its machine, each takes one.
+std::string device_of_rank(const std::string& wanted, cluster::Communicator& job) {
+  if (job.size() == 1 || wanted == "cpu") return wanted;
+  if (wanted == "auto") return "cpu";
+  if (wanted.starts_with("cuda:"))
+    throw UsageError("--device " + wanted +
+                     " is one device, and there are several ranks: give --device cuda, of which each rank "
+                     "of a machine takes the next");
+  if (wanted != "cuda") return wanted;
+  return "cuda:" + std::to_string(cluster::place_on_this_machine(job));
 }
 
 /// Comes after all checks, so that an error is the only line.
@@ -219,11 +232,10 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
     throw UsageError("--predict-ranks does not go with --compare, --resume or --log: it writes no model");
   cluster::Communicator& job = cluster::join_job([] { return interrupting_signal() != 0; });
   if (job.rank() != 0) set_quiet(true);
-  if (options.device == "cuda" && (predicts || job.size() > 1))
-    throw UsageError("--device cuda trains by one process and predicts nothing: leave it out" +
-                     std::string(predicts ? "" : ", or leave out mpirun"));
+  if (predicts && options.device != "auto" && options.device != "cpu")
+    throw UsageError("--predict-ranks times steps on the CPU: leave out --device " + options.device);
   const families::ChosenDevice chosen =
-      families::choose_device(predicts || job.size() > 1 ? "cpu" : options.device);
+      families::choose_device(predicts ? "cpu" : device_of_rank(options.device, job));
   if (!predicts && options.compare.empty()) return train_one(options, command, chosen, job);
   check_training(options.training);
   if (!options.report.empty() && job.rank() == 0)
@@ -260,6 +272,7 @@ void add_train_command(CLI::App& app) {
       "  precast train --output trained --steps 600 --resume\n"
       "  precast train --policy bf16+flash --overwrite\n"
       "  mpirun -n 2 precast train --data book.txt --batch 8 --threads 4\n"
+      "  mpirun -n 8 precast train --data book.txt --device cuda --policy amp-bf16\n"
       "  precast train --predict-ranks 1,2,4,64,1024 --link-latency 5 --link-bandwidth 12.5GB");
   command->callback([options, scaling, command] { run_train(*options, *scaling, *command); });
 }

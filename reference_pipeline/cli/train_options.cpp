@@ -134,7 +134,9 @@ void add_run(CLI::App& command, TrainOptions& options) {
   command.get_option("--log")->excludes(compare);
   add_integer(command, "--sample", options.sample, 0, 100'000,
               "Tokens of text to print at the end; default 200");
-  add_device_option(command, options.device);
+  add_device_option(command, options.device,
+                    "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device. Of several ranks "
+                    "(mpirun) cuda is a device for each, auto the CPU");
   add_threads_option(command, options.threads,
                      "Threads to use; default: all cores; bits do not depend on it");
   command.add_flag("--json", options.json, "The result as JSON on stdout");

@@ -44,13 +44,25 @@ double number_of_machine() {
   return 1 + static_cast<double>(std::hash<std::string>()(name) % exact);
 }
 
+/// That of each rank.
+std::vector<double> numbers_of_machines(Communicator& job) {
+  std::vector<double> machines(static_cast<std::size_t>(job.size()));
+  machines[static_cast<std::size_t>(job.rank())] = number_of_machine();
+  job.wait(job.start_sum(machines.data(), job.size(), SumDtype::f64));
+  return machines;
+}
+
 }  // namespace
 
 std::int64_t ranks_of_this_machine(Communicator& job) {
-  std::vector<double> machines(static_cast<std::size_t>(job.size()));
-  const double own = machines[static_cast<std::size_t>(job.rank())] = number_of_machine();
-  job.wait(job.start_sum(machines.data(), job.size(), SumDtype::f64));
-  return std::ranges::count(machines, own);
+  const std::vector<double> machines = numbers_of_machines(job);
+  return std::ranges::count(machines, machines[static_cast<std::size_t>(job.rank())]);
+}
+
+std::int64_t place_on_this_machine(Communicator& job) {
+  const std::vector<double> machines = numbers_of_machines(job);
+  const auto own = machines.begin() + job.rank();
+  return std::count(machines.begin(), own, *own);
 }
 
 Link measured_link(Communicator& job) {

@@ -14,5 +14,8 @@ Link measured_link(Communicator& job);
 
 /// How many ranks run on this rank's machine, this one among them; all ranks call it.
 std::int64_t ranks_of_this_machine(Communicator& job);
+/// How many ranks of this rank's machine have a lower number: which of its devices is this rank's. All ranks
+/// call it.
+std::int64_t place_on_this_machine(Communicator& job);
 
 }  // namespace precast::cluster

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
 
 #include <convert/conversion.hpp>
 #include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
 
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/watch/trace.hpp>
 
@@ -33,9 +35,7 @@ InputError value_error(const InputWeights& input, const InputTensor& tensor, std
 void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
                        std::span<const f32> values) {
   const auto is_finite = [](f32 value) { return std::fabs(value) <= std::numeric_limits<f32>::max(); };
-  bool all = true;  // without a branch for each value, so that vectors do it
-  for (const f32 value : values) all &= is_finite(value);
-  if (all) return;
+  if (is_finite(largest_magnitude(values))) return;
   const auto bad = std::ranges::find_if_not(values, is_finite);
   throw value_error(input, tensor, first + (bad - values.begin()), *bad,
                     ": weights must be finite: get the file anew, or find out where it went wrong");
@@ -49,15 +49,10 @@ void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std:
       ", beyond what " + std::string(type.name) + " holds: choose bf16 or f32 for this tensor, with --rule");
 }
 
-/// Bytes of values [first, first + count) of a tensor.
-std::span<const std::byte> bytes_at(const InputTensor& tensor, std::int64_t first, std::int64_t count) {
-  return tensor.bytes.subspan(static_cast<std::size_t>(bytes_of(tensor.type, first)),
-                              static_cast<std::size_t>(bytes_of(tensor.type, count)));
-}
-
 /// Whether errors in a tensor are weighed by its columns' importance, where there is one.
 bool gets_weights(const OutputTensor& tensor) {
-  return is_block(tensor.chosen.type) && !is_scaled(tensor.chosen.type) && tensor.shape.rank() == 2;
+  return is_block(tensor.chosen.type) && !visit_scaled_row_dtype(tensor.chosen.type.name, [](auto) {}) &&
+         tensor.shape.rank() == 2;
 }
 
 /// The names that an importance may have for a piece.
@@ -68,13 +63,19 @@ std::array<std::string, 2> names_of(const OutputTensor& tensor, const Piece& pie
 /// Writes tensors to a file, and lets go of what was read on the way.
 class Stream {
  public:
-  Stream(const InputWeights& input, OutputFile& file, const Settings& settings,
+  Stream(const InputWeights& input, OutputFile& file, Container container, const Settings& settings,
          const WrittenCallback& written)
-      : input_(input), file_(file), settings_(settings), encoder_(settings.encoder), written_(written) {}
+      : input_(input),
+        file_(file),
+        container_(container),
+        settings_(settings),
+        encoder_(settings.encoder),
+        written_(written) {}
 
   void write(const OutputTensor& tensor) {
     const DtypeInfo& type = tensor.chosen.type;
-    if (is_scaled(type)) return write_with_scales(tensor);
+    unscale(tensor);
+    if (is_scaled(type, container_)) return write_with_scales(tensor);
     for (const Piece& piece : tensor.pieces) {
       weigh(tensor, piece);
       for (std::int64_t done = 0; done < piece.count; done += at_once_) {
@@ -83,7 +84,7 @@ class Stream {
           copy(*piece.from, first, count);
         else
           encode(*piece.from, type, first, count);
-        read_ += bytes_of(piece.from->type, count);
+        if (!piece.from->scaled) read_ += bytes_of(piece.from->type, count);
         if (read_ >= release_every) {
           input_.release_pages();
           read_ = 0;
@@ -97,17 +98,20 @@ class Stream {
  private:
   void write_with_scales(const OutputTensor& tensor) {
     const auto read = [&](std::int64_t first, std::span<f32> values) {
-      for (const Piece& piece : tensor.pieces) {
-        const std::int64_t some = std::min(std::ssize(values), piece.count - first);
-        if (some > 0) {
-          std::ranges::copy(decoded(*piece.from, piece.first + first, some), values.begin());
-          values = values.subspan(static_cast<std::size_t>(some));
-        }
-        first = std::max<std::int64_t>(0, first - piece.count);
-        if (values.empty()) return;
+      while (!values.empty()) {
+        const Piece piece = tensor.piece_at(first);
+        const std::int64_t some = std::min(std::ssize(values), piece.count);
+        std::ranges::copy(decoded(*piece.from, piece.first, some), values.begin());
+        values = values.subspan(static_cast<std::size_t>(some));
+        first += some;
       }
     };
-    write_scaled(tensor, read, [&](std::span<const std::byte> bytes, std::int64_t done) {
+    const auto options = [&](std::int64_t row) {
+      return quant::EncodeOptions{
+          .encoder = settings_.encoder.encoder,
+          .importance = importance_of(tensor, tensor.piece_at(row * tensor.shape[1]))};
+    };
+    write_scaled(tensor, read, options, [&](std::span<const std::byte> bytes, std::int64_t done) {
       file_.write(bytes);
       input_.release_pages();
       values_ += done;
@@ -115,12 +119,39 @@ class Stream {
     });
   }
 
-  /// Takes the importance of a piece's columns, where there is one: tasks are whole rows then.
+  /// Makes values of weights that have scales beside them, and lets go of those before.
+  void unscale(const OutputTensor& tensor) {
+    std::erase_if(unscaled_, [&](const auto& made) {
+      return std::ranges::find(tensor.pieces, made.first, &Piece::from) == tensor.pieces.end();
+    });
+    for (const Piece& piece : tensor.pieces)
+      if (piece.from->scaled && !unscaled_.contains(piece.from)) {
+        std::vector<f32>& values = unscaled_[piece.from];
+        values.resize(static_cast<std::size_t>(piece.from->shape.elements()));
+        piece.from->scaled->decode(values);
+        read_ += piece.from->stored_bytes();
+      }
+  }
+
+  /// Bytes of values [first, first + count) of a tensor.
+  std::span<const std::byte> bytes_at(const InputTensor& tensor, std::int64_t first,
+                                      std::int64_t count) const {
+    const std::span<const std::byte> all =
+        tensor.scaled ? std::as_bytes(std::span(unscaled_.at(&tensor))) : tensor.bytes;
+    return all.subspan(static_cast<std::size_t>(bytes_of(tensor.type, first)),
+                       static_cast<std::size_t>(bytes_of(tensor.type, count)));
+  }
+
+  /// The importance of a piece's columns, where there is one.
+  std::span<const f32> importance_of(const OutputTensor& tensor, const Piece& piece) const {
+    if (!settings_.importance || !gets_weights(tensor)) return {};
+    return settings_.importance->of(names_of(tensor, piece), tensor.shape.back());
+  }
+
+  /// Takes the importance of a piece's columns: tasks are whole rows then.
   void weigh(const OutputTensor& tensor, const Piece& piece) {
     const std::int64_t columns = tensor.shape.rank() == 0 ? 1 : tensor.shape.back();
-    encoder_.importance = settings_.importance && gets_weights(tensor)
-                              ? settings_.importance->of(names_of(tensor, piece), columns)
-                              : std::span<const f32>();
+    encoder_.importance = importance_of(tensor, piece);
     task_ = encoder_.importance.empty() ? task_values
                                         : std::max<std::int64_t>(1, task_values / columns) * columns;
     at_once_ = values_at_once / task_values * task_;
@@ -164,19 +195,22 @@ class Stream {
 
   const InputWeights& input_;
   OutputFile& file_;
+  Container container_;
   const Settings& settings_;
   quant::EncodeOptions encoder_;
   const WrittenCallback& written_;
   std::vector<std::byte> encoded_;
+  std::map<const InputTensor*, std::vector<f32>> unscaled_;
   std::int64_t task_ = task_values, at_once_ = values_at_once;
   std::int64_t read_ = 0, values_ = 0;
 };
 
-void add(std::map<std::string, TypeShare>& types, const DtypeInfo& type, std::int64_t values) {
-  TypeShare& share = types[std::string(type.name)];
+void add(std::map<std::string, TypeShare>& types, const std::string& type, std::int64_t values,
+         std::int64_t bytes) {
+  TypeShare& share = types[type];
   ++share.tensors;
   share.values += values;
-  share.bytes += bytes_of(type, values);
+  share.bytes += bytes;
 }
 
 }  // namespace
@@ -234,13 +268,15 @@ std::int64_t Conversion::bytes() const {
 
 std::map<std::string, TypeShare> Conversion::input_types() const {
   std::map<std::string, TypeShare> types;
-  for (const InputTensor& tensor : input_.tensors()) add(types, tensor.type, tensor.shape.elements());
+  for (const InputTensor& tensor : input_.tensors())
+    add(types, tensor.stored_type(), tensor.shape.elements(), tensor.stored_bytes());
   return types;
 }
 
 std::map<std::string, TypeShare> Conversion::output_types() const {
   std::map<std::string, TypeShare> types;
-  for (const OutputTensor& tensor : tensors_) add(types, tensor.chosen.type, tensor.shape.elements());
+  for (const OutputTensor& tensor : tensors_)
+    add(types, std::string(tensor.chosen.type.name), tensor.shape.elements(), tensor.bytes());
   return types;
 }
 
@@ -259,7 +295,7 @@ std::vector<std::string> Conversion::without_importance(const Importance& import
 void Conversion::write(const std::filesystem::path& target, const Settings& settings,
                        const WrittenCallback& written) const {
   OutputFile file(target, container_, input_, kind_, tensors_);
-  Stream stream(input_, file, settings, written);
+  Stream stream(input_, file, container_, settings, written);
   for (const OutputTensor& tensor : tensors_) stream.write(tensor);
   file.commit();
 }

@@ -12,7 +12,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// How names end of what stands beside weights that are stored as integers, or as floats under scales.
+/// How names end of what stands beside weights that are stored as integers, or as floats under scales: what
+/// is left of it belongs to no weight that is read.
 struct PackedMark {
   std::string_view end, what;
 };
@@ -35,35 +36,39 @@ bool names_gguf(const fs::path& path) { return path.extension() == ".gguf"; }
 bool names_safetensors(const fs::path& path) { return path.extension() == ".safetensors"; }
 
 InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
-  for (const io::TensorEntry* entry : source_.tensors()) add(*entry);
+  weights_ = std::make_unique<const weights::WeightTensors>(source_, "");
+  for (const auto& [name, weight] : weights_->all()) add(name, weight);
   for (const io::TensorFile& file : source_.files())
     if (const io::SafetensorsFile* const safetensors = file.safetensors())
       metadata_.insert(safetensors->metadata().begin(), safetensors->metadata().end());
   refuse_packed();
+  metadata_.erase("_quantization_metadata");  // which says what lies in this file
 }
 
-void InputWeights::add(const io::TensorEntry& entry) {
+void InputWeights::add(const std::string& name, const weights::WeightTensor& weight) {
+  const io::TensorEntry& entry = *weight.stored;
   const DtypeInfo& type = entry.dtype.info;
   const bool is_float = is_readable(type);
+  // What a program added has a way to be decoded too, and lies in its own dtype.
+  if (weight.decode && weight.format != type.name) {
+    tensors_.push_back({name, dtype_info<f32>, true, weight.shape, {}, &weight});
+    return;
+  }
   if (!is_float && type.values_per_block > 1)
     throw io::tensor_error(path_, entry.name,
                            "is of type " + std::string(type.name) +
                                ", whose values are not read here: get a file of another type");
-  tensors_.push_back({entry.name, type, is_float, entry.shape, entry.bytes});
+  tensors_.push_back({name, type, is_float, entry.shape, entry.bytes});
 }
 
 void InputWeights::refuse_packed() const {
   for (const InputTensor& tensor : tensors_)
     for (const PackedMark& mark : packed_marks)
       if (tensor.name.ends_with(mark.end))
-        throw io::tensor_error(path_, tensor.name,
-                               "belongs to " + std::string(mark.what) +
-                                   ", which convert does not read: get the model in "
-                                   "bf16, f16 or GGUF");
-  if (metadata_.contains("_quantization_metadata"))
-    throw io::file_error(path_,
-                         "says in its __metadata__ that its weights are quantised, which convert does "
-                         "not read: get the model in bf16, f16 or GGUF");
+        throw io::tensor_error(
+            path_, tensor.name,
+            "belongs to " + std::string(mark.what) +
+                ", and to no layer that convert reads: get the model in bf16, f16 or GGUF");
 }
 
 const InputTensor* InputWeights::lookup(std::string_view name) const {

@@ -1,13 +1,17 @@
-// InputWeights: the tensors to convert, from safetensors or GGUF, as they lie in the map.
+// InputWeights: the tensors to convert, from safetensors or GGUF, as they lie in the map; weights that have
+// scales beside them as what they stand for.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <weights/weight_tensors.hpp>
 
 #include <precast/io/component_source.hpp>
 #include <precast/tensor/shape.hpp>
@@ -17,19 +21,27 @@ namespace precast::conversion {
 /// A tensor of the input; `bytes` lives as long as the weights it came from.
 struct InputTensor {
   std::string name;
-  DtypeInfo type;
+  DtypeInfo type;         ///< f32 of a weight that has scales beside it
   bool is_float = false;  ///< its values can be read; others are copied
   Shape shape;
-  std::span<const std::byte> bytes;
+  std::span<const std::byte> bytes;               ///< none of a weight that has scales
+  const weights::WeightTensor* scaled = nullptr;  ///< such a weight: its values are made by `decode`
+
+  /// What its values lie as, and in how many bytes.
+  std::string stored_type() const { return scaled ? scaled->format : std::string(type.name); }
+  std::int64_t stored_bytes() const { return scaled ? scaled->bytes : std::ssize(bytes); }
 };
 
 /// A file of tensors, safetensors or GGUF by what it begins with, or the folder of a component. Opening
-/// checks all heads and reads no values. Move only.
+/// checks all heads and reads no values.
 class InputWeights {
  public:
-  /// Throws InputError where a file is not what it claims to be, and where weights are stored with scales
-  /// beside them that this reader would lose.
+  /// Throws InputError where a file is not what it claims to be, where weights are stored in a layout that is
+  /// not read, and where scales belong to no weight.
   explicit InputWeights(const std::filesystem::path& path);
+
+  InputWeights(const InputWeights&) = delete;  // tensors refer to what it holds
+  InputWeights& operator=(const InputWeights&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   /// All tensors, sorted by name.
@@ -45,11 +57,12 @@ class InputWeights {
   void release_pages() const;
 
  private:
-  void add(const io::TensorEntry& entry);
+  void add(const std::string& name, const weights::WeightTensor& weight);
   void refuse_packed() const;
 
   std::filesystem::path path_;
   io::ComponentSource source_;
+  std::unique_ptr<const weights::WeightTensors> weights_;
   std::vector<InputTensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };

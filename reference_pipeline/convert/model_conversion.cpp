@@ -206,16 +206,14 @@ void ModelConversion::add_part(const std::string& component, const fs::path& wei
   if (!to_folder_) {
     conversion = planned(names_gguf(target) ? Container::gguf : Container::safetensors, target);
   } else {
-    // Blocks need GGUF, but for those that this program added, which safetensors holds; what gets none stays
-    // where diffusers reads it.
+    // Blocks go to GGUF, but for those that it does not hold; what gets none stays where diffusers reads it.
     conversion = planned(Container::gguf, target.string() + ".gguf");
-    const auto has_blocks = [&](bool of_safetensors) {
+    const auto has_blocks = [&](bool of_gguf) {
       return std::ranges::any_of(conversion->tensors(), [&](const OutputTensor& tensor) {
-        return is_block(tensor.chosen.type) &&
-               holds(Container::safetensors, tensor.chosen.type) == of_safetensors;
+        return is_block(tensor.chosen.type) && holds(Container::gguf, tensor.chosen.type) == of_gguf;
       });
     };
-    if (has_blocks(true) || !has_blocks(false))
+    if (has_blocks(false) || !has_blocks(true))
       conversion = planned(Container::safetensors, target.string() + ".safetensors");
   }
   conversion->check_types();

@@ -110,7 +110,7 @@ OutputFile::OutputFile(const fs::path& target, Container container, const InputW
         describe(writer, input, kind, tensors);
         for (const OutputTensor& tensor : tensors) {
           if constexpr (std::is_same_v<std::decay_t<decltype(writer)>, io::SafetensorsWriter>)
-            if (is_scaled(tensor.chosen.type)) {
+            if (is_scaled(tensor.chosen.type, container)) {
               declare_scaled(writer, tensor);
               continue;
             }

@@ -23,6 +23,13 @@ struct OutputTensor {
   std::vector<Piece> pieces;
   ChosenType chosen;
 
+  /// What is left of a piece from value `first` of the tensor on, which has that many.
+  Piece piece_at(std::int64_t first) const {
+    auto piece = pieces.begin();
+    for (; first >= piece->count; ++piece) first -= piece->count;
+    return {piece->from, piece->first + first, piece->count - first};
+  }
+
   std::int64_t bytes() const { return bytes_of(chosen.type, shape.elements()); }
 };
 

@@ -1,9 +1,10 @@
 // Codes are written as they are made, scales and the announcement after them.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
+#include <limits>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <convert/scaled_weight.hpp>
@@ -24,6 +25,7 @@ constexpr std::string_view weight_end = ".weight";
 constexpr std::int64_t values_at_once = std::int64_t{1} << 22;
 
 bool is_mxfp8(const DtypeInfo& type) { return type.name == dtype_traits<mxfp8>::name; }
+bool is_nvfp4(const DtypeInfo& type) { return type.name == dtype_traits<nvfp4>::name; }
 
 /// How a format is announced, and what its codes are for safetensors.
 struct Announced {
@@ -34,6 +36,7 @@ struct Announced {
 
 Announced announced_as(const DtypeInfo& type) {
   if (is_mxfp8(type)) return {"mxfp8", dtype_info<fp8_e4m3>};
+  if (is_nvfp4(type)) return {"nvfp4", {"u8", 1, 1}};
   Announced announced;
   visit_scaled_row_dtype(type.name, [&]<class Format>(std::type_identity<Format>) {
     using Code = scaled_code_of<Format>;
@@ -60,17 +63,19 @@ std::size_t swizzled(std::int64_t r, std::int64_t c, std::int64_t padded_blocks)
                                   r % 128 / 32 * 4 + c % 4);
 }
 
-/// Calls `encode(row, count, values, codes)` for groups of rows on all threads, and writes their codes.
+/// Calls `encode(row, values, codes)` for each row, on all threads, and writes the codes: a byte for each
+/// value, or for `values_in_byte` of them.
 template <class Encode>
-void write_codes(const OutputTensor& tensor, const ReadValues& read, const WriteBytes& write,
-                 Encode&& encode) {
+void write_codes(const OutputTensor& tensor, const ReadValues& read, const WriteBytes& write, Encode&& encode,
+                 std::int64_t values_in_byte = 1) {
   const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1];
   const std::int64_t rows_at_once = std::max<std::int64_t>(1, values_at_once / columns),
-                     in_task = std::max<std::int64_t>(1, 65536 / columns);
+                     in_task = std::max<std::int64_t>(1, 65536 / columns),
+                     bytes_of_row = columns / values_in_byte;
   std::vector<std::byte> codes;
   for (std::int64_t first = 0; first < rows; first += rows_at_once) {
     const std::int64_t some = std::min(rows_at_once, rows - first);
-    codes.resize(static_cast<std::size_t>(some * columns));
+    codes.resize(static_cast<std::size_t>(some * bytes_of_row));
     host::parallel_for(ceil_divide(some, in_task), [&](std::int64_t task) {
       static thread_local std::vector<f32> memory;
       const std::int64_t row = task * in_task, count = std::min(in_task, some - row);
@@ -80,17 +85,11 @@ void write_codes(const OutputTensor& tensor, const ReadValues& read, const Write
         encode(first + row + r,
                std::span<const f32>(memory).subspan(static_cast<std::size_t>(r * columns),
                                                     static_cast<std::size_t>(columns)),
-               std::span(codes).subspan(static_cast<std::size_t>((row + r) * columns),
-                                        static_cast<std::size_t>(columns)));
+               std::span(codes).subspan(static_cast<std::size_t>((row + r) * bytes_of_row),
+                                        static_cast<std::size_t>(bytes_of_row)));
     });
     write(codes, some * columns);
   }
-}
-
-f32 largest_of(std::span<const f32> values) {
-  f32 most = 0;
-  for (const f32 value : values) most = std::max(most, std::fabs(value));
-  return most;
 }
 
 f32 largest_in(const OutputTensor& tensor, const ReadValues& read) {
@@ -101,9 +100,9 @@ f32 largest_in(const OutputTensor& tensor, const ReadValues& read) {
     static thread_local std::vector<f32> memory;
     memory.resize(static_cast<std::size_t>(std::min(in_task, count - task * in_task)));
     read(task * in_task, memory);
-    largest[static_cast<std::size_t>(task)] = largest_of(memory);
+    largest[static_cast<std::size_t>(task)] = largest_magnitude(memory);
   });
-  return largest_of(largest);
+  return largest_magnitude(largest);
 }
 
 template <ScaledRowDtype Format>
@@ -115,64 +114,153 @@ std::vector<f32> write_rows(const OutputTensor& tensor, const ReadValues& read, 
   write_codes(tensor, read, write,
               [&](std::int64_t row, std::span<const f32> values, std::span<std::byte> codes) {
                 f32& scale = scales[one_scale ? 0 : static_cast<std::size_t>(row)];
-                if (!one_scale) scale = quant::scale_for<Code>(largest_of(values));
+                if (!one_scale) scale = quant::scale_for<Code>(largest_magnitude(values));
                 quant::encode_under_scale<Code>(
                     values, scale, std::span(reinterpret_cast<Code*>(codes.data()), codes.size()));
               });
   return scales;
 }
 
+/// The scales of a matrix as they lie in the file, those of rows and blocks that it does not have 0.
+struct SwizzledScales {
+  std::int64_t padded_blocks;
+  std::vector<std::byte> bytes;
+
+  SwizzledScales(std::int64_t rows, std::int64_t blocks)
+      : padded_blocks(rounded_up(blocks, 4)),
+        bytes(static_cast<std::size_t>(rounded_up(rows, 128) * padded_blocks)) {}
+  void set(std::int64_t row, std::int64_t block, std::uint8_t scale) {
+    bytes[swizzled(row, block, padded_blocks)] = std::byte{scale};
+  }
+};
+
+/// A row as blocks, in memory of this thread's.
+template <BlockDtype Format>
+std::span<const Format> blocks_of_row(std::span<const f32> values, const quant::EncodeOptions& options) {
+  static thread_local std::vector<Format> blocks;
+  blocks.resize(values.size() / dtype_traits<Format>::values_per_block);
+  quant::encode<Format>(values, blocks, options);
+  return blocks;
+}
+
 std::vector<std::byte> write_mxfp8(const OutputTensor& tensor, const ReadValues& read,
+                                   const OptionsOfRow& options, const WriteBytes& write) {
+  SwizzledScales scales(tensor.shape[0], tensor.shape[1] / 32);
+  write_codes(tensor, read, write,
+              [&](std::int64_t row, std::span<const f32> values, std::span<std::byte> codes) {
+                std::int64_t b = 0;
+                for (const mxfp8& block : blocks_of_row<mxfp8>(values, options(row))) {
+                  std::memcpy(codes.data() + 32 * b, block.codes, 32);
+                  scales.set(row, b++, block.scale);
+                }
+              });
+  return std::move(scales.bytes);
+}
+
+/// What all scales of e4m3 are multiplied by: then the largest value's is the largest of them. Nothing below
+/// f32's normal numbers, which would round it.
+f32 scale_of_nvfp4(f32 largest) {
+  constexpr f32 largest_code = 6, largest_scale = 448;
+  return largest == 0 ? 1.0f
+                      : std::max(largest / (largest_code * largest_scale), std::numeric_limits<f32>::min());
+}
+
+/// Whether the input has all of a tensor in nvfp4, whose blocks can be moved as they are.
+bool lies_in_nvfp4(const OutputTensor& tensor) {
+  return std::ranges::all_of(tensor.pieces, [](const Piece& piece) { return is_nvfp4(piece.from->type); });
+}
+
+/// A row of such a tensor.
+std::span<const nvfp4> stored_row(const OutputTensor& tensor, std::int64_t row) {
+  const std::int64_t columns = tensor.shape[1];
+  const Piece piece = tensor.piece_at(row * columns);
+  const std::byte* const bytes = piece.from->bytes.data() + bytes_of(piece.from->type, piece.first);
+  return {reinterpret_cast<const nvfp4*>(bytes), static_cast<std::size_t>(columns / 64)};
+}
+
+/// ggml's blocks, in which the two values of a byte lie apart, with these next to each other. `row_of(row,
+/// values)` gives those of a row.
+template <class RowOf>
+std::vector<std::byte> write_nvfp4(const OutputTensor& tensor, const ReadValues& read, RowOf&& row_of,
                                    const WriteBytes& write) {
-  const std::int64_t blocks = tensor.shape[1] / 32, padded_blocks = rounded_up(blocks, 4);
-  std::vector<std::byte> scales(static_cast<std::size_t>(rounded_up(tensor.shape[0], 128) * padded_blocks));
+  SwizzledScales scales(tensor.shape[0], tensor.shape[1] / 16);
   write_codes(
-      tensor, read, write, [&](std::int64_t row, std::span<const f32> values, std::span<std::byte> codes) {
-        for (std::int64_t b = 0; b < blocks; ++b) {
-          mxfp8 block;
-          quant::encode<mxfp8>(values.subspan(static_cast<std::size_t>(32 * b), 32), std::span(&block, 1));
-          std::memcpy(codes.data() + 32 * b, block.codes, 32);
-          scales[swizzled(row, b, padded_blocks)] = std::byte{block.scale};
-        }
-      });
-  return scales;
+      tensor, read, write,
+      [&](std::int64_t row, std::span<const f32> values, std::span<std::byte> codes) {
+        std::int64_t group = 0;
+        for (const nvfp4& block : row_of(row, values))
+          for (int g = 0; g < 4; ++g, ++group) {
+            const auto code = [&](int i) {
+              return static_cast<unsigned>(block.low[8 * g + i % 8]) >> (i < 8 ? 0 : 4) & 15u;
+            };
+            for (int i = 0; i < 16; i += 2)
+              codes[static_cast<std::size_t>(8 * group + i / 2)] =
+                  static_cast<std::byte>(code(i) << 4 | code(i + 1));
+            scales.set(row, group, block.scales[g]);
+          }
+      },
+      2);
+  return std::move(scales.bytes);
 }
 
 }  // namespace
 
-bool is_scaled(const DtypeInfo& type) {
-  return is_mxfp8(type) || visit_scaled_row_dtype(type.name, [](auto) {});
+bool is_scaled(const DtypeInfo& type, Container container) {
+  return container == Container::safetensors &&
+         (is_mxfp8(type) || is_nvfp4(type) || visit_scaled_row_dtype(type.name, [](auto) {}));
 }
 
 bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& shape) {
   return shape.rank() == 2 && shape.elements() > 0 && name.ends_with(weight_end) &&
-         (!is_mxfp8(type) || (shape[0] % 32 == 0 && shape[1] % 32 == 0));
+         (!is_mxfp8(type) || (shape[0] % 32 == 0 && shape[1] % 32 == 0)) &&
+         (!is_nvfp4(type) || (shape[0] % 16 == 0 && shape[1] % 64 == 0));
 }
 
 void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor) {
   const DtypeInfo& type = tensor.chosen.type;
   const Announced announced = announced_as(type);
   const std::string layer = tensor.name.substr(0, tensor.name.size() - weight_end.size());
-  writer.declare(tensor.name, announced.codes, tensor.shape);
+  const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1];
+  writer.declare(tensor.name, announced.codes, Shape{rows, is_nvfp4(type) ? columns / 2 : columns});
   const DtypeInfo byte{"u8", 1, 1};
-  if (is_mxfp8(type))
-    writer.declare(layer + ".weight_scale", byte,
-                   Shape{rounded_up(tensor.shape[0], 128), rounded_up(tensor.shape[1] / 32, 4)});
-  else
-    writer.declare(layer + ".weight_scale", dtype_info<f32>,
-                   announced.one_scale ? Shape{} : Shape{tensor.shape[0], 1});
+  const auto scales = [&](const DtypeInfo& dtype, std::int64_t in_block) {
+    writer.declare(layer + ".weight_scale", dtype,
+                   Shape{rounded_up(rows, 128), rounded_up(columns / in_block, 4)});
+  };
+  if (is_mxfp8(type)) {
+    scales(byte, 32);
+  } else if (is_nvfp4(type)) {
+    scales(dtype_info<fp8_e4m3>, 16);
+    writer.declare(layer + ".weight_scale_2", dtype_info<f32>, Shape{});
+  } else {
+    writer.declare(layer + ".weight_scale", dtype_info<f32>, announced.one_scale ? Shape{} : Shape{rows, 1});
+  }
   writer.declare(layer + ".comfy_quant", byte, Shape{std::ssize(announcement(type))});
 }
 
-void write_scaled(const OutputTensor& tensor, const ReadValues& read, const WriteBytes& write) {
+void write_scaled(const OutputTensor& tensor, const ReadValues& read, const OptionsOfRow& options,
+                  const WriteBytes& write) {
   const DtypeInfo& type = tensor.chosen.type;
-  if (is_mxfp8(type))
-    write(write_mxfp8(tensor, read, write), 0);
-  else
+  if (is_mxfp8(type)) {
+    write(write_mxfp8(tensor, read, options, write), 0);
+  } else if (is_nvfp4(type)) {
+    const bool moved = lies_in_nvfp4(tensor);
+    const f32 whole = moved ? 1.0f : scale_of_nvfp4(largest_in(tensor, read));
+    const auto row_of = [&](std::int64_t row, std::span<const f32> values) {
+      if (moved) return stored_row(tensor, row);
+      static thread_local std::vector<f32> divided;
+      divided.assign(values.begin(), values.end());
+      for (f32& value : divided) value /= whole;
+      return blocks_of_row<nvfp4>(divided, options(row));
+    };
+    write(write_nvfp4(tensor, read, row_of, write), 0);
+    write(std::as_bytes(std::span(&whole, 1)), 0);
+  } else {
     visit_scaled_row_dtype(type.name, [&]<class Format>(std::type_identity<Format>) {
       const std::vector<f32> scales = write_rows<Format>(tensor, read, write);
       write(std::as_bytes(std::span(scales)), 0);
     });
+  }
   const std::string text = announcement(type);
   write(std::as_bytes(std::span(text)), 0);
 }

@@ -11,16 +11,18 @@
 #include <convert/output_tensor.hpp>
 
 #include <precast/io/safetensors_writer.hpp>
+#include <precast/quant/encode.hpp>
 
 namespace precast::conversion {
 
-/// Whether a type is written that way: rows of codes under scales, and mxfp8.
-bool is_scaled(const DtypeInfo& type);
+/// Whether a type is written that way: in safetensors, rows of codes under scales, mxfp8 and nvfp4.
+bool is_scaled(const DtypeInfo& type, Container container);
 /// Whether a tensor can be: a matrix whose name ends in ".weight"; of mxfp8 one whose rows are a multiple of
-/// 32, which ComfyUI pads them to.
+/// 32, of nvfp4 of 16, which ComfyUI pads them to.
 bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& shape);
 
-/// Announces `LAYER.weight` of codes, `LAYER.weight_scale`, and `LAYER.comfy_quant`, which says the format.
+/// Announces `LAYER.weight` of codes, `LAYER.weight_scale` (nvfp4 has `LAYER.weight_scale_2` too, one number
+/// by which all of these are multiplied), and `LAYER.comfy_quant`, which says the format.
 void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor);
 
 /// What of a tensor's values is wanted next: `read(first, values)` writes values [first, first +
@@ -29,8 +31,14 @@ using ReadValues = std::function<void(std::int64_t first, std::span<f32> values)
 /// Where bytes go, in the order of what was announced; told how many values are done with them.
 using WriteBytes = std::function<void(std::span<const std::byte> bytes, std::int64_t values)>;
 
+/// Which encoder makes the blocks of a row, and by which importance of its columns. Several threads call it.
+using OptionsOfRow = std::function<quant::EncodeOptions(std::int64_t row)>;
+
 /// Writes what declare_scaled announced, some MiB at a time; the scales are kept until the codes are written.
-/// One scale for the whole tensor takes two passes over its values.
-void write_scaled(const OutputTensor& tensor, const ReadValues& read, const WriteBytes& write);
+/// A scale for the whole tensor takes two passes over its values; what is in nvfp4 already keeps its codes
+/// and scales, and has a 1 for all of them. Rows of codes under scales have one
+/// encoder, whatever the options.
+void write_scaled(const OutputTensor& tensor, const ReadValues& read, const OptionsOfRow& options,
+                  const WriteBytes& write);
 
 }  // namespace precast::conversion

@@ -56,14 +56,17 @@ DtypeInfo kept_type(const TensorFacts& facts, Container container) {
   // Other readers of GGUF expect f32 in what is no matrix.
   if (container == Container::gguf && facts.shape.rank() <= 1 && !is_block(facts.from)) return exact;
   const bool whole = facts.shape.back() % facts.from.values_per_block == 0;
-  if (whole && holds(container, facts.from) && facts.from.name != "f64") return facts.from;
+  const bool fits =
+      !is_scaled(facts.from, container) || can_be_scaled(facts.from, facts.names.front(), facts.shape);
+  if (whole && fits && holds(container, facts.from) && facts.from.name != "f64") return facts.from;
   return f16_holds(facts.from) ? *find_type("f16") : exact;
 }
 
 }  // namespace
 
 bool holds(Container container, const DtypeInfo& type) {
-  if (container == Container::safetensors) return io::file_dtype(type).has_value() || is_scaled(type);
+  if (container == Container::safetensors)
+    return io::file_dtype(type).has_value() || is_scaled(type, container);
   const io::GgufType* known = io::gguf_type(type.name);
   return known && known->info == type;
 }
@@ -115,10 +118,11 @@ void check_types(const TypeWishes& wishes, Container container) {
       throw families::RequestError(
           "GGUF has no " + std::string(type.name) +
           (holds(Container::safetensors, type) ? ": write .safetensors, or choose q8_0" : ": choose q8_0"));
-    throw families::RequestError("safetensors has no " + std::string(type.name) + ": " +
-                                 (holds(Container::gguf, type)
-                                      ? "write .gguf, or choose f32, bf16, f16, fp8_e4m3 or fp8_e5m2"
-                                      : "no kind of file has it: choose fp8_e4m3 or q8_0"));
+    throw families::RequestError(
+        "safetensors has no " + std::string(type.name) + ": " +
+        (holds(Container::gguf, type)
+             ? "write .gguf, or choose f32, bf16, f16, mxfp8, nvfp4, or a type of fp8 or int8"
+             : "no kind of file has it: choose fp8_e4m3 or q8_0"));
   }
 }
 
@@ -164,7 +168,7 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
   // What takes the place of a type that was added may be one that its kind of file does not have.
   if (const auto type = casting::fitting_type(*wish.type, facts.shape.back());
       type && (*type == *wish.type || holds(container, *type) || !holds(container, *wish.type))) {
-    if (is_scaled(*type) && !can_be_scaled(*type, facts.names.front(), facts.shape))
+    if (is_scaled(*type, container) && !can_be_scaled(*type, facts.names.front(), facts.shape))
       return {kept, "no matrix of a layer", wish.type};
     return {*type, {}, type->name == wish.type->name ? std::nullopt : wish.type};
   }

@@ -8,8 +8,10 @@
 #include <type_traits>
 
 #include <language_model/compiled_model.hpp>
+#include <language_model/device_messages.hpp>
 #include <language_model/layers.hpp>
 
+#include <precast/backend/power_counts.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/loss_gradient.hpp>
@@ -91,15 +93,22 @@ class TrainedModelTemplate final : public TrainedModel {
     gradient_is_whole_ = std::move(is_whole);
   }
   std::vector<StateTensor> gradient_tensors() override {
-    if constexpr (backend::Memory::on_host) {
-      std::vector<StateTensor> all;
-      for (Parameter& parameter : parameters_)
-        all.push_back({parameter.facts().name, dtype_info<Master>, parameter.gradient().shape(),
-                       std::as_writable_bytes(parameter.gradient().values())});
-      return all;
-    } else {
-      throw InputError("gradients on a device are not summed over ranks: train with --device cpu");
+    std::vector<StateTensor> all;
+    for (Parameter& parameter : parameters_) {
+      const View<Gradient> values = parameter.gradient().view();
+      all.push_back({parameter.facts().name,
+                     dtype_info<Gradient>,
+                     values.shape(),
+                     {reinterpret_cast<std::byte*>(values.data()),
+                      static_cast<std::size_t>(values.elements()) * sizeof(Gradient)}});
     }
+    return all;
+  }
+  std::unique_ptr<cluster::MessageMemory> message_memory() const override {
+    if constexpr (backend::Memory::on_host)
+      return std::make_unique<cluster::HostMessages>();
+    else
+      return std::make_unique<DeviceMessages<Gradient>>();
   }
 
   GradientFacts unscale(const train::GradScaler& scaler) override {
@@ -110,15 +119,7 @@ class TrainedModelTemplate final : public TrainedModel {
   GradientHistogram histogram() const override {
     GradientHistogram all;
     for (const Parameter& parameter : parameters_)
-      for_each_value(parameter.gradient(), [&](Gradient gradient) {
-        const f32 value = convert<f32>(gradient);
-        if (value == 0)
-          ++all.zeros;
-        else if (!std::isfinite(value))
-          ++all.non_finite;
-        else
-          ++all.counts[static_cast<std::size_t>(std::ilogb(value) - GradientHistogram::lowest)];
-      });
+      backend::count_powers<Gradient>(parameter.gradient().view(), all);
     return all;
   }
   void step(const train::AdamWOptions& options, std::int64_t step) override {

@@ -12,7 +12,9 @@
 #include <language_model/config.hpp>
 #include <language_model/parameters.hpp>
 
+#include <precast/cluster/message_memory.hpp>
 #include <precast/dtype/dtype.hpp>
+#include <precast/problem/power_counts.hpp>
 #include <precast/tensor/shape.hpp>
 #include <precast/train/adamw.hpp>
 #include <precast/train/grad_scaler.hpp>
@@ -34,13 +36,8 @@ struct GradientFacts {
   std::int64_t non_finite = 0;  ///< values that are inf or NaN
 };
 
-/// How many values of gradients have which power of two: counts[i] is of |g| in [2^(i-160), 2^(i-159)), and
-/// zeros are apart.
-struct GradientHistogram {
-  static constexpr int lowest = -160, powers = 320;
-  std::vector<std::int64_t> counts = std::vector<std::int64_t>(powers);
-  std::int64_t zeros = 0, non_finite = 0;
-};
+/// How large the gradients of a step are.
+using GradientHistogram = PowerCounts;
 
 class TrainedModel {
  public:
@@ -54,9 +51,11 @@ class TrainedModel {
 
   /// From now on `is_whole(i)` is called in `loss` as soon as the gradient of parameter `i` changes no more.
   virtual void tell_whole_gradients(std::function<void(std::size_t)> is_whole) = 0;
-  /// The gradients, under their parameters' names, in their order, as bytes that may be written. Throws
-  /// InputError where they lie on a device.
+  /// The gradients, under their parameters' names, in their order, as bytes of the memory that the model is
+  /// in: the host reads and writes those of the CPU's alone.
   virtual std::vector<StateTensor> gradient_tensors() = 0;
+  /// Where messages of these gradients between ranks are made.
+  virtual std::unique_ptr<cluster::MessageMemory> message_memory() const = 0;
   /// Divides gradients by the scale, and says what they are then.
   virtual GradientFacts unscale(const train::GradScaler& scaler) = 0;
   virtual void scale_gradients(f32 factor) = 0;

@@ -77,9 +77,11 @@ Trainer::Trainer(const LanguageModelConfig& config, const TrainingOptions& optio
   model_ = policy.make(config, values);
   if (ranks() == 1) return;
   const std::vector<cluster::GradientMemory> gradients = gradient_memory(*model_);
-  exchange_.emplace(*parallel.job, gradients,
+  if (device.join) joined_ = device.join(*parallel.job);
+  exchange_.emplace(joined_ ? *joined_ : *parallel.job, gradients,
                     cluster::ExchangeOptions{.bucket_bytes = parallel.bucket_bytes,
-                                             .message = parallel.message.value_or(gradients.front().dtype)});
+                                             .message = parallel.message.value_or(gradients.front().dtype)},
+                    model_->message_memory());
   model_->tell_whole_gradients([this](std::size_t i) { exchange_->whole(i); });
   share_state();
 }

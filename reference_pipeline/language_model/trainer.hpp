@@ -102,6 +102,7 @@ class Trainer {
   std::int64_t next_step_ = 0;
   std::int64_t optimiser_steps_ = 0;  ///< those that were not skipped
   DataParallel parallel_;
+  std::unique_ptr<cluster::Communicator> joined_;      ///< the ranks' devices, where they are summed on
   std::optional<cluster::GradientExchange> exchange_;  ///< of several ranks
   std::int64_t windows_ = 0;                           ///< of all ranks in a step; 0: none was taken
   std::optional<std::int64_t> ranks_before_;           ///< of the checkpoint that this run goes on from

@@ -21,7 +21,7 @@ TrainingDevice training_on_cpu() { return {&families::cpu_backend(), &training_p
 
 TrainingDevice training_on([[maybe_unused]] const families::ChosenDevice& chosen) {
 #if PRECAST_HAS_CUDA
-  if (chosen.is_cuda) return {chosen.backend, &cuda_training_policies()};
+  if (chosen.is_cuda) return {chosen.backend, &cuda_training_policies(), &join_devices};
 #endif
   return training_on_cpu();
 }

@@ -28,13 +28,13 @@ class SamplerState {
 
   /// What the model takes for a call: the latents over its divisor. `out` may be the latents.
   void model_input_into(std::int64_t call, View<const f32> latents, View<f32> out) const {
-    combine_into(out, {.divisor = sampler_.input_divisor(call)}, latents);
+    combine_into(latents, {.divisor = sampler_.input_divisor(call)}, out);
   }
 
   /// Latents at the level of noise of a call (Sampler::noise_mix). `out` may be either.
   void add_noise_into(std::int64_t call, View<const f32> clean, View<const f32> noise, View<f32> out) const {
     const NoiseMix mix = sampler_.noise_mix(call);
-    combine_into(out, {.coefficients = {mix.from_clean, mix.from_noise, 1, 1}}, clean, noise);
+    combine_into(clean, noise, {.coefficients = {mix.from_clean, mix.from_noise, 1, 1}}, out);
   }
 
   /// Carries the latents, in place, from a call's level of noise to the next one's. Calls are stepped in
@@ -60,16 +60,16 @@ class SamplerState {
                                 : own_[static_cast<std::size_t>(operation.out - Sampler::own)].view();
       switch (operation.in.size()) {
         case 1:
-          combine_into(out, operation.how, in(0));
+          combine_into(in(0), operation.how, out);
           break;
         case 2:
-          combine_into(out, operation.how, in(0), in(1));
+          combine_into(in(0), in(1), operation.how, out);
           break;
         case 3:
-          combine_into(out, operation.how, in(0), in(1), in(2));
+          combine_into(in(0), in(1), in(2), operation.how, out);
           break;
         default:
-          combine_into(out, operation.how, in(0), in(1), in(2), in(3));
+          combine_into(in(0), in(1), in(2), in(3), operation.how, out);
       }
     }
   }

@@ -47,13 +47,19 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
     level.layers = weights.blocks(down + "resnets.");
     level.attention_down = has(weights, down + "attentions.0.norm.weight");
     level.attention_up = has(weights, up + "attentions.0.norm.weight");
+    const auto depth = [&](const std::string& side, std::int64_t layer) {
+      return weights.blocks(side + "attentions." + std::to_string(layer) + ".transformer_blocks.");
+    };
+    for (std::int64_t layer = 0; layer < level.layers; ++layer)
+      level.depths_down.push_back(depth(down, layer));
+    for (std::int64_t layer = 0; layer <= level.layers; ++layer) level.depths_up.push_back(depth(up, layer));
     const bool middle = i + 1 == levels && config.middle == UNetConfig::Middle::attention;
+    if (middle) config.middle_depth = weights.blocks("mid_block.attentions.0.transformer_blocks.");
     const std::string transformer = (level.attention_down ? down + "attentions.0."
                                      : level.attention_up ? up + "attentions.0."
                                      : middle             ? "mid_block.attentions.0."
                                                           : "");
     if (!transformer.empty()) {
-      level.transformer_layers = weights.blocks(transformer + "transformer_blocks.");
       config.context_width = required(weights, transformer + "transformer_blocks.0.attn2.to_k.weight", 2)[1];
       required(weights, transformer + "proj_in.weight", 4);
       config.linear_projection = weights.shape(transformer + "proj_in.weight")->rank() == 2;
@@ -177,9 +183,15 @@ void check_agreement(const ComponentWeights& weights, const UNetConfig& config,
     agreement.same(level + "a number of channels of", found.levels[i].channels, config.levels[i].channels)
         .same(level + "a number of residual blocks of", found.levels[i].layers, config.levels[i].layers)
         .same(level + "attention (1: yes)", found.levels[i].attention_down, config.levels[i].attention_down);
-    if (found.levels[i].attention_down)
-      agreement.same(level + "a number of transformer blocks of", found.levels[i].transformer_layers,
-                     config.levels[i].transformer_layers);
+    const auto depths = [&](bool attends, const char* side, const std::vector<std::int64_t>& own,
+                            const std::vector<std::int64_t>& wanted) {
+      for (std::size_t layer = 0; attends && layer < std::min(own.size(), wanted.size()); ++layer)
+        agreement.same(level + side + std::to_string(layer) + " a number of transformer blocks of",
+                       own[layer], wanted[layer]);
+    };
+    const UNetLevel &one = found.levels[i], &other = config.levels[i];
+    depths(one.attention_down, "in layer down ", one.depths_down, other.depths_down);
+    depths(one.attention_up && other.attention_up, "in layer up ", one.depths_up, other.depths_up);
   }
 }
 void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,

@@ -59,7 +59,7 @@ class DenoiserTemplate final : public Denoiser {
         replay(predict);
       if (guided) {
         const View<f32> guidance = picture_of(predicted, 0);
-        guide_into(guidance, guidance, wanted, input.guidance);
+        guide_into(guidance, wanted, input.guidance, guidance);
         if (input.guidance_rescale > 0) rescale_guidance(guidance, wanted, input.guidance_rescale);
       }
       const View<const f32> prediction = picture_of(predicted, 0);

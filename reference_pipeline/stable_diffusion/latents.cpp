@@ -24,7 +24,7 @@ void channels_first(HostView<const f32> model, f32* drawn, const LatentSize& siz
 }
 
 LatentScale::LatentScale(const vae::AutoencoderConfig& config, bool is_xl)
-    : scale_(static_cast<f32>(config.scaling_factor)), shift_(static_cast<f32>(config.shift_factor)) {
+    : scale_(static_cast<f32>(config.scaling_factor)) {
   if (!is_xl) return;
   means_.assign(config.latents_mean.begin(), config.latents_mean.end());
   deviations_.assign(config.latents_std.begin(), config.latents_std.end());

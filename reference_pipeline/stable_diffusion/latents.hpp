@@ -26,25 +26,26 @@ struct LatentSize {
 HostTensor<f32> channels_last(const f32* drawn, const LatentSize& size);
 void channels_first(HostView<const f32> model, f32* drawn, const LatentSize& size);
 
-/// What takes an autoencoder's latents to those of a UNet, and back: (value - shift) scale, or, where an XL
-/// model's config has the channels' means and deviations, (value - mean) scale / deviation.
+/// What takes an autoencoder's latents to those of a UNet, and back: value scale, or, where an XL model's
+/// config has the channels' means and deviations, (value - mean) scale / deviation. No pipeline of the family
+/// reads a shift_factor.
 class LatentScale {
  public:
   LatentScale(const vae::AutoencoderConfig& config, bool is_xl);
 
   f32 scaled(f32 value, std::int64_t channel) const {
-    if (means_.empty()) return (value - shift_) * scale_;
+    if (means_.empty()) return value * scale_;
     return (value - means_[static_cast<std::size_t>(channel)]) * scale_ /
            deviations_[static_cast<std::size_t>(channel)];
   }
   f32 unscaled(f32 value, std::int64_t channel) const {
-    if (means_.empty()) return value / scale_ + shift_;
+    if (means_.empty()) return value / scale_;
     return value * deviations_[static_cast<std::size_t>(channel)] / scale_ +
            means_[static_cast<std::size_t>(channel)];
   }
 
  private:
-  f32 scale_, shift_;
+  f32 scale_;
   std::vector<f32> means_, deviations_;
 };
 

@@ -21,12 +21,20 @@ namespace precast::stable_diffusion {
 /// the latents, each further one half of that.
 struct UNetLevel {
   std::int64_t channels = 320;
-  std::int64_t layers = 2;              ///< residual blocks down; one more up
-  bool attention_down = true;           ///< CrossAttnDownBlock2D, else DownBlock2D
-  bool attention_up = true;             ///< CrossAttnUpBlock2D, else UpBlock2D
-  std::int64_t heads = 8;               ///< what the config calls attention_head_dim
-  std::int64_t transformer_layers = 1;  ///< in each of its transformers
+  std::int64_t layers = 2;                  ///< residual blocks down; one more up
+  bool attention_down = true;               ///< CrossAttnDownBlock2D, else DownBlock2D
+  bool attention_up = true;                 ///< CrossAttnUpBlock2D, else UpBlock2D
+  std::int64_t heads = 8;                   ///< what the config calls attention_head_dim
+  std::vector<std::int64_t> depths_down{};  ///< blocks of the transformer in each layer down
+  std::vector<std::int64_t> depths_up{};    ///< blocks of the transformer in each layer up
 
+  /// Blocks of the transformer of layer `i` down or up; nothing where the level does not attend there.
+  std::optional<std::int64_t> depth_down(std::int64_t i) const {
+    return attention_down ? std::optional(depths_down.at(static_cast<std::size_t>(i))) : std::nullopt;
+  }
+  std::optional<std::int64_t> depth_up(std::int64_t i) const {
+    return attention_up ? std::optional(depths_up.at(static_cast<std::size_t>(i))) : std::nullopt;
+  }
   /// What all heads of a transformer hold together: its channels, where heads divide them.
   std::int64_t inner() const { return channels / heads * heads; }
 };
@@ -46,6 +54,7 @@ struct UNetConfig {
   std::int64_t context_width = 1280;  ///< cross_attention_dim: of the prompt's tokens
   std::int64_t time_width = 1280;     ///< of the embedded time: 4 times the first level's channels
   Middle middle = Middle::attention;
+  std::int64_t middle_depth = 1;   ///< blocks of the middle's transformer
   bool linear_projection = false;  ///< around transformers, else convolutions of 1 x 1
   std::int64_t norm_groups = 32;
   double norm_epsilon = 1e-5;

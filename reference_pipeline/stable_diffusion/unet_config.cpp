@@ -61,8 +61,7 @@ void require_known_model(const io::Config& json) {
                                     {"encoder_hid_dim_type", {null}},
                                     {"time_embedding_act_fn", {null}},
                                     {"timestep_post_act", {null}},
-                                    {"cross_attention_norm", {null}},
-                                    {"reverse_transformer_layers_per_block", {null}}};
+                                    {"cross_attention_norm", {null}}};
   for (const FixedKey& one : fixed) require_known(json, one);
   if (json.has("num_attention_heads"))
     throw json.error("num_attention_heads",
@@ -111,6 +110,56 @@ std::vector<std::int64_t> by_level(const io::Config& json, const char* key, std:
   return numbers;
 }
 
+/// Blocks of the transformers of the layers of each level: one number for all, one for each level, or lists
+/// with one for each layer.
+std::vector<std::vector<std::int64_t>> depths(const io::Config& json, const char* key,
+                                              std::span<const std::int64_t> layers) {
+  std::vector<std::vector<std::int64_t>> result;
+  if (!json.has(key) || !json.json().at(key).is_array()) {
+    const std::int64_t depth = json.integer_or(key, 1, 0, most_layers);
+    for (const std::int64_t count : layers) result.emplace_back(count, depth);
+    return result;
+  }
+  const auto number = [&](const nlohmann::json& item) {
+    if (!item.is_number_integer() || item < 0 || item > most_layers)
+      throw json.error(key, "holds " + io::json_in_words(item) + ", where a number from 0 to " +
+                                std::to_string(most_layers) + " is wanted: correct it");
+    return item.get<std::int64_t>();
+  };
+  const nlohmann::json& items = json.json().at(key);
+  require_levels(json, key, items.size(), layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    std::vector<std::int64_t>& level = result.emplace_back();
+    if (!items[i].is_array()) {
+      level.assign(static_cast<std::size_t>(layers[i]), number(items[i]));
+      continue;
+    }
+    if (std::ssize(items[i]) != layers[i])
+      throw json.error(key, "has a list of " + std::to_string(items[i].size()) + " for a level of " +
+                                std::to_string(layers[i]) + " layers: correct it");
+    for (const nlohmann::json& item : items[i]) level.push_back(number(item));
+  }
+  return result;
+}
+
+/// The same of the layers up: by a key of their own, from the last level to the first, or as on the way down.
+std::vector<std::vector<std::int64_t>> depths_up(const io::Config& json, std::vector<std::int64_t> layers) {
+  constexpr const char *down = "transformer_layers_per_block", *up = "reverse_transformer_layers_per_block";
+  for (std::int64_t& count : layers) ++count;
+  if (!json.has(up)) {
+    if (json.has(down) && json.json().at(down).is_array())
+      for (const nlohmann::json& item : json.json().at(down))
+        if (item.is_array())
+          throw json.error(up, "is missing, where " + std::string(down) +
+                                   " has a list for a level: it says what the way up has, get the file anew");
+    return depths(json, down, layers);
+  }
+  std::ranges::reverse(layers);
+  auto result = depths(json, up, layers);
+  std::ranges::reverse(result);
+  return result;
+}
+
 /// The one width that the prompt's tokens have.
 std::int64_t context_width(const io::Config& json, std::size_t levels) {
   const std::vector<std::int64_t> widths = by_level(json, "cross_attention_dim", levels, 1280, 1, widest);
@@ -153,15 +202,18 @@ void read_levels(const io::Config& json, UNetConfig& config) {
   require_levels(json, "down_block_types", down.size(), count);
   require_levels(json, "up_block_types", up.size(), count);
   const auto layers = by_level(json, "layers_per_block", count, 2, 1, most_layers),
-             heads = by_level(json, "attention_head_dim", count, 8, 1, widest),
-             depths = by_level(json, "transformer_layers_per_block", count, 1, 0, most_layers);
+             heads = by_level(json, "attention_head_dim", count, 8, 1, widest);
+  const auto blocks_down = depths(json, "transformer_layers_per_block", layers),
+             blocks_up = depths_up(json, layers);
   for (std::size_t i = 0; i < count; ++i)
     config.levels.push_back({.channels = channels[i],
                              .layers = layers[i],
                              .attention_down = down[i],
                              .attention_up = up[count - 1 - i],
                              .heads = heads[i],
-                             .transformer_layers = depths[i]});
+                             .depths_down = blocks_down[i],
+                             .depths_up = blocks_up[i]});
+  config.middle_depth = blocks_down.back().front();
   for (std::size_t i = 0; i < count; ++i) {
     if (channels[i] % config.norm_groups != 0)
       throw json.error("norm_num_groups", std::to_string(config.norm_groups) +

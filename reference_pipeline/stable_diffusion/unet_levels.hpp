@@ -38,11 +38,11 @@ class Layer {
  public:
   using Activation = typename P::activation;
 
-  /// Layer `index` of a level.
+  /// Layer `index` of a level, which attends where it has a depth: its transformer's blocks.
   Layer(const nn::ParameterPath& place, std::int64_t index, std::int64_t in_channels, const UNetLevel& level,
-        bool attends, const UNetConfig& config)
+        std::optional<std::int64_t> depth, const UNetConfig& config)
       : index_(index), residual_(place / "resnets" / index, in_channels, level.channels, config) {
-    if (attends) transformer_.emplace(place / "attentions" / index, level, config);
+    if (depth) transformer_.emplace(place / "attentions" / index, *depth, level, config);
   }
 
   /// Adds what its transformer has of the prompts.
@@ -77,7 +77,7 @@ class DownLevel {
             const UNetConfig& config) {
     layers_.reserve(static_cast<std::size_t>(level.layers));
     for (std::int64_t i = 0; i < level.layers; ++i)
-      layers_.emplace_back(place, i, i == 0 ? in_channels : level.channels, level, level.attention_down,
+      layers_.emplace_back(place, i, i == 0 ? in_channels : level.channels, level, level.depth_down(i),
                            config);
     if (!last) halve_.emplace(place / "downsamplers.0.conv", level.channels, level.channels, 3);
   }
@@ -110,7 +110,7 @@ class Middle {
       : first_(place / "resnets.0", config.levels.back().channels, config.levels.back().channels, config) {
     if (config.middle != UNetConfig::Middle::attention) return;
     const UNetLevel& level = config.levels.back();
-    transformer_.emplace(place / "attentions.0", level, config);
+    transformer_.emplace(place / "attentions.0", config.middle_depth, level, config);
     second_.emplace(place / "resnets.1", level.channels, level.channels, config);
   }
 
@@ -145,7 +145,7 @@ class UpLevel {
     layers_.reserve(static_cast<std::size_t>(level.layers + 1));
     for (std::int64_t i = 0; i <= level.layers; ++i, skips.pop_back())
       layers_.emplace_back(place, i, (i == 0 ? in_channels : level.channels) + skips.back(), level,
-                           level.attention_up, config);
+                           level.depth_up(i), config);
     if (!last) enlarge_.emplace(place / "upsamplers.0.conv", level.channels, level.channels, 3);
   }
 

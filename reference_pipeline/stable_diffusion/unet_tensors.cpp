@@ -28,7 +28,7 @@ class Listing {
     if (config_.middle != UNetConfig::Middle::absent)
       residual("mid_block.resnets.0", deepest.channels, deepest.channels);
     if (config_.middle == UNetConfig::Middle::attention) {
-      transformer("mid_block.attentions.0", deepest);
+      transformer("mid_block.attentions.0", config_.middle_depth, deepest);
       residual("mid_block.resnets.1", deepest.channels, deepest.channels);
     }
     std::int64_t channels = deepest.channels;
@@ -44,7 +44,8 @@ class Listing {
     const std::string place = "down_blocks." + std::to_string(i);
     for (std::int64_t j = 0; j < level.layers; ++j) {
       residual(place + ".resnets." + std::to_string(j), skips.back(), level.channels);
-      if (level.attention_down) transformer(place + ".attentions." + std::to_string(j), level);
+      if (const auto depth = level.depth_down(j))
+        transformer(place + ".attentions." + std::to_string(j), *depth, level);
       skips.push_back(level.channels);
     }
     if (i + 1 == config_.levels.size()) return;
@@ -56,7 +57,8 @@ class Listing {
     const std::string place = "up_blocks." + std::to_string(i);
     for (std::int64_t j = 0; j <= level.layers; ++j) {
       residual(place + ".resnets." + std::to_string(j), channels + skips.back(), level.channels);
-      if (level.attention_up) transformer(place + ".attentions." + std::to_string(j), level);
+      if (const auto depth = level.depth_up(j))
+        transformer(place + ".attentions." + std::to_string(j), *depth, level);
       skips.pop_back();
       channels = level.channels;
     }
@@ -72,11 +74,11 @@ class Listing {
     conv(place + ".conv2", out, out, 3);
     if (in != out) conv(place + ".conv_shortcut", in, out, 1);
   }
-  void transformer(const std::string& place, const UNetLevel& level) {
+  void transformer(const std::string& place, std::int64_t depth, const UNetLevel& level) {
     const std::int64_t inner = level.inner();
     norm(place + ".norm", level.channels);
     projection(place + ".proj_in", level.channels, inner);
-    for (std::int64_t k = 0; k < level.transformer_layers; ++k) {
+    for (std::int64_t k = 0; k < depth; ++k) {
       const std::string block = place + ".transformer_blocks." + std::to_string(k);
       norm(block + ".norm1", inner);
       attention(block + ".attn1", inner, inner);

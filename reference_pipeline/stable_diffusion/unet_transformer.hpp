@@ -171,12 +171,14 @@ class PictureTransformer {
  public:
   using Activation = typename P::activation;
 
-  PictureTransformer(const nn::ParameterPath& place, const UNetLevel& level, const UNetConfig& config)
+  /// One of so many blocks, at a level.
+  PictureTransformer(const nn::ParameterPath& place, std::int64_t depth, const UNetLevel& level,
+                     const UNetConfig& config)
       : norm_(place / "norm", config.norm_groups, level.channels, norm_epsilon),
         in_(place / "proj_in", level.channels, level.inner(), config.linear_projection),
         out_(place / "proj_out", level.inner(), level.channels, config.linear_projection) {
-    blocks_.reserve(static_cast<std::size_t>(level.transformer_layers));
-    for (std::int64_t i = 0; i < level.transformer_layers; ++i)
+    blocks_.reserve(static_cast<std::size_t>(depth));
+    for (std::int64_t i = 0; i < depth; ++i)
       blocks_.emplace_back(place / "transformer_blocks" / i, level, config.context_width);
   }
 

@@ -6,6 +6,7 @@
 #include <vae/autoencoder.hpp>
 
 #include <precast/io/config.hpp>
+#include <precast/io/message.hpp>
 
 namespace precast::vae {
 
@@ -15,7 +16,8 @@ void require_blocks(const io::Config& json, std::string_view key, const std::str
   if (!json.has(key)) return;
   for (const std::string& name : json.strings(key))
     if (name != kind)
-      throw json.error(key, "'" + name.substr(0, 40) + "' is not known: Flux's autoencoder has only " + kind);
+      throw json.error(key, "'" + io::printable(name, 40) +
+                                "' is not known: use a model whose autoencoder has only " + kind);
 }
 
 /// A number for each channel, or nothing where the key is not there or null.
@@ -56,8 +58,9 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
       throw json.error("norm_num_groups", "must divide each of block_out_channels: correct it");
   require_blocks(json, "down_block_types", "DownEncoderBlock2D");
   require_blocks(json, "up_block_types", "UpDecoderBlock2D");
-  if (json.string_or("act_fn", "silu") != "silu")
-    throw json.error("act_fn", "only silu is known here: use a model that has it");
+  if (const std::string activation = json.string_or("act_fn", "silu"); activation != "silu")
+    throw json.error("act_fn", "'" + io::printable(activation, 40) +
+                                   "' is not known, only silu is: use a model that has it");
   config.use_quant_conv = json.boolean_or("use_quant_conv", true);
   config.use_post_quant_conv = json.boolean_or("use_post_quant_conv", true);
   config.mid_block_add_attention = json.boolean_or("mid_block_add_attention", true);

@@ -312,7 +312,9 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                                      std::string(stored.dtype.file_name) + ": get the file anew");
 
   const io::TensorEntry* scale = take_scale(companions, layer);
-  const bool marked = companions.tensors.contains("scaled_fp8") && is_fp8(stored);
+  const bool marked = is_fp8(stored) && std::ranges::any_of(companions.scaled_under, [&](const auto& before) {
+                        return layer.starts_with(before);
+                      });
   if (!scale && (to_fp8 || to_int8 || marked || is_int8))
     throw companions.error(name, std::string("has no scale, which ") +
                                      (marked && !to_fp8 ? "the file's tensor scaled_fp8" : "its format") +

@@ -62,6 +62,11 @@ WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix
     if (entry->name.starts_with(prefix_))
       companions.tensors.emplace(entry->name.substr(prefix_.size()), entry);
   refuse_layouts(companions);
+  constexpr std::string_view mark = "scaled_fp8";
+  for (const auto& [name, entry] : companions.tensors)
+    if (name == mark || name.ends_with("." + std::string(mark)))
+      companions.scaled_under.push_back(name.substr(0, name.size() - mark.size()));
+  for (const std::string& before : companions.scaled_under) companions.take(before + std::string(mark));
 
   constexpr std::string_view ending = ".weight";
   for (const auto& [name, entry] : companions.tensors) {
@@ -71,7 +76,6 @@ WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix
     if (!weight) weight = comfy_weight(companions, layer);
     if (weight) weights_.emplace(name, std::move(*weight));
   }
-  companions.take("scaled_fp8");
   for (const auto& [name, entry] : companions.tensors)
     if (!companions.used.contains(name))
       weights_.try_emplace(name, WeightTensor{entry, entry->shape, std::string(entry->dtype.info.name),

@@ -82,6 +82,8 @@ struct Companions {
   std::set<std::string, std::less<>> used;
   /// What the headers of the files announce of layers, by their names; read when it is first asked for.
   std::optional<std::vector<nlohmann::json>> announced{};
+  /// How names begin under which a tensor `scaled_fp8` says that weights of fp8 have scales.
+  std::vector<std::string> scaled_under{};
 
   /// The tensor of that name, which is from now on no weight; nullptr where there is none.
   const io::TensorEntry* take(const std::string& name);

@@ -200,6 +200,30 @@ TEST_CASE("malformed plans are refused in one line that names file, layer and ke
   CHECK_THROWS_AS(read_plan("/nowhere/plan.json"), InputError);
 }
 
+TEST_CASE("cost files and plans that are cut off anywhere are refused in one line") {
+  CostFile file;
+  file.model = "shapes";
+  file.samples = 24;
+  file.layers.push_back({"blocks.0", 1024, {{"q8_0", {8.5, 0.25, 1e-9, 0.1, 0.2}}}});
+  Plan plan;
+  plan.types = {{"blocks.0", "q8_0"}, {"blocks.1.attn.to_q", "fp8_e4m3_row"}};
+  plan.model = "shapes";
+  plan.bits = 5.25;
+  plan.bytes = 123456;
+  const auto check = [](const std::string& text, const auto& parse) {
+    const std::size_t end = text.rfind('}');
+    REQUIRE(end > 100);
+    for (std::size_t length = 0; length <= end; ++length) {
+      INFO(text.substr(0, length));
+      CHECK_THAT(refusal(parse, text.substr(0, length)),
+                 Catch::StartsWith("some.json: ") && Catch::Contains("not valid JSON"));
+    }
+    CHECK(refusal(parse, text).empty());
+  };
+  check(cost_file_text(file), [](const std::string& text, const char* path) { parse_cost_file(text, path); });
+  check(plan_text(plan), [](const std::string& text, const char* path) { parse_plan(text, path); });
+}
+
 TEST_CASE("layers are counted as people count") {
   const LayerOrder before;
   const std::vector<std::string> rising{"",        "a",         "a.2", "a.2.b", "a.10",

@@ -305,7 +305,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{header, gguf}, 1, "header.safetensors"},
       {{empty, safetensors}, 1, "empty.gguf"},
       {{no_gguf, safetensors}, 1, "does not start with GGUF"},
-      {{scaled, gguf}, 1, "scaled fp8, which convert does not read"},
+      {{scaled, gguf}, 1, "scaled fp8, and to no layer that convert reads"},
       {{unread, safetensors}, 1, "of type iq2_xxs"},
       {{integers, gguf}, 1, "tensor 'mask': is to be u8, which GGUF does not have"},
       {{small + "/transformer/diffusion_pytorch_model.safetensors", gguf, "--rule",

@@ -19,6 +19,18 @@ using namespace precast::cluster;
 using program::run;
 using program::Scratch;
 
+namespace {
+
+/// What a function says to each of three ranks of this machine.
+std::vector<std::int64_t> of_three_ranks(std::int64_t (*function)(Communicator&)) {
+  std::vector<std::int64_t> said(3);
+  ranks::run_ranks(
+      3, [&](ranks::ThreadRank& job) { said[static_cast<std::size_t>(job.rank())] = function(job); });
+  return said;
+}
+
+}  // namespace
+
 TEST_CASE("a sum takes the ring's time or the tree's, whichever is less") {
   const Link link{1e-6, 1e9};
   CHECK(sum_seconds(1e9, 1, link) == 0);
@@ -89,11 +101,13 @@ TEST_CASE("ranks that compute at once share memory, and a measured slowdown give
 TEST_CASE("ranks know how many of them share their machine") {
   Alone alone;
   CHECK(ranks_of_this_machine(alone) == 1);
-  std::vector<std::int64_t> found(3);
-  ranks::run_ranks(3, [&](ranks::ThreadRank& job) {
-    found[static_cast<std::size_t>(job.rank())] = ranks_of_this_machine(job);
-  });
-  CHECK(found == std::vector<std::int64_t>{3, 3, 3});
+  CHECK(of_three_ranks(ranks_of_this_machine) == std::vector<std::int64_t>{3, 3, 3});
+}
+
+TEST_CASE("ranks of one machine take its devices in turn") {
+  Alone alone;
+  CHECK(place_on_this_machine(alone) == 0);
+  CHECK(of_three_ranks(place_on_this_machine) == std::vector<std::int64_t>{0, 1, 2});
 }
 
 TEST_CASE("a link is what its sums took") {

@@ -225,6 +225,15 @@ TEST_CASE("what is wrong with all ranks is said once", "[mpi]") {
   INFO(usage.err);
   CHECK(usage.code == 2);
   CHECK(count_of(usage.err, "precast: error:") == 1);
+  const auto one_device = run(words_of(out, 2, {"--device", "cuda:1"}), mpirun(2));
+  INFO(one_device.err);
+  CHECK(one_device.code == 2);
+  CHECK(count_of(one_device.err, "precast: error:") == 1);
+  CHECK_THAT(one_device.err, Catch::Contains("give --device cuda, of which each rank"));
+  const auto no_device = run(words_of(out, 2, {"--device", "tpu"}), mpirun(2));
+  INFO(no_device.err);
+  CHECK(no_device.code == 2);
+  CHECK(count_of(no_device.err, "there is no device 'tpu'") == 1);
 }
 
 TEST_CASE("a program without its MPI says so", "[mpi]") {

@@ -1,5 +1,6 @@
 // Weights as codes with scales beside them: what convert writes is what ComfyUI's readers take, held as it
 // is, and draws what the decoded weights draw.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -153,9 +154,9 @@ TEST_CASE("a transformer of scaled weights draws what its decoded weights draw, 
 TEST_CASE("scaled weights: the file is the same for any number of threads") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors";
-  write_tensors<io::SafetensorsWriter>(source, {{"a.weight", normal_tensor({300, 1000}, 1)}}, "f32");
+  write_tensors<io::SafetensorsWriter>(source, {{"a.weight", normal_tensor({320, 960}, 1)}}, "f32");
   const int before = host::threads();
-  for (const char* type : {"fp8_e4m3_tensor", "int8_row"}) {
+  for (const char* type : {"fp8_e4m3_tensor", "int8_row", "mxfp8", "nvfp4"}) {
     std::string first;
     for (const int threads : {1, 3}) {
       host::set_threads(threads);
@@ -166,6 +167,122 @@ TEST_CASE("scaled weights: the file is the same for any number of threads") {
     }
   }
   host::set_threads(before);
+}
+
+}  // namespace scaled_weights
+
+namespace scaled_weights {
+namespace {
+
+/// What ggml's blocks of the values over `whole` stand for, times `whole`.
+std::vector<f32> after_nvfp4(const std::vector<f32>& values, f32 whole, quant::EncodeOptions options = {}) {
+  std::vector<f32> divided(values), stored(values.size());
+  for (f32& value : divided) value /= whole;
+  std::vector<nvfp4> blocks(values.size() / 64);
+  quant::encode<nvfp4>(divided, blocks, options);
+  decode_run<nvfp4>(blocks.data(), 0, static_cast<std::int64_t>(stored.size()), stored.data());
+  for (f32& value : stored) value *= whole;
+  return stored;
+}
+
+double squared_error(std::span<const f32> a, std::span<const f32> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+  return sum;
+}
+
+std::vector<f32> values_in(const std::filesystem::path& path, const std::string& name, const Shape& shape) {
+  const io::ComponentSource file(path);
+  const weights::WeightTensors read(file, "");
+  const HostTensor<f32> values = nn::load_host_tensor<f32>(nn::ParameterPath(read, name), shape);
+  return {values.values().begin(), values.values().end()};
+}
+
+}  // namespace
+
+TEST_CASE("convert writes nvfp4 as ComfyUI has it, under a scale for the whole matrix") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors";
+  PlainTensors tensors{{"a.b.weight", normal_tensor({144, 192}, 1)},
+                       {"few.weight", normal_tensor({17, 64}, 2)},     // rows that 16 does not divide
+                       {"narrow.weight", normal_tensor({32, 48}, 3)},  // no whole blocks
+                       {"none.weight", {Shape{16, 64}, std::vector<f32>(16 * 64)}}};
+  // So small that ggml's scales, of which the least is 2^-9, are 0.
+  for (f32& value : tensors["a.b.weight"].values) value *= 0.02f;
+  write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+  convert_file(source, out, to_type("nvfp4"));
+  const io::ComponentSource file(out);
+  const auto at = [&](const std::string& name) {
+    const io::TensorEntry* const entry = file.lookup(name);
+    REQUIRE(entry);
+    return entry;
+  };
+  CHECK(at("a.b.weight")->dtype.file_name == "U8");
+  CHECK(at("a.b.weight")->shape == Shape{144, 96});
+  CHECK(at("a.b.weight_scale")->dtype.file_name == "F8_E4M3");
+  CHECK(at("a.b.weight_scale")->shape == Shape{256, 12});
+  CHECK(at("a.b.weight_scale_2")->dtype.file_name == "F32");
+  CHECK(at("a.b.weight_scale_2")->shape == Shape{});
+  const auto announced = at("a.b.comfy_quant")->bytes;
+  CHECK(std::string(reinterpret_cast<const char*>(announced.data()), announced.size()) ==
+        "{\"format\": \"nvfp4\"}");
+  CHECK(at("few.weight")->dtype.file_name == "F32");
+  CHECK(at("narrow.weight")->dtype.file_name == "F32");
+
+  const std::vector<f32>& values = tensors["a.b.weight"].values;
+  f32 largest = 0, whole = 0;
+  for (const f32 value : values) largest = std::max(largest, std::fabs(value));
+  std::memcpy(&whole, at("a.b.weight_scale_2")->bytes.data(), sizeof whole);
+  CHECK(whole == largest / 2688);
+  const std::vector<f32> read = values_in(out, "a.b.weight", {144, 192});
+  const std::vector<f32> expected = after_nvfp4(values, whole);
+  for (std::size_t i = 0; i < read.size(); ++i)
+    REQUIRE(std::fabs(read[i] - expected[i]) <= 1e-6f * std::fabs(expected[i]));
+  // The value that the scale is made of is exact but for roundings; without it all would be 0.
+  const auto place = std::ranges::find_if(values, [&](f32 v) { return std::fabs(v) == largest; });
+  CHECK(std::fabs(read[static_cast<std::size_t>(place - values.begin())]) == Approx(largest).epsilon(1e-6));
+  CHECK(after_nvfp4(values, 1) == std::vector<f32>(values.size()));
+  CHECK(squared_error(read, values) < 0.02 * squared_error(std::vector<f32>(values.size()), values));
+  CHECK(values_in(out, "none.weight", {16, 64}) == std::vector<f32>(16 * 64));
+
+  // The search encoder, by an importance or without, makes it nearer.
+  Settings searched = to_type("nvfp4");
+  searched.encoder.encoder = quant::Encoder::search;
+  convert_file(source, out, searched);
+  CHECK(squared_error(values_in(out, "a.b.weight", {144, 192}), values) < 0.9 * squared_error(read, values));
+}
+
+TEST_CASE("the search encoder makes mxfp8 of a safetensors file nearer") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors";
+  const PlainTensors tensors{{"a.weight", normal_tensor({64, 256}, 1)}};
+  write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+  Settings settings = to_type("mxfp8");
+  convert_file(source, out, settings);
+  const auto& values = tensors.at("a.weight").values;
+  const double reference = squared_error(values_in(out, "a.weight", {64, 256}), values);
+  settings.encoder.encoder = quant::Encoder::search;
+  convert_file(source, out, settings);
+  CHECK(squared_error(values_in(out, "a.weight", {64, 256}), values) < 0.95 * reference);
+}
+
+TEST_CASE("nvfp4 of a GGUF file keeps its values in safetensors, bit for bit") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", gguf = folder.path() / "in.gguf",
+             out = folder.path() / "out.safetensors";
+  const PlainTensors tensors{{"a.weight", normal_tensor({48, 128}, 1)}, {"odd", normal_tensor({16, 64}, 2)}};
+  write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+  convert_file(source, gguf, to_type("nvfp4"));
+  for (const char* type : {"nvfp4", ""}) {
+    INFO("--type " << type);
+    Settings settings = *type ? to_type(type) : Settings{};
+    convert_file(gguf, out, settings);
+    CHECK(values_in(out, "a.weight", {48, 128}) == values_in(gguf, "a.weight", {48, 128}));
+    CHECK(values_in(out, "odd", {16, 64}) == values_in(gguf, "odd", {16, 64}));  // in f32: no layer's
+    const io::ComponentSource file(out);
+    CHECK(file.lookup("a.weight")->dtype.file_name == "U8");
+    CHECK(file.lookup("odd")->dtype.file_name == "F32");
+  }
 }
 
 }  // namespace scaled_weights

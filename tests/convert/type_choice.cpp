@@ -1,4 +1,8 @@
 // Which type each tensor gets: rules, what stays precise, what divides rows.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include <catch2/catch.hpp>
 #include <convert/type_choice.hpp>
 
@@ -150,6 +154,48 @@ TEST_CASE("rules that are none are refused in one line") {
   }
 }
 
+TEST_CASE("rules of expressions that are none, and of types that are none, are refused in one line") {
+  const std::vector<std::string> expressions{
+      "(",      ")",       "((a)",  "(a",         "a)",        "(a|b",    "(*)",
+      "(+a)",   "(?",      "(?!",   "(?:",        "(?=a",      "(?<a>b)", "(a)\\2",
+      "\\2(a)", "\\1",     "[",     "[a",         "[a-",       "[b-a]",   "[^",
+      "[\\",    "[[.x",    "[[:",   "[[:alpha:]", "[[:none:]", "[[=",     "{1}",
+      "a{",     "a{,2}",   "a{-1}", "a{1",        "a{1,",      "a{1,x}",  "a{99999999999}",
+      "a|*",    "|*",      "^*",    "+",          "?",         "\\",      "\\c",
+      "\\u12",  "\\u123g", "\\x",   "\\xg1",      "x(?#y)"};
+  const std::vector<std::string> types{
+      "q4",     "q8_1",      "q4_kk",          "q8_00",  "q4_k ", " q4_k", "q4-k",  "q4_K_S",
+      "q4_k_m", "q5_k_s",    "iq1_s",          "iq2_xs", "iq3_s", "tq1_0", "f64",   "tf32",
+      "i8",     "u8",        "bool",           "fp8",    "fp4",   "nf4",   "int8",  "int4",
+      "e4m3",   "e5m2",      "float8_e4m3fn",  "bf16,",  "f17",   "half",  "keep ", "KEEP",
+      "none",   "q4_k,q5_k", "fp8_e4m3_block", "mxfp6"};
+  const auto refused = [](const std::string& rule, const std::string& words) {
+    const std::string said = refusal_of([&] { parse_rule(rule); });
+    INFO(rule << " -> " << said);
+    CHECK_THAT(said, Catch::StartsWith("--rule '" + rule + "'") && Catch::Contains(words));
+    CHECK(said.find('\n') == std::string::npos);
+  };
+  for (const std::string& expression : expressions) refused(expression + "=q8_0", "is no regular expression");
+  for (const std::string& type : types) refused("attn.*weight=" + type, "there is no type '" + type + "'");
+  CHECK(expressions.size() + types.size() > 80);
+}
+
+TEST_CASE("the largest magnitude of values is told wherever it stands, and what is no number") {
+  constexpr f32 infinity = std::numeric_limits<f32>::infinity(), nan = std::numeric_limits<f32>::quiet_NaN();
+  CHECK(largest_magnitude({}) == 0);
+  for (const std::size_t count : {1u, 7u, 16u, 33u, 64u})
+    for (std::size_t place = 0; place < count; ++place) {
+      std::vector<f32> values(count, -0.25f);
+      for (const f32 value : {1e-45f, -0.5f, 3e38f, -infinity}) {
+        values[place] = value;
+        CHECK(largest_magnitude(values) == std::max(std::fabs(value), count > 1 ? 0.25f : 0.0f));
+      }
+      values[(place + 1) % count] = infinity;
+      values[place] = -nan;
+      CHECK(std::isnan(largest_magnitude(values)));
+    }
+}
+
 TEST_CASE("types that a kind of file does not have are refused before any work") {
   const auto refusal = [&](const std::string& type, Container container) {
     return refusal_of([&] { check_types(wishes(type), container); });
@@ -160,6 +206,9 @@ TEST_CASE("types that a kind of file does not have are refused before any work")
              Catch::Contains("GGUF has no fp8_e4m3: write .safetensors"));
   CHECK_THAT(refusal("mxfp8", Container::gguf), Catch::Contains("GGUF has no mxfp8"));
   CHECK(refusal("mxfp8", Container::safetensors).empty());
+  CHECK_THAT(refusal("mxfp4", Container::safetensors), Catch::Contains("safetensors has no mxfp4"));
+  for (const Container container : {Container::safetensors, Container::gguf})
+    CHECK(refusal("nvfp4", container).empty());
   CHECK_THAT(refusal("int8_row", Container::gguf),
              Catch::Contains("GGUF has no int8_row: write .safetensors"));
   CHECK(refusal("int8_row", Container::safetensors).empty());

@@ -80,7 +80,8 @@ TEMPLATE_TEST_CASE("norms and gates take their parameters as they lie, in one la
   CHECK(launches([&] { rms_norm_heads<P>(x, weight, eps); }) == 1);
   CHECK(launches([&] { gated_add<P>(x, x, row); }) == 1);
   const auto picture = x.view().reshaped(Shape{1, 2, 3, 16});
-  CHECK(launches([&] { group_norm<P>(picture, 4, weight, weight, eps); }) == 3);  // moments twice, and values
+  CHECK(launches([&] { group_norm<P>(picture, weight, weight, {.groups = 4, .eps = eps}); }) ==
+        3);  // moments twice, and values
 }
 
 TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
@@ -89,7 +90,7 @@ TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
   const auto run = [&] {
     const Tensor<bf16> x(values.shape(), values.values()), scale(Shape{32}, parameters.values()),
         shift(Shape{32}, parameters.values());
-    (void)group_norm<P>(x, 8, scale, shift, 1e-5, ActivationFunction::silu);
+    (void)group_norm<P>(x, scale, shift, {.groups = 8, .eps = 1e-5, .activation = ActivationFunction::silu});
   };
   const std::int64_t before = gpu::memory_use().in_use;
   gpu::reset_peak_memory();

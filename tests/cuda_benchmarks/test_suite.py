@@ -75,6 +75,11 @@ class Suite(unittest.TestCase):
                 self.assertGreater(memory, 1)
                 self.assertLess(memory, 1.2)
 
+    def test_a_step_says_how_many_kernels_its_graph_launches(self):
+        # Of a double block, of a single one, and around them. test_launches.cpp lists them, and two more around them: the
+        # sampler's step, which is not in the graph, and the rounding of the prompt, whose three rows here need none.
+        self.assertEqual(self.results["denoise_step/bf16/9+3"]["launches"], 28 + 12 + 18)
+
     def test_a_step_says_what_memory_it_needs_before_it_takes_any(self):
         ran = subprocess.run([PROGRAM, "--benchmark_filter=^denoise_step/", "--benchmark_format=json"],
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True,

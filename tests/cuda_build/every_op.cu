@@ -1,9 +1,17 @@
-// A user's file that calls each op once. It compiles as anybody's would: without an experimental flag of
-// nvcc's, and without a warning of its or the host compiler's.
+// A user's file that calls each op once, for a result of its own; every_op_into.cu writes into given memory.
+// It compiles as anybody's would: without an experimental flag of nvcc's, and without a warning of its or the
+// host compiler's.
+#include <cstdint>
+#include <vector>
+
+#include <precast/ops/add_per_picture.hpp>
 #include <precast/ops/attention.hpp>
+#include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
+#include <precast/ops/group_norm_with.hpp>
 #include <precast/ops/linear.hpp>
+#include <precast/ops/linear_gradient.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
@@ -11,6 +19,7 @@
 #include <precast/ops/position.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
+#include <precast/ops/rotary.hpp>
 #include <precast/ops/sampler.hpp>
 #include <precast/ops/softmax.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -27,21 +36,32 @@ void run() {
   HostTensor<S> hw(Shape{64, 64});
   LinearWeight<P> lw(hw);
   (void)linear<P>(x, lw, ActivationFunction::silu);
+  (void)linear_gradient<P>(x, TurnedWeight<P>(lw));
   HostTensor<S> cw(Shape{64, 64, 3, 3});
   ConvWeight<P> cv(cw);
   (void)conv2d<P>(img, cv);
   (void)matmul<P>(x.view().reshaped({8, 64}), Tensor<A>(Shape{64, 8}));
+  (void)matmul_transposed<P>(x, Tensor<A>(Shape{8, 64}));
   (void)layer_norm<P>(x, w, w, 1e-6);
+  (void)layer_norm<P>(x, 1e-6);
   (void)rms_norm<P>(x, w, 1e-6);
-  (void)group_norm<P>(img, 2, w, w, 1e-6, ActivationFunction::silu);
+  (void)rms_norm_heads<P>(x, w, 1e-6);
+  (void)group_norm<P>(img, w, w, {.groups = 2, .eps = 1e-6, .activation = ActivationFunction::silu});
+  (void)group_norm_with<P>(img, group_moments(img, 2, 1e-6), w, w);
   (void)layer_norm_modulate<P>(x, Tensor<A>(Shape{1, 64}), Tensor<A>(Shape{1, 64}), 1e-6);
   (void)activate<P>(x, ActivationFunction::gelu_erf);
   (void)add<P>(x, x);
+  (void)add_per_picture<P>(img, Tensor<A>(Shape{1, 64}));
+  (void)gated_product<P>(x, x, ActivationFunction::silu);
   (void)gated_add<P>(x, x, Tensor<A>(Shape{1, 64}));
   (void)scale_shift<P>(x, 1, 2);
   (void)clamp<P>(x, 0, 1);
-  RotaryTable t{Tensor<f32>(Shape{8, 32}), Tensor<f32>(Shape{8, 32})};
+  (void)cast<f16>(x);
+  const std::vector<f32> places(8);
+  const std::vector<std::int64_t> axes{32};
+  const RotaryTable t = rotary_table(axes, 1e4, places), of_halves = rotary_table_of_halves(32, 1e4, places);
   (void)rotary<P>(x, 2, t);
+  (void)rotary<P>(x, 2, of_halves);
   (void)timestep_embedding<P>(Tensor<f32>(Shape{1}), 64);
   std::int32_t ids[] = {1};
   (void)embedding<P>(x.view().reshaped({8, 64}), ids);
@@ -53,10 +73,10 @@ void run() {
   Tensor<f32> state(Shape{1, 64});
   euler_step(state, state, 0.1f);
   combine_into(state, {.divisor = 2}, state);
-  combine_into(state, {.coefficients = {2, 3, 1, 1}}, state, state);
-  combine_into(state, {}, state, state, state);
-  combine_into(state, {}, state, state, state, state);
-  guide_into(state, state, state, 7.5f);
+  combine_into(state, state, {.coefficients = {2, 3, 1, 1}}, state);
+  combine_into(state, state, state, {}, state);
+  combine_into(state, state, state, state, {}, state);
+  guide_into(state, state, 7.5f, state);
   rescale_guidance(state, state, 0.7f);
   repaint(state, state, state, state, 1, 0);
 }

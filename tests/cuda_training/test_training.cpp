@@ -14,6 +14,8 @@
 #include <support/arrays.hpp>
 #include <support/temporary_folder.hpp>
 
+#include <precast/cuda/runtime/device_copies.hpp>
+
 using namespace precast;
 using namespace precast::language_model;
 using namespace precast::testing;
@@ -118,6 +120,22 @@ TEST_CASE("on the emulated device f32 is trained as on the host", "[f32]") {
     for (const std::vector<f32>& one : device.values) values += static_cast<std::int64_t>(one.size());
     CHECK(counted == values);
   }
+}
+
+TEST_CASE("gradients on the emulated device are counted by their powers of two", "[f32]") {
+  Trainer trainer = trainer_of("tiny_gpt2", options_of("f32"), emulated_training_device());
+  trainer.step(GoldenBatches());
+  PowerCounts expected;
+  for (const StateTensor& gradient : trainer.model().gradient_tensors()) {
+    std::vector<f32> values(gradient.bytes.size() / sizeof(f32));
+    gpu::DeviceMemory::copy_to_host(values.data(), gradient.bytes.data(), gradient.bytes.size());
+    for (const f32 value : values) expected.add(value);
+  }
+  const GradientHistogram found = trainer.model().histogram();
+  CHECK(found.counts == expected.counts);
+  CHECK(found.zeros == expected.zeros);
+  CHECK(found.non_finite == 0);
+  CHECK(std::ranges::count_if(found.counts, [](std::int64_t count) { return count > 0; }) > 5);
 }
 
 TEST_CASE("on the emulated device mixed precision is as far from f32 as on the host", "[f32][amp-bf16]") {

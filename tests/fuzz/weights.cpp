@@ -1,6 +1,7 @@
 // Files of weights: GGUF, safetensors, and the index of a model in shards.
 #include <fuzz/input_file.hpp>
 #include <fuzz/target.hpp>
+#include <weights/weight_tensors.hpp>
 
 #include <precast/io/component_source.hpp>
 #include <precast/io/gguf.hpp>
@@ -27,6 +28,24 @@ void read_value(const io::GgufValue& value) {
   answer_or_refusal([&] { seen = value.boolean(); });
 }
 
+/// Values and blocks of a weight that has scales beside it, of such as stand for a few.
+void read_weight(const weights::WeightTensor& weight) {
+  constexpr std::int64_t most = 1 << 16;
+  if (weight.shape.elements() > most) return;
+  if (weight.decode)
+    answer_or_refusal([&] {
+      std::vector<f32> values(static_cast<std::size_t>(weight.shape.elements()));
+      weight.decode(values);
+      seen = touch(std::as_bytes(std::span(values)));
+    });
+  if (weight.arrange)
+    answer_or_refusal([&] {
+      std::vector<std::byte> blocks(static_cast<std::size_t>(weight.held_bytes));
+      weight.arrange(blocks);
+      seen = touch(blocks);
+    });
+}
+
 }  // namespace
 
 void fuzz_gguf(std::span<const std::byte> input) {
@@ -44,6 +63,12 @@ void fuzz_safetensors(std::span<const std::byte> input) {
   answer_or_refusal([&] {
     const io::SafetensorsFile tensors(file.path());
     for (const auto& tensor : tensors.tensors()) seen = touch(tensor.bytes);
+    const io::ComponentSource source(file.path());
+    for (const char* prefix : {"", "m."})
+      answer_or_refusal([&] {
+        const weights::WeightTensors found(source, prefix);
+        for (const auto& [name, weight] : found.all()) read_weight(weight);
+      });
   });
 }
 

@@ -24,16 +24,10 @@ def main():
   parser.add_argument("--output", default=HERE, help="where models/ and expected/ go")
   options = parser.parse_args()
 
+  import reference_libraries
+  reference_libraries.prepare()
   import torch
-  torch.set_num_threads(1)
-  torch.set_grad_enabled(False)
   torch.manual_seed(0)
-  import diffusers
-  import transformers
-  transformers.utils.logging.set_verbosity_error()
-  transformers.utils.logging.disable_progress_bar()
-  diffusers.utils.logging.set_verbosity_error()
-  diffusers.utils.logging.disable_progress_bar()
   import expected
   import formats
   import models

@@ -22,15 +22,8 @@ def main():
   parser.add_argument("--output", default=HERE, help="where stable_diffusion/ and expected/ go")
   options = parser.parse_args()
 
-  import torch
-  torch.set_num_threads(1)
-  torch.set_grad_enabled(False)
-  import diffusers
-  import transformers
-  transformers.utils.logging.set_verbosity_error()
-  transformers.utils.logging.disable_progress_bar()
-  diffusers.utils.logging.set_verbosity_error()
-  diffusers.utils.logging.disable_progress_bar()
+  import reference_libraries
+  reference_libraries.prepare()
   import stable_diffusion_cases
   import stable_diffusion_models
 

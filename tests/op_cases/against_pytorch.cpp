@@ -85,8 +85,8 @@ class GoldenCase {
                                    {.ignore_index = options_["ignore_index"]}));
     if (op == "upsample") return channels_first(upsample_nearest<P>(picture(), options_["factor"]));
     if (op == "group_norm")
-      return channels_first(
-          group_norm<P>(picture(), options_["groups"], input("weight"), input("bias"), options_["eps"]));
+      return channels_first(group_norm<P>(picture(), input("weight"), input("bias"),
+                                          {.groups = options_["groups"], .eps = options_["eps"]}));
     REQUIRE(op == "conv2d");
     const auto padding = options_["padding"].template get<std::vector<std::int64_t>>();
     const ConvShape shape{options_["stride"], padding[0], padding[1], padding[2], padding[3]};

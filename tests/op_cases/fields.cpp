@@ -69,10 +69,15 @@ HostTensor<T> tensor_of(const Shape& shape, const std::vector<double>& values) {
   return tensor;
 }
 
+/// The same row so many times: other kernels take many rows than take one.
 template <class P>
-std::vector<double> linear_of(const Inputs& in) {
+std::vector<double> linear_of(const Inputs& in, std::int64_t rows = 1) {
   const auto weight = tensor_of<typename P::storage>({1, depth}, in.weight);
-  return wide(linear<P>(sent(tensor_of<f32>({1, depth}, in.x)), LinearWeight<P>(weight)));
+  HostTensor<f32> x({rows, depth});
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t i = 0; i < depth; ++i)
+      x.data()[row * depth + i] = static_cast<f32>(in.x[static_cast<std::size_t>(i)]);
+  return wide(linear<P>(sent(x), LinearWeight<P>(weight)));
 }
 /// A kernel of 2 x 2 over a picture of 2 x 2, so that it is a product of `depth` values; x [H, W, C] and the
 /// weight [C, H, W].
@@ -99,6 +104,9 @@ void matters(bool sums_stagnate = false) {
   REQUIRE_FALSE(are(a, b));
   CHECK(are(linear_of<A>(in), a));
   CHECK(are(linear_of<B>(in), b));
+  constexpr std::int64_t rows = 40;
+  CHECK(are(linear_of<A>(in, rows), std::vector<double>(rows, a[0])));
+  CHECK(are(linear_of<B>(in, rows), std::vector<double>(rows, b[0])));
   CHECK(are(conv_of<A>(in), a));
   CHECK(are(conv_of<B>(in), b));
 }

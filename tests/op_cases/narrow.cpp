@@ -336,11 +336,11 @@ TEST_CASE("a group norm whose sum f16 cannot hold is NaN in naive f16, and right
   const auto x =
       random_tensor<f16>({1, 160, 256, 4}, 5, 1, 3);  // one group of 163,840 values, 491,520 in sum
   const auto ones = filled<f16>({4}, 1), zeros = filled<f16>({4}, 0);
-  const auto naive = wide(group_norm<Naive>(sent(x), 1, sent(ones), sent(zeros), eps));
+  const auto naive = wide(group_norm<Naive>(sent(x), sent(ones), sent(zeros), {.groups = 1, .eps = eps}));
   CHECK(std::count_if(naive.begin(), naive.end(), [](double v) { return std::isnan(v); }) == 163840);
   const auto expected = expected_group_norm(wide(x), 1, 4, 1, wide(ones), wide(zeros), eps);
-  CHECK(outside(group_norm<Plain>(sent(x), 1, sent(ones), sent(zeros), eps), expected.values,
-                expected.bound()) == "");
+  CHECK(outside(group_norm<Plain>(sent(x), sent(ones), sent(zeros), {.groups = 1, .eps = eps}),
+                expected.values, expected.bound()) == "");
 }
 
 TEST_CASE("a square that f16 cannot hold makes an RMS norm zero in naive f16", "[norm]") {

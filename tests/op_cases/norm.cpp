@@ -130,7 +130,8 @@ TEMPLATE_LIST_TEST_CASE("group_norm follows its definition, with and without sil
     const auto expected =
         expected_group_norm(wide(x), c.batch, c.channels, c.groups, wide(weight), wide(bias), eps);
     const auto run = [&](ActivationFunction activate) {
-      return group_norm<TestType>(sent(x), c.groups, sent(weight), sent(bias), eps, activate);
+      return group_norm<TestType>(sent(x), sent(weight), sent(bias),
+                                  {.groups = c.groups, .eps = eps, .activation = activate});
     };
     CHECK(outside(run(ActivationFunction::none), expected.values, expected.bound()) == "");
     const auto silu = expected.silu();
@@ -192,8 +193,8 @@ TEST_CASE("a patch unlike the rest of the picture costs group_norm no accuracy",
     for (std::int64_t i = 0; i < outliers; ++i) x.data()[i] = 0;
     const auto ones = filled<f32>({4}, 1), zeros = filled<f32>({4}, 0);
     const auto expected = expected_group_norm(wide(x), 1, 4, 1, wide(ones), wide(zeros), eps);
-    CHECK(outside(group_norm<F32>(sent(x), 1, sent(ones), sent(zeros), eps), expected.values,
-                  expected.bound()) == "");
+    CHECK(outside(group_norm<F32>(sent(x), sent(ones), sent(zeros), {.groups = 1, .eps = eps}),
+                  expected.values, expected.bound()) == "");
   }
 }
 
@@ -203,7 +204,8 @@ TEST_CASE("norms of constants are their shift", "[norm]") {
   const std::vector<double> expected(300, 0.25);
   const auto bound = [](std::size_t) { return norm_roundings * unit<f32>; };
   CHECK(outside(layer_norm<F32>(sent(x), sent(ones), sent(shift), eps), expected, bound) == "");
-  CHECK(outside(group_norm<F32>(sent(x), 3, sent(ones), sent(shift), eps), expected, bound) == "");
+  CHECK(outside(group_norm<F32>(sent(x), sent(ones), sent(shift), {.groups = 3, .eps = eps}), expected,
+                bound) == "");
 }
 
 TEST_CASE("infinities and NaN stay in their rows of norms", "[norm]") {
@@ -224,7 +226,7 @@ TEST_CASE("infinities and NaN stay in their rows of norms", "[norm]") {
   auto x = random_tensor<f32>({2, 5, 5, 6}, 3);
   x.data()[150 + 8] = static_cast<f32>(inf);  // picture 1, group 1
   const auto ones = filled<f32>({6}, 1);
-  const auto result = wide(group_norm<F32>(sent(x), 3, sent(ones), sent(ones), eps));
+  const auto result = wide(group_norm<F32>(sent(x), sent(ones), sent(ones), {.groups = 3, .eps = eps}));
   for (std::size_t i = 0; i < 300; ++i) CHECK(std::isnan(result[i]) == (i >= 150 && i % 6 / 2 == 1));
 }
 

@@ -59,20 +59,20 @@ TEST_CASE("combinations of one to four tensors are rounded step by step", "[samp
     const Combination held{.coefficients = {1, 1, 1, 1}, .low = -0.5f, .high = 0.8f};
     for (const Combination& how : {plain, scaled, held, Combination{}}) {
       Tensor<f32> out(shape);
-      combine_into(out.view(), how, there[0].view());
+      combine_into(there[0].view(), how, out.view());
       x.resize(1);
       CHECK(wrong(out, [&](std::size_t i) { return combined(how, x, i); }) == 0);
       x.push_back(random_tensor<f32>(shape, 2));
-      combine_into(out.view(), how, there[0].view(), there[1].view());
+      combine_into(there[0].view(), there[1].view(), how, out.view());
       CHECK(wrong(out, [&](std::size_t i) { return combined(how, x, i); }) == 0);
       x.push_back(random_tensor<f32>(shape, 3));
-      combine_into(out.view(), how, there[0].view(), there[1].view(), there[2].view());
+      combine_into(there[0].view(), there[1].view(), there[2].view(), how, out.view());
       CHECK(wrong(out, [&](std::size_t i) { return combined(how, x, i); }) == 0);
       x.push_back(random_tensor<f32>(shape, 4));
-      combine_into(out.view(), how, there[0].view(), there[1].view(), there[2].view(), there[3].view());
+      combine_into(there[0].view(), there[1].view(), there[2].view(), there[3].view(), how, out.view());
       CHECK(wrong(out, [&](std::size_t i) { return combined(how, x, i); }) == 0);
       Tensor<f32> second = sent(x[1]);  // in its own place
-      combine_into(second.view(), how, there[0].view(), second.view());
+      combine_into(there[0].view(), second.view(), how, second.view());
       x.resize(2);
       CHECK(wrong(second, [&](std::size_t i) { return combined(how, x, i); }) == 0);
       x.push_back(random_tensor<f32>(shape, 3));
@@ -93,15 +93,15 @@ TEST_CASE("a combination keeps what is not a number, and takes slices", "[sample
   const auto wide_values = random_tensor<f32>({5, 12}, 1), others = random_tensor<f32>({5, 7}, 2);
   Tensor<f32> whole = sent(wide_values);
   const Tensor<f32> there = sent(others);
-  combine_into(whole.view().columns_between(3, 7), {.coefficients = {2, 3, 1, 1}},
-               whole.view().columns_between(3, 7), there.view());
+  combine_into(whole.view().columns_between(3, 7), there.view(), {.coefficients = {2, 3, 1, 1}},
+               whole.view().columns_between(3, 7));
   CHECK(wrong(whole, [&](std::size_t i) {
           const std::size_t row = i / 12, column = i % 12;
           if (column < 3 || column >= 10) return wide_values.values()[i];
           return product(2, wide_values.values()[i]) + product(3, others.values()[row * 7 + column - 3]);
         }) == 0);
-  CHECK_THROWS_AS(combine_into(whole.view(), {}, there.view()), ShapeError);
-  CHECK_THROWS_AS(combine_into(whole.view(), {}, whole.view(), there.view()), ShapeError);
+  CHECK_THROWS_AS(combine_into(there.view(), {}, whole.view()), ShapeError);
+  CHECK_THROWS_AS(combine_into(whole.view(), there.view(), {}, whole.view()), ShapeError);
 }
 
 TEST_CASE("guidance and repainting are rounded step by step", "[sampler]") {
@@ -111,7 +111,7 @@ TEST_CASE("guidance and repainting are rounded step by step", "[sampler]") {
   for (std::size_t i = 0; i < x[3].values().size(); ++i) x[3].values()[i] = i % 3 == 0;
   const Tensor<f32> a = sent(x[0]), b = sent(x[1]), c = sent(x[2]), mask = sent(x[3]);
   Tensor<f32> out(shape);
-  guide_into(out.view(), a.view(), b.view(), 7.3f);
+  guide_into(a.view(), b.view(), 7.3f, out.view());
   CHECK(wrong(out, [&](std::size_t i) {
           return x[0].values()[i] + product(7.3f, x[1].values()[i] - x[0].values()[i]);
         }) == 0);
@@ -122,7 +122,7 @@ TEST_CASE("guidance and repainting are rounded step by step", "[sampler]") {
           const f32 inside = x[3].values()[i];
           return product(1 - inside, around) + product(inside, x[0].values()[i]);
         }) == 0);
-  CHECK_THROWS_AS(guide_into(out.view(), a.view(), Tensor<f32>(Shape{4}).view(), 2), ShapeError);
+  CHECK_THROWS_AS(guide_into(a.view(), Tensor<f32>(Shape{4}).view(), 2, out.view()), ShapeError);
   CHECK_THROWS_AS(repaint(out.view(), a.view(), b.view(), Tensor<f32>(Shape{4}).view(), 1, 0), ShapeError);
 }
 
@@ -182,11 +182,11 @@ TEST_CASE("samplers' ops on a Context are the ops without", "[sampler]") {
   const Tensor<f32> one = x(1), two = x(2), mask = x(3);
   Tensor<f32> a = x(4), b = x(4);
   const Combination how{.coefficients = {0.7f, -0.3f, 1, 1}};
-  combine_into(context, a.view(), how, one.view(), two.view());
-  combine_into(b.view(), how, one.view(), two.view());
+  combine_into(context, one.view(), two.view(), how, a.view());
+  combine_into(one.view(), two.view(), how, b.view());
   CHECK(same(a, b));
-  guide_into(context, a.view(), one.view(), two.view(), 7.5f);
-  guide_into(b.view(), one.view(), two.view(), 7.5f);
+  guide_into(context, one.view(), two.view(), 7.5f, a.view());
+  guide_into(one.view(), two.view(), 7.5f, b.view());
   CHECK(same(a, b));
   rescale_guidance(context, a.view(), one.view(), 0.7f);
   rescale_guidance(b.view(), one.view(), 0.7f);

@@ -113,10 +113,11 @@ TEST_CASE("norms name the shapes that do not fit", "[norm]") {
   CHECK_THROWS_WITH(rms_norm_heads<F32>(x, three, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
   CHECK_THROWS_WITH(layer_norm_modulate<F32>(x, modulation, modulation, 1e-5),
                     Catch::Contains("[2, 3, 4] and [3, 4]"));
-  CHECK_THROWS_WITH(group_norm<F32>(x, 2, four, four, 1e-5), Catch::Contains("[2, 3, 4]"));
+  CHECK_THROWS_WITH(group_norm<F32>(x, four, four, {.groups = 2, .eps = 1e-5}), Catch::Contains("[2, 3, 4]"));
   const Tensor<f32> image(Shape{1, 2, 2, 4});
-  CHECK_THROWS_WITH(group_norm<F32>(image, 3, four, four, 1e-5), Catch::Contains("3 groups"));
-  CHECK_THROWS_AS(group_norm<F32>(image, 0, four, four, 1e-5), ShapeError);
+  CHECK_THROWS_WITH(group_norm<F32>(image, four, four, {.groups = 3, .eps = 1e-5}),
+                    Catch::Contains("3 groups"));
+  CHECK_THROWS_AS(group_norm<F32>(image, four, four, {.groups = 0, .eps = 1e-5}), ShapeError);
 }
 
 TEST_CASE("pointwise ops name the shapes that do not fit", "[pointwise]") {

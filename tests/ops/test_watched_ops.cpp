@@ -77,7 +77,7 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
     layer_norm_modulate<P>(x, row, row, 1e-5);
     rms_norm<P>(x, weight, 1e-5);
     rms_norm_heads<P>(x, weight, 1e-5);
-    group_norm<P>(image, 2, weight, weight, 1e-5, ActivationFunction::silu);
+    group_norm<P>(image, weight, weight, {.groups = 2, .eps = 1e-5, .activation = ActivationFunction::silu});
     REQUIRE(recorder.ops.size() == 6);
     activate<P>(x, ActivationFunction::silu);
     add<P>(x, x);

@@ -101,7 +101,7 @@ Result result_of(const GoldenRun& golden, Step&& step) {
   if (golden.mixes_at_start)
     state.add_noise_into(0, clean.view(), noise.view(), latents.view());
   else if (!golden.run.denoising_start)
-    combine_into(latents.view(), {.factor = sampler.initial_noise_scale()}, noise.view());
+    combine_into(noise.view(), {.factor = sampler.initial_noise_scale()}, latents.view());
   Result result{std::move(latents), {}, {}, 0};
   result.begun = {result.latents.values()[0], result.latents.values()[1]};
   for (std::int64_t i = 0; i < sampler.calls(); ++i) {
@@ -241,7 +241,7 @@ TEST_CASE("guidance and its rescaling are diffusers'") {
   };
   const Tensor<f32> negative = tensor("negative"), positive = tensor("positive");
   Tensor<f32> guided(negative.shape());
-  guide_into(guided.view(), negative.view(), positive.view(), golden["scale"]);
+  guide_into(negative.view(), positive.view(), golden["scale"], guided.view());
   CHECK(distance(guided.values(), tensor("guided").values()) == 0);
   rescale_guidance(guided.view(), positive.view(), golden["share"]);
   // PyTorch sums in double: 15 values are summed here with some roundings.

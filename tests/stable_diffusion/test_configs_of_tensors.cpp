@@ -10,7 +10,7 @@
 
 using namespace precast;
 using namespace precast::testing;
-using stable_diffusion::ComponentWeights, stable_diffusion::UNetConfig, stable_diffusion::UNetLevel;
+using stable_diffusion::ComponentWeights, stable_diffusion::UNetConfig;
 
 namespace {
 
@@ -66,16 +66,22 @@ class UNetShapes {
   FileTensors tensors_;
 };
 
-void check_levels(const UNetConfig& config, const std::vector<UNetLevel>& expected) {
+/// A level of two layers, with as many blocks in each of its transformers; without: 0.
+struct Level {
+  std::int64_t channels, heads, depth;
+};
+
+void check_levels(const UNetConfig& config, const std::vector<Level>& expected) {
   REQUIRE(config.levels.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     INFO("level " << i);
     CHECK(config.levels[i].channels == expected[i].channels);
-    CHECK(config.levels[i].layers == expected[i].layers);
-    CHECK(config.levels[i].attention_down == expected[i].attention_down);
-    CHECK(config.levels[i].attention_up == expected[i].attention_up);
+    CHECK(config.levels[i].layers == 2);
+    CHECK(config.levels[i].attention_down == (expected[i].depth > 0));
+    CHECK(config.levels[i].attention_up == (expected[i].depth > 0));
     CHECK(config.levels[i].heads == expected[i].heads);
-    CHECK(config.levels[i].transformer_layers == expected[i].transformer_layers);
+    CHECK(config.levels[i].depths_down == std::vector(2, expected[i].depth));
+    CHECK(config.levels[i].depths_up == std::vector(3, expected[i].depth));
   }
 }
 
@@ -97,10 +103,9 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
     CHECK_FALSE(config.text_time);
     CHECK(config.norm_groups == 32);
     const auto heads = [&](std::int64_t channels) { return second ? channels / 64 : 8; };
-    check_levels(config, {{320, 2, true, true, heads(320), 1},
-                          {640, 2, true, true, heads(640), 1},
-                          {1280, 2, true, true, heads(1280), 1},
-                          {1280, 2, false, false, heads(1280), 1}});
+    check_levels(
+        config, {{320, heads(320), 1}, {640, heads(640), 1}, {1280, heads(1280), 1}, {1280, heads(1280), 0}});
+    CHECK(config.middle_depth == 1);
   }
   UNetShapes xl(4, 2048, true);
   xl.level(320, 0, false);
@@ -113,8 +118,8 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
   CHECK(base.text_time_width == 2816);
   CHECK(base.time_id_channels == 256);
   CHECK(base.context_width == 2048);
-  check_levels(base,
-               {{320, 2, false, false, 5, 1}, {640, 2, true, true, 10, 2}, {1280, 2, true, true, 20, 10}});
+  check_levels(base, {{320, 5, 0}, {640, 10, 2}, {1280, 20, 10}});
+  CHECK(base.middle_depth == 10);
 
   UNetShapes refiner(4, 1280, true);
   refiner.level(384, 0, false);
@@ -124,10 +129,8 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
   refiner.middle_and_up({0, 4, 4, 0});
   refiner.transformer("middle_block.1.", 4);
   refiner.add("label_emb.0.0.weight", {1536, 2560});
-  check_levels(refiner.config(folder), {{384, 2, false, false, 6, 1},
-                                        {768, 2, true, true, 12, 4},
-                                        {1536, 2, true, true, 24, 4},
-                                        {1536, 2, false, false, 24, 4}});
+  check_levels(refiner.config(folder), {{384, 6, 0}, {768, 12, 4}, {1536, 24, 4}, {1536, 24, 0}});
+  CHECK(refiner.config(folder).middle_depth == 4);
 }
 
 TEST_CASE("a transformer without its first layer, and a block of an absurd number, are no model's") {
@@ -141,7 +144,7 @@ TEST_CASE("a transformer without its first layer, and a block of an absurd numbe
   absurd.level(320, 0, true);
   absurd.transformer("middle_block.1.", 1);
   absurd.add("middle_block.1.transformer_blocks.9223372036854775807.attn2.to_k.weight", {1, 768});
-  CHECK(absurd.config(folder).levels.front().transformer_layers == 1);
+  CHECK(absurd.config(folder).middle_depth == 1);
 }
 
 TEST_CASE("tiny single files agree with their folders' configs, and with no other's") {

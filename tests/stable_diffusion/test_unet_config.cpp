@@ -55,7 +55,34 @@ const std::vector<std::pair<Json, std::int64_t>> released{
       {"addition_embed_type", "text_time"},
       {"addition_time_embed_dim", 256},
       {"projection_class_embeddings_input_dim", 2560}},
-     2259526660}};
+     2259526660},
+    // SSD-1B and Vega, which are XL with layers taken out
+    {{{"block_out_channels", {320, 640, 1280}},
+      {"down_block_types", {"DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"}},
+      {"up_block_types", {"CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"}},
+      {"mid_block_type", "UNetMidBlock2D"},
+      {"attention_head_dim", {5, 10, 20}},
+      {"transformer_layers_per_block", {1, Json{2, 2}, Json{4, 4}}},
+      {"reverse_transformer_layers_per_block", {Json{4, 4, 10}, Json{2, 1, 1}, 1}},
+      {"cross_attention_dim", 2048},
+      {"use_linear_projection", true},
+      {"addition_embed_type", "text_time"},
+      {"addition_time_embed_dim", 256},
+      {"projection_class_embeddings_input_dim", 2816}},
+     1331334404},
+    {{{"block_out_channels", {320, 640, 1280}},
+      {"down_block_types", {"DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"}},
+      {"up_block_types", {"CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"}},
+      {"mid_block_type", "UNetMidBlock2D"},
+      {"attention_head_dim", {5, 10, 20}},
+      {"transformer_layers_per_block", {1, Json{1, 1}, Json{2, 2}}},
+      {"reverse_transformer_layers_per_block", {Json{2, 2, 2}, Json{1, 1, 1}, 1}},
+      {"cross_attention_dim", 2048},
+      {"use_linear_projection", true},
+      {"addition_embed_type", "text_time"},
+      {"addition_time_embed_dim", 256},
+      {"projection_class_embeddings_input_dim", 2816}},
+     745225604}};
 
 UNetConfig config_of(const Json& json) { return UNetConfig::from(io::Config("unet/config.json", json)); }
 
@@ -133,7 +160,8 @@ TEST_CASE("a UNet's config has diffusers' defaults") {
     CHECK(level.channels == channels[i]);
     CHECK(level.layers == 2);
     CHECK(level.heads == 8);
-    CHECK(level.transformer_layers == 1);
+    CHECK(level.depths_down == std::vector<std::int64_t>(2, 1));
+    CHECK(level.depths_up == std::vector<std::int64_t>(3, 1));
     CHECK(level.attention_down == (i < 3));
     CHECK(level.attention_up == (i < 3));
   }
@@ -162,7 +190,8 @@ TEST_CASE("a UNet's config is read as it is written") {
   CHECK(config.text_time_width == 40);
   CHECK(config.context_width == 12);
   CHECK(config.levels[1].layers == 2);
-  CHECK(config.levels[1].transformer_layers == 2);
+  CHECK(config.levels[1].depths_down == std::vector<std::int64_t>{2, 2});
+  CHECK(config.levels[1].depths_up == std::vector<std::int64_t>{2, 2, 2});
   CHECK(config.levels[0].attention_up);
   CHECK(!config.levels[1].attention_up);
   Json json = whole();
@@ -219,7 +248,10 @@ TEST_CASE("a value that no UNet here has is one line that names its key") {
       {"transformer_layers_per_block", -1},
       {"transformer_layers_per_block", List{1}},
       {"transformer_layers_per_block", Json{List{1, 1}, List{2, 2}}},
-      {"reverse_transformer_layers_per_block", List{2, 1}},
+      {"transformer_layers_per_block", Names{"1", "2"}},
+      {"reverse_transformer_layers_per_block", List{2}},
+      {"reverse_transformer_layers_per_block", Json{List{1, 1}, List{2}}},
+      {"reverse_transformer_layers_per_block", Json{List{1, 1, 1}, List{1, 65}}},
       {"cross_attention_dim", 0},
       {"cross_attention_dim", List{12}},
       {"cross_attention_dim", List{12, 14}},

@@ -15,6 +15,7 @@
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/group_norm_with.hpp>
 #include <precast/ops/linear.hpp>
+#include <precast/ops/linear_gradient.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
@@ -49,6 +50,11 @@ void for_every_op(Check&& check) {
   check(
       "linear", [&](const auto&... c) { return linear<P>(c..., x, linear_weight); },
       [&](auto out, const auto&... c) { linear_into<P>(c..., x, linear_weight, out); });
+  const auto of_result = sent(random_tensor<T>({2, 3, 6}, 14));
+  const TurnedWeight<P> turned_weight(linear_weight);
+  check(
+      "linear_gradient", [&](const auto&... c) { return linear_gradient<P>(c..., of_result, turned_weight); },
+      [&](auto out, const auto&... c) { linear_gradient_into<P>(c..., of_result, turned_weight, out); });
   check(
       "conv2d", [&](const auto&... c) { return conv2d<P>(c..., image, conv_weight); },
       [&](auto out, const auto&... c) {
@@ -80,9 +86,14 @@ void for_every_op(Check&& check) {
       "rms_norm_heads", [&](const auto&... c) { return rms_norm_heads<P>(c..., x, weight, eps); },
       [&](auto out, const auto&... c) { rms_norm_heads_into<P>(c..., x, weight, eps, out); });
   check(
-      "group_norm", [&](const auto&... c) { return group_norm<P>(c..., image, 2, weight, bias, eps); },
+      "group_norm",
+      [&](const auto&... c) {
+        return group_norm<P>(c..., image, weight, bias, GroupNormOptions{.groups = 2, .eps = eps});
+      },
       [&](auto out, const auto&... c) {
-        group_norm_into<P>(c..., image, 2, weight, bias, eps, ActivationFunction::none, out);
+        group_norm_into<P>(c..., image, weight, bias,
+                           GroupNormOptions{.groups = 2, .eps = eps, .activation = ActivationFunction::none},
+                           out);
       });
   check(
       "group_moments", [&](const auto&... c) { return group_moments(c..., image, 2, eps); },
@@ -121,7 +132,7 @@ void for_every_op(Check&& check) {
       [&](auto out, const auto&... c) { rotary_into<P>(c..., x, 2, table, out); });
   check(
       "timestep_embedding", [&](const auto&... c) { return timestep_embedding<P>(c..., times, 6); },
-      [&](auto out, const auto&... c) { timestep_embedding_into<P>(c..., times, out); });
+      [&](auto out, const auto&... c) { timestep_embedding_into<P>(c..., times, TimestepWaves{}, out); });
   check(
       "embedding", [&](const auto&... c) { return embedding<P>(c..., turned, ids); },
       [&](auto out, const auto&... c) { embedding_into<P>(c..., turned, ids, out); });

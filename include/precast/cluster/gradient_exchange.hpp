@@ -5,25 +5,18 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <precast/cluster/communicator.hpp>
-#include <precast/dtype/convert_value.hpp>
-#include <precast/dtype/scalar.hpp>
+#include <precast/cluster/message_memory.hpp>
+#include <precast/error.hpp>
 
 namespace precast::cluster {
-
-/// The gradient of one parameter, as it lies in the host's memory.
-struct GradientMemory {
-  void* values = nullptr;
-  std::int64_t count = 0;
-  SumDtype dtype = SumDtype::f32;  ///< f32, f16 or bf16
-};
 
 struct ExchangeOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20;  ///< of a message; a larger gradient is one of its own
@@ -41,11 +34,16 @@ struct ExchangeFacts {
 /// every rank sends the same buckets in the same order.
 class GradientExchange {
  public:
-  /// The communicator and the memory must outlive it. Throws InputError where gradients or messages are of a
+  /// The communicator and the gradients must outlive it. Messages lie in `memory`, which is beside the
+  /// gradients and in what the communicator sums. Throws InputError where gradients or messages are of a
   /// dtype that is not exchanged.
   GradientExchange(Communicator& job, std::span<const GradientMemory> gradients,
-                   const ExchangeOptions& options = {})
-      : job_(&job), gradients_(gradients.begin(), gradients.end()), message_(options.message) {
+                   const ExchangeOptions& options = {},
+                   std::unique_ptr<MessageMemory> memory = std::make_unique<HostMessages>())
+      : job_(&job),
+        gradients_(gradients.begin(), gradients.end()),
+        message_(options.message),
+        memory_(std::move(memory)) {
     for (const GradientMemory& gradient : gradients_) require_exchanged(gradient.dtype);
     require_exchanged(message_);
     bucket_of_.resize(gradients_.size());
@@ -58,9 +56,10 @@ class GradientExchange {
       }
       bytes += size;
       buckets_.back().members.push_back(i);
-      buckets_.back().buffer.resize(bytes);
+      buckets_.back().bytes = bytes;
       bucket_of_[i] = buckets_.size() - 1;
     }
+    for (Bucket& bucket : buckets_) bucket.message = static_cast<std::byte*>(memory_->make(bucket.bytes));
     begin();
   }
 
@@ -78,7 +77,7 @@ class GradientExchange {
 
   std::size_t buckets() const { return buckets_.size(); }
   /// Bytes of a bucket's message.
-  std::size_t bytes(std::size_t bucket) const { return buckets_[bucket].buffer.size(); }
+  std::size_t bytes(std::size_t bucket) const { return buckets_[bucket].bytes; }
 
   /// The gradient of parameter `i` is whole: it changes no more in this backward pass.
   void whole(std::size_t i) {
@@ -109,8 +108,8 @@ class GradientExchange {
  private:
   struct Bucket {
     std::vector<std::size_t> members;
-    std::vector<std::byte> buffer;
-    std::size_t missing = 0;
+    std::byte* message = nullptr;
+    std::size_t bytes = 0, missing = 0;
     Communicator::Ticket ticket = 0;
   };
 
@@ -118,55 +117,42 @@ class GradientExchange {
     if (dtype == SumDtype::f64) throw InputError("gradients are exchanged in f32, bf16 or f16, not in f64");
   }
 
-  /// Calls `body` with a value of the type.
-  template <class Body>
-  static void with_type(SumDtype dtype, Body&& body) {
-    if (dtype == SumDtype::f16) return body(f16{});
-    if (dtype == SumDtype::bf16) return body(bf16{});
-    body(f32{});
-  }
-
   void begin() {
     sent_ = waited_ = 0;
     for (Bucket& bucket : buckets_) bucket.missing = bucket.members.size();
   }
 
-  /// Calls `body(place, values, count)` for each gradient of a bucket, `place` in its message.
+  /// Calls `body(gradient, place)` for each gradient of a bucket, and its place in the message.
   template <class Body>
-  void each(Bucket& bucket, Body&& body) {
-    with_type(message_, [&]<class Message>(Message) {
-      auto* place = reinterpret_cast<Message*>(bucket.buffer.data());
-      for (const std::size_t member : bucket.members) {
-        const GradientMemory& gradient = gradients_[member];
-        with_type(gradient.dtype, [&]<class Gradient>(Gradient) {
-          body(place, static_cast<Gradient*>(gradient.values), gradient.count);
-        });
-        place += gradient.count;
-      }
-    });
+  void each(const Bucket& bucket, Body&& body) {
+    std::byte* place = bucket.message;
+    for (const std::size_t member : bucket.members) {
+      body(gradients_[member], place);
+      place += static_cast<std::size_t>(gradients_[member].count) * bytes_of(message_);
+    }
   }
 
   void send(Bucket& bucket) {
     // Divided before they are summed, as PyTorch's DistributedDataParallel has it: a sum in f16 could
     // overflow.
     const f32 part = 1.0f / static_cast<f32>(job_->size());
-    each(bucket,
-         [part]<class Message, class Gradient>(Message* to, const Gradient* from, std::int64_t count) {
-           for (std::int64_t i = 0; i < count; ++i) to[i] = convert<Message>(convert<f32>(from[i]) * part);
-         });
-    const auto count = static_cast<std::int64_t>(bucket.buffer.size() / bytes_of(message_));
-    bucket.ticket = job_->start_sum(bucket.buffer.data(), count, message_);
+    each(bucket, [&](const GradientMemory& gradient, void* place) {
+      memory_->pack(gradient, part, place, message_);
+    });
+    const auto count = static_cast<std::int64_t>(bucket.bytes / bytes_of(message_));
+    bucket.ticket = job_->start_sum(bucket.message, count, message_);
   }
 
-  void unpack(Bucket& bucket) {
-    each(bucket, []<class Message, class Gradient>(const Message* from, Gradient* to, std::int64_t count) {
-      for (std::int64_t i = 0; i < count; ++i) to[i] = convert<Gradient>(convert<f32>(from[i]));
+  void unpack(const Bucket& bucket) {
+    each(bucket, [&](const GradientMemory& gradient, const void* place) {
+      memory_->unpack(place, message_, gradient);
     });
   }
 
   Communicator* job_;
   std::vector<GradientMemory> gradients_;
   SumDtype message_;
+  std::unique_ptr<MessageMemory> memory_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> bucket_of_;
   std::size_t sent_ = 0, waited_ = 0;  ///< buckets of this backward pass

@@ -18,7 +18,7 @@ namespace precast {
 ///  `bits`. It may have `between_ops`, the dtype that products of such operands leave by default (its own
 ///  where it says nothing), and `safetensors_name`, if files hold it;
 ///  - for a block dtype that ops read: `decode(block, first, count, values)` (dtype/decode_run.hpp). The type
-///  itself is one block as it lies in memory.
+///  itself is one block as it lies in memory. Where blocks are not all of one size, `blocks_for(count)`.
 template <class T>
 struct dtype_traits {};
 
@@ -53,10 +53,13 @@ template <Dtype T>
 inline constexpr DtypeInfo dtype_info{dtype_traits<T>::name, dtype_traits<T>::values_per_block,
                                       dtype_traits<T>::bytes_per_block};
 
-/// Blocks that `count` values take, the last of which may be part empty; scalars are blocks of one.
+/// Blocks that a row of `count` values takes, the last of which may be part empty; scalars are blocks of one.
 template <Dtype T>
 PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for(std::int64_t count) {
-  return ceil_divide(count, dtype_traits<T>::values_per_block);
+  if constexpr (requires { dtype_traits<T>::blocks_for(count); })
+    return dtype_traits<T>::blocks_for(count);
+  else
+    return ceil_divide(count, dtype_traits<T>::values_per_block);
 }
 
 /// Bytes that `count` values take; block dtypes round up to whole blocks.

@@ -56,8 +56,9 @@ struct BlockReader<Format> : FourBlocks {
   }
   static constexpr ColumnRun offset_columns(int lane) { return {lane / 4 * 32 + lane % 4 * 8, 8}; }
 
-  /// Where a word of 16 bits is in the first 64 bytes and the last.
-  static constexpr int place(int word) { return word < 32 ? word : word + 32 - (bytes - 64) / 2; }
+  /// Where a word of 16 bits is in the first 64 bytes and the last few.
+  static constexpr int in_last = bytes - 64 <= 16 ? 16 : 32;
+  static constexpr int place(int word) { return word < 32 ? word : word + 32 - (bytes - in_last) / 2; }
   static constexpr int words = sizeof(Format) / 2;
 
   [[gnu::always_inline]] static void read(const std::byte* from, f32 factor, CodeLanes<vectors>& to) {
@@ -66,7 +67,9 @@ struct BlockReader<Format> : FourBlocks {
     // The scales of all lanes, then their offsets.
     static constexpr auto scale_words =
         indices<std::uint16_t>([](int i) { return place(i % 16 / 4 * words + (has_offsets ? i / 16 : 0)); });
-    const Words16 first = loaded(from), last = loaded(from + bytes - 64);
+    const Words16 first = loaded(from);
+    const std::byte* const end = from + bytes - in_last;
+    const Words16 last = in_last == 16 ? loaded_four_times(end) : loaded_twice(end);
     const Words16 low = words_of(first, low_words, last), halves = words_of(first, scale_words, last);
     to.codes[0] = low;
     to.codes[1] = low >> 4;
@@ -114,16 +117,16 @@ struct BlockReader<mxfp4> : FourBlocks {
   static constexpr int value(int code) { return precast::detail::twice_e2m1(code); }
 
   [[gnu::always_inline]] static void read(const std::byte* from, f32 factor, CodeLanes<vectors>& to) {
-    const Words16 first = loaded(from), last = loaded(from + 4);
+    const Words16 first = loaded(from), last = loaded_four_times(from + bytes - 16);
     static constexpr auto low_bytes = indices<std::uint8_t>([](int i) {
       const int byte = i / 16 * 17 + 1 + i % 16;
-      return byte < 64 ? byte : 64 + byte - 4;
+      return byte < 64 ? byte : 64 + byte - (bytes - 16);
     });
     static constexpr auto scale_bytes = indices<std::uint8_t>([](int i) { return i / 16 * 17; });
     to.codes[0] = bytes_of(first, low_bytes, last);
     to.codes[1] = to.codes[0] >> 4;
     // detail::half_e8m0.
-    const Words16 code = bytes_of(first, scale_bytes, first) & 0xff;
+    const Words16 code = bytes_of(first, scale_bytes) & 0xff;
     const auto is_small = same_bits_as<Words16>(code < 2);
     const Words16 words = (is_small & (code + 1) << 21) | (~is_small & (code - 1) << 23);
     to.scales[0] = to.scales[1] = same_bits_as<Floats16>(words) * factor;
@@ -140,17 +143,17 @@ struct BlockReader<nvfp4> : PlainReader {
   static constexpr int column(int vector, int byte) { return byte / 8 * 16 + 8 * vector + byte % 8; }
 
   [[gnu::always_inline]] static void read(const std::byte* from, f32 factor, CodeLanes<vectors>& to) {
-    const Words16 first = loaded(from), last = loaded(from + 8);
+    const Words16 first = loaded(from), last = loaded_four_times(from + bytes - 16);
     static constexpr auto low_bytes = indices<std::uint8_t>([](int i) {
       const int byte = i / 32 * 36 + 4 + i % 32;
-      return byte < 64 ? byte : 64 + byte - 8;
+      return byte < 64 ? byte : 64 + byte - (bytes - 16);
     });
     static constexpr auto scale_bytes =
         indices<std::uint8_t>([](int i) { return i % 32 / 16 * 36 + i % 16 / 4; });
     to.codes[0] = bytes_of(first, low_bytes, last);
     to.codes[1] = to.codes[0] >> 4;
     // Twice detail::half_unsigned_e4m3, as the code of an f16, whose exponent is 8 less.
-    const auto codes = same_bits_as<Pairs32>(bytes_of(first, scale_bytes, first)) & 0xff;
+    const auto codes = same_bits_as<Pairs32>(bytes_of(first, scale_bytes)) & 0xff;
     const auto is_number = same_bits_as<Pairs32>(codes != 0x7f);
     const Pairs32 halves = (codes & 0x7f) << 7 & is_number;
     to.scales[0] = to.scales[1] = halves_of<0>(same_bits_as<Words16>(halves)) * (0x1p7f * factor);

@@ -58,10 +58,15 @@ template <class To, class From>
 [[gnu::always_inline]] inline Words16 loaded(const void* from) {
   return same_bits_as<Words16>(_mm512_loadu_si512(from));
 }
-/// 32 bytes in both halves.
+/// 32 bytes in both halves, or 16 in each quarter. Such a load lies across two lines of a cache less often
+/// than one of 64 bytes.
 [[gnu::always_inline]] inline Words16 loaded_twice(const void* from) {
   return same_bits_as<Words16>(
       _mm512_maskz_broadcast_i64x4(0xff, _mm256_loadu_si256(static_cast<const __m256i*>(from))));
+}
+[[gnu::always_inline]] inline Words16 loaded_four_times(const void* from) {
+  return same_bits_as<Words16>(
+      _mm512_maskz_broadcast_i32x4(0xffff, _mm_loadu_si128(static_cast<const __m128i*>(from))));
 }
 /// 32 bytes, and 32 others.
 [[gnu::always_inline]] inline Words16 loaded_halves(const void* first, const void* second) {
@@ -99,6 +104,11 @@ using Pairs32 = std::uint16_t __attribute__((vector_size(64)));
                                                Words16 second) {
   return same_bits_as<Words16>(_mm512_permutex2var_epi8(same_bits_as<__m512i>(first), table_of_indices(index),
                                                         same_bits_as<__m512i>(second)));
+}
+/// Byte i: byte index[i] of one register.
+[[gnu::always_inline]] inline Words16 bytes_of(Words16 bytes, const Indices<std::uint8_t>& index) {
+  return same_bits_as<Words16>(
+      _mm512_maskz_permutexvar_epi8(~__mmask64{0}, table_of_indices(index), same_bits_as<__m512i>(bytes)));
 }
 #endif
 

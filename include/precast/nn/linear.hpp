@@ -38,7 +38,7 @@ class Linear {
   }
   template <ScalarArray X>
   void into(const X& x, View<Result> out, ActivationFunction activate = ActivationFunction::none) const {
-    linear_into<P>(x, weight_, out, activate);
+    linear_into<P>(x, weight_, activate, out);
   }
 
  private:

@@ -75,7 +75,8 @@ class GroupNorm : NormParameters<P> {
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> operator()(
       const X& x, ActivationFunction activate = ActivationFunction::none) const {
-    return group_norm<P>(x, groups_, this->weight_.view(), this->bias_.view(), this->epsilon_, activate);
+    return group_norm<P>(x, this->weight_.view(), this->bias_.view(),
+                         {.groups = groups_, .eps = this->epsilon_, .activation = activate});
   }
 
   /// For a picture that comes in parts: what is gathered from all of them first …

@@ -74,8 +74,8 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
 /// rounded once. Rows of `out` may lie apart; `out` must not overlap x. Throws ShapeError where shapes do not
 /// fit.
 template <PolicyType P, ScalarArray X>
-void linear_into(const X& x, const LinearWeight<P>& weight, View<typename precisions<P, Matmul>::result> out,
-                 ActivationFunction activate = ActivationFunction::none) {
+void linear_into(const X& x, const LinearWeight<P>& weight, ActivationFunction activate,
+                 View<typename precisions<P, Matmul>::result> out) {
   const auto in = as_view(x);
   if (in.columns() != weight.in_features())
     throw ShapeError("linear: " + to_string(in.shape()) + " does not have the " +
@@ -87,13 +87,18 @@ void linear_into(const X& x, const LinearWeight<P>& weight, View<typename precis
     backend::matmul_transposed<Types>(in, weight.weight(), weight.epilogue(activate), to);
   });
 }
+template <PolicyType P, ScalarArray X>
+void linear_into(const X& x, const LinearWeight<P>& weight,
+                 View<typename precisions<P, Matmul>::result> out) {
+  linear_into<P>(x, weight, ActivationFunction::none, out);
+}
 
 /// linear_into, with a result of its own.
 template <PolicyType P, ScalarArray X>
 Tensor<typename precisions<P, Matmul>::result> linear(
     const X& x, const LinearWeight<P>& weight, ActivationFunction activate = ActivationFunction::none) {
   Tensor<typename precisions<P, Matmul>::result> out(x.shape().with_back(weight.out_features()));
-  linear_into<P>(x, weight, out, activate);
+  linear_into<P>(x, weight, activate, out);
   return out;
 }
 

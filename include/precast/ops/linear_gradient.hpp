@@ -53,20 +53,41 @@ class TurnedWeight {
   backend::PackedWeight<typename Types::storage> weight_;
 };
 
-/// y W for y [..., out_features], the gradient of a layer's result: [..., in_features]. Operands, sums and
-/// results are rounded as linear's. Throws ShapeError where shapes do not fit.
+/// out = y W for y [..., out_features], the gradient of a layer's result: out [..., in_features]. Operands,
+/// sums and results are rounded as linear's. Rows of `out` may lie apart; `out` must not overlap y. Throws
+/// ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray Y>
-Tensor<typename precisions<P, Matmul>::result> linear_gradient(const Y& y, const TurnedWeight<P>& weight) {
+void linear_gradient_into(const Y& y, const TurnedWeight<P>& weight,
+                          View<typename precisions<P, Matmul>::result> out) {
   const auto in = as_view(y);
   if (in.columns() != weight.out_features())
     throw ShapeError("linear_gradient: " + to_string(in.shape()) + " does not have the " +
                      std::to_string(weight.out_features()) + " columns that the layer makes");
-  return detail::run_op<Matmul, precisions<P, Matmul>>(
-      "linear_gradient", in.shape().with_back(weight.in_features()), [&]<class Types>(Types, auto out) {
+  detail::require_same_shape("linear_gradient", in.shape().with_back(weight.in_features()), out.shape());
+  detail::run_op_into<Matmul, precisions<P, Matmul>>(
+      "linear_gradient", out, [&]<class Types>(Types, auto to) {
         using Turned = OpDtypes<typename TurnedWeight<P>::Types::storage, typename Types::operand,
                                 typename Types::accumulate, NoDtype, typename Types::result, Types::saturate>;
-        backend::matmul_transposed<Turned>(in, weight.weight(), Epilogue{}, out);
+        backend::matmul_transposed<Turned>(in, weight.weight(), Epilogue{}, to);
       });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray Y>
+Tensor<typename precisions<P, Matmul>::result> linear_gradient(const Y& y, const TurnedWeight<P>& weight) {
+  Tensor<typename precisions<P, Matmul>::result> out(as_view(y).shape().with_back(weight.in_features()));
+  linear_gradient_into<P>(y, weight, out);
+  return out;
+}
+
+/// Both in a context, which stands before their other arguments.
+template <PolicyType P, class... Arguments>
+auto linear_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return linear_gradient_into<P>(arguments...); });
+}
+template <PolicyType P, ScalarArray Y>
+auto linear_gradient(const Context& context, const Y& y, const TurnedWeight<P>& weight) {
+  return with_context(context, [&] { return linear_gradient<P>(y, weight); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -30,6 +30,12 @@ inline void require_one_per_column(std::string_view op, const Shape& x, const Sh
 
 }  // namespace detail
 
+struct GroupNormOptions {
+  std::int64_t groups = 1;  ///< of neighbouring channels
+  double eps = 1e-5;        ///< added to the variance
+  ActivationFunction activation = ActivationFunction::none;
+};
+
 inline namespace PRECAST_BACKEND {
 
 /// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var +
@@ -140,9 +146,10 @@ auto rms_norm_heads(const X& x, const W& weight, double eps) {
 /// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight
 /// [C] plus bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-void group_norm_into(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
-                     ActivationFunction activation, View<typename precisions<P, Norm>::result> out) {
+void group_norm_into(const X& x, const W& weight, const W& bias, const GroupNormOptions& options,
+                     View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
+  const std::int64_t groups = options.groups;
   detail::require_one_per_column("group_norm", shape, weight.shape());
   detail::require_one_per_column("group_norm", shape, bias.shape());
   if (shape.rank() != 4) throw ShapeError("group_norm: " + to_string(shape) + " is not [B, H, W, C]");
@@ -153,16 +160,15 @@ void group_norm_into(const X& x, std::int64_t groups, const W& weight, const W& 
   detail::run_op_into<Norm, precisions<P, Norm>>("group_norm", out, [&](auto types, auto to) {
     if (to.elements() == 0) return;
     backend::group_norm<decltype(types)>(as_view(x), groups, as_view(weight), as_view(bias),
-                                         static_cast<f32>(eps), activation, to);
+                                         static_cast<f32>(options.eps), options.activation, to);
   });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto group_norm(const X& x, std::int64_t groups, const W& weight, const W& bias, double eps,
-                ActivationFunction activation = ActivationFunction::none) {
+auto group_norm(const X& x, const W& weight, const W& bias, const GroupNormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  group_norm_into<P>(x, groups, weight, bias, eps, activation, out.view());
+  group_norm_into<P>(x, weight, bias, options, out.view());
   return out;
 }
 

@@ -91,8 +91,8 @@ auto rotary(const X& x, std::int64_t heads, const RotaryTable& table) {
 /// unless `waves` says otherwise; an odd dim ends with a zero. Throws ShapeError where dim holds no
 /// frequency.
 template <PolicyType P>
-void timestep_embedding_into(const View<const f32>& times, View<typename precisions<P, Position>::result> out,
-                             const TimestepWaves& waves = {}) {
+void timestep_embedding_into(const View<const f32>& times, const TimestepWaves& waves,
+                             View<typename precisions<P, Position>::result> out) {
   if (out.columns() < 2)
     throw ShapeError("timestep_embedding: " + std::to_string(out.columns()) +
                      " values hold no cosine and sine");
@@ -110,7 +110,7 @@ void timestep_embedding_into(const View<const f32>& times, View<typename precisi
 template <PolicyType P>
 auto timestep_embedding(const View<const f32>& times, std::int64_t dim, const TimestepWaves& waves = {}) {
   Tensor<typename precisions<P, Position>::result> out(Shape{times.elements(), dim});
-  timestep_embedding_into<P>(times, out.view(), waves);
+  timestep_embedding_into<P>(times, waves, out.view());
   return out;
 }
 

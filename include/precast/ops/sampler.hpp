@@ -52,25 +52,25 @@ inline namespace PRECAST_BACKEND {
 
 /// A linear combination of one to four tensors; `out` may be one of them. Throws ShapeError where the shapes
 /// differ.
-inline void combine_into(View<f32> out, const elementwise::Combination& how, View<const f32> x0) {
+inline void combine_into(View<const f32> x0, const elementwise::Combination& how, View<f32> out) {
   detail::sampler_op("combine", out, how, x0);
 }
-inline void combine_into(View<f32> out, const elementwise::Combination& how, View<const f32> x0,
-                         View<const f32> x1) {
+inline void combine_into(View<const f32> x0, View<const f32> x1, const elementwise::Combination& how,
+                         View<f32> out) {
   detail::sampler_op("combine", out, how, x0, x1);
 }
-inline void combine_into(View<f32> out, const elementwise::Combination& how, View<const f32> x0,
-                         View<const f32> x1, View<const f32> x2) {
+inline void combine_into(View<const f32> x0, View<const f32> x1, View<const f32> x2,
+                         const elementwise::Combination& how, View<f32> out) {
   detail::sampler_op("combine", out, how, x0, x1, x2);
 }
-inline void combine_into(View<f32> out, const elementwise::Combination& how, View<const f32> x0,
-                         View<const f32> x1, View<const f32> x2, View<const f32> x3) {
+inline void combine_into(View<const f32> x0, View<const f32> x1, View<const f32> x2, View<const f32> x3,
+                         const elementwise::Combination& how, View<f32> out) {
   detail::sampler_op("combine", out, how, x0, x1, x2, x3);
 }
 
 /// Classifier-free guidance (Ho and Salimans 2022): out = negative + scale (positive - negative). `out` may
 /// be either. Throws ShapeError where the shapes differ.
-inline void guide_into(View<f32> out, View<const f32> negative, View<const f32> positive, f32 scale) {
+inline void guide_into(View<const f32> negative, View<const f32> positive, f32 scale, View<f32> out) {
   detail::sampler_op("guide", out, elementwise::Guidance{scale}, negative, positive);
 }
 
@@ -102,14 +102,13 @@ inline void repaint(View<f32> latents, View<const f32> clean, View<const f32> no
 }
 
 // The same on a Context, the first argument (problem/context.hpp).
-template <class... In>
-void combine_into(const Context& context, View<f32> out, const elementwise::Combination& how,
-                  const In&... in) {
-  with_context(context, [&] { combine_into(out, how, in...); });
+template <class... Arguments>
+void combine_into(const Context& context, const Arguments&... arguments) {
+  with_context(context, [&] { combine_into(arguments...); });
 }
-inline void guide_into(const Context& context, View<f32> out, View<const f32> negative,
-                       View<const f32> positive, f32 scale) {
-  with_context(context, [&] { guide_into(out, negative, positive, scale); });
+inline void guide_into(const Context& context, View<const f32> negative, View<const f32> positive, f32 scale,
+                       View<f32> out) {
+  with_context(context, [&] { guide_into(negative, positive, scale, out); });
 }
 inline void rescale_guidance(const Context& context, View<f32> guided, View<const f32> positive, f32 share) {
   with_context(context, [&] { rescale_guidance(guided, positive, share); });

@@ -13,6 +13,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include <precast/cuda/runtime/check.hpp>
+#include <precast/cuda/runtime/with_scratch.hpp>
 #else
 #include <algorithm>
 
@@ -43,14 +44,11 @@ inline void sort_by_number(const std::uint64_t* keys, std::uint64_t* sorted, std
                            [[maybe_unused]] int bits, Stream stream) {
 #if PRECAST_ON_DEVICE
   const StreamScope scope(stream);  // of the scratch
-  const auto sort = [&](void* scratch, std::size_t& bytes) {
+  with_scratch([&](void* scratch, std::size_t& bytes) {
+    if (scratch && MemoryCounter::active()) return;
     check(cub::DeviceRadixSort::SortKeys(scratch, bytes, keys, sorted, count, 32, 32 + bits, stream),
           "sort rows by their numbers");
-  };
-  std::size_t bytes = 0;
-  sort(nullptr, bytes);
-  const BufferIn<Memory> scratch(bytes);
-  if (!MemoryCounter::active()) sort(scratch.data(), bytes);
+  });
 #else
   if (MemoryCounter::active()) return;
   const auto bytes = static_cast<std::size_t>(count) * sizeof(std::uint64_t);

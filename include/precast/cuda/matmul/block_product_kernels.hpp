@@ -1,5 +1,6 @@
-// The kernels behind BlockProducts: those of few rows, which decode as they read, and the tiled product,
-// whose tiles of the weight are decoded on the way to shared memory.
+// What is behind BlockProducts: the kernels of few rows, which decode as they read, the tiled product, whose
+// tiles of the weight are decoded on the way to shared memory, and the library's product of panels that are
+// decoded ahead of it.
 #pragma once
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <precast/cuda/matmul/any_result.hpp>
 #include <precast/cuda/matmul/block_gemv.hpp>
 #include <precast/cuda/matmul/block_products.hpp>
+#include <precast/cuda/matmul/decoded_panels.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
 #include <precast/dtype/blocks/block_formats.hpp>
@@ -16,9 +18,29 @@
 
 namespace precast::gpu {
 
+namespace detail {
+
+/// By the library, in panels; false where it has no such product.
+template <BlockDtype Format, ScalarDtype Operand>
+bool multiply_panels(const BlockProductRequest& product, Stream stream) {
+  const std::int64_t in_panel = features_in_panel<Operand>(product.features, product.columns);
+  switch (product.result) {
+    case LibraryDtype::bf16:
+      return multiply_decoded_panels<Format, Operand, bf16>(product, in_panel, stream);
+    case LibraryDtype::f16:
+      return multiply_decoded_panels<Format, Operand, f16>(product, in_panel, stream);
+    default:
+      return multiply_decoded_panels<Format, Operand, f32>(product, in_panel, stream);
+  }
+}
+
+}  // namespace detail
+
 /// BlockProducts::Multiply of a format, for operands of one dtype.
 template <BlockDtype Format, ScalarDtype Operand>
 void multiply_blocks(const BlockProductRequest& product, Stream stream) {
+  if (product.rows >= fewest_rows_of_panels && detail::multiply_panels<Format, Operand>(product, stream))
+    return;
   using X = LibraryOperand<Operand>;
   using Types = OpDtypes<Format, Operand, f32, NoDtype, AnyResult>;
   const auto x = matrix_rows(DeviceView<const X>(static_cast<const X*>(product.x),

@@ -11,6 +11,7 @@
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/with_scratch.hpp>
 
 namespace precast::gpu {
 
@@ -41,15 +42,11 @@ Extremes extremes_of(DeviceView<const T> x, Stream stream) {
   auto* const to = reinterpret_cast<Extremes*>(result.data());
   const detail::ExtremesAt<T> at{x.data(), x.columns(), x.row_stride()};
   const thrust::counting_iterator<std::int64_t> places(0);
-  const auto reduce = [&](void* scratch, std::size_t& bytes) {
+  with_scratch([&](void* scratch, std::size_t& bytes) {
     check(cub::DeviceReduce::TransformReduce(scratch, bytes, places, to, x.elements(), detail::AddExtremes{},
                                              at, Extremes{}, stream),
           "find the extremes of a result");
-  };
-  std::size_t bytes = 0;
-  reduce(nullptr, bytes);
-  const BufferIn<Memory> scratch(bytes);
-  reduce(scratch.data(), bytes);
+  });
   Extremes all;
   Memory::copy_to_host(&all, to, sizeof(all));
   return all;

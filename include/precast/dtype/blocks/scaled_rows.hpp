@@ -70,6 +70,11 @@ struct scaled_row_traits {
   static constexpr int values_per_block = longer_than_rows;
   static constexpr int bytes_per_block = 1;
 
+  /// What a row takes, in the bytes that a matrix counts as blocks.
+  PRECAST_HOST_DEVICE_CONSTEXPR static std::int64_t blocks_for(std::int64_t columns) {
+    return row_head_bytes + columns;
+  }
+
   PRECAST_HOST_DEVICE static void decode(const ScaledRow<Code, scale_of>& row, int first, int count,
                                          f32* values) {
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&row);
@@ -101,28 +106,6 @@ template <>
 struct dtype_traits<fp8_e5m2_tensor> : detail::scaled_row_traits<fp8_e5m2, ScaleOf::tensor> {
   static constexpr std::string_view name = "fp8_e5m2_tensor";
 };
-
-/// What a row takes, in the bytes that a matrix counts as blocks.
-template <>
-PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<fp8_e4m3_row>(std::int64_t columns) {
-  return row_head_bytes + columns;
-}
-template <>
-PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<fp8_e5m2_row>(std::int64_t columns) {
-  return row_head_bytes + columns;
-}
-template <>
-PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<int8_row>(std::int64_t columns) {
-  return row_head_bytes + columns;
-}
-template <>
-PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<fp8_e4m3_tensor>(std::int64_t columns) {
-  return row_head_bytes + columns;
-}
-template <>
-PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for<fp8_e5m2_tensor>(std::int64_t columns) {
-  return row_head_bytes + columns;
-}
 
 namespace detail {
 template <class T>

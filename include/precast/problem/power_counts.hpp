@@ -1,0 +1,41 @@
+// PowerCounts: how large values are, as counts of their powers of two; and the kernel that counts, as either
+// backend's is declared.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <precast/backend.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast {
+
+/// How many values have which power of two: counts[i] is of |x| in [2^(i-160), 2^(i-159)), which has every
+/// f32; zeros are apart.
+struct PowerCounts {
+  static constexpr int lowest = -160, powers = 320;
+  std::vector<std::int64_t> counts = std::vector<std::int64_t>(powers);
+  std::int64_t zeros = 0, non_finite = 0;
+
+  void add(f32 value) {
+    if (value == 0)
+      ++zeros;
+    else if (!std::isfinite(value))
+      ++non_finite;
+    else
+      ++counts[static_cast<std::size_t>(std::ilogb(value) - lowest)];
+  }
+};
+
+}  // namespace precast
+
+namespace precast::PRECAST_KERNELS {
+
+template <ScalarDtype T>
+void count_powers(View<const T> values, PowerCounts& counts PRECAST_ON_STREAM);
+
+}  // namespace precast::PRECAST_KERNELS

@@ -1,0 +1,53 @@
+// DeviceMessages: messages of gradients between ranks, on the device that the gradients are on.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <precast/backend.hpp>
+#include <precast/backend/convert.hpp>
+#include <precast/cluster/message_memory.hpp>
+#include <precast/memory/buffer.hpp>
+#include <precast/tensor/view.hpp>
+#include <precast/train/optimiser.hpp>
+
+namespace precast::language_model {
+
+inline namespace PRECAST_BACKEND {
+
+/// Filled and read by kernels, in the order of the current stream: the host waits for none. A gradient is
+/// multiplied where it lies, rounded to its own dtype, and then to the message's.
+template <ScalarDtype Gradient>
+class DeviceMessages final : public cluster::MessageMemory {
+ public:
+  void* make(std::size_t bytes) override { return messages_.emplace_back(bytes).data(); }
+  void pack(const cluster::GradientMemory& gradient, f32 factor, void* place,
+            cluster::SumDtype message) override {
+    const View<Gradient> values = values_of(gradient);
+    train::scale_gradients<Gradient>(std::span(&values, 1), factor);
+    cluster::with_gradient_type(message, [&]<class Message>(Message) {
+      backend::convert_values<Message>(View<const Gradient>(values),
+                                       View<Message>(static_cast<Message*>(place), values.shape()));
+    });
+  }
+  void unpack(const void* place, cluster::SumDtype message,
+              const cluster::GradientMemory& gradient) override {
+    const View<Gradient> values = values_of(gradient);
+    cluster::with_gradient_type(message, [&]<class Message>(Message) {
+      backend::convert_values<Gradient>(
+          View<const Message>(static_cast<const Message*>(place), values.shape()), values);
+    });
+  }
+
+ private:
+  static View<Gradient> values_of(const cluster::GradientMemory& gradient) {
+    return {static_cast<Gradient*>(gradient.values), Shape{gradient.count}};
+  }
+
+  std::vector<BufferIn<backend::Memory>> messages_;
+};
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast::language_model

@@ -1,0 +1,140 @@
+// Weights that have scales beside them as the input of convert: what they stand for is what is converted.
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <convert/weights_files.hpp>
+#include <families/registry.hpp>
+#include <support/drawn_latents.hpp>
+#include <support/golden_requests.hpp>
+#include <support/temporary_folder.hpp>
+#include <weights/files.hpp>
+#include <weights/weight_tensors.hpp>
+
+#include <precast/nn/parameters.hpp>
+
+namespace unscaled_weights {
+namespace {
+
+using namespace precast;
+using namespace precast::conversion;
+using namespace precast::testing;
+
+const std::filesystem::path transformer = shapes_model() / "transformer";
+
+/// What a file's weights are for those who load them.
+std::map<std::string, std::vector<f32>> loaded(const std::filesystem::path& path) {
+  const io::ComponentSource file(path);
+  const weights::WeightTensors read(file, "");
+  std::map<std::string, std::vector<f32>> all;
+  for (const auto& [name, weight] : read.all()) {
+    const HostTensor<f32> values = nn::load_host_tensor<f32>(nn::ParameterPath(read, name), weight.shape);
+    all[name].assign(values.values().begin(), values.values().end());
+  }
+  return all;
+}
+
+std::vector<f32> latents(const std::filesystem::path& of_transformer) {
+  return drawn_latents({shapes_model().string(), {{"transformer", of_transformer}}}, f32_choices().front());
+}
+
+std::string refusal_of_converting(const FileTensors& tensors,
+                                  const std::map<std::string, std::string>& metadata = {}) {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors";
+  write_tensors(source, tensors, metadata);
+  try {
+    convert_file(source, folder.path() / "out.safetensors", to_type("f32"));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("convert reads what it wrote under scales, and its values are those that a model loads") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", scaled = folder.path() / "scaled.safetensors",
+             plain = folder.path() / "plain.safetensors", blocks = folder.path() / "blocks.gguf";
+  const PlainTensors tensors{{"a.b.weight", normal_tensor({160, 96}, 1)},
+                             {"c.d.weight", normal_tensor({64, 128}, 2)},
+                             {"a.b.bias", normal_tensor({160}, 3)}};
+  write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+  for (const char* type :
+       {"fp8_e4m3_row", "fp8_e5m2_row", "fp8_e4m3_tensor", "fp8_e5m2_tensor", "int8_row", "mxfp8", "nvfp4"}) {
+    INFO(type);
+    convert_file(source, scaled, to_type(type));
+    convert_file(scaled, plain, to_type("f32"));
+    convert_file(scaled, blocks, to_type("q8_0"));
+    const auto expected = loaded(scaled);
+    CHECK(expected.size() == 3);
+    CHECK(loaded(plain) == expected);
+    const InputWeights written(blocks), unscaled(plain);
+    CHECK(written.tensors().size() == 3);
+    CHECK(unscaled.tensors().size() == 3);
+    for (const InputTensor& tensor : unscaled.tensors()) CHECK_FALSE(tensor.scaled);
+    for (const char* name : {"a.b.weight", "c.d.weight"})
+      CHECK(decoded(*written.lookup(name)) == stored_as("q8_0", expected.at(name)));
+    // What is said of the input is what lies there.
+    const InputTensor& lies = *InputWeights(scaled).lookup("c.d.weight");
+    CHECK(lies.stored_type() != "f32");
+    CHECK(lies.stored_bytes() < 64 * 128 * 2);
+  }
+}
+
+TEST_CASE("scaled weights of a transformer change names and types as their values do") {
+  const TemporaryFolder folder;
+  const auto scaled = folder.path() / "scaled.safetensors", plain = folder.path() / "plain.safetensors",
+             one = folder.path() / "one.safetensors", other = folder.path() / "other.safetensors";
+  Settings settings = to_type("fp8_e4m3_row");
+  settings.layout = Layout::bfl;
+  convert_file(transformer, scaled, settings);
+  Settings back = to_type("f32");
+  back.layout = Layout::diffusers;  // a fused matrix under scales, in parts
+  convert_file(scaled, plain, back);
+  CHECK(latents(plain) == latents(scaled));
+
+  // Three matrices under scales, put together under another one.
+  convert_file(transformer, scaled, to_type("int8_row"));
+  convert_file(scaled, plain, to_type("f32"));
+  Settings together = to_type("fp8_e4m3_tensor");
+  together.layout = Layout::bfl;
+  convert_file(scaled, one, together);
+  convert_file(plain, other, together);
+  CHECK(loaded(one) == loaded(other));
+}
+
+TEST_CASE("scaled weights are read under every announcement, and a missing scale is an error") {
+  const std::vector<std::uint8_t> codes(4 * 32, 0x38);  // ones
+  const FileTensor weight = file_tensor("F8_E4M3", {4, 32}, codes),
+                   scale = file_tensor("F32", {1}, std::vector<f32>{0.5f}),
+                   mark = file_tensor("F8_E4M3", {2}, std::vector<std::uint8_t>(2));
+  const std::map<std::string, std::string> header{
+      {"_quantization_metadata", R"({"layers": {"m.a": {"format": "float8_e4m3fn"}}})"}};
+  const auto converted = [](const FileTensors& tensors, const std::map<std::string, std::string>& metadata) {
+    const TemporaryFolder folder;
+    const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors";
+    write_tensors(source, tensors, metadata);
+    convert_file(source, out, to_type("f32"));
+    CHECK_FALSE(InputWeights(out).metadata().contains("_quantization_metadata"));
+    return loaded(out);
+  };
+  const std::map<std::string, std::vector<f32>> halves{{"m.a.weight", std::vector<f32>(4 * 32, 0.5f)}};
+  CHECK(converted({{"m.a.weight", weight}, {"m.a.scale_weight", scale}, {"scaled_fp8", mark}}, {}) == halves);
+  CHECK(converted({{"m.a.weight", weight}, {"m.a.scale_weight", scale}, {"m.scaled_fp8", mark}}, {}) ==
+        halves);
+  CHECK(converted({{"m.a.weight", weight}, {"m.a.weight_scale", scale}}, header) == halves);
+
+  CHECK(says(refusal_of_converting({{"m.a.weight", weight}, {"scaled_fp8", mark}}),
+             "'m.a.weight': has no scale, which the file's tensor scaled_fp8 announces"));
+  CHECK(says(refusal_of_converting({{"m.a.weight", weight}, {"m.scaled_fp8", mark}}),
+             "'m.a.weight': has no scale, which the file's tensor scaled_fp8 announces"));
+  CHECK(says(refusal_of_converting({{"m.a.weight", weight}}, header), "'m.a.weight': has no scale"));
+  CHECK(refusal_of_converting({{"m.a.weight", weight}, {"n.scaled_fp8", mark}}).empty());
+}
+
+}  // namespace unscaled_weights

@@ -1,0 +1,52 @@
+// Sums that are rounded at each addition, sixteen at a time, have the bits of sums that are added one by one.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/rounded_sums.hpp>
+
+using namespace precast;
+
+TEMPLATE_TEST_CASE("sums rounded at each addition have the bits of single additions", "", f16, bf16) {
+  std::mt19937 random(7);
+  const auto unit = [&] { return static_cast<f32>(static_cast<std::int32_t>(random())) * 0x1p-31f; };
+  const auto value_of = [&](int kind) {
+    switch (kind) {
+      case 0:  // any bits: NaN, infinities and what is subnormal among them
+        return bit_cast<f32>(static_cast<std::uint32_t>(random()));
+      case 1:  // what overflows f16
+        return unit() * 1000;
+      case 2:  // what is below its normal numbers
+        return unit() * 0x1p-14f;
+      case 3:  // sums in the middle between two numbers
+        return convert_value<f32>(convert_value<TestType>(unit() * 8));
+      default:
+        return random() % 50 == 0 ? std::numeric_limits<f32>::infinity() * unit() : unit();
+    }
+  };
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto columns = static_cast<std::int64_t>(random() % 40),
+               features = static_cast<std::int64_t>(random() % 200);
+    std::vector<f32> x(static_cast<std::size_t>(columns)),
+        weights(x.size() * static_cast<std::size_t>(features));
+    for (f32& value : x) value = value_of(trial % 5);
+    for (f32& value : weights) value = value_of(trial % 5);
+    std::vector<f32> sums(static_cast<std::size_t>(features), 1.0f);
+    host::rounded_sums<TestType>(x.data(), weights.data(), columns, features, sums.data());
+    for (std::int64_t f = 0; f < features; ++f) {
+      f32 expected = 0;
+      for (std::int64_t k = 0; k < columns; ++k)
+        expected = add_rounded<TestType>(
+            expected, x[static_cast<std::size_t>(k)] * weights[static_cast<std::size_t>(k * features + f)]);
+      INFO("kind " << trial % 5 << ", " << columns << " columns, feature " << f << " of " << features);
+      REQUIRE(bit_cast<std::uint32_t>(sums[static_cast<std::size_t>(f)]) ==
+              bit_cast<std::uint32_t>(expected));
+    }
+  }
+}
