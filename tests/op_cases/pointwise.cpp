@@ -67,9 +67,9 @@ TEMPLATE_LIST_TEST_CASE("sums, scales and clamps follow their definitions", "[po
     }
     CHECK(outside(add<TestType>(there, sent(y)), sum, one_rounding(sum)) == "");
     // The product is rounded too.
-    CHECK(outside(scale_shift<TestType>(there, 0.75f, 0.1f), scaled, [&](std::size_t i) {
-            return unit<f32> * (std::abs(scaled[i]) + std::abs(a[i] * 0.75));
-          }) == "");
+    CHECK(outside(scale_shift<TestType>(there, {.factor = 0.75f, .offset = 0.1f}), scaled,
+                  [&](std::size_t i) { return unit<f32> * (std::abs(scaled[i]) + std::abs(a[i] * 0.75)); }) ==
+          "");
     CHECK(wide(clamp<TestType>(there, -1.5f, 2.0f)) == clamped);
   }
 }
@@ -161,7 +161,7 @@ TEST_CASE("the sampler's step is in f32, its product rounded first", "[pointwise
   Tensor<f32> state = sent(start);
   const Tensor<f32> velocity_there = sent(velocity);
   const f32 distance = 0.7f - 0.9f;
-  euler_step(state.view(), velocity_there.view(), distance);
+  euler_step_into(state.view(), velocity_there.view(), distance, state.view());
   const auto stepped = to_host(state);
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < stepped.values().size(); ++i) {

@@ -34,11 +34,11 @@ class Linear {
   /// x [..., in_features] -> [..., out_features].
   template <ScalarArray X>
   Tensor<Result> operator()(const X& x, ActivationFunction activate = ActivationFunction::none) const {
-    return linear<P>(x, weight_, activate);
+    return linear<P>(x, weight_, {.activation = activate});
   }
   template <ScalarArray X>
   void into(const X& x, View<Result> out, ActivationFunction activate = ActivationFunction::none) const {
-    linear_into<P>(x, weight_, activate, out);
+    linear_into<P>(x, weight_, {.activation = activate}, out);
   }
 
  private:

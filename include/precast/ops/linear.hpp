@@ -21,6 +21,10 @@
 
 namespace precast {
 
+struct LinearOptions {
+  ActivationFunction activation = ActivationFunction::none;
+};
+
 inline namespace PRECAST_BACKEND {
 
 /// The weight [out_features, in_features] of a linear layer as the policy stores it, scalars or blocks, in
@@ -69,12 +73,12 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   }
 };
 
-/// out = activate(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
+/// out = activation(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
 /// policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results
 /// rounded once. Rows of `out` may lie apart; `out` must not overlap x. Throws ShapeError where shapes do not
 /// fit.
 template <PolicyType P, ScalarArray X>
-void linear_into(const X& x, const LinearWeight<P>& weight, ActivationFunction activate,
+void linear_into(const X& x, const LinearWeight<P>& weight, const LinearOptions& options,
                  View<typename precisions<P, Matmul>::result> out) {
   const auto in = as_view(x);
   if (in.columns() != weight.in_features())
@@ -84,21 +88,21 @@ void linear_into(const X& x, const LinearWeight<P>& weight, ActivationFunction a
     detail::shapes_do_not_fit("linear", in.shape().with_back(weight.out_features()), out.shape(),
                               "are the result and where it should go");
   detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", out, [&]<class Types>(Types, auto to) {
-    backend::matmul_transposed<Types>(in, weight.weight(), weight.epilogue(activate), to);
+    backend::matmul_transposed<Types>(in, weight.weight(), weight.epilogue(options.activation), to);
   });
 }
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight,
                  View<typename precisions<P, Matmul>::result> out) {
-  linear_into<P>(x, weight, ActivationFunction::none, out);
+  linear_into<P>(x, weight, LinearOptions{}, out);
 }
 
 /// linear_into, with a result of its own.
 template <PolicyType P, ScalarArray X>
-Tensor<typename precisions<P, Matmul>::result> linear(
-    const X& x, const LinearWeight<P>& weight, ActivationFunction activate = ActivationFunction::none) {
+Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWeight<P>& weight,
+                                                      const LinearOptions& options = {}) {
   Tensor<typename precisions<P, Matmul>::result> out(x.shape().with_back(weight.out_features()));
-  linear_into<P>(x, weight, activate, out);
+  linear_into<P>(x, weight, options, out);
   return out;
 }
 
