@@ -109,7 +109,7 @@ TEMPLATE_LIST_TEST_CASE("rms_norm reads and writes slices of columns, and neighb
     const auto weight = random_tensor<typename TestType::storage>({32}, 6);
     const Tensor<A> there = sent(x);
     Tensor<A> target = sent(filled<A>({7, 72}, 9));
-    rms_norm_into<TestType>(there.view().columns_between(first, 32), sent(weight), eps,
+    rms_norm_into<TestType>(there.view().columns_between(first, 32), sent(weight), {.eps = eps},
                             target.view().columns_between(first, 32));
     const auto expected = expected_rms_norm(wide(x.view().columns_between(first, 32)), wide(weight), eps);
     const auto got = to_host(target);

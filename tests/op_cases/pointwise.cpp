@@ -70,7 +70,7 @@ TEMPLATE_LIST_TEST_CASE("sums, scales and clamps follow their definitions", "[po
     CHECK(outside(scale_shift<TestType>(there, {.factor = 0.75f, .offset = 0.1f}), scaled,
                   [&](std::size_t i) { return unit<f32> * (std::abs(scaled[i]) + std::abs(a[i] * 0.75)); }) ==
           "");
-    CHECK(wide(clamp<TestType>(there, -1.5f, 2.0f)) == clamped);
+    CHECK(wide(clamp<TestType>(there, {.low = -1.5f, .high = 2.0f})) == clamped);
   }
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("pointwise stores overflow to inf or clamp, as the policy has it", "[p
   CHECK(closed[0] == 65504);
   CHECK(closed[1] == -65504);
   CHECK(std::isnan(closed[3]));
-  CHECK(std::isnan(wide(clamp<F32>(x, -1, 1))[3]));
+  CHECK(std::isnan(wide(clamp<F32>(x, {.low = -1, .high = 1}))[3]));
 }
 
 TEST_CASE("the sampler's step is in f32, its product rounded first", "[pointwise]") {

@@ -85,7 +85,7 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
     gated_add<P>(x, x, row);
     gated_product<P>(x, x, ActivationFunction::gelu_tanh);
     scale_shift<P>(x, {.factor = 2, .offset = 1});
-    clamp<P>(x, -1, 1);
+    clamp<P>(x, {.low = -1, .high = 1});
     copy_into<P>(x, target.view());
     embedding<P>(table_values, std::vector<std::int32_t>{1, 2});
     upsample_nearest<P>(image, 2);
