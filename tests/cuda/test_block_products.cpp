@@ -52,7 +52,7 @@ struct Stored {
   template <PolicyType P>
   LinearWeight<P> weight(std::span<const typename LinearWeight<P>::BiasStorage> bias) const {
     return LinearWeight<P>::in_blocks(
-        host::block_decoder<precisions<P, Matmul>>(format), shape[0], shape[1],
+        format, shape[0], shape[1],
         [&](std::span<std::byte> rows) {
           REQUIRE(rows.size() == bytes.size());
           std::memcpy(rows.data(), bytes.data(), bytes.size());

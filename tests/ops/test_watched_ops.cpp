@@ -122,13 +122,15 @@ namespace {
 template <class P, ScalarArray X>
 void softmax_beside_its_row(const X& x) {
   using Other = OpDtypes<typename P::storage, AsGiven, f16, bf16, f32>;
-  precast::detail::run_op<Softmax, precisions<P, Softmax>>(
-      "softmax", x.shape(), [&](auto, auto out) { backend::softmax<Other>(as_view(x), out); });
+  Tensor<f32> result(x.shape());
+  precast::detail::run_op_into<Softmax, precisions<P, Softmax>>(
+      "softmax", result, [&](auto, auto out) { backend::softmax<Other>(as_view(x), out); });
 }
 /// One that calls no kernel of the library at all, after another op did.
 template <class P, ScalarArray X>
 void softmax_by_hand(const X& x) {
-  precast::detail::run_op<Softmax, precisions<P, Softmax>>("softmax", x.shape(), [&](auto, auto out) {
+  Tensor<f32> result(x.shape());
+  precast::detail::run_op_into<Softmax, precisions<P, Softmax>>("softmax", result, [&](auto, auto out) {
     for (f32& value : out.values()) value = 1;
   });
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -50,14 +51,25 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   /// A weight in blocks of a format that a file has chosen, held as it lies there: calls `fill(bytes)`, which
   /// writes the bytes of all rows, each of which begins with a block. Its values are rounded to operands,
   /// once, as they are multiplied (the host's few rows meet their codes instead: docs/quantisation.md); on a
-  /// device that has no products of the format to Storage, as they are loaded.
+  /// device that has no products of the format to Storage, as they are loaded. Throws InputError for a format
+  /// that is none of the library's block formats, PathNotCompiled where PRECAST_QUANT leaves it out.
   template <class Fill>
     requires backend::holds_blocks_of_files<Storage>
-  static LinearWeight in_blocks(const host::BlockDecoder& decoder, std::int64_t out_features,
-                                std::int64_t in_features, Fill&& fill,
-                                std::span<const BiasStorage> bias = {}) {
+  static LinearWeight in_blocks(const DtypeInfo& format, std::int64_t out_features, std::int64_t in_features,
+                                Fill&& fill, std::span<const BiasStorage> bias = {}) {
+    const host::BlockDecoder decoder = host::block_decoder<Types>(format);
+    if (!decoder.to_f32)
+      throw InputError("a linear weight in " + std::string(format.name) +
+                       ": the library has no block format of this name");
     return LinearWeight(
         Base::Packed::template in_blocks<Types>(decoder, checked({out_features, in_features}), fill), bias);
+  }
+  /// How many bytes in_blocks() takes of a format; none where the library has no such block format.
+  static std::optional<std::int64_t> bytes_in_blocks(const DtypeInfo& format, std::int64_t out_features,
+                                                     std::int64_t in_features) {
+    const host::BlockDecoder decoder = host::block_decoder<Types>(format);
+    if (!decoder.to_f32) return std::nullopt;
+    return out_features * decoder.bytes_per_row(in_features);
   }
 
   std::int64_t out_features() const { return this->weight().features(); }
