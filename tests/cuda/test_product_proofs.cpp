@@ -81,11 +81,11 @@ class Products {
 
 /// Convolutions whose sums are rounded at every step, as the row says.
 template <class P>
-class NarrowSums {
+class StepwiseSums {
  public:
   using Types = precisions<P, Conv>;
 
-  explicit NarrowSums(const ConvCase& c)
+  explicit StepwiseSums(const ConvCase& c)
       : case_(c), x_(random_integers<f32>(c.picture(), 1)), weight_(random_integers<f32>(c.weight(), 2)) {
     // Above 256 sums of bf16 go by two.
     for (std::int64_t i = 0; i < x_.elements(); i += c.channels) x_.data()[i] = 300;
@@ -155,7 +155,7 @@ TEST_CASE("proof of products of few rows", "[matmul][proof]") {
 
 TEST_CASE("proof of products whose sums are narrower than f32", "[matmul][conv][proof]") {
   using P = Policy<Storage<f32>, Compute<bf16>, Accumulate<bf16>, Activation<f32>>;
-  const NarrowSums<P> product({5, 1, 1, 32, 50, 1, 1}), of_pictures({2, 4, 3, 8, 9, 3, 3, 1, 1, 1, 1, 1});
+  const StepwiseSums<P> product({5, 1, 1, 32, 50, 1, 1}), of_pictures({2, 4, 3, 8, 9, 3, 3, 1, 1, 1, 1, 1});
   check_proof("products summed in bf16", [&] { return product.are_exact() && of_pictures.are_exact(); });
 }
 

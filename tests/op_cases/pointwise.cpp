@@ -12,6 +12,7 @@
 
 #include <precast/ops/add_per_picture.hpp>
 #include <precast/ops/pointwise.hpp>
+#include <precast/ops/sampler.hpp>
 
 using namespace precast;
 using namespace precast::testing;
