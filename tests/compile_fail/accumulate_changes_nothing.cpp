@@ -1,4 +1,4 @@
-// expect: Policy: Accumulate<T> changes nothing: Upcast<...> names Matmul, Conv and Attention, whose products are summed
+// expect: Policy: Accumulate<T> changes nothing: Upcast<...> names Matmul, Conv and Attention
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

@@ -1,4 +1,4 @@
-// expect: Policy: Compute<T> changes nothing: Upcast<...> names Matmul, Conv and Attention, whose operands are f32 then.
+// expect: Policy: Compute<T> changes nothing: Upcast<...> names Matmul, Conv
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

@@ -51,8 +51,9 @@ class HeadsViewIn {
   template <class U, class Elsewhere>
     requires(!std::is_same_v<Elsewhere, space> && std::is_same_v<std::remove_const_t<U>, value_type>)
   HeadsViewIn(const HeadsViewIn<U, Elsewhere>&) {  // NOLINT(google-explicit-constructor)
-    static_assert(std::is_same_v<Elsewhere, space>,
-                  "Precast: attention works in the other memory: the heads that it writes are its own backend's.");
+    static_assert(
+        std::is_same_v<Elsewhere, space>,
+        "Precast: attention works in the other memory: the heads that it writes are its own backend's.");
   }
 
   T* data() const { return data_; }
