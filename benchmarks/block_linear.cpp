@@ -30,12 +30,10 @@ constexpr std::int64_t columns = 3072, features = 12288, most_of_few_rows = 8;
 /// A weight of random codes, whose scales are small numbers.
 template <PolicyType P>
 LinearWeight<P> weight_in(const DtypeInfo& format) {
-  return LinearWeight<P>::in_blocks(
-      host::block_decoder<precisions<P, Matmul>>(format), features, columns, [](std::span<std::byte> rows) {
-        std::uint32_t state = 1;
-        for (std::byte& byte : rows)
-          byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 26);
-      });
+  return LinearWeight<P>::in_blocks(format, features, columns, [](std::span<std::byte> rows) {
+    std::uint32_t state = 1;
+    for (std::byte& byte : rows) byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 26);
+  });
 }
 
 /// Reads as many bytes as a weight has, with all threads.

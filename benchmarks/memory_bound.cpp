@@ -70,13 +70,14 @@ void add_ops() {
     const auto x = tensor(), by = random_tensor<Activation>({2, inner});
     compare_with_copy(state, moved, [&] {
       benchmark::DoNotOptimize(
-          layer_norm_modulate<P>(x, by.view().rows_between(0, 1), by.view().rows_between(1, 1), 1e-6).data());
+          layer_norm_modulate<P>(x, by.view().rows_between(0, 1), by.view().rows_between(1, 1), {.eps = 1e-6})
+              .data());
     });
   });
   add("rms_norm_heads/" + policy, [=](benchmark::State& state) {
     const auto x = tensor(), weight = random_tensor<Activation>({inner / heads});
     compare_with_copy(state, moved,
-                      [&] { benchmark::DoNotOptimize(rms_norm_heads<P>(x, weight, 1e-6).data()); });
+                      [&] { benchmark::DoNotOptimize(rms_norm_heads<P>(x, weight, {.eps = 1e-6}).data()); });
   });
   add("gelu/" + policy, [=](benchmark::State& state) {
     const auto x = tensor();
@@ -93,7 +94,7 @@ void add_ops() {
     const auto x = random_tensor<Activation>({1, tokens, inner});
     const RotaryTable table{random_tensor<f32>({tokens, inner / heads}),
                             random_tensor<f32>({tokens, inner / heads})};
-    compare_with_copy(state, moved, [&] { benchmark::DoNotOptimize(rotary<P>(x, heads, table).data()); });
+    compare_with_copy(state, moved, [&] { benchmark::DoNotOptimize(rotary<P>(x, table).data()); });
   });
   add("sum/" + policy, [=](benchmark::State& state) {
     const auto x = tensor();

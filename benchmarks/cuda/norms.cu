@@ -30,16 +30,17 @@ void add_norms_of(const Suite& suite) {
   add(suite, "norm_modulate" + size, 50, 2 * moved, [=, &suite](benchmark::State& state) {
     const auto x = random_tensor<Activation>({rows, columns}), by = random_tensor<Activation>({2, columns});
     compare_with_copy(state, suite, moved, [&] {
-      return layer_norm_modulate<P>(x, by.view().rows_between(0, 1), by.view().rows_between(1, 1), epsilon);
+      return layer_norm_modulate<P>(x, by.view().rows_between(0, 1), by.view().rows_between(1, 1),
+                                    {.eps = epsilon});
     });
   });
   add(suite, "rms_norm" + size, 50, 2 * moved, [=, &suite](benchmark::State& state) {
     const auto x = random_tensor<Activation>({rows, columns}), weight = random_tensor<Activation>({columns});
-    compare_with_copy(state, suite, moved, [&] { return rms_norm<P>(x, weight, epsilon); });
+    compare_with_copy(state, suite, moved, [&] { return rms_norm<P>(x, weight, {.eps = epsilon}); });
   });
   add(suite, "rms_norm_heads" + size, 50, 2 * moved, [=, &suite](benchmark::State& state) {
     const auto x = random_tensor<Activation>({rows, columns}), weight = random_tensor<Activation>({width});
-    compare_with_copy(state, suite, moved, [&] { return rms_norm_heads<P>(x, weight, epsilon); });
+    compare_with_copy(state, suite, moved, [&] { return rms_norm_heads<P>(x, weight, {.eps = epsilon}); });
   });
   const double angles = 2.0 * static_cast<double>(rows * width) * sizeof(f32);
   add(suite, "rms_norm_rotary" + size, 50, 2 * (moved + angles), [=, &suite](benchmark::State& state) {

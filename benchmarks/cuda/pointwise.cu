@@ -72,7 +72,7 @@ void add_ops(const Suite& suite) {
   add(suite, "rotary" + size, 50, 4 * array + 2 * angles, [=, &suite](benchmark::State& state) {
     const auto x = random_tensor<Activation>({1, rows, columns});
     const RotaryTable table{random_tensor<f32>({rows, width}), random_tensor<f32>({rows, width})};
-    compare_with_copy(state, suite, 2 * array + angles, [&] { return rotary<P>(x, columns / width, table); });
+    compare_with_copy(state, suite, 2 * array + angles, [&] { return rotary<P>(x, table); });
   });
 }
 

@@ -87,8 +87,7 @@ LinearWeight<P> weight_of(const DtypeInfo& format, std::int64_t features, std::v
     for (std::byte& byte : bytes) byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 26);
     std::ranges::copy(bytes, rows.begin());
   };
-  return LinearWeight<P>::in_blocks(host::block_decoder<precisions<P, Matmul>>(format), features, columns,
-                                    fill);
+  return LinearWeight<P>::in_blocks(format, features, columns, fill);
 }
 
 template <ScalarDtype T>

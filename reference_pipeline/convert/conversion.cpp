@@ -12,6 +12,7 @@
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/quant/largest_magnitude.hpp>
 #include <precast/watch/trace.hpp>
 
 namespace precast::conversion {
@@ -35,7 +36,7 @@ InputError value_error(const InputWeights& input, const InputTensor& tensor, std
 void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
                        std::span<const f32> values) {
   const auto is_finite = [](f32 value) { return std::fabs(value) <= std::numeric_limits<f32>::max(); };
-  if (is_finite(largest_magnitude(values))) return;
+  if (is_finite(quant::largest_magnitude(values))) return;
   const auto bad = std::ranges::find_if_not(values, is_finite);
   throw value_error(input, tensor, first + (bad - values.begin()), *bad,
                     ": weights must be finite: get the file anew, or find out where it went wrong");

@@ -13,6 +13,7 @@
 #include <precast/dtype/blocks/small_float_blocks.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/quant/encode.hpp>
+#include <precast/quant/largest_magnitude.hpp>
 #include <precast/quant/scaled.hpp>
 #include <precast/tensor/rounded_up.hpp>
 
@@ -100,9 +101,9 @@ f32 largest_in(const OutputTensor& tensor, const ReadValues& read) {
     static thread_local std::vector<f32> memory;
     memory.resize(static_cast<std::size_t>(std::min(in_task, count - task * in_task)));
     read(task * in_task, memory);
-    largest[static_cast<std::size_t>(task)] = largest_magnitude(memory);
+    largest[static_cast<std::size_t>(task)] = quant::largest_magnitude(memory);
   });
-  return largest_magnitude(largest);
+  return quant::largest_magnitude(largest);
 }
 
 template <ScaledRowDtype Format>
@@ -114,7 +115,7 @@ std::vector<f32> write_rows(const OutputTensor& tensor, const ReadValues& read, 
   write_codes(tensor, read, write,
               [&](std::int64_t row, std::span<const f32> values, std::span<std::byte> codes) {
                 f32& scale = scales[one_scale ? 0 : static_cast<std::size_t>(row)];
-                if (!one_scale) scale = quant::scale_for<Code>(largest_magnitude(values));
+                if (!one_scale) scale = quant::scale_for<Code>(quant::largest_magnitude(values));
                 quant::encode_under_scale<Code>(
                     values, scale, std::span(reinterpret_cast<Code*>(codes.data()), codes.size()));
               });

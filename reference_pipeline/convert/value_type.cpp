@@ -1,7 +1,6 @@
 // Conversions of values by the formats that this program has, and of f64.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -10,7 +9,7 @@
 #include <convert/value_type.hpp>
 #include <formats/registry.hpp>
 
-#include <precast/quant/vectors.hpp>
+#include <precast/quant/largest_magnitude.hpp>
 
 namespace precast::conversion {
 
@@ -19,21 +18,6 @@ namespace {
 constexpr std::string_view f64_name = "f64";
 
 }  // namespace
-
-f32 largest_magnitude(std::span<const f32> values) {
-  // Without their signs, words are in the order of the magnitudes that they stand for, NaN above infinity.
-  using Words = quant::detail::Integers<quant::detail::native_lanes>;
-  constexpr std::size_t lanes = quant::detail::native_lanes;
-  const std::size_t whole = values.size() / lanes * lanes;
-  Words most{};
-  for (std::size_t i = 0; i < whole; i += lanes)
-    most = quant::detail::larger(most, quant::detail::load<Words>(values.data() + i) & 0x7fffffff);
-  std::int32_t largest = 0;
-  for (std::size_t i = 0; i < lanes; ++i) largest = std::max(largest, most[i]);
-  for (const f32 value : values.subspan(whole))
-    largest = std::max(largest, std::bit_cast<std::int32_t>(value) & 0x7fffffff);
-  return std::bit_cast<f32>(largest);
-}
 
 bool is_readable(const DtypeInfo& type) {
   const formats::StoredFormat* const format = formats::format_named(type.name);
@@ -54,7 +38,7 @@ void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f
 
 bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes,
             const quant::EncodeOptions& options) {
-  f32 largest = largest_magnitude(values);
+  f32 largest = quant::largest_magnitude(values);
   const formats::StoredFormat& format = *formats::format_named(type.name);
   format.encode(values, bytes, options);
   constexpr f32 largest_f16 = 65504;

@@ -23,9 +23,6 @@ constexpr std::int64_t bytes_of(const DtypeInfo& type, std::int64_t values) {
 
 constexpr bool is_block(const DtypeInfo& type) { return type.values_per_block > 1; }
 
-/// The largest magnitude of them, 0 of none; what is no number counts as larger than all, and comes back.
-f32 largest_magnitude(std::span<const f32> values);
-
 /// Whether values of a type can be read: those of casting::cast_types(), and f64.
 bool is_readable(const DtypeInfo& type);
 

@@ -71,8 +71,8 @@ SmallNetwork::SmallNetwork() {
   bias_1_ = generator.uniform(Shape{width}, -bound, bound);
   weight_2_ = generator.uniform(Shape{1, width}, -bound, bound);
   bias_2_ = generator.uniform(Shape{1}, -bound, bound);
-  inputs_ = scale_shift<All<f32>>(generator.randn(Shape{rows, width}), small, 0);
-  targets_ = scale_shift<All<f32>>(generator.randn(Shape{rows, 1}), small, 0);
+  inputs_ = scale_shift<All<f32>>(generator.randn(Shape{rows, width}), {.factor = small});
+  targets_ = scale_shift<All<f32>>(generator.randn(Shape{rows, 1}), {.factor = small});
 }
 
 template <ScalarDtype T>
@@ -88,9 +88,10 @@ Gradients SmallNetwork::backward(double scale, Unscaled unscaled) const {
   found.loss = to_double(cast<T>(mean_squared_error<P>(predicted, y)).values()[0]);
 
   // Backwards, each result rounded to T as PyTorch's is: of the mean, of the square, of the layers.
-  const Tensor<T> of_mean = scale_shift<P>(tensor_of<T>(scale), 1.0f / rows, 0);
-  const Tensor<T> twice = scale_shift<P>(difference, 2, 0);
-  const Tensor<T> of_predicted = scale_shift<P>(twice, static_cast<f32>(to_double(of_mean.values()[0])), 0);
+  const Tensor<T> of_mean = scale_shift<P>(tensor_of<T>(scale), {.factor = 1.0f / rows});
+  const Tensor<T> twice = scale_shift<P>(difference, {.factor = 2});
+  const Tensor<T> of_predicted =
+      scale_shift<P>(twice, {.factor = static_cast<f32>(to_double(of_mean.values()[0]))});
   const Tensor<T> of_hidden = product<T>(of_predicted, turned(weight_2));
   const Tensor<T> of_before = each_of(WherePositive{}, of_hidden, hidden);
 

@@ -62,7 +62,7 @@ Experiment underflow() {
       "enough for f16, and dividing by it afterwards in f32 gives them back.";
   result.table.columns = {"setting", "dtype", "zero_frac", "finite_frac"};
   const Tensor<f32> gradient = spread_gradients();
-  const Tensor<f32> scaled = scale_shift<All<f32>>(gradient, scale, 0);
+  const Tensor<f32> scaled = scale_shift<All<f32>>(gradient, {.factor = scale});
   const Tensor<f16> narrow = cast<f16>(gradient), narrow_scaled = cast<f16>(scaled);
   report(result.table, "unscaled", narrow);
   report(result.table, "unscaled", cast<bf16>(gradient));

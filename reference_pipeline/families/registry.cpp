@@ -3,16 +3,13 @@
 #include <string>
 
 #include <families/registry.hpp>
-#include <flux/family.hpp>
-#include <stable_diffusion/family.hpp>
 
 namespace precast::families {
 
 namespace {
 
-/// Precast's own families. Their models are in families/models.hpp.
 std::vector<const Family*>& known() {
-  static std::vector<const Family*> families{&flux::family(), &stable_diffusion::family()};
+  static std::vector<const Family*> families = own_families();
   return families;
 }
 

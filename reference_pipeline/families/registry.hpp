@@ -12,6 +12,9 @@
 
 namespace precast::families {
 
+/// Precast's own families. Listed where folders may know them all: own_families/families.cpp.
+std::vector<const Family*> own_families();
+
 /// All families, in the order in which folders are shown to them.
 std::vector<const Family*> all_families();
 

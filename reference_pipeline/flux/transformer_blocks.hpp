@@ -103,9 +103,7 @@ class QueriesAndKeys {
 
   View<Activation> queries() { return half(0); }
   View<Activation> keys() { return half(1); }
-  void rotate(std::int64_t heads, const RotaryTable& table) {
-    values_ = precast::rotary<P>(values_, heads, table);
-  }
+  void rotate(const RotaryTable& table) { values_ = precast::rotary<P>(values_, table); }
 
  private:
   View<Activation> half(std::int64_t index) {
@@ -121,7 +119,7 @@ template <PolicyType P>
 void rotary_attention(QueriesAndKeys<P> queries_and_keys, const Tensor<typename P::activation>& value,
                       std::int64_t heads, const RotaryTable& rotary, View<typename P::activation> out) {
   const Shape batched{1, value.rows(), value.columns()};
-  queries_and_keys.rotate(heads, rotary);
+  queries_and_keys.rotate(rotary);
   AttentionOptions options;
   options.heads = heads;
   attention_into<P>(queries_and_keys.queries().reshaped(batched), queries_and_keys.keys().reshaped(batched),
@@ -188,7 +186,7 @@ class DoubleBlock {
                  View<Activation> key, View<Activation> value) const {
       const Tensor<Activation> normed = watch::scoped(names_.norm1, [&] {
         return layer_norm_modulate<P>(x, modulation_.part(modulation, 1), modulation_.part(modulation, 0),
-                                      norm_epsilon);
+                                      {.eps = norm_epsilon});
       });
       const watch::Scope scope("attn");
       projections_.into(normed, query, key, value);
@@ -203,7 +201,7 @@ class DoubleBlock {
       }();
       Tensor<Activation> hidden = watch::scoped(names_.norm2, [&] {
         return layer_norm_modulate<P>(with_attention, modulation_.part(modulation, 4),
-                                      modulation_.part(modulation, 3), norm_epsilon);
+                                      modulation_.part(modulation, 3), {.eps = norm_epsilon});
       });
       const watch::Scope scope(names_.feed_forward);
       hidden = watch::scoped("net.0.proj", [&] { return widen_(hidden, ActivationFunction::gelu_tanh); });
@@ -242,8 +240,8 @@ class SingleBlock {
     const auto [modulation, normed] = [&] {
       const watch::Scope scope("norm");
       Tensor<Activation> values = modulation_(context.conditioning);
-      Tensor<Activation> result =
-          layer_norm_modulate<P>(x, modulation_.part(values, 1), modulation_.part(values, 0), norm_epsilon);
+      Tensor<Activation> result = layer_norm_modulate<P>(x, modulation_.part(values, 1),
+                                                         modulation_.part(values, 0), {.eps = norm_epsilon});
       return std::pair(std::move(values), std::move(result));
     }();
     Tensor<Activation> joined(Shape{x.rows(), 5 * inner_});

@@ -21,6 +21,7 @@
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
+#include <precast/ops/sampler.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/tensor/arrived.hpp>
 #include <precast/watch/scope.hpp>
@@ -85,7 +86,7 @@ class TransformerModel final : public BlockwiseTransformer {
         predict_into_velocity();  // an observer looks at every op as it runs
       else
         replay(predict_into_velocity);
-      euler_step(state, velocity, steps[i].distance);
+      euler_step_into(state, velocity, steps[i].distance, state);
     }
     backend::Memory::copy_to_host(latents.data(), state.data(), bytes_of(state));
   }
@@ -231,7 +232,7 @@ class TransformerModel final : public BlockwiseTransformer {
       const Tensor<Activation> modulation = norm_out_(conditioning);
       // Unlike the blocks' norms, the last one has its scale before its shift.
       return layer_norm_modulate<P>(x.view().rows_between(text, image), norm_out_.part(modulation, 0),
-                                    norm_out_.part(modulation, 1), norm_epsilon);
+                                    norm_out_.part(modulation, 1), {.eps = norm_epsilon});
     });
     return nn::widened(watch::scoped("proj_out", [&] { return out_(normed); }));
   }

@@ -96,12 +96,14 @@ class Layers {
   Value<P> layer_norm(const Value<P>& x, Parameter& weight, Parameter& bias, double eps) const {
     reads(weight);
     reads(bias);
-    const Value<P> y = train::variable(precast::layer_norm<P>(x->value, weight.weight(), bias.weight(), eps));
+    const Value<P> y =
+        train::variable(precast::layer_norm<P>(x->value, weight.weight(), bias.weight(), {.eps = eps}));
     record([x, y, &weight, &bias, eps] {
       Tensor<Activation> dx(x->value.shape());
       bias.next_gradient();
-      layer_norm_gradient_into<P>(*y->gradient, x->value, weight.weight(), eps, weight.next_gradient(),
-                                  dx.view(), weight.gradient().view(), bias.gradient().view());
+      const NormGradientOptions options{.eps = eps, .accumulate = weight.next_gradient().accumulate};
+      layer_norm_gradient_into<P>(*y->gradient, x->value, weight.weight(), options, dx.view(),
+                                  weight.gradient().view(), bias.gradient().view());
       train::add_gradient<P>(x, std::move(dx));
     });
     return y;
@@ -109,11 +111,12 @@ class Layers {
 
   Value<P> rms_norm(const Value<P>& x, Parameter& weight, double eps) const {
     reads(weight);
-    const Value<P> y = train::variable(precast::rms_norm<P>(x->value, weight.weight(), eps));
+    const Value<P> y = train::variable(precast::rms_norm<P>(x->value, weight.weight(), {.eps = eps}));
     record([x, y, &weight, eps] {
       Tensor<Activation> dx(x->value.shape());
-      rms_norm_gradient_into<P>(*y->gradient, x->value, weight.weight(), eps, weight.next_gradient(),
-                                dx.view(), weight.gradient().view());
+      const NormGradientOptions options{.eps = eps, .accumulate = weight.next_gradient().accumulate};
+      rms_norm_gradient_into<P>(*y->gradient, x->value, weight.weight(), options, dx.view(),
+                                weight.gradient().view());
       train::add_gradient<P>(x, std::move(dx));
     });
     return y;
@@ -154,15 +157,14 @@ class Layers {
   }
 
   /// Turns heads by their positions: x [batch, length, heads * D].
-  Value<P> rotate(const Value<P>& x, std::int64_t heads,
-                  const std::shared_ptr<const RotaryTable>& table) const {
+  Value<P> rotate(const Value<P>& x, const std::shared_ptr<const RotaryTable>& table) const {
     const Rotation halves{.pairs = RotaryPairs::halves};
     Tensor<Activation> out(x->value.shape());
-    rotate_into<P>(x->value, heads, *table, halves, out.view());
+    rotate_into<P>(x->value, *table, halves, out.view());
     const Value<P> y = train::variable(std::move(out));
-    record([x, y, heads, table, halves] {
+    record([x, y, table, halves] {
       Tensor<Activation> dx(x->value.shape());
-      rotary_gradient_into<P>(*y->gradient, heads, *table, halves, dx.view());
+      rotary_gradient_into<P>(*y->gradient, *table, halves, dx.view());
       train::add_gradient<P>(x, std::move(dx));
     });
     return y;

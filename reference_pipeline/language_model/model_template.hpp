@@ -57,7 +57,7 @@ class TrainedModelTemplate final : public TrainedModel {
     const auto loss = cross_entropy<P>(rows, targets);
     if (scale != 0) {
       logits->gradient = Tensor<Activation>(logits->value.shape());
-      cross_entropy_gradient_into<P>(rows, targets, CrossEntropyOptions{}, scale,
+      cross_entropy_gradient_into<P>(scale, rows, targets, CrossEntropyOptions{},
                                      logits->gradient->view().reshaped(rows.shape()));
       if (!gradient_is_whole_) {
         tape.backward();
@@ -233,8 +233,8 @@ class TrainedModelTemplate final : public TrainedModel {
     const AttentionOptions options{.heads = config_.heads, .heads_kv = config_.heads_kv, .causal = true};
     for (std::int64_t i = 0; i < config_.layers; ++i, next += 9) {
       const Value<P> normed = layers.rms_norm(x, next[0], config_.norm_eps);
-      const Value<P> q = layers.rotate(layers.linear(normed, next[1]), config_.heads, table);
-      const Value<P> k = layers.rotate(layers.linear(normed, next[2]), config_.heads_kv, table);
+      const Value<P> q = layers.rotate(layers.linear(normed, next[1]), table);
+      const Value<P> k = layers.rotate(layers.linear(normed, next[2]), table);
       const Value<P> attended = layers.attention(q, k, layers.linear(normed, next[3]), options);
       x = layers.sum(x, layers.linear(attended, next[4]));
       const Value<P> again = layers.rms_norm(x, next[5], config_.norm_eps);

@@ -60,7 +60,8 @@ class DenoiserTemplate final : public Denoiser {
       if (guided) {
         const View<f32> guidance = picture_of(predicted, 0);
         guide_into(guidance, wanted, input.guidance, guidance);
-        if (input.guidance_rescale > 0) rescale_guidance(guidance, wanted, input.guidance_rescale);
+        if (input.guidance_rescale > 0)
+          rescale_guidance_into(guidance, wanted, input.guidance_rescale, guidance);
       }
       const View<const f32> prediction = picture_of(predicted, 0);
       if (input.sampler.draws_noise(call)) {
@@ -71,8 +72,8 @@ class DenoiserTemplate final : public Denoiser {
       }
       if (input.around) {
         const sampling::NoiseMix mix = input.sampler.noise_mix(call + 1);
-        repaint(state.view(), around.clean.view(), around.noise.view(), around.mask.view(), mix.from_clean,
-                mix.from_noise);
+        repaint_into(state.view(), around.clean.view(), around.noise.view(), around.mask.view(),
+                     {.from_clean = mix.from_clean, .from_noise = mix.from_noise}, state.view());
       }
       if (input.look && ((call + 1) % input.look->every == 0 || call + 1 == calls)) {
         HostTensor<f32> now(latents.shape());

@@ -92,7 +92,7 @@ class DownLevel {
     if (!halve_) return;
     const watch::Scope scope("downsamplers.0.conv");
     skips.push_back(halve_->with(
-        skips.back(), ConvShape{.stride = 2, .pad_top = 1, .pad_left = 1, .pad_bottom = 1, .pad_right = 1}));
+        skips.back(), {.stride = 2, .pad_top = 1, .pad_left = 1, .pad_bottom = 1, .pad_right = 1}));
   }
 
  private:

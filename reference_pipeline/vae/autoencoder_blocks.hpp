@@ -206,7 +206,7 @@ class Level {
   Tensor<Activation> resized(Tensor<Activation> x) const {
     if (change_ == Resolution::halved) {
       const watch::Scope scope("downsamplers.0.conv");
-      return resample_->with(x, ConvShape{.stride = 2, .pad_bottom = 1, .pad_right = 1});
+      return resample_->with(x, {.stride = 2, .pad_bottom = 1, .pad_right = 1});
     }
     if (change_ == Resolution::doubled) {
       const watch::Scope scope("upsamplers.0");

@@ -64,11 +64,10 @@ View<const T> rows_of(const Tensor<T>& x, const Rows& rows) {
 /// Rows `rows` of what a convolution of 3 x 3 makes of a picture; `x` holds what they read of it.
 template <PolicyType P, ScalarArray X>
 auto convolved(const nn::Conv2d<P>& conv, const X& x, const Rows& rows, std::int64_t height) {
-  return conv.with(x, ConvShape{.stride = 1,
-                                .pad_top = rows.first == 0 ? 1 : 0,
-                                .pad_left = 1,
-                                .pad_bottom = rows.last == height ? 1 : 0,
-                                .pad_right = 1});
+  return conv.with(x, {.pad_top = rows.first == 0 ? 1 : 0,
+                       .pad_left = 1,
+                       .pad_bottom = rows.last == height ? 1 : 0,
+                       .pad_right = 1});
 }
 
 /// Writes bands into the tensor that they are made of: each only after the next one, which reads two of its

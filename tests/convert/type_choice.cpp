@@ -7,6 +7,7 @@
 #include <convert/type_choice.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/quant/largest_magnitude.hpp>
 
 #include "weights_files.hpp"
 
@@ -182,17 +183,17 @@ TEST_CASE("rules of expressions that are none, and of types that are none, are r
 
 TEST_CASE("the largest magnitude of values is told wherever it stands, and what is no number") {
   constexpr f32 infinity = std::numeric_limits<f32>::infinity(), nan = std::numeric_limits<f32>::quiet_NaN();
-  CHECK(largest_magnitude({}) == 0);
+  CHECK(quant::largest_magnitude({}) == 0);
   for (const std::size_t count : {1u, 7u, 16u, 33u, 64u})
     for (std::size_t place = 0; place < count; ++place) {
       std::vector<f32> values(count, -0.25f);
       for (const f32 value : {1e-45f, -0.5f, 3e38f, -infinity}) {
         values[place] = value;
-        CHECK(largest_magnitude(values) == std::max(std::fabs(value), count > 1 ? 0.25f : 0.0f));
+        CHECK(quant::largest_magnitude(values) == std::max(std::fabs(value), count > 1 ? 0.25f : 0.0f));
       }
       values[(place + 1) % count] = infinity;
       values[place] = -nan;
-      CHECK(std::isnan(largest_magnitude(values)));
+      CHECK(std::isnan(quant::largest_magnitude(values)));
     }
 }
 

@@ -1,5 +1,7 @@
 // The proof of attention's kernels: nothing fails under any schedule, and every barrier, wait and planted
 // fault is missed.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -7,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 #include <simt/proof.hpp>
+#include <support/narrow_reference.hpp>
 
 #include <precast/cuda/attention/largest_score.hpp>
 
@@ -53,6 +56,42 @@ class Checks {
   Architecture architecture_;
 };
 
+/// Whether scores, and sums of weighted values, are rounded to f16 at every step, as their row says.
+bool narrow_sums_are_exact() {
+  using Types = OpDtypes<f32, f16, f16, f32, f32>;
+  const auto run = [](const HostTensor<f32>& q, const HostTensor<f32>& k, const HostTensor<f32>& v,
+                      f32 scale) {
+    HostTensor<f32> out(Shape{1, 1, v.columns()});
+    const AttentionProblem problem{.batch = 1,
+                                   .heads = 1,
+                                   .heads_kv = 1,
+                                   .queries = 1,
+                                   .keys = k.rows(),
+                                   .width = q.columns(),
+                                   .width_v = v.columns(),
+                                   .scale = scale};
+    gpu::plain_attention<Types>(problem, split_heads(on_device(q), 1), split_heads(on_device(k), 1),
+                                split_heads(on_device(v), 1), split_heads(on_device(out), 1), {});
+    return wide(out);
+  };
+  // 2048 and 31 times 0.5, which a sum of f16 does not feel one by one, against 2056.
+  constexpr std::int64_t width = 33;
+  auto q = filled<f32>({1, 1, width}, 0.5), k = filled<f32>({1, 2, width}, 0);
+  q.data()[0] = 2048;
+  q.data()[width - 1] = 2056;
+  std::fill_n(k.data(), width - 1, 1.0f);
+  k.data()[2 * width - 1] = 1;
+  HostTensor<f32> first_key = filled<f32>({1, 2, 1}, 0);
+  first_key.data()[0] = 1;
+  if (run(q, k, first_key, 0.0625f)[0] != kept_in<f16>(1 / (1 + std::exp(0.0625 * 8)))) return false;
+  // Equal scores: each value has the same weight.
+  const auto none = filled<f32>({1, 1, 1}, 0), none_of_keys = filled<f32>({1, 37, 1}, 0);
+  const auto v = random_tensor<f32>({1, 37, 1}, 1);
+  double sum = 0;
+  for (const f32 value : v.values()) sum = kept_in<f16>(sum + kept_in<f16>(1.0 / 37) * kept_in<f16>(value));
+  return run(none, none_of_keys, v, 1)[0] == sum;
+}
+
 /// Several tiles of keys, more than there are stages; then rows that no vector fits, hidden keys and two
 /// heads.
 const std::vector<AttentionCase> flash_cases{{1, 1, 40, 200, 24}, {1, 2, 20, 37, 7, true}};
@@ -92,6 +131,14 @@ TEST_CASE("proof of flash attention on warpgroups in bf16", "[attention][warpgro
 }
 TEST_CASE("proof of plain attention in f16", "[attention][proof]") {
   check_proof_of<Policy<Storage<f16>>>("plain attention, f16");
+}
+TEST_CASE("proof of flash attention of f32 rows in bf16", "[attention][proof]") {
+  check_proof_of<Policy<Storage<f32>, Compute<bf16>, Activation<f32>, Flash>>("flash attention, f32 in bf16");
+}
+TEST_CASE("proof of plain attention of f32 rows in f16, summed in it", "[attention][proof]") {
+  const Checks<Policy<Storage<f32>, Compute<f16>, Activation<f32>, Accumulate<f16>>> checks(plain_cases);
+  check_proof("plain attention, f32 in f16 and its sums",
+              [&] { return checks.pass() && narrow_sums_are_exact(); });
 }
 TEST_CASE("proof of plain attention in f32", "[attention][proof]") {
   check_proof_of<Policy<Storage<f32>>>("plain attention, f32");

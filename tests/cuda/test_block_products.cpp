@@ -52,7 +52,7 @@ struct Stored {
   template <PolicyType P>
   LinearWeight<P> weight(std::span<const typename LinearWeight<P>::BiasStorage> bias) const {
     return LinearWeight<P>::in_blocks(
-        host::block_decoder<precisions<P, Matmul>>(format), shape[0], shape[1],
+        format, shape[0], shape[1],
         [&](std::span<std::byte> rows) {
           REQUIRE(rows.size() == bytes.size());
           std::memcpy(rows.data(), bytes.data(), bytes.size());
@@ -87,9 +87,7 @@ void check(const Stored& stored, const Stored& other, std::int64_t rows) {
   CHECK(weight.weight().blocks() != nullptr);
   CHECK(weight.weight().bytes() == std::ssize(stored.bytes));
   const Tensor<X> on_device_x = sent(x);
-  const auto run = [&](const LinearWeight<P>& with) {
-    return to_host(linear<P>(on_device_x, with, ActivationFunction::none));
-  };
+  const auto run = [&](const LinearWeight<P>& with) { return to_host(linear<P>(on_device_x, with)); };
   const auto expected = expected_products<Types>(x, stored.values, in_f32(bias));
   const simt::Session session;
   const auto result = run(weight);

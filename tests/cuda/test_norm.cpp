@@ -73,11 +73,11 @@ TEMPLATE_TEST_CASE("norms and gates take their parameters as they lie, in one la
     op();
     return session.launches().size();
   };
-  CHECK(launches([&] { layer_norm<P>(x, eps); }) == 1);
-  CHECK(launches([&] { layer_norm<P>(x, weight, weight, eps); }) == 1);
-  CHECK(launches([&] { layer_norm_modulate<P>(x, row, row, eps); }) == 1);
-  CHECK(launches([&] { rms_norm<P>(x, weight, eps); }) == 1);
-  CHECK(launches([&] { rms_norm_heads<P>(x, weight, eps); }) == 1);
+  CHECK(launches([&] { layer_norm<P>(x, {.eps = eps}); }) == 1);
+  CHECK(launches([&] { layer_norm<P>(x, weight, weight, {.eps = eps}); }) == 1);
+  CHECK(launches([&] { layer_norm_modulate<P>(x, row, row, {.eps = eps}); }) == 1);
+  CHECK(launches([&] { rms_norm<P>(x, weight, {.eps = eps}); }) == 1);
+  CHECK(launches([&] { rms_norm_heads<P>(x, weight, {.eps = eps}); }) == 1);
   CHECK(launches([&] { gated_add<P>(x, x, row); }) == 1);
   const auto picture = x.view().reshaped(Shape{1, 2, 3, 16});
   CHECK(launches([&] { group_norm<P>(picture, weight, weight, {.groups = 4, .eps = eps}); }) ==

@@ -11,6 +11,7 @@
 #include <cuda/conv_runs.hpp>
 #include <simt/proof.hpp>
 #include <support/block_matrix.hpp>
+#include <support/narrow_reference.hpp>
 
 #include <precast/cuda/matmul/transpose.hpp>
 
@@ -26,6 +27,13 @@ void check_proof(const std::string& name, const std::function<bool()>& test) {
   CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernel_proofs.md") == "");
 }
 
+/// The same with a value of four significant bits, which an operand of three does not hold.
+template <class T>
+HostTensor<T> with_a_nine(HostTensor<T> values, std::int64_t place = 0) {
+  values.data()[place] = from_double<T>(9);
+  return values;
+}
+
 /// Exact products, of matrices whose rows are parts of longer ones.
 template <class P, class X>
 class Products {
@@ -37,7 +45,7 @@ class Products {
   Products(std::int64_t rows, std::int64_t columns, std::int64_t features, std::int64_t first)
       : first_(first),
         columns_(columns),
-        x_(random_integers<X>({rows, padded(first + columns)}, 1)),
+        x_(with_a_nine(random_integers<X>({rows, padded(first + columns)}, 1), first)),
         weight_(random_integers<S>({features, padded(first + columns)}, 2)),
         bias_(random_integers<f32>({features}, 3)),
         sums_(expected_products<Types>(x(), copy(weight()), bias_in_storage())) {}
@@ -71,6 +79,47 @@ class Products {
   ExpectedSums<Types> sums_;
 };
 
+/// Convolutions whose sums are rounded at every step, as the row says.
+template <class P>
+class StepwiseSums {
+ public:
+  using Types = precisions<P, Conv>;
+
+  explicit StepwiseSums(const ConvCase& c)
+      : case_(c), x_(random_integers<f32>(c.picture(), 1)), weight_(random_integers<f32>(c.weight(), 2)) {
+    // Above 256 sums of bf16 go by two.
+    for (std::int64_t i = 0; i < x_.elements(); i += c.channels) x_.data()[i] = 300;
+    const ConvSizes sizes = c.sizes();
+    for (std::int64_t pixel = 0; pixel < sizes.pixels(); ++pixel)
+      for (std::int64_t f = 0; f < c.features; ++f) expected_.push_back(sum_of(sizes, pixel, f));
+  }
+
+  bool are_exact() const { return wide(conv_of<P, f32>(case_, x_, weight_)) == expected_; }
+
+ private:
+  double sum_of(const ConvSizes& sizes, std::int64_t pixel, std::int64_t feature) const {
+    using Operand = typename Types::operand;
+    const std::int64_t line = pixel / sizes.out_width, taps = case_.kernel_height * case_.kernel_width;
+    double sum = 0;
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      const std::int64_t y = line % sizes.out_height + tap / case_.kernel_width - case_.pad_top,
+                         column = pixel % sizes.out_width + tap % case_.kernel_width - case_.pad_left;
+      if (y < 0 || y >= case_.height || column < 0 || column >= case_.width) continue;
+      const f32* const from =
+          x_.data() + ((line / sizes.out_height * case_.height + y) * case_.width + column) * case_.channels;
+      for (std::int64_t k = 0; k < case_.channels; ++k)
+        sum = kept_in<typename Types::accumulate>(
+            sum + kept_in<Operand>(from[k]) *
+                      kept_in<Operand>(weight_.data()[(feature * case_.channels + k) * taps + tap]));
+    }
+    return kept_in<typename Types::result>(sum);
+  }
+
+  ConvCase case_;
+  HostTensor<f32> x_, weight_;
+  std::vector<double> expected_;
+};
+
 /// Two tiles of rows and features, more stages than there is memory for, and a part of one; the same one
 /// value at a time.
 template <class P, class X>
@@ -97,7 +146,17 @@ TEST_CASE("proof of matmul of f16 weights and f32 rows in bf16", "[matmul][proof
 TEST_CASE("proof of products of few rows", "[matmul][proof]") {
   using P = Policy<Storage<bf16>>;
   const Products<P, bf16> one(1, 530, 9, 16), eight(8, 300, 7, 0), narrow(3, 45, 6, 1);
-  check_proof("few rows, bf16", [&] { return one.are_exact() && eight.are_exact() && narrow.are_exact(); });
+  const Products<Policy<Storage<f16>, Compute<bf16>>, f32> rounded(2, 300, 7, 0), rounded_narrow(2, 45, 6, 1);
+  check_proof("few rows, bf16", [&] {
+    return one.are_exact() && eight.are_exact() && narrow.are_exact() && rounded.are_exact() &&
+           rounded_narrow.are_exact();
+  });
+}
+
+TEST_CASE("proof of products whose sums are narrower than f32", "[matmul][conv][proof]") {
+  using P = Policy<Storage<f32>, Compute<bf16>, Accumulate<bf16>, Activation<f32>>;
+  const StepwiseSums<P> product({5, 1, 1, 32, 50, 1, 1}), of_pictures({2, 4, 3, 8, 9, 3, 3, 1, 1, 1, 1, 1});
+  check_proof("products summed in bf16", [&] { return product.are_exact() && of_pictures.are_exact(); });
 }
 
 TEST_CASE("proof of products with a weight in blocks", "[matmul][blocks][proof]") {
@@ -115,6 +174,7 @@ TEST_CASE("proof of products with a weight in blocks", "[matmul][blocks][proof]"
   for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 2381}, {3, 339}, {30, 336}}) {
     auto x = random_integers<bf16>({rows, columns}, 1);
     auto weight = random_integer_blocks({66, columns}, 2);
+    weight.data()[0].integers[0] = 9;  // four significant bits
     auto bias = random_integers<f32>({66}, 3);
     auto sums = expected_products<Types>(x, values_of(weight), bias);
     checks.push_back({std::move(x), std::move(weight), std::move(bias), std::move(sums)});
@@ -138,20 +198,24 @@ TEST_CASE("proof of convolution", "[conv][proof]") {
   struct Check {
     ConvCase of;
     HostTensor<bf16> x, weight, bias;
+    HostTensor<f32> wide_x;
     ExpectedSums<Types> sums;
   };
   std::vector<Check> checks;
   for (const ConvCase& c :
        {ConvCase{2, 6, 7, 40, 66, 3, 3, 1, 1, 1, 1, 1}, {1, 5, 9, 3, 5, 3, 3, 2, 0, 0, 1, 1}}) {
-    auto x = random_integers<bf16>({c.batch, c.height, c.width, c.channels}, 1);
+    auto x = with_a_nine(random_integers<bf16>({c.batch, c.height, c.width, c.channels}, 1));
     auto weight = random_integers<bf16>({c.features, c.channels, c.kernel_height, c.kernel_width}, 2);
     auto bias = random_integers<bf16>({c.features}, 3);
     auto sums = expected_conv<Types>(c, x, weight, bias);
-    checks.push_back({c, std::move(x), std::move(weight), std::move(bias), std::move(sums)});
+    auto wide_x = in_f32(x);
+    checks.push_back(
+        {c, std::move(x), std::move(weight), std::move(bias), std::move(wide_x), std::move(sums)});
   }
   check_proof("conv, bf16", [&] {
     for (const Check& check : checks)
-      if (!check.sums.inexact(conv_of<P, bf16>(check.of, check.x, check.weight, check.bias)).empty())
+      if (!check.sums.inexact(conv_of<P, bf16>(check.of, check.x, check.weight, check.bias)).empty() ||
+          !check.sums.inexact(conv_of<P, f32>(check.of, check.wide_x, check.weight, check.bias)).empty())
         return false;
     return true;
   });

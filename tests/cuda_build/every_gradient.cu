@@ -41,16 +41,17 @@ void run(const Context& context) {
   Tensor<A> dq(x.shape()), dk(x.shape()), dx(x.shape());
   attention_gradient_into<P>(context, z, x, x, x, y, std::as_const(log_sums).view(),
                              AttentionOptions{.heads = 2}, dq.view(), dk.view(), dx.view());
-  layer_norm_gradient_into<P>(context, x, y, 1e-6, z.view());
-  layer_norm_gradient_into<P>(context, x, y, v, 1e-6, options, z.view(), dv.view(), db.view());
-  rms_norm_gradient_into<P>(context, x, y, v, 1e-6, options, z.view(), dv.view());
+  const NormGradientOptions of_norm{.eps = 1e-6, .accumulate = options.accumulate};
+  layer_norm_gradient_into<P>(context, x, y, NormOptions{.eps = 1e-6}, z.view());
+  layer_norm_gradient_into<P>(context, x, y, v, of_norm, z.view(), dv.view(), db.view());
+  rms_norm_gradient_into<P>(context, x, y, v, of_norm, z.view(), dv.view());
   activate_gradient_into<P>(context, x, y, ActivationFunction::gelu_tanh, z.view());
   gated_product_gradient_into<P>(context, x, y, z, ActivationFunction::silu, dq.view(), dk.view());
   const RotaryTable table{Tensor<f32>(Shape{8, 32}), Tensor<f32>(Shape{8, 32})};
-  rotate_into<P>(context, x, 2, table, Rotation{RotaryPairs::halves}, y.view());
-  rotary_gradient_into<P>(context, x, 2, table, Rotation{RotaryPairs::halves}, y.view());
+  rotate_into<P>(context, x, table, Rotation{RotaryPairs::halves}, y.view());
+  rotary_gradient_into<P>(context, x, table, Rotation{RotaryPairs::halves}, y.view());
   embedding_gradient_into<P>(context, rows, ids, options, dw.view());
-  cross_entropy_gradient_into<P>(context, rows, ids, CrossEntropyOptions{}, 1.0f, products.view());
+  cross_entropy_gradient_into<P>(context, 1.0f, rows, ids, CrossEntropyOptions{}, products.view());
   dropout_into<P>(context, x, DropoutOptions{}, y.view());
   add_per_picture_into<P>(context, image, Tensor<A>(Shape{1, 64}), of_image.view());
 }

@@ -56,7 +56,7 @@ HostTensor<f32> velocity_from(const Inputs& inputs, const families::BlockState& 
   const View<const f32> image =
       state.tokens.view().rows_between(state.text_tokens, state.tokens.rows() - state.text_tokens);
   return out(layer_norm_modulate<P>(image, norm_out.part(modulation, 0), norm_out.part(modulation, 1),
-                                    flux::norm_epsilon));
+                                    {.eps = flux::norm_epsilon}));
 }
 
 }  // namespace

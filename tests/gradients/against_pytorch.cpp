@@ -58,9 +58,9 @@ class GradientCase {
     }
     if (op == "cross_entropy") {
       auto logits = like("x");
-      cross_entropy_gradient_into<P>(input("x"),
+      cross_entropy_gradient_into<P>(1.0f, input("x"),
                                      options_["targets"].template get<std::vector<std::int64_t>>(),
-                                     {.ignore_index = options_["ignore_index"]}, 1.0f, logits);
+                                     {.ignore_index = options_["ignore_index"]}, logits);
       return {{"x", wide(logits)}};
     }
     if (op == "rotary") {
@@ -70,7 +70,7 @@ class GradientCase {
       std::vector<f32> positions;
       for (std::int64_t i = 0; i < shape[1]; ++i) positions.push_back(static_cast<f32>(i));
       const RotaryTable table = rotary_table_of_halves(shape[2] / heads, options_["theta"], positions);
-      rotary_gradient_into<P>(input("dy"), heads, table, Rotation{RotaryPairs::halves}, x);
+      rotary_gradient_into<P>(input("dy"), table, Rotation{RotaryPairs::halves}, x);
       return {{"x", wide(x)}};
     }
     for (const ActivationFunction activation : {ActivationFunction::gelu_tanh, ActivationFunction::gelu_erf,
@@ -123,15 +123,15 @@ class GradientCase {
   Results layer_norm() const {
     auto x = like("x");
     auto weight = sums("weight"), bias = sums("bias");
-    layer_norm_gradient_into<P>(input("dy"), input("x"), input("weight"), options_["eps"], GradientOptions{},
-                                x, weight, bias);
+    layer_norm_gradient_into<P>(input("dy"), input("x"), input("weight"),
+                                NormGradientOptions{.eps = options_["eps"]}, x, weight, bias);
     return {{"x", wide(x)}, {"weight", wide(weight)}, {"bias", wide(bias)}};
   }
   Results rms_norm() const {
     auto x = like("x");
     auto weight = sums("weight");
-    rms_norm_gradient_into<P>(input("dy"), input("x"), input("weight"), options_["eps"], GradientOptions{}, x,
-                              weight);
+    rms_norm_gradient_into<P>(input("dy"), input("x"), input("weight"),
+                              NormGradientOptions{.eps = options_["eps"]}, x, weight);
     return {{"x", wide(x)}, {"weight", wide(weight)}};
   }
   Results attention() const {

@@ -105,7 +105,8 @@ TEMPLATE_TEST_CASE("gradients of layer_norm and rms_norm follow finite differenc
       const ExpectedGradients expected(c, true, wide(x), wide(w), wide(dy), exact_eps);
       Tensor<f32> dw(w.shape()), db(w.shape());
       const auto run = [&] {
-        layer_norm_gradient_into<TestType>(sent(dy), sent(x), sent(w), eps, GradientOptions{}, dx, dw, db);
+        layer_norm_gradient_into<TestType>(sent(dy), sent(x), sent(w), NormGradientOptions{.eps = eps}, dx,
+                                           dw, db);
         return dw.clone();
       };
       CHECK(outside(run(), expected.dweight, [&](std::size_t i) { return expected.bound_weight[i]; }) == "");
@@ -114,15 +115,16 @@ TEMPLATE_TEST_CASE("gradients of layer_norm and rms_norm follow finite differenc
       check_repeats(run);
       // Without parameters, and with a weight of 1.
       Tensor<A> plain(x.shape()), of_ones(x.shape());
-      layer_norm_gradient_into<TestType>(sent(dy), sent(x), eps, plain);
-      layer_norm_gradient_into<TestType>(sent(dy), sent(x), sent(filled<f32>(w.shape(), 1)), eps,
-                                         GradientOptions{}, of_ones, dw, db);
+      layer_norm_gradient_into<TestType>(sent(dy), sent(x), {.eps = eps}, plain);
+      layer_norm_gradient_into<TestType>(sent(dy), sent(x), sent(filled<f32>(w.shape(), 1)),
+                                         NormGradientOptions{.eps = eps}, of_ones, dw, db);
       CHECK(same_bits(plain, of_ones));
     }
     const ExpectedGradients expected(c, false, wide(x), wide(w), wide(dy), exact_eps);
     for (const bool accumulate : {false, true}) {
       Tensor<f32> dw = sent(start);
-      rms_norm_gradient_into<TestType>(sent(dy), sent(x), sent(w), eps, GradientOptions{accumulate}, dx, dw);
+      rms_norm_gradient_into<TestType>(sent(dy), sent(x), sent(w),
+                                       NormGradientOptions{.eps = eps, .accumulate = accumulate}, dx, dw);
       CHECK(outside(dx, expected.dx, [&](std::size_t i) { return expected.bound_x[i]; }) == "");
       auto sum = expected.dweight, bound = expected.bound_weight;
       for (std::size_t i = 0; accumulate && i < sum.size(); ++i) {
@@ -144,8 +146,8 @@ TEST_CASE("Downcast<Norm> keeps the sums of a norm's gradient in f16", "[norm]")
     dy.data()[i] = i < 256 ? 60000.0f : -60000.0f;
   }
   Tensor<f32> narrow(x.shape()), full(x.shape());
-  layer_norm_gradient_into<Naive>(sent(dy), sent(x), 1e-5, narrow);
-  layer_norm_gradient_into<Wide>(sent(dy), sent(x), 1e-5, full);
+  layer_norm_gradient_into<Naive>(sent(dy), sent(x), {.eps = 1e-5}, narrow);
+  layer_norm_gradient_into<Wide>(sent(dy), sent(x), {.eps = 1e-5}, full);
   CHECK(std::isfinite(wide(full)[0]));
   CHECK(!std::isfinite(wide(narrow)[0]));
 }

@@ -53,8 +53,8 @@ TEMPLATE_TEST_CASE("the gradient of the cross entropy", "[loss]", F32, Bf16, F16
     }
     const auto run = [&] {
       Tensor<A> out(x.shape());
-      cross_entropy_gradient_into<TestType>(sent(x), targets, CrossEntropyOptions{},
-                                            static_cast<f32>(loss_scale), out);
+      cross_entropy_gradient_into<TestType>(static_cast<f32>(loss_scale), sent(x), targets,
+                                            CrossEntropyOptions{}, out);
       return out;
     };
     CHECK(outside(run(), expected, [&](std::size_t i) { return bounds[i]; }) == "");
@@ -66,16 +66,16 @@ TEST_CASE("the gradient of a cross entropy of ignored rows alone is 0, and NaN o
           "[loss]") {
   auto x = random_tensor<f32>({2, 5}, 1);
   Tensor<f32> out(x.shape());
-  cross_entropy_gradient_into<F32>(sent(x), std::vector<std::int32_t>{-100, -100}, CrossEntropyOptions{},
-                                   1.0f, out);
+  cross_entropy_gradient_into<F32>(1.0f, sent(x), std::vector<std::int32_t>{-100, -100},
+                                   CrossEntropyOptions{}, out);
   CHECK(wide(out) == std::vector<double>(10, 0.0));
   x.data()[2] = std::numeric_limits<f32>::infinity();
-  cross_entropy_gradient_into<F32>(sent(x), std::vector<std::int32_t>{1, 1}, CrossEntropyOptions{}, 1.0f,
+  cross_entropy_gradient_into<F32>(1.0f, sent(x), std::vector<std::int32_t>{1, 1}, CrossEntropyOptions{},
                                    out);
   CHECK(std::isnan(wide(out)[0]));
   CHECK(std::isfinite(wide(out)[5]));
-  CHECK_THROWS_AS(cross_entropy_gradient_into<F32>(sent(x), std::vector<std::int32_t>{1, 5},
-                                                   CrossEntropyOptions{}, 1.0f, out),
+  CHECK_THROWS_AS(cross_entropy_gradient_into<F32>(1.0f, sent(x), std::vector<std::int32_t>{1, 5},
+                                                   CrossEntropyOptions{}, out),
                   InputError);
 }
 
@@ -129,17 +129,17 @@ TEST_CASE("rotary embeddings of halves are those of neighbours in another order,
   for (std::int64_t i = 0; i < x.elements(); ++i)
     moved.data()[i / width * width + place(i % width)] = x.data()[i];
   Tensor<f32> by_halves(x.shape()), by_neighbours(x.shape()), before(x.shape()), back(x.shape());
-  rotate_into<F32>(sent(x), heads, halves, Rotation{RotaryPairs::halves}, by_halves);
-  rotate_into<F32>(sent(moved), heads, neighbours, Rotation{}, by_neighbours);
+  rotate_into<F32>(sent(x), halves, Rotation{RotaryPairs::halves}, by_halves);
+  rotate_into<F32>(sent(moved), neighbours, Rotation{}, by_neighbours);
   const auto a = wide(by_halves), b = wide(by_neighbours);
   for (std::int64_t i = 0; i < x.elements(); ++i)
     REQUIRE(a[static_cast<std::size_t>(i)] ==
             b[static_cast<std::size_t>(i / width * width + place(i % width))]);
-  rotary_into<F32>(sent(moved), heads, neighbours, before);
+  rotary_into<F32>(sent(moved), neighbours, before);
   CHECK(same_bits(before, by_neighbours));
   // A rotation's inverse is its transpose: the gradient of what was turned is what went in. Cosines and sines
   // are rounded, and three operations each way.
-  rotary_gradient_into<F32>(by_halves, heads, halves, Rotation{RotaryPairs::halves}, back);
+  rotary_gradient_into<F32>(by_halves, halves, Rotation{RotaryPairs::halves}, back);
   CHECK(outside(back, wide(x), [&](std::size_t i) {
           const std::size_t pair = i % width < width / 2 ? i + width / 2 : i - width / 2;
           return 8 * unit<f32> * (std::abs(wide(x)[i]) + std::abs(wide(x)[pair]));

@@ -116,7 +116,7 @@ TEMPLATE_LIST_TEST_CASE("a convolution slides its kernel over a padded picture",
   const auto same = conv(x);
   CHECK(same.shape() == Shape{1, height, width, out});
   // As a VAE halves its picture: padded at the right and the bottom only.
-  const auto halved = conv.with(x, ConvShape{.stride = 2, .pad_bottom = 1, .pad_right = 1});
+  const auto halved = conv.with(x, {.stride = 2, .pad_bottom = 1, .pad_right = 1});
   CHECK(halved.shape() == Shape{1, 2, 2, out});
   int different = 0;
   for (std::int64_t o = 0; o < out; ++o) {

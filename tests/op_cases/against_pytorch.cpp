@@ -68,10 +68,10 @@ class GoldenCase {
       return wide(linear<P>(input("x"), LinearWeight<P>(rounded("weight"), rounded("bias").values())));
     if (op == "layer_norm") {
       const bool affine = golden_.has(name_ + ".weight");
-      return wide(affine ? layer_norm<P>(input("x"), input("weight"), input("bias"), options_["eps"])
-                         : layer_norm<P>(input("x"), options_["eps"]));
+      return wide(affine ? layer_norm<P>(input("x"), input("weight"), input("bias"), {.eps = options_["eps"]})
+                         : layer_norm<P>(input("x"), {.eps = options_["eps"]}));
     }
-    if (op == "rms_norm") return wide(rms_norm<P>(input("x"), input("weight"), options_["eps"]));
+    if (op == "rms_norm") return wide(rms_norm<P>(input("x"), input("weight"), {.eps = options_["eps"]}));
     if (op == "softmax") return wide(softmax<P>(input("x")));
     for (const ActivationFunction activation : {ActivationFunction::gelu_tanh, ActivationFunction::gelu_erf,
                                                 ActivationFunction::silu, ActivationFunction::quick_gelu})
@@ -89,9 +89,9 @@ class GoldenCase {
                                           {.groups = options_["groups"], .eps = options_["eps"]}));
     REQUIRE(op == "conv2d");
     const auto padding = options_["padding"].template get<std::vector<std::int64_t>>();
-    const ConvShape shape{options_["stride"], padding[0], padding[1], padding[2], padding[3]};
+    const ConvOptions options{options_["stride"], padding[0], padding[1], padding[2], padding[3]};
     return channels_first(
-        conv2d<P>(picture(), ConvWeight<P>(rounded("weight"), rounded("bias").values()), shape));
+        conv2d<P>(picture(), ConvWeight<P>(rounded("weight"), rounded("bias").values()), options));
   }
 
   /// Relative to what float64 makes of the same inputs.

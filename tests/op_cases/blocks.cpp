@@ -51,7 +51,7 @@ TEMPLATE_LIST_TEST_CASE("linear multiplies with a weight in blocks", "[linear][b
     const LinearWeight<TestType> weight(stored.view(), bias.values());
     const auto expected = expected_products<Types>(x, values_of(stored), bias);
     for (const ActivationFunction activate : {ActivationFunction::none, ActivationFunction::gelu_tanh}) {
-      const auto run = [&] { return linear<TestType>(sent(x), weight, activate); };
+      const auto run = [&] { return linear<TestType>(sent(x), weight, {.activation = activate}); };
       CHECK(expected.outside(run(), activate) == "");
       check_repeats(run);
     }

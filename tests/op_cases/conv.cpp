@@ -17,13 +17,15 @@ using namespace precast::testing;
 
 namespace {
 
-ConvShape shape_of(const ConvCase& c) { return {c.stride, c.pad_top, c.pad_left, c.pad_bottom, c.pad_right}; }
+ConvOptions options_of(const ConvCase& c, ActivationFunction activation = ActivationFunction::none) {
+  return {c.stride, c.pad_top, c.pad_left, c.pad_bottom, c.pad_right, activation};
+}
 
 template <class P, ScalarArray X>
 auto conv_of(const ConvCase& c, const X& x, const HostTensor<typename P::storage>& weight,
              const HostTensor<typename P::storage>& bias = {},
              ActivationFunction activate = ActivationFunction::none) {
-  return conv2d<P>(x, ConvWeight<P>(weight, bias.values()), shape_of(c), activate);
+  return conv2d<P>(x, ConvWeight<P>(weight, bias.values()), options_of(c, activate));
 }
 
 }  // namespace

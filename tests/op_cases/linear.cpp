@@ -42,7 +42,7 @@ TEMPLATE_LIST_TEST_CASE("linear is within its bound of float64", "[linear]", Pro
         random_tensor<S>({c.features, c.columns}, ++seed, 1 / std::sqrt(static_cast<double>(c.columns)));
     const auto bias = random_tensor<S>({c.features}, ++seed);
     const LinearWeight<TestType> packed(weight, bias.values());
-    const auto run = [&] { return linear<TestType>(sent(x), packed, c.activate); };
+    const auto run = [&] { return linear<TestType>(sent(x), packed, {.activation = c.activate}); };
     CHECK(expected_products<Types>(x, weight, bias).outside(run(), c.activate) == "");
     check_repeats(run);
   }
@@ -74,7 +74,7 @@ TEST_CASE("an activation fused into a product has the bits of the op that stands
       for (const ActivationFunction activation : every_activation) {
         CAPTURE(rows, to_string(activation));
         const auto x = random_tensor<f32>({rows, 45}, 2);
-        CHECK(same_bits(linear<P>(sent(x), packed, activation),
+        CHECK(same_bits(linear<P>(sent(x), packed, {.activation = activation}),
                         activate<P>(linear<P>(sent(x), packed), activation)));
       }
   }
@@ -124,7 +124,7 @@ TEMPLATE_LIST_TEST_CASE("a narrow Accumulate rounds every addition", "[linear]",
     for (std::size_t i = 0; i < sums.size(); ++i)
       activated_sums[i] = activated(ActivationFunction::silu, sums[i] += wide_bias[i % features]);
     CHECK(outside(linear<TestType>(sent(x), LinearWeight<TestType>(weight, bias.values()),
-                                   ActivationFunction::silu),
+                                   {.activation = ActivationFunction::silu}),
                   activated_sums, [&](std::size_t i) {
                     return activation_error(sums[i], activated_sums[i]) +
                            1.13 * unit<f32> * std::abs(sums[i]);

@@ -311,7 +311,7 @@ TEST_CASE("functions and positions store their row's result, of operands that no
   each([&]<class P>() { return activate<P>(x, ActivationFunction::silu); }, "activate");
   each([&]<class P>() { return add<P>(x, x); }, "add");
   const RotaryTable table = rotary_table(std::vector<std::int64_t>{6}, 100, std::vector<f32>{0, 1, 2, 3, 4});
-  each([&]<class P>() { return rotary<P>(x, 2, table); }, "rotary");
+  each([&]<class P>() { return rotary<P>(x, table); }, "rotary");
   const Tensor<f32> times = sent(filled<f32>({1}, 437));
   each([&]<class P>() { return timestep_embedding<P>(times.view(), 16); }, "timestep_embedding");
 }
@@ -347,7 +347,7 @@ TEST_CASE("a square that f16 cannot hold makes an RMS norm zero in naive f16", "
   using Naive = Policy<Storage<f16>, Downcast<Norm>>;
   auto x = filled<f16>({2, 8}, 1);
   x.data()[3] = from_double<f16>(300);
-  const auto result = wide(rms_norm<Naive>(sent(x), sent(filled<f16>({8}, 1)), eps));
+  const auto result = wide(rms_norm<Naive>(sent(x), sent(filled<f16>({8}, 1)), {.eps = eps}));
   for (std::size_t i = 0; i < 8; ++i) CHECK(result[i] == 0);
   for (std::size_t i = 8; i < 16; ++i) CHECK(std::abs(result[i] - 1) < 2 * unit<f16> + eps);
 }
@@ -356,7 +356,7 @@ TEST_CASE("Downcast changes the classes that it names, and no others", "[fields]
   using Naive = Policy<Storage<f16>, Downcast<Norm, Pointwise>>;
   using Plain = Policy<Storage<f16>>;
   const Tensor<f16> x = sent(random_tensor<f16>({3, 700}, 1, 2, 3));
-  CHECK_FALSE(same_bits(layer_norm<Naive>(x, eps), layer_norm<Plain>(x, eps)));
+  CHECK_FALSE(same_bits(layer_norm<Naive>(x, {.eps = eps}), layer_norm<Plain>(x, {.eps = eps})));
   CHECK_FALSE(
       same_bits(activate<Naive>(x, ActivationFunction::silu), activate<Plain>(x, ActivationFunction::silu)));
   CHECK(same_bits(softmax<Naive>(x), softmax<Plain>(x)));

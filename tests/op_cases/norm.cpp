@@ -33,12 +33,12 @@ TEMPLATE_LIST_TEST_CASE("layer_norm follows its definition", "[norm]", NormPolic
     CAPTURE(c.batch, c.tokens, c.columns, c.deviation, c.mean);
     const auto x = random_tensor<A>({c.batch, c.tokens, c.columns}, 7, c.deviation, c.mean);
     const auto weight = random_tensor<S>({c.columns}, 8), bias = random_tensor<S>({c.columns}, 9);
-    const auto run = [&] { return layer_norm<TestType>(sent(x), sent(weight), sent(bias), eps); };
+    const auto run = [&] { return layer_norm<TestType>(sent(x), sent(weight), sent(bias), {.eps = eps}); };
     const auto affine = expected_layer_norm(wide(x), c.columns, 0, wide(weight), wide(bias), eps);
     CHECK(outside(run(), affine.values, affine.bound()) == "");
     check_repeats(run);
     const auto plain = expected_layer_norm(wide(x), c.columns, 0, {}, {}, eps);
-    CHECK(outside(layer_norm<TestType>(sent(x), eps), plain.values, plain.bound()) == "");
+    CHECK(outside(layer_norm<TestType>(sent(x), {.eps = eps}), plain.values, plain.bound()) == "");
   }
 }
 
@@ -57,7 +57,7 @@ TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes a scale and a shift for each 
     const Tensor<A> there = sent(modulation);
     const auto run = [&] {
       return layer_norm_modulate<TestType>(sent(x), there.view().columns_between(c.columns, c.columns),
-                                           there.view().columns_between(0, c.columns), eps);
+                                           there.view().columns_between(0, c.columns), {.eps = eps});
     };
     CHECK(outside(run(), expected.values, expected.bound()) == "");
     check_repeats(run);
@@ -73,7 +73,7 @@ TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes slices, and one picture witho
     const Tensor<A> x = sent(whole), row = sent(modulation);
     const auto result = layer_norm_modulate<TestType>(x.view().columns_between(first, 136),
                                                       row.view().columns_between(136, 136),
-                                                      row.view().columns_between(first, 136), eps);
+                                                      row.view().columns_between(first, 136), {.eps = eps});
     REQUIRE(result.shape() == Shape{5, 136});
     auto scale = wide(modulation.view().columns_between(136, 136));
     for (double& value : scale) value += 1;
@@ -91,12 +91,12 @@ TEMPLATE_LIST_TEST_CASE("rms_norm follows its definition, whole rows and heads",
     const auto x = random_tensor<A>({c.batch, c.tokens, c.columns}, 3, c.deviation, c.mean / 10);
     const auto weight = random_tensor<S>({c.columns}, 4);
     const auto expected = expected_rms_norm(wide(x), wide(weight), eps);
-    const auto run = [&] { return rms_norm<TestType>(sent(x), sent(weight), eps); };
+    const auto run = [&] { return rms_norm<TestType>(sent(x), sent(weight), {.eps = eps}); };
     CHECK(outside(run(), expected.values, expected.bound()) == "");
     check_repeats(run);
     if (c.columns == 0) continue;
-    auto heads =
-        rms_norm_heads<TestType>(sent(x).reshaped({c.batch, c.tokens * c.columns}), sent(weight), eps);
+    auto heads = rms_norm_heads<TestType>(sent(x).reshaped({c.batch, c.tokens * c.columns}), sent(weight),
+                                          {.eps = eps});
     CHECK(same_bits(std::move(heads).reshaped(x.shape()), run()));
   }
 }
@@ -109,7 +109,7 @@ TEMPLATE_LIST_TEST_CASE("rms_norm reads and writes slices of columns, and neighb
     const auto weight = random_tensor<typename TestType::storage>({32}, 6);
     const Tensor<A> there = sent(x);
     Tensor<A> target = sent(filled<A>({7, 72}, 9));
-    rms_norm_into<TestType>(there.view().columns_between(first, 32), sent(weight), eps,
+    rms_norm_into<TestType>(there.view().columns_between(first, 32), sent(weight), {.eps = eps},
                             target.view().columns_between(first, 32));
     const auto expected = expected_rms_norm(wide(x.view().columns_between(first, 32)), wide(weight), eps);
     const auto got = to_host(target);
@@ -165,9 +165,9 @@ TEMPLATE_LIST_TEST_CASE(
     HostTensor<A> all(x.shape());
     for (const bool second : {false, true}) {
       if (!second && middle == 0) continue;
-      const HostTensor<A> part =
-          to_host(group_norm_with<TestType>(second ? rows(middle, c.height) : rows(0, middle),
-                                            statistics.moments(eps), sent(weight), sent(bias)));
+      const HostTensor<A> part = to_host(
+          group_norm_with<TestType>(second ? rows(middle, c.height) : rows(0, middle),
+                                    statistics.moments(eps), sent(weight), sent(bias), {.groups = c.groups}));
       std::ranges::copy(part.values(), all.data() + (second ? middle * c.width * c.channels : 0));
     }
     CHECK(outside(all, expected.values, expected.bound()) == "");
@@ -176,15 +176,20 @@ TEMPLATE_LIST_TEST_CASE(
 
 TEST_CASE("group_norm_with of no pictures is none, and pictures without values have no moments", "[norm]") {
   const auto ones = filled<f32>({6}, 1), zeros = filled<f32>({6}, 0);
+  const GroupNormOptions in_threes{.groups = 3, .eps = eps};
   const auto none = sent(HostTensor<f32>(Shape{0, 4, 5, 6}));
-  const auto moments = group_moments(none, 3, eps);
+  const auto moments = group_moments(none, in_threes);
   CHECK(moments.shape() == Shape{0, 4});
-  CHECK(group_norm_with<F32>(none, moments, sent(ones), sent(zeros)).shape() == none.shape());
-  const auto of_two = group_moments(sent(filled<f32>({2, 4, 5, 6}, 1)), 3, eps);
-  CHECK_THROWS_AS(group_norm_with<F32>(none, of_two, sent(ones), sent(zeros)), ShapeError);
-  CHECK_THROWS_AS(group_norm_with<F32>(sent(filled<f32>({1, 4, 5, 6}, 1)), moments, sent(ones), sent(zeros)),
-                  ShapeError);
-  CHECK_THROWS_AS(group_moments(sent(HostTensor<f32>(Shape{2, 0, 5, 6})), 3, eps), ShapeError);
+  CHECK(group_norm_with<F32>(none, moments, sent(ones), sent(zeros), in_threes).shape() == none.shape());
+  const auto of_two = group_moments(sent(filled<f32>({2, 4, 5, 6}, 1)), in_threes);
+  CHECK_THROWS_AS(group_norm_with<F32>(none, of_two, sent(ones), sent(zeros), in_threes), ShapeError);
+  CHECK_THROWS_AS(
+      group_norm_with<F32>(sent(filled<f32>({1, 4, 5, 6}, 1)), moments, sent(ones), sent(zeros), in_threes),
+      ShapeError);
+  CHECK_THROWS_AS(group_norm_with<F32>(sent(filled<f32>({2, 4, 5, 6}, 1)), of_two, sent(ones), sent(zeros),
+                                       {.groups = 2}),
+                  ShapeError);  // moments of three groups
+  CHECK_THROWS_AS(group_moments(sent(HostTensor<f32>(Shape{2, 0, 5, 6})), in_threes), ShapeError);
 }
 
 TEST_CASE("a patch unlike the rest of the picture costs group_norm no accuracy", "[norm]") {
@@ -203,7 +208,7 @@ TEST_CASE("norms of constants are their shift", "[norm]") {
              shift = filled<f32>({6}, 0.25);
   const std::vector<double> expected(300, 0.25);
   const auto bound = [](std::size_t) { return norm_roundings * unit<f32>; };
-  CHECK(outside(layer_norm<F32>(sent(x), sent(ones), sent(shift), eps), expected, bound) == "");
+  CHECK(outside(layer_norm<F32>(sent(x), sent(ones), sent(shift), {.eps = eps}), expected, bound) == "");
   CHECK(outside(group_norm<F32>(sent(x), sent(ones), sent(shift), {.groups = 3, .eps = eps}), expected,
                 bound) == "");
 }
@@ -218,10 +223,10 @@ TEST_CASE("infinities and NaN stay in their rows of norms", "[norm]") {
     for (std::int64_t c = 0; c < columns; ++c) x.data()[5 * columns + c] = 0;
     CAPTURE(columns);
     const auto layer = expected_layer_norm(wide(x), columns, 0, {}, {}, eps);
-    CHECK(outside(layer_norm<F32>(sent(x), eps), layer.values, layer.bound()) == "");
+    CHECK(outside(layer_norm<F32>(sent(x), {.eps = eps}), layer.values, layer.bound()) == "");
     const auto ones = filled<f32>({columns}, 1);
     const auto rms = expected_rms_norm(wide(x), wide(ones), eps);
-    CHECK(outside(rms_norm<F32>(sent(x), sent(ones), eps), rms.values, rms.bound()) == "");
+    CHECK(outside(rms_norm<F32>(sent(x), sent(ones), {.eps = eps}), rms.values, rms.bound()) == "");
   }
   auto x = random_tensor<f32>({2, 5, 5, 6}, 3);
   x.data()[150 + 8] = static_cast<f32>(inf);  // picture 1, group 1
@@ -234,8 +239,8 @@ TEST_CASE("norms' f16 results above the range are inf, or the largest number whe
           "[norm]") {
   const auto x = sent(random_tensor<f16>({4, 8}, 3)), huge = sent(filled<f16>({8}, 60000)),
              zeros = sent(filled<f16>({8}, 0));
-  const auto infinite = wide(layer_norm<F16>(x, huge, zeros, eps)),
-             clamped = wide(layer_norm<F16Saturate>(x, huge, zeros, eps));
+  const auto infinite = wide(layer_norm<F16>(x, huge, zeros, {.eps = eps})),
+             clamped = wide(layer_norm<F16Saturate>(x, huge, zeros, {.eps = eps}));
   std::int64_t overflows = 0;
   for (std::size_t i = 0; i < infinite.size(); ++i) {
     overflows += std::isinf(infinite[i]);

@@ -12,6 +12,7 @@
 
 #include <precast/ops/add_per_picture.hpp>
 #include <precast/ops/pointwise.hpp>
+#include <precast/ops/sampler.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -67,10 +68,10 @@ TEMPLATE_LIST_TEST_CASE("sums, scales and clamps follow their definitions", "[po
     }
     CHECK(outside(add<TestType>(there, sent(y)), sum, one_rounding(sum)) == "");
     // The product is rounded too.
-    CHECK(outside(scale_shift<TestType>(there, 0.75f, 0.1f), scaled, [&](std::size_t i) {
-            return unit<f32> * (std::abs(scaled[i]) + std::abs(a[i] * 0.75));
-          }) == "");
-    CHECK(wide(clamp<TestType>(there, -1.5f, 2.0f)) == clamped);
+    CHECK(outside(scale_shift<TestType>(there, {.factor = 0.75f, .offset = 0.1f}), scaled,
+                  [&](std::size_t i) { return unit<f32> * (std::abs(scaled[i]) + std::abs(a[i] * 0.75)); }) ==
+          "");
+    CHECK(wide(clamp<TestType>(there, {.low = -1.5f, .high = 2.0f})) == clamped);
   }
 }
 
@@ -153,7 +154,7 @@ TEST_CASE("pointwise stores overflow to inf or clamp, as the policy has it", "[p
   CHECK(closed[0] == 65504);
   CHECK(closed[1] == -65504);
   CHECK(std::isnan(closed[3]));
-  CHECK(std::isnan(wide(clamp<F32>(x, -1, 1))[3]));
+  CHECK(std::isnan(wide(clamp<F32>(x, {.low = -1, .high = 1}))[3]));
 }
 
 TEST_CASE("the sampler's step is in f32, its product rounded first", "[pointwise]") {
@@ -161,7 +162,7 @@ TEST_CASE("the sampler's step is in f32, its product rounded first", "[pointwise
   Tensor<f32> state = sent(start);
   const Tensor<f32> velocity_there = sent(velocity);
   const f32 distance = 0.7f - 0.9f;
-  euler_step(state.view(), velocity_there.view(), distance);
+  euler_step_into(state.view(), velocity_there.view(), distance, state.view());
   const auto stepped = to_host(state);
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < stepped.values().size(); ++i) {

@@ -72,13 +72,13 @@ TEMPLATE_LIST_TEST_CASE("rotary turns neighbouring pairs of each head", "[positi
       bounds[i] = 2 * unit<f32> * (std::abs(in[i] * cos[at]) + std::abs(other * sin[at]));
     }
     const auto bound = [&](std::size_t i) { return bounds[i]; };
-    const auto run = [&] { return rotary<TestType>(sent(x), heads, table); };
+    const auto run = [&] { return rotary<TestType>(sent(x), table); };
     CHECK(outside(run(), expected, bound) == "");
     check_repeats(run);
     // Into a slice, whose first column is aligned or not.
     for (const std::int64_t first : {3, 8}) {
       Tensor<A> target = sent(filled<A>({batch, tokens, columns + 2 * first}, 9));
-      rotary_into<TestType>(sent(x), heads, table, target.view().columns_between(first, columns));
+      rotary_into<TestType>(sent(x), table, target.view().columns_between(first, columns));
       const auto got = to_host(target);
       CHECK(outside(got.view().columns_between(first, columns), expected, bound) == "");
       for (const double untouched : wide(got.view().columns_between(0, first))) CHECK(untouched == 9);

@@ -116,14 +116,16 @@ TEST_CASE("guidance and repainting are rounded step by step", "[sampler]") {
           return x[0].values()[i] + product(7.3f, x[1].values()[i] - x[0].values()[i]);
         }) == 0);
   Tensor<f32> latents = sent(x[0]);
-  repaint(latents.view(), b.view(), c.view(), mask.view(), 0.6f, 0.8f);
+  repaint_into(latents.view(), b.view(), c.view(), mask.view(), {0.6f, 0.8f}, latents.view());
   CHECK(wrong(latents, [&](std::size_t i) {
           const f32 around = product(0.6f, x[1].values()[i]) + product(0.8f, x[2].values()[i]);
           const f32 inside = x[3].values()[i];
           return product(1 - inside, around) + product(inside, x[0].values()[i]);
         }) == 0);
   CHECK_THROWS_AS(guide_into(a.view(), Tensor<f32>(Shape{4}).view(), 2, out.view()), ShapeError);
-  CHECK_THROWS_AS(repaint(out.view(), a.view(), b.view(), Tensor<f32>(Shape{4}).view(), 1, 0), ShapeError);
+  CHECK_THROWS_AS(
+      repaint_into(out.view(), a.view(), b.view(), Tensor<f32>(Shape{4}).view(), {1, 0}, out.view()),
+      ShapeError);
 }
 
 TEST_CASE("guidance is rescaled to the standard deviation of each picture", "[sampler]") {
@@ -154,7 +156,7 @@ TEST_CASE("guidance is rescaled to the standard deviation of each picture", "[sa
       const Tensor<f32> there = sent(positive);
       const auto run = [&] {
         Tensor<f32> out = sent(guided);
-        rescale_guidance(out.view(), there.view(), share);
+        rescale_guidance_into(out.view(), there.view(), share, out.view());
         return out;
       };
       // A sum's terms take part in at most 73 additions and squares, halved by the root, and there are two of
@@ -165,10 +167,10 @@ TEST_CASE("guidance is rescaled to the standard deviation of each picture", "[sa
     }
   }
   Tensor<f32> one(Shape{2, 1});
-  CHECK_THROWS_AS(rescale_guidance(one.view(), one.view(), 0.5f), InputError);
+  CHECK_THROWS_AS(rescale_guidance_into(one.view(), one.view(), 0.5f, one.view()), InputError);
   Tensor<f32> two(Shape{2, 2});
-  CHECK_THROWS_AS(rescale_guidance(two.view(), two.view(), 1.5f), InputError);
-  CHECK_THROWS_AS(rescale_guidance(two.view(), one.view(), 0.5f), ShapeError);
+  CHECK_THROWS_AS(rescale_guidance_into(two.view(), two.view(), 1.5f, two.view()), InputError);
+  CHECK_THROWS_AS(rescale_guidance_into(two.view(), one.view(), 0.5f, two.view()), ShapeError);
 }
 
 TEST_CASE("samplers' ops on a Context are the ops without", "[sampler]") {
@@ -188,11 +190,11 @@ TEST_CASE("samplers' ops on a Context are the ops without", "[sampler]") {
   guide_into(context, one.view(), two.view(), 7.5f, a.view());
   guide_into(one.view(), two.view(), 7.5f, b.view());
   CHECK(same(a, b));
-  rescale_guidance(context, a.view(), one.view(), 0.7f);
-  rescale_guidance(b.view(), one.view(), 0.7f);
+  rescale_guidance_into(context, a.view(), one.view(), 0.7f, a.view());
+  rescale_guidance_into(b.view(), one.view(), 0.7f, b.view());
   CHECK(same(a, b));
-  repaint(context, a.view(), one.view(), two.view(), mask.view(), 0.5f, 0.25f);
-  repaint(b.view(), one.view(), two.view(), mask.view(), 0.5f, 0.25f);
+  repaint_into(context, a.view(), one.view(), two.view(), mask.view(), {0.5f, 0.25f}, a.view());
+  repaint_into(b.view(), one.view(), two.view(), mask.view(), {0.5f, 0.25f}, b.view());
   CHECK(same(a, b));
   CHECK_FALSE(same(a, x(4)));
 }

@@ -65,7 +65,7 @@ struct Stored {
   template <PolicyType P>
   LinearWeight<P> in_blocks(std::span<const typename LinearWeight<P>::BiasStorage> bias) const {
     return LinearWeight<P>::in_blocks(
-        host::block_decoder<precisions<P, Matmul>>(format), shape[0], shape[1],
+        format, shape[0], shape[1],
         [&](std::span<std::byte> rows) {
           REQUIRE(rows.size() == bytes.size());
           std::memcpy(rows.data(), bytes.data(), bytes.size());
@@ -185,10 +185,12 @@ TEST_CASE("operands that are wider than the policy's storage take blocks as they
   }
 }
 
-TEST_CASE("a decoder that does not decode to the operands is refused", "[linear][blocks]") {
-  const auto load = []<PolicyType P>(std::type_identity<P>, const host::BlockDecoder& decoder) {
-    return LinearWeight<P>::in_blocks(
-        decoder, 4, 32, [](std::span<std::byte> rows) { std::memset(rows.data(), 0, rows.size()); });
+TEST_CASE("a decoder that does not decode to the operands is refused, and a format that is none of blocks",
+          "[linear][blocks]") {
+  const auto zeros = [](std::span<std::byte> rows) { std::memset(rows.data(), 0, rows.size()); };
+  const auto load = [&]<PolicyType P>(std::type_identity<P>, const host::BlockDecoder& decoder) {
+    using Types = precisions<P, Matmul>;
+    return host::PackedWeight<typename Types::storage>::template in_blocks<Types>(decoder, {4, 32}, zeros);
   };
   using Narrow = std::type_identity<Policy<Storage<bf16>>>;
   using Wide = std::type_identity<Policy<Storage<f32>>>;
@@ -197,8 +199,10 @@ TEST_CASE("a decoder that does not decode to the operands is refused", "[linear]
   CHECK_NOTHROW(load(Narrow{}, of_narrow));
   CHECK_NOTHROW(load(Wide{}, of_wide));
   CHECK_THROWS_AS(load(Narrow{}, of_wide), InputError);
-  const auto of_none = host::block_decoder<precisions<Wide::type, Matmul>>({"blocks32", 32, 20});
-  CHECK_THROWS_WITH(load(Wide{}, of_none), Catch::Contains("blocks32"));
+  const DtypeInfo of_none{"blocks32", 32, 20};
+  CHECK_THROWS_WITH(LinearWeight<Wide::type>::in_blocks(of_none, 4, 32, zeros), Catch::Contains("blocks32"));
+  CHECK(LinearWeight<Wide::type>::bytes_in_blocks(of_none, 4, 32) == std::nullopt);
+  CHECK(LinearWeight<Wide::type>::bytes_in_blocks(dtype_info<q8_0>, 4, 33) == 4 * 2 * 34);
 }
 
 TEST_CASE("a weight in blocks of a file is turned over", "[linear][blocks]") {

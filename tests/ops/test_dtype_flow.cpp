@@ -52,7 +52,7 @@ struct SmallTransformer {
   template <class X>
   static auto norm(std::string_view path, const X& x) {
     const Tensor<Stored> scale = some<Stored>({width}), shift = some<Stored>({width});
-    return at(path, [&] { return layer_norm<P>(x, scale, shift, eps); });
+    return at(path, [&] { return layer_norm<P>(x, scale, shift, {.eps = eps}); });
   }
   template <class X>
   static auto layer(std::string_view path, const X& x, const LinearWeight<P>& with) {

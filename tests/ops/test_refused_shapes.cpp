@@ -108,10 +108,10 @@ TEST_CASE("conv2d refuses shapes that do not fit", "[conv]") {
 
 TEST_CASE("norms name the shapes that do not fit", "[norm]") {
   const Tensor<f32> x(Shape{2, 3, 4}), four(Shape{4}), three(Shape{3}), modulation(Shape{3, 4});
-  CHECK_THROWS_WITH(layer_norm<F32>(x, three, four, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
-  CHECK_THROWS_WITH(rms_norm<F32>(x, three, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
-  CHECK_THROWS_WITH(rms_norm_heads<F32>(x, three, 1e-5), Catch::Contains("[2, 3, 4] and [3]"));
-  CHECK_THROWS_WITH(layer_norm_modulate<F32>(x, modulation, modulation, 1e-5),
+  CHECK_THROWS_WITH(layer_norm<F32>(x, three, four, {.eps = 1e-5}), Catch::Contains("[2, 3, 4] and [3]"));
+  CHECK_THROWS_WITH(rms_norm<F32>(x, three, {.eps = 1e-5}), Catch::Contains("[2, 3, 4] and [3]"));
+  CHECK_THROWS_WITH(rms_norm_heads<F32>(x, three, {.eps = 1e-5}), Catch::Contains("[2, 3, 4] and [3]"));
+  CHECK_THROWS_WITH(layer_norm_modulate<F32>(x, modulation, modulation, {.eps = 1e-5}),
                     Catch::Contains("[2, 3, 4] and [3, 4]"));
   CHECK_THROWS_WITH(group_norm<F32>(x, four, four, {.groups = 2, .eps = 1e-5}), Catch::Contains("[2, 3, 4]"));
   const Tensor<f32> image(Shape{1, 2, 2, 4});
@@ -185,8 +185,7 @@ TEST_CASE("position embeddings refuse sizes that do not fit", "[position]") {
   CHECK_THROWS_AS(rotary_table(std::vector<std::int64_t>{}, 10000, ids), ShapeError);
   const RotaryTable table{Tensor<f32>(Shape{5, 12}), Tensor<f32>(Shape{5, 12})};
   const Tensor<f32> x(Shape{2, 5, 36});
-  CHECK_THROWS_WITH(rotary<F32>(x, 2, table), Catch::Contains("[2, 5, 36] and [5, 12]"));
-  CHECK_THROWS_AS(rotary<F32>(x, 0, table), ShapeError);
+  CHECK_THROWS_WITH(rotary<F32>(x, table), Catch::Contains("[2, 5, 36] and [5, 12]"));
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 1), ShapeError);
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 4, {.cosines_first = true, .frequency_shift = 2}), ShapeError);
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 4, {.cosines_first = true, .frequency_shift = -1}), ShapeError);

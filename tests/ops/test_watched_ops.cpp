@@ -72,11 +72,11 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
   Recorder recorder;
   {
     const watch::Watching watching(recorder);
-    layer_norm<P>(x, 1e-5);
-    layer_norm<P>(x, weight, weight, 1e-5);
-    layer_norm_modulate<P>(x, row, row, 1e-5);
-    rms_norm<P>(x, weight, 1e-5);
-    rms_norm_heads<P>(x, weight, 1e-5);
+    layer_norm<P>(x, {.eps = 1e-5});
+    layer_norm<P>(x, weight, weight, {.eps = 1e-5});
+    layer_norm_modulate<P>(x, row, row, {.eps = 1e-5});
+    rms_norm<P>(x, weight, {.eps = 1e-5});
+    rms_norm_heads<P>(x, weight, {.eps = 1e-5});
     group_norm<P>(image, weight, weight, {.groups = 2, .eps = 1e-5, .activation = ActivationFunction::silu});
     REQUIRE(recorder.ops.size() == 6);
     activate<P>(x, ActivationFunction::silu);
@@ -84,13 +84,13 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
     add<P>(x, row.view().rows_between(0, 1).reshaped(Shape{8}));
     gated_add<P>(x, x, row);
     gated_product<P>(x, x, ActivationFunction::gelu_tanh);
-    scale_shift<P>(x, 2, 1);
-    clamp<P>(x, -1, 1);
+    scale_shift<P>(x, {.factor = 2, .offset = 1});
+    clamp<P>(x, {.low = -1, .high = 1});
     copy_into<P>(x, target.view());
     embedding<P>(table_values, std::vector<std::int32_t>{1, 2});
     upsample_nearest<P>(image, 2);
     REQUIRE(recorder.ops.size() == 16);
-    rotary<P>(x, 2, table);
+    rotary<P>(x, table);
     timestep_embedding<P>(Tensor<f32>(Shape{1}, std::vector<f32>{3}), 8);
     softmax<P>(x);
     attention<P>(x, x, x, {});
@@ -122,13 +122,15 @@ namespace {
 template <class P, ScalarArray X>
 void softmax_beside_its_row(const X& x) {
   using Other = OpDtypes<typename P::storage, AsGiven, f16, bf16, f32>;
-  precast::detail::run_op<Softmax, precisions<P, Softmax>>(
-      "softmax", x.shape(), [&](auto, auto out) { backend::softmax<Other>(as_view(x), out); });
+  Tensor<f32> result(x.shape());
+  precast::detail::run_op_into<Softmax, precisions<P, Softmax>>(
+      "softmax", result, [&](auto, auto out) { backend::softmax<Other>(as_view(x), out); });
 }
 /// One that calls no kernel of the library at all, after another op did.
 template <class P, ScalarArray X>
 void softmax_by_hand(const X& x) {
-  precast::detail::run_op<Softmax, precisions<P, Softmax>>("softmax", x.shape(), [&](auto, auto out) {
+  Tensor<f32> result(x.shape());
+  precast::detail::run_op_into<Softmax, precisions<P, Softmax>>("softmax", result, [&](auto, auto out) {
     for (f32& value : out.values()) value = 1;
   });
 }
@@ -257,7 +259,7 @@ TEST_CASE("an f16 norm that overflows is reported with its value in f32", "[watc
   Recorder recorder;
   {
     const watch::Watching watching(recorder);
-    rms_norm<F16>(x, huge, 1e-6);
+    rms_norm<F16>(x, huge, {.eps = 1e-6});
   }
   REQUIRE(recorder.found.size() == 1);
   CHECK(std::isinf(recorder.found[0].value));

@@ -98,13 +98,13 @@ TEST_CASE("a step rounds its product before it adds") {
   // 1/3 * 3 rounds to 1 exactly; fused, the sum would keep the rounding error of 1/3.
   Tensor<f32> latents(Shape{1, 3}, std::vector<f32>{-1, 5, 0});
   const Tensor<f32> velocity(Shape{1, 3}, std::vector<f32>{3, -1, 0.5f});
-  euler_step(latents, velocity, 1.0f / 3.0f);
+  euler_step_into(latents, velocity, 1.0f / 3.0f, latents);
   CHECK(latents.values()[0] == 0.0f);
   CHECK(latents.values()[1] == 5 - 1.0f / 3.0f);
   CHECK(latents.values()[2] == 1.0f / 6.0f);
-  euler_step(latents, velocity, 0);
+  euler_step_into(latents, velocity, 0, latents);
   CHECK(latents.values()[0] == 0.0f);
-  CHECK_THROWS_AS(euler_step(latents, Tensor<f32>(Shape{3, 1}), 1), ShapeError);
+  CHECK_THROWS_AS(euler_step_into(latents, Tensor<f32>(Shape{3, 1}), 1, latents), ShapeError);
 }
 
 TEST_CASE("noise is mixed in by its level") {

@@ -112,7 +112,8 @@ Result result_of(const GoldenRun& golden, Step&& step) {
     step(i, result.latents, prediction, drawn);
     if (golden.inpaints) {
       const NoiseMix mix = i + 1 < sampler.calls() ? sampler.noise_mix(i + 1) : NoiseMix{};
-      repaint(result.latents.view(), clean.view(), noise.view(), mask.view(), mix.from_clean, mix.from_noise);
+      repaint_into(result.latents.view(), clean.view(), noise.view(), mask.view(),
+                   {.from_clean = mix.from_clean, .from_noise = mix.from_noise}, result.latents.view());
     }
     result.timesteps.push_back(sampler.timestep(i));
   }
@@ -243,7 +244,7 @@ TEST_CASE("guidance and its rescaling are diffusers'") {
   Tensor<f32> guided(negative.shape());
   guide_into(negative.view(), positive.view(), golden["scale"], guided.view());
   CHECK(distance(guided.values(), tensor("guided").values()) == 0);
-  rescale_guidance(guided.view(), positive.view(), golden["share"]);
+  rescale_guidance_into(guided.view(), positive.view(), golden["share"], guided.view());
   // PyTorch sums in double: 15 values are summed here with some roundings.
   const auto rescaled = golden["rescaled"].get<std::vector<f32>>();
   CHECK(distance(guided.values(), rescaled) <= 16 * std::numeric_limits<f32>::epsilon() * largest(rescaled));

@@ -42,7 +42,10 @@ void for_every_op(Check&& check) {
   const RotaryTable table{sent(random_tensor<f32>({3, 4}, 11)), sent(random_tensor<f32>({3, 4}, 12))};
   const auto times = sent(random_tensor<f32>({3}, 13));
   const std::vector<std::int32_t> ids{5, 0, 1}, classes{5, 0, 1, 7, -100, 2};
-  constexpr double eps = 1e-5;
+  const NormOptions plain{.eps = 1e-5};
+  const GroupNormOptions grouped{.groups = 2, .eps = 1e-5};
+  const ScaleShiftOptions scaled{.factor = 2, .offset = 1};
+  const ClampOptions clamped{.low = -0.5f, .high = 0.5f};
 
   check(
       "attention", [&](const auto&... c) { return attention<P>(c..., x, y, y, {.heads = 2}); },
@@ -57,9 +60,7 @@ void for_every_op(Check&& check) {
       [&](auto out, const auto&... c) { linear_gradient_into<P>(c..., of_result, turned_weight, out); });
   check(
       "conv2d", [&](const auto&... c) { return conv2d<P>(c..., image, conv_weight); },
-      [&](auto out, const auto&... c) {
-        conv2d_into<P>(c..., image, conv_weight, {}, ActivationFunction::none, out);
-      });
+      [&](auto out, const auto&... c) { conv2d_into<P>(c..., image, conv_weight, {}, out); });
   check(
       "matmul", [&](const auto&... c) { return matmul<P>(c..., x, matrix); },
       [&](auto out, const auto&... c) { matmul_into<P>(c..., x, matrix, out); });
@@ -70,40 +71,33 @@ void for_every_op(Check&& check) {
       "softmax", [&](const auto&... c) { return softmax<P>(c..., x); },
       [&](auto out, const auto&... c) { softmax_into<P>(c..., x, out); });
   check(
-      "layer_norm without parameters", [&](const auto&... c) { return layer_norm<P>(c..., x, eps); },
-      [&](auto out, const auto&... c) { layer_norm_into<P>(c..., x, eps, out); });
+      "layer_norm without parameters", [&](const auto&... c) { return layer_norm<P>(c..., x, plain); },
+      [&](auto out, const auto&... c) { layer_norm_into<P>(c..., x, plain, out); });
   check(
-      "layer_norm", [&](const auto&... c) { return layer_norm<P>(c..., x, weight, bias, eps); },
-      [&](auto out, const auto&... c) { layer_norm_into<P>(c..., x, weight, bias, eps, out); });
+      "layer_norm", [&](const auto&... c) { return layer_norm<P>(c..., x, weight, bias, plain); },
+      [&](auto out, const auto&... c) { layer_norm_into<P>(c..., x, weight, bias, plain, out); });
   check(
       "layer_norm_modulate",
-      [&](const auto&... c) { return layer_norm_modulate<P>(c..., x, rows, rows, eps); },
-      [&](auto out, const auto&... c) { layer_norm_modulate_into<P>(c..., x, rows, rows, eps, out); });
+      [&](const auto&... c) { return layer_norm_modulate<P>(c..., x, rows, rows, plain); },
+      [&](auto out, const auto&... c) { layer_norm_modulate_into<P>(c..., x, rows, rows, plain, out); });
   check(
-      "rms_norm", [&](const auto&... c) { return rms_norm<P>(c..., x, weight, eps); },
-      [&](auto out, const auto&... c) { rms_norm_into<P>(c..., x, weight, eps, out); });
+      "rms_norm", [&](const auto&... c) { return rms_norm<P>(c..., x, weight, plain); },
+      [&](auto out, const auto&... c) { rms_norm_into<P>(c..., x, weight, plain, out); });
   check(
-      "rms_norm_heads", [&](const auto&... c) { return rms_norm_heads<P>(c..., x, weight, eps); },
-      [&](auto out, const auto&... c) { rms_norm_heads_into<P>(c..., x, weight, eps, out); });
+      "rms_norm_heads", [&](const auto&... c) { return rms_norm_heads<P>(c..., x, weight, plain); },
+      [&](auto out, const auto&... c) { rms_norm_heads_into<P>(c..., x, weight, plain, out); });
   check(
-      "group_norm",
-      [&](const auto&... c) {
-        return group_norm<P>(c..., image, weight, bias, GroupNormOptions{.groups = 2, .eps = eps});
-      },
-      [&](auto out, const auto&... c) {
-        group_norm_into<P>(c..., image, weight, bias,
-                           GroupNormOptions{.groups = 2, .eps = eps, .activation = ActivationFunction::none},
-                           out);
-      });
+      "group_norm", [&](const auto&... c) { return group_norm<P>(c..., image, weight, bias, grouped); },
+      [&](auto out, const auto&... c) { group_norm_into<P>(c..., image, weight, bias, grouped, out); });
   check(
-      "group_moments", [&](const auto&... c) { return group_moments(c..., image, 2, eps); },
-      [&](auto out, const auto&... c) { group_moments_into(c..., image, 2, eps, out); });
-  const auto moments = group_moments(image, 2, eps);
+      "group_moments", [&](const auto&... c) { return group_moments(c..., image, grouped); },
+      [&](auto out, const auto&... c) { group_moments_into(c..., image, grouped, out); });
+  const auto moments = group_moments(image, grouped);
   check(
       "group_norm_with",
-      [&](const auto&... c) { return group_norm_with<P>(c..., image, moments, weight, bias); },
+      [&](const auto&... c) { return group_norm_with<P>(c..., image, moments, weight, bias, grouped); },
       [&](auto out, const auto&... c) {
-        group_norm_with_into<P>(c..., image, moments, weight, bias, ActivationFunction::none, out);
+        group_norm_with_into<P>(c..., image, moments, weight, bias, grouped, out);
       });
   check(
       "activate", [&](const auto&... c) { return activate<P>(c..., x, ActivationFunction::silu); },
@@ -122,14 +116,14 @@ void for_every_op(Check&& check) {
       [&](const auto&... c) { return gated_product<P>(c..., x, y, ActivationFunction::silu); },
       [&](auto out, const auto&... c) { gated_product_into<P>(c..., x, y, ActivationFunction::silu, out); });
   check(
-      "scale_shift", [&](const auto&... c) { return scale_shift<P>(c..., x, 2.0f, 1.0f); },
-      [&](auto out, const auto&... c) { scale_shift_into<P>(c..., x, 2.0f, 1.0f, out); });
+      "scale_shift", [&](const auto&... c) { return scale_shift<P>(c..., x, scaled); },
+      [&](auto out, const auto&... c) { scale_shift_into<P>(c..., x, scaled, out); });
   check(
-      "clamp", [&](const auto&... c) { return clamp<P>(c..., x, -0.5f, 0.5f); },
-      [&](auto out, const auto&... c) { clamp_into<P>(c..., x, -0.5f, 0.5f, out); });
+      "clamp", [&](const auto&... c) { return clamp<P>(c..., x, clamped); },
+      [&](auto out, const auto&... c) { clamp_into<P>(c..., x, clamped, out); });
   check(
-      "rotary", [&](const auto&... c) { return rotary<P>(c..., x, 2, table); },
-      [&](auto out, const auto&... c) { rotary_into<P>(c..., x, 2, table, out); });
+      "rotary", [&](const auto&... c) { return rotary<P>(c..., x, table); },
+      [&](auto out, const auto&... c) { rotary_into<P>(c..., x, table, out); });
   check(
       "timestep_embedding", [&](const auto&... c) { return timestep_embedding<P>(c..., times, 6); },
       [&](auto out, const auto&... c) { timestep_embedding_into<P>(c..., times, TimestepWaves{}, out); });

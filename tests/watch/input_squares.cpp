@@ -53,7 +53,8 @@ TEMPLATE_TEST_CASE("input squares: each linear layer's inputs are counted under 
     results.push_back(watch::scoped("wide", [&] { return linear<P>(few, weight); }));
     results.push_back(watch::scoped("wide", [&] { return linear<P>(many, weight); }));
     results.push_back(watch::scoped("narrow", [&] {
-      return linear<P>(apart.view().columns_between(90, 40), narrow, ActivationFunction::silu);
+      return linear<P>(apart.view().columns_between(90, 40), narrow,
+                       {.activation = ActivationFunction::silu});
     }));
     results.push_back(
         watch::scoped("no layer", [&] { return matmul_transposed<P>(few, weight_values.view()); }));

@@ -27,15 +27,13 @@ class Conv2d {
   template <ScalarArray X>
   Tensor<Result> operator()(const X& x, ActivationFunction activate = ActivationFunction::none) const {
     const std::int64_t pad = kernel_ / 2;
-    return with(x,
-                ConvShape{.stride = 1, .pad_top = pad, .pad_left = pad, .pad_bottom = pad, .pad_right = pad},
-                activate);
+    return with(
+        x, {.pad_top = pad, .pad_left = pad, .pad_bottom = pad, .pad_right = pad, .activation = activate});
   }
   /// Any stride and padding.
   template <ScalarArray X>
-  Tensor<Result> with(const X& x, const ConvShape& shape,
-                      ActivationFunction activate = ActivationFunction::none) const {
-    return conv2d<P>(x, weight_, shape, activate);
+  Tensor<Result> with(const X& x, const ConvOptions& options) const {
+    return conv2d<P>(x, weight_, options);
   }
 
  private:

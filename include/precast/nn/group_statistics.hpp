@@ -25,7 +25,7 @@ class GroupStatistics {
   template <ScalarArray X>
   void add(const X& part) {
     const HostTensor<f32> moments =
-        to_host(group_moments(part, static_cast<std::int64_t>(groups_.size()), 0.0));
+        to_host(group_moments(part, {.groups = static_cast<std::int64_t>(groups_.size()), .eps = 0}));
     if (DryRun::active()) return;
     const double count = static_cast<double>(part.shape().elements()) / static_cast<double>(groups_.size());
     for (std::size_t g = 0; g < groups_.size(); ++g) {

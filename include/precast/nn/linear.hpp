@@ -6,7 +6,6 @@
 #include <span>
 
 #include <precast/backend.hpp>
-#include <precast/host/block_decoder.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/linear.hpp>
 
@@ -34,11 +33,11 @@ class Linear {
   /// x [..., in_features] -> [..., out_features].
   template <ScalarArray X>
   Tensor<Result> operator()(const X& x, ActivationFunction activate = ActivationFunction::none) const {
-    return linear<P>(x, weight_, activate);
+    return linear<P>(x, weight_, {.activation = activate});
   }
   template <ScalarArray X>
   void into(const X& x, View<Result> out, ActivationFunction activate = ActivationFunction::none) const {
-    linear_into<P>(x, weight_, activate, out);
+    linear_into<P>(x, weight_, {.activation = activate}, out);
   }
 
  private:
@@ -49,11 +48,10 @@ class Linear {
     HostTensor<BiasStorage> bias;
     if (with_bias == Bias::present) bias = load_host_tensor<BiasStorage>(place / "bias", {out_features});
     if constexpr (backend::holds_blocks_of_files<Storage>)
-      if (const host::BlockDecoder decoder =
-              host::block_decoder<typename LinearWeight<P>::Types>(parameter.dtype);
-          decoder.to_f32 && std::ssize(parameter.bytes) == out_features * decoder.bytes_per_row(in_features))
+      if (LinearWeight<P>::bytes_in_blocks(parameter.dtype, out_features, in_features) ==
+          std::ssize(parameter.bytes))
         return LinearWeight<P>::in_blocks(
-            decoder, out_features, in_features,
+            parameter.dtype, out_features, in_features,
             [&](std::span<std::byte> rows) { read_bytes(weight, parameter, rows); }, bias.values());
     return LinearWeight<P>(out_features, in_features, rows_of_parameter<Storage>(weight, parameter),
                            bias.values());

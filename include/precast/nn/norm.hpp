@@ -40,7 +40,7 @@ class LayerNorm : NormParameters<P> {
 
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> operator()(const X& x) const {
-    return layer_norm<P>(x, this->weight_.view(), this->bias_.view(), this->epsilon_);
+    return layer_norm<P>(x, this->weight_.view(), this->bias_.view(), {.eps = this->epsilon_});
   }
 };
 
@@ -55,12 +55,12 @@ class RmsNorm : NormParameters<P> {
 
   template <ScalarArray X>
   Tensor<Result> operator()(const X& x) const {
-    return rms_norm<P>(x, this->weight_.view(), this->epsilon_);
+    return rms_norm<P>(x, this->weight_.view(), {.eps = this->epsilon_});
   }
   /// Normalises each head of x [..., heads * size].
   template <ScalarArray X>
   void heads_into(const X& x, View<Result> out) const {
-    rms_norm_heads_into<P>(x, this->weight_.view(), this->epsilon_, out);
+    rms_norm_heads_into<P>(x, this->weight_.view(), {.eps = this->epsilon_}, out);
   }
 };
 
@@ -75,8 +75,7 @@ class GroupNorm : NormParameters<P> {
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> operator()(
       const X& x, ActivationFunction activate = ActivationFunction::none) const {
-    return group_norm<P>(x, this->weight_.view(), this->bias_.view(),
-                         {.groups = groups_, .eps = this->epsilon_, .activation = activate});
+    return group_norm<P>(x, this->weight_.view(), this->bias_.view(), options(activate));
   }
 
   /// For a picture that comes in parts: what is gathered from all of them first …
@@ -87,10 +86,14 @@ class GroupNorm : NormParameters<P> {
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> with(
       const X& x, const Tensor<f32>& moments, ActivationFunction activate = ActivationFunction::none) const {
-    return group_norm_with<P>(x, moments, this->weight_.view(), this->bias_.view(), activate);
+    return group_norm_with<P>(x, moments, this->weight_.view(), this->bias_.view(), options(activate));
   }
 
  private:
+  GroupNormOptions options(ActivationFunction activate) const {
+    return {.groups = groups_, .eps = this->epsilon_, .activation = activate};
+  }
+
   std::int64_t groups_;
 };
 

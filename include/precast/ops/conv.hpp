@@ -20,16 +20,17 @@
 
 namespace precast {
 
-inline namespace PRECAST_BACKEND {
-
-/// How a kernel moves over a picture: its step, and the zeros around the picture.
-struct ConvShape {
+/// How a kernel moves over a picture: its step, and the zeros around the picture. And what follows it.
+struct ConvOptions {
   std::int64_t stride = 1;
   std::int64_t pad_top = 0;
   std::int64_t pad_left = 0;
   std::int64_t pad_bottom = 0;
   std::int64_t pad_right = 0;
+  ActivationFunction activation = ActivationFunction::none;
 };
+
+inline namespace PRECAST_BACKEND {
 
 /// The weight of a convolution as the policy stores it, and its bias. Files have each output channel's values
 /// as [in_channels, height, width]; here they lie as [height, width, in_channels], as pixels do.
@@ -113,15 +114,16 @@ namespace detail {
 inline namespace PRECAST_BACKEND {
 
 template <PolicyType P>
-ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvShape& shape) {
+ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvOptions& options) {
   if (x.rank() != 4 || x[3] != weight.in_channels())
     throw ShapeError("conv2d: " + to_string(x) + " is not [batch, height, width, " +
                      std::to_string(weight.in_channels()) + "]");
-  if (shape.stride < 1 || std::min({shape.pad_top, shape.pad_left, shape.pad_bottom, shape.pad_right}) < 0)
-    throw ShapeError("conv2d: a stride of " + std::to_string(shape.stride) +
+  if (options.stride < 1 ||
+      std::min({options.pad_top, options.pad_left, options.pad_bottom, options.pad_right}) < 0)
+    throw ShapeError("conv2d: a stride of " + std::to_string(options.stride) +
                      " or a negative padding makes no sense");
-  const std::int64_t height = x[1] + shape.pad_top + shape.pad_bottom;
-  const std::int64_t width = x[2] + shape.pad_left + shape.pad_right;
+  const std::int64_t height = x[1] + options.pad_top + options.pad_bottom;
+  const std::int64_t width = x[2] + options.pad_left + options.pad_right;
   if (height < weight.kernel_height() || width < weight.kernel_width())
     throw ShapeError("conv2d: a kernel of " + std::to_string(weight.kernel_height()) + " x " +
                      std::to_string(weight.kernel_width()) + " does not fit into " + to_string(x) +
@@ -132,11 +134,11 @@ ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvShap
           .channels = x[3],
           .kernel_height = weight.kernel_height(),
           .kernel_width = weight.kernel_width(),
-          .stride = shape.stride,
-          .pad_top = shape.pad_top,
-          .pad_left = shape.pad_left,
-          .out_height = (height - weight.kernel_height()) / shape.stride + 1,
-          .out_width = (width - weight.kernel_width()) / shape.stride + 1};
+          .stride = options.stride,
+          .pad_top = options.pad_top,
+          .pad_left = options.pad_left,
+          .out_height = (height - weight.kernel_height()) / options.stride + 1,
+          .out_width = (width - weight.kernel_width()) / options.stride + 1};
 }
 
 /// The shape of what comes out.
@@ -147,9 +149,9 @@ Shape conv_result(const ConvSizes& sizes, const ConvWeight<P>& weight) {
 
 template <PolicyType P, class X>
 void conv2d_of_sizes(View<const X> x, const ConvWeight<P>& weight, const ConvSizes& sizes,
-                     ActivationFunction activate, View<typename precisions<P, Conv>::result> out) {
+                     ActivationFunction activation, View<typename precisions<P, Conv>::result> out) {
   run_op_into<Conv, precisions<P, Conv>>("conv2d", out, [&]<class Types>(Types, auto to) {
-    backend::conv<Types>(x, weight.weight(), sizes, weight.epilogue(activate), to);
+    backend::conv<Types>(x, weight.weight(), sizes, weight.epilogue(activation), to);
   });
 }
 
@@ -159,41 +161,40 @@ void conv2d_of_sizes(View<const X> x, const ConvWeight<P>& weight, const ConvSiz
 
 inline namespace PRECAST_BACKEND {
 
-/// x [batch, height, width, in_channels] -> activate(x * W + b) [batch, out_height, out_width, out_channels],
-/// where out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1. Operands are rounded to
-/// the policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32,
-/// results rounded once. Throws ShapeError where shapes do not fit.
+/// x [batch, height, width, in_channels] -> activation(x * W + b) [batch, out_height, out_width,
+/// out_channels], where out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1. Operands
+/// are rounded to the policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed
+/// in f32, results rounded once. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X>
-void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvShape& shape, ActivationFunction activate,
+void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvOptions& options,
                  View<typename precisions<P, Conv>::result> out) {
   const auto in = as_view(x);
-  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
+  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, options);
   detail::require_same_shape("conv2d", detail::conv_result(sizes, weight), out.shape());
-  detail::conv2d_of_sizes<P>(in, weight, sizes, activate, out);
+  detail::conv2d_of_sizes<P>(in, weight, sizes, options.activation, out);
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
 Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight<P>& weight,
-                                                    const ConvShape& shape = {},
-                                                    ActivationFunction activate = ActivationFunction::none) {
+                                                    const ConvOptions& options = {}) {
   const auto in = as_view(x);
-  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, shape);
+  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, options);
   Tensor<typename precisions<P, Conv>::result> out(detail::conv_result(sizes, weight));
-  detail::conv2d_of_sizes<P>(in, weight, sizes, activate, out.view());
+  detail::conv2d_of_sizes<P>(in, weight, sizes, options.activation, out.view());
   return out;
 }
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ScalarArray X>
-void conv2d_into(const Context& context, const X& x, const ConvWeight<P>& weight, const ConvShape& shape,
-                 ActivationFunction activate, View<typename precisions<P, Conv>::result> out) {
-  with_context(context, [&] { conv2d_into<P>(x, weight, shape, activate, out); });
+void conv2d_into(const Context& context, const X& x, const ConvWeight<P>& weight, const ConvOptions& options,
+                 View<typename precisions<P, Conv>::result> out) {
+  with_context(context, [&] { conv2d_into<P>(x, weight, options, out); });
 }
 template <PolicyType P, ScalarArray X>
-auto conv2d(const Context& context, const X& x, const ConvWeight<P>& weight, const ConvShape& shape = {},
-            ActivationFunction activate = ActivationFunction::none) {
-  return with_context(context, [&] { return conv2d<P>(x, weight, shape, activate); });
+auto conv2d(const Context& context, const X& x, const ConvWeight<P>& weight,
+            const ConvOptions& options = {}) {
+  return with_context(context, [&] { return conv2d<P>(x, weight, options); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <precast/backend.hpp>
 #include <precast/backend/norm.hpp>
@@ -10,7 +11,6 @@
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
-#include <precast/problem/activate.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/tensor/owned_tensor.hpp>
 
@@ -19,11 +19,12 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// The moments of each group of neighbouring channels of each picture of x [B, H, W, C], in f32, to out [B *
-/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), 0. Throws ShapeError where shapes or
-/// groups do not fit, and where pictures have no values to take moments of.
+/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), 0. The activation is the norm's alone.
+/// Throws ShapeError where shapes or groups do not fit, and where pictures have no values to take moments of.
 template <ScalarArray X>
-void group_moments_into(const X& x, std::int64_t groups, double eps, View<f32> out) {
+void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> out) {
   const Shape& shape = x.shape();
+  const std::int64_t groups = options.groups;
   if (shape.rank() != 4 || groups < 1 || shape.back() % groups != 0)
     throw ShapeError("group_moments: " + to_string(shape) + " is not [B, H, W, C] with channels for " +
                      std::to_string(groups) + " groups");
@@ -31,49 +32,47 @@ void group_moments_into(const X& x, std::int64_t groups, double eps, View<f32> o
     throw ShapeError("group_moments: pictures of " + to_string(shape) + " have no values");
   detail::require_same_shape("group_moments", Shape{shape[0] * groups, 4}, out.shape());
   if (shape[0] > 0 && (!MemoryCounter::active() || !backend::Memory::on_host))
-    backend::group_moments(as_view(x), groups, static_cast<f32>(eps), out);
+    backend::group_moments(as_view(x), groups, static_cast<f32>(options.eps), out);
 }
 
 /// The same into a new tensor.
 template <ScalarArray X>
-Tensor<f32> group_moments(const X& x, std::int64_t groups, double eps) {
+Tensor<f32> group_moments(const X& x, const GroupNormOptions& options) {
   const Shape& shape = x.shape();
+  const std::int64_t groups = options.groups;
   Tensor<f32> moments(Shape{shape.rank() > 0 && groups > 0 ? shape[0] * groups : 0, 4});
-  group_moments_into(x, groups, eps, moments.view());
+  group_moments_into(x, options, moments.view());
   return moments;
 }
 
 /// Group normalisation of x [B, H, W, C] with `moments` as group_moments gives them, times weight [C] plus
-/// bias [C], then an activation, rounded once, into out [B, H, W, C]. Throws ShapeError where shapes do not
-/// fit.
+/// bias [C], then an activation, rounded once, into out [B, H, W, C]. `eps` is in the moments. Throws
+/// ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W>
 void group_norm_with_into(const X& x, const M& moments, const W& weight, const W& bias,
-                          ActivationFunction activation, View<typename precisions<P, Norm>::result> out) {
+                          const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   detail::require_one_per_column("group_norm_with", shape, weight.shape());
   detail::require_one_per_column("group_norm_with", shape, bias.shape());
-  const auto divides = [](std::int64_t part, std::int64_t whole) { return part > 0 && whole % part == 0; };
-  const bool is_picture = shape.rank() == 4 && moments.shape().rank() == 2 && moments.columns() == 4;
-  const bool fits = is_picture && (shape[0] == 0 ? moments.rows() == 0
-                                                 : divides(shape[0], moments.rows()) &&
-                                                       divides(moments.rows() / shape[0], shape.back()));
-  if (!fits)
+  const std::int64_t groups = options.groups;
+  if (shape.rank() != 4 || groups < 1 || shape.back() % groups != 0 ||
+      moments.shape() != Shape{shape[0] * groups, 4})
     detail::shapes_do_not_fit("group_norm_with", shape, moments.shape(),
-                              "are not [B, H, W, C] and [B * groups, 4]");
+                              "are not [B, H, W, C] and [B * " + std::to_string(groups) + ", 4]");
   detail::require_same_shape("group_norm_with", shape, out.shape());
   detail::run_op_into<Norm, precisions<P, Norm>>("group_norm", out, [&](auto types, auto to) {
     if (to.elements() == 0) return;
     backend::group_norm_with<decltype(types)>(as_view(x), as_view(moments), as_view(weight), as_view(bias),
-                                              activation, to);
+                                              options.activation, to);
   });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W>
 auto group_norm_with(const X& x, const M& moments, const W& weight, const W& bias,
-                     ActivationFunction activation = ActivationFunction::none) {
+                     const GroupNormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  group_norm_with_into<P>(x, moments, weight, bias, activation, out.view());
+  group_norm_with_into<P>(x, moments, weight, bias, options, out.view());
   return out;
 }
 

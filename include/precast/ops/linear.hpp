@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,10 @@
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
+
+struct LinearOptions {
+  ActivationFunction activation = ActivationFunction::none;
+};
 
 inline namespace PRECAST_BACKEND {
 
@@ -46,14 +51,25 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   /// A weight in blocks of a format that a file has chosen, held as it lies there: calls `fill(bytes)`, which
   /// writes the bytes of all rows, each of which begins with a block. Its values are rounded to operands,
   /// once, as they are multiplied (the host's few rows meet their codes instead: docs/quantisation.md); on a
-  /// device that has no products of the format to Storage, as they are loaded.
+  /// device that has no products of the format to Storage, as they are loaded. Throws InputError for a format
+  /// that is none of the library's block formats, PathNotCompiled where PRECAST_QUANT leaves it out.
   template <class Fill>
     requires backend::holds_blocks_of_files<Storage>
-  static LinearWeight in_blocks(const host::BlockDecoder& decoder, std::int64_t out_features,
-                                std::int64_t in_features, Fill&& fill,
-                                std::span<const BiasStorage> bias = {}) {
+  static LinearWeight in_blocks(const DtypeInfo& format, std::int64_t out_features, std::int64_t in_features,
+                                Fill&& fill, std::span<const BiasStorage> bias = {}) {
+    const host::BlockDecoder decoder = host::block_decoder<Types>(format);
+    if (!decoder.to_f32)
+      throw InputError("a linear weight in " + std::string(format.name) +
+                       ": the library has no block format of this name");
     return LinearWeight(
         Base::Packed::template in_blocks<Types>(decoder, checked({out_features, in_features}), fill), bias);
+  }
+  /// How many bytes in_blocks() takes of a format; none where the library has no such block format.
+  static std::optional<std::int64_t> bytes_in_blocks(const DtypeInfo& format, std::int64_t out_features,
+                                                     std::int64_t in_features) {
+    const host::BlockDecoder decoder = host::block_decoder<Types>(format);
+    if (!decoder.to_f32) return std::nullopt;
+    return out_features * decoder.bytes_per_row(in_features);
   }
 
   std::int64_t out_features() const { return this->weight().features(); }
@@ -69,12 +85,12 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   }
 };
 
-/// out = activate(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
+/// out = activation(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
 /// policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results
 /// rounded once. Rows of `out` may lie apart; `out` must not overlap x. Throws ShapeError where shapes do not
 /// fit.
 template <PolicyType P, ScalarArray X>
-void linear_into(const X& x, const LinearWeight<P>& weight, ActivationFunction activate,
+void linear_into(const X& x, const LinearWeight<P>& weight, const LinearOptions& options,
                  View<typename precisions<P, Matmul>::result> out) {
   const auto in = as_view(x);
   if (in.columns() != weight.in_features())
@@ -84,21 +100,21 @@ void linear_into(const X& x, const LinearWeight<P>& weight, ActivationFunction a
     detail::shapes_do_not_fit("linear", in.shape().with_back(weight.out_features()), out.shape(),
                               "are the result and where it should go");
   detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", out, [&]<class Types>(Types, auto to) {
-    backend::matmul_transposed<Types>(in, weight.weight(), weight.epilogue(activate), to);
+    backend::matmul_transposed<Types>(in, weight.weight(), weight.epilogue(options.activation), to);
   });
 }
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight,
                  View<typename precisions<P, Matmul>::result> out) {
-  linear_into<P>(x, weight, ActivationFunction::none, out);
+  linear_into<P>(x, weight, LinearOptions{}, out);
 }
 
 /// linear_into, with a result of its own.
 template <PolicyType P, ScalarArray X>
-Tensor<typename precisions<P, Matmul>::result> linear(
-    const X& x, const LinearWeight<P>& weight, ActivationFunction activate = ActivationFunction::none) {
+Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWeight<P>& weight,
+                                                      const LinearOptions& options = {}) {
   Tensor<typename precisions<P, Matmul>::result> out(x.shape().with_back(weight.out_features()));
-  linear_into<P>(x, weight, activate, out);
+  linear_into<P>(x, weight, options, out);
   return out;
 }
 

@@ -20,8 +20,9 @@ inline namespace PRECAST_BACKEND {
 /// gradient of the loss: 1, or the scale of a loss that is scaled. In f32 (Downcast<Loss>: rounded after each
 /// step), and rounded once to what gradients are stored as. Throws as cross_entropy does.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
-void cross_entropy_gradient_into(const X& logits, const T& targets, const CrossEntropyOptions& options,
-                                 f32 dloss, View<typename training<P>::gradient> out) {
+void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
+                                 const CrossEntropyOptions& options,
+                                 View<typename training<P>::gradient> out) {
   const auto checked = detail::targets_of_rows(logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy_gradient", logits.shape(), out.shape());
   const auto kept =

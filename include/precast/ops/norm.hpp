@@ -30,6 +30,10 @@ inline void require_one_per_column(std::string_view op, const Shape& x, const Sh
 
 }  // namespace detail
 
+struct NormOptions {
+  double eps = 1e-5;  ///< added to the variance, or to the mean of squares
+};
+
 struct GroupNormOptions {
   std::int64_t groups = 1;  ///< of neighbouring channels
   double eps = 1e-5;        ///< added to the variance
@@ -42,38 +46,38 @@ inline namespace PRECAST_BACKEND {
 /// eps). x [..., C] -> [..., C] in Activation; statistics in the op table's dtypes, f32 without
 /// Downcast<Norm>.
 template <PolicyType P, ScalarArray X>
-void layer_norm_into(const X& x, double eps, View<typename precisions<P, Norm>::result> out) {
+void layer_norm_into(const X& x, const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
   detail::require_same_shape("layer_norm", x.shape(), out.shape());
   detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm", out, [&](auto types, auto to) {
     using None = Affine<typename precisions<P, Norm>::result>;
-    backend::layer_norm<decltype(types)>(as_view(x), None{}, static_cast<f32>(eps), to);
+    backend::layer_norm<decltype(types)>(as_view(x), None{}, static_cast<f32>(options.eps), to);
   });
 }
 
 /// Layer normalisation with a weight and a bias, both [C]. Throws ShapeError where they are not.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-void layer_norm_into(const X& x, const W& weight, const W& bias, double eps,
+void layer_norm_into(const X& x, const W& weight, const W& bias, const NormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("layer_norm", x.shape(), weight.shape());
   detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
   detail::require_same_shape("layer_norm", x.shape(), out.shape());
   const Affine<value_type_of<W>> affine{as_view(weight), as_view(bias)};
   detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm", out, [&](auto types, auto to) {
-    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(eps), to);
+    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(options.eps), to);
   });
 }
 
 /// Both into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto layer_norm(const X& x, double eps) {
+auto layer_norm(const X& x, const NormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  layer_norm_into<P>(x, eps, out.view());
+  layer_norm_into<P>(x, options, out.view());
   return out;
 }
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
+auto layer_norm(const X& x, const W& weight, const W& bias, const NormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  layer_norm_into<P>(x, weight, bias, eps, out.view());
+  layer_norm_into<P>(x, weight, bias, options, out.view());
   return out;
 }
 
@@ -81,7 +85,7 @@ auto layer_norm(const X& x, const W& weight, const W& bias, double eps) {
 /// sample of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
 /// one sample, [S, C]; scale and shift [B, C].
 template <PolicyType P, ScalarArray X, ScalarArray M>
-void layer_norm_modulate_into(const X& x, const M& scale, const M& shift, double eps,
+void layer_norm_modulate_into(const X& x, const M& scale, const M& shift, const NormOptions& options,
                               View<typename precisions<P, Norm>::result> out) {
   const std::int64_t rows_per_picture =
       detail::rows_per_picture("layer_norm_modulate", x.shape(), scale.shape());
@@ -89,40 +93,41 @@ void layer_norm_modulate_into(const X& x, const M& scale, const M& shift, double
   const Affine<value_type_of<M>> affine{as_view(scale), as_view(shift), rows_per_picture, true};
   detail::require_same_shape("layer_norm_modulate", x.shape(), out.shape());
   detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm_modulate", out, [&](auto types, auto to) {
-    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(eps), to);
+    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(options.eps), to);
   });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray M>
-auto layer_norm_modulate(const X& x, const M& scale, const M& shift, double eps) {
+auto layer_norm_modulate(const X& x, const M& scale, const M& shift, const NormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  layer_norm_modulate_into<P>(x, scale, shift, eps, out.view());
+  layer_norm_modulate_into<P>(x, scale, shift, options, out.view());
   return out;
 }
 
 /// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps)
 /// weight. x [..., C], weight [C] -> [..., C] in Activation, into a tensor or slice that does not overlap x.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-void rms_norm_into(const X& x, const W& weight, double eps, View<typename precisions<P, Norm>::result> out) {
+void rms_norm_into(const X& x, const W& weight, const NormOptions& options,
+                   View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("rms_norm", x.shape(), weight.shape());
   detail::require_same_shape("rms_norm", x.shape(), out.shape());
   detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm", out, [&](auto types, auto to) {
-    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(eps), to);
+    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(options.eps), to);
   });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm(const X& x, const W& weight, double eps) {
+auto rms_norm(const X& x, const W& weight, const NormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  rms_norm_into<P>(x, weight, eps, out.view());
+  rms_norm_into<P>(x, weight, options, out.view());
   return out;
 }
 
 /// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D].
 template <PolicyType P, ScalarArray X, ScalarArray W>
-void rms_norm_heads_into(const X& x, const W& weight, double eps,
+void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options,
                          View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   if (shape.rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
@@ -131,15 +136,15 @@ void rms_norm_heads_into(const X& x, const W& weight, double eps,
   if (out.shape() != shape)
     detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
   detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm_heads", out, [&](auto types, auto to) {
-    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(eps), to);
+    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(options.eps), to);
   });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm_heads(const X& x, const W& weight, double eps) {
+auto rms_norm_heads(const X& x, const W& weight, const NormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  rms_norm_heads_into<P>(x, weight, eps, out.view());
+  rms_norm_heads_into<P>(x, weight, options, out.view());
   return out;
 }
 

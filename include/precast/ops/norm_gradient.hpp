@@ -10,19 +10,26 @@
 
 namespace precast {
 
+struct NormGradientOptions {
+  double eps = 1e-5;        ///< as the norm had it
+  bool accumulate = false;  ///< the gradients of parameters are added to what is there, and rounded once more
+};
+
 inline namespace PRECAST_BACKEND {
 
 /// The gradient of layer_norm without parameters, of its input x [..., C], from dy [..., C], that of its
 /// result. In the row of gradient_precisions<P, Norm>. Throws ShapeError where shapes differ.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
-void layer_norm_gradient_into(const DY& dy, const X& x, double eps, View<typename training<P>::gradient> dx) {
+void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& options,
+                              View<typename training<P>::gradient> dx) {
   detail::require_same_shape("layer_norm_gradient", dy.shape(), x.shape());
   detail::require_same_shape("layer_norm_gradient", x.shape(), dx.shape());
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "layer_norm_gradient",
       [&]<class Types>(Types, auto to) {
-        backend::layer_norm_gradient<Types>(as_view(dy), as_view(x), View<const f32>(), static_cast<f32>(eps),
-                                            GradientOptions{}, to, View<f32>(), View<f32>());
+        backend::layer_norm_gradient<Types>(as_view(dy), as_view(x), View<const f32>(),
+                                            static_cast<f32>(options.eps), GradientOptions{}, to, View<f32>(),
+                                            View<f32>());
       },
       dx);
 }
@@ -31,8 +38,8 @@ void layer_norm_gradient_into(const DY& dy, const X& x, double eps, View<typenam
 /// over all rows in one order, or added to what `dweight` and `dbias` [C] hold. Throws ShapeError where
 /// shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
-void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, double eps,
-                              const GradientOptions& options, View<typename training<P>::gradient> dx,
+void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, const NormGradientOptions& options,
+                              View<typename training<P>::gradient> dx,
                               View<typename training<P>::parameter_gradient> dweight,
                               View<typename training<P>::parameter_gradient> dbias) {
   detail::require_same_shape("layer_norm_gradient", dy.shape(), x.shape());
@@ -42,8 +49,9 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, double 
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "layer_norm_gradient",
       [&]<class Types>(Types, auto to, auto to_weight, auto to_bias) {
-        backend::layer_norm_gradient<Types>(as_view(dy), as_view(x), as_view(weight), static_cast<f32>(eps),
-                                            options, to, to_weight, to_bias);
+        backend::layer_norm_gradient<Types>(as_view(dy), as_view(x), as_view(weight),
+                                            static_cast<f32>(options.eps),
+                                            GradientOptions{options.accumulate}, to, to_weight, to_bias);
       },
       dx, dweight, dbias);
 }
@@ -52,8 +60,8 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, double 
 /// divides C and each D neighbours are normalised together; added up over all of them, or added to what
 /// `dweight` [D] holds. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
-void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, double eps,
-                            const GradientOptions& options, View<typename training<P>::gradient> dx,
+void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const NormGradientOptions& options,
+                            View<typename training<P>::gradient> dx,
                             View<typename training<P>::parameter_gradient> dweight) {
   detail::require_same_shape("rms_norm_gradient", dy.shape(), x.shape());
   detail::require_same_shape("rms_norm_gradient", x.shape(), dx.shape());
@@ -65,8 +73,9 @@ void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, double ep
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "rms_norm_gradient",
       [&]<class Types>(Types, auto to, auto to_weight) {
-        backend::rms_norm_gradient<Types>(as_view(dy), as_view(x), as_view(weight), static_cast<f32>(eps),
-                                          options, to, to_weight);
+        backend::rms_norm_gradient<Types>(as_view(dy), as_view(x), as_view(weight),
+                                          static_cast<f32>(options.eps), GradientOptions{options.accumulate},
+                                          to, to_weight);
       },
       dx, dweight);
 }

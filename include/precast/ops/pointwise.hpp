@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <tuple>
 
@@ -15,6 +16,16 @@
 #include <precast/problem/elementwise.hpp>
 
 namespace precast {
+
+struct ScaleShiftOptions {
+  f32 factor = 1;
+  f32 offset = 0;
+};
+
+struct ClampOptions {
+  f32 low = -std::numeric_limits<f32>::infinity();
+  f32 high = std::numeric_limits<f32>::infinity();
+};
 
 namespace detail {
 
@@ -121,41 +132,32 @@ auto gated_product(const A& a, const B& b, ActivationFunction activation) {
 
 /// x factor + offset.
 template <PolicyType P, ScalarArray X>
-void scale_shift_into(const X& x, f32 factor, f32 offset,
+void scale_shift_into(const X& x, const ScaleShiftOptions& options,
                       View<typename precisions<P, Pointwise>::result> out) {
-  detail::pointwise_into<P>("scale_shift", out, elementwise::ScaleShift{factor, offset}, x);
+  detail::pointwise_into<P>("scale_shift", out, elementwise::ScaleShift{options.factor, options.offset}, x);
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto scale_shift(const X& x, f32 factor, f32 offset) {
+auto scale_shift(const X& x, const ScaleShiftOptions& options) {
   Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
-  scale_shift_into<P>(x, factor, offset, out.view());
+  scale_shift_into<P>(x, options, out.view());
   return out;
 }
 
 /// x, no smaller than `low` and no larger than `high`; NaN stays.
 template <PolicyType P, ScalarArray X>
-void clamp_into(const X& x, f32 low, f32 high, View<typename precisions<P, Pointwise>::result> out) {
-  detail::pointwise_into<P>("clamp", out, elementwise::Clamp{low, high}, x);
+void clamp_into(const X& x, const ClampOptions& options,
+                View<typename precisions<P, Pointwise>::result> out) {
+  detail::pointwise_into<P>("clamp", out, elementwise::Clamp{options.low, options.high}, x);
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto clamp(const X& x, f32 low, f32 high) {
+auto clamp(const X& x, const ClampOptions& options) {
   Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
-  clamp_into<P>(x, low, high, out.view());
+  clamp_into<P>(x, options, out.view());
   return out;
-}
-
-/// A step of Euler's method, the sampler's: state += distance velocity, in f32, the product rounded before
-/// the sum. Throws ShapeError where the shapes differ.
-inline void euler_step(View<f32> state, View<const f32> velocity, f32 distance) {
-  detail::require_same_shape("euler_step", state.shape(), velocity.shape());
-  backend::map_values<SamplerStep>(state, elementwise::EulerStep{distance}, View<const f32>(state), velocity);
-}
-inline void euler_step(const Context& context, View<f32> state, View<const f32> velocity, f32 distance) {
-  with_context(context, [&] { euler_step(state, velocity, distance); });
 }
 
 /// Copies x into a slice of another tensor, rounded to Activation where that is narrower. As many rows of as

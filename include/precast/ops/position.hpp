@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -62,16 +63,32 @@ inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta
   return {arrived(std::move(cosines)), arrived(std::move(sines))};
 }
 
+}  // namespace PRECAST_BACKEND
+
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// Throws ShapeError unless x is [B, S, heads * D], for a table of [S, D] and an even D.
+inline void require_heads_of(std::string_view op, const Shape& x, const RotaryTable& table) {
+  const Shape& angles = table.cos.shape();
+  if (x.rank() != 3 || angles.rank() != 2 || angles != table.sin.shape() || angles[0] != x[1] ||
+      angles[1] < 1 || angles[1] % 2 != 0 || x[2] % angles[1] != 0)
+    shapes_do_not_fit(op, x, angles, "are not [B, S, heads * D] and [S, D] for an even D");
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
+inline namespace PRECAST_BACKEND {
+
 /// Turns each pair of neighbouring values of each head by its token's angle, in f32: x [B, S, heads * D],
 /// table of [S, D] -> [B, S, heads * D] in Activation. Throws ShapeError where they do not fit.
 template <PolicyType P, ScalarArray X>
-void rotary_into(const X& x, std::int64_t heads, const RotaryTable& table,
-                 View<typename precisions<P, Position>::result> out) {
+void rotary_into(const X& x, const RotaryTable& table, View<typename precisions<P, Position>::result> out) {
   const Shape& shape = x.shape();
-  if (shape.rank() != 3 || heads < 1 || table.cos.shape() != table.sin.shape() ||
-      table.cos.shape() != Shape{shape[1], shape[2] / heads} || shape[2] % heads != 0)
-    detail::shapes_do_not_fit("rotary", shape, table.cos.shape(),
-                              "are not [B, S, " + std::to_string(heads) + " * D] and [S, D]");
+  detail::require_heads_of("rotary", shape, table);
   if (out.shape() != shape) detail::shapes_do_not_fit("rotary", shape, out.shape(), "have different shapes");
   detail::run_op_into<Position, precisions<P, Position>>("rotary", out, [&](auto types, auto to) {
     backend::rotary<decltype(types)>(as_view(x), table.cos.view(), table.sin.view(), to);
@@ -80,9 +97,9 @@ void rotary_into(const X& x, std::int64_t heads, const RotaryTable& table,
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto rotary(const X& x, std::int64_t heads, const RotaryTable& table) {
+auto rotary(const X& x, const RotaryTable& table) {
   Tensor<typename precisions<P, Position>::result> out(x.shape());
-  rotary_into<P>(x, heads, table, out.view());
+  rotary_into<P>(x, table, out.view());
   return out;
 }
 

@@ -45,13 +45,10 @@ inline RotaryTable rotary_table_of_halves(std::int64_t width, double theta, std:
 /// Turns each pair of values of each head by its token's angle, in f32: x [B, S, heads * D], table of [S, D]
 /// -> [B, S, heads * D]. Throws ShapeError where they do not fit or D is odd.
 template <PolicyType P, ScalarArray X>
-void rotate_into(const X& x, std::int64_t heads, const RotaryTable& table, const Rotation& rotation,
+void rotate_into(const X& x, const RotaryTable& table, const Rotation& rotation,
                  View<typename precisions<P, Position>::result> out) {
   const Shape& shape = x.shape();
-  if (shape.rank() != 3 || heads < 1 || table.cos.shape() != table.sin.shape() || shape[2] % heads != 0 ||
-      table.cos.shape() != Shape{shape[1], shape[2] / heads} || shape[2] / heads % 2 != 0)
-    detail::shapes_do_not_fit("rotate", shape, table.cos.shape(),
-                              "are not [B, S, " + std::to_string(heads) + " * D] and [S, D] for an even D");
+  detail::require_heads_of("rotate", shape, table);
   detail::require_same_shape("rotate", shape, out.shape());
   detail::run_op_into<Position, precisions<P, Position>>("rotate", out, [&]<class Types>(Types, auto to) {
     backend::rotate<Types>(as_view(x), table.cos.view(), table.sin.view(), rotation, to);
@@ -60,9 +57,9 @@ void rotate_into(const X& x, std::int64_t heads, const RotaryTable& table, const
 
 /// The gradient of rotate's input: dy [B, S, heads * D] turned back.
 template <PolicyType P, ScalarArray DY>
-void rotary_gradient_into(const DY& dy, std::int64_t heads, const RotaryTable& table,
-                          const Rotation& rotation, View<typename training<P>::gradient> out) {
-  rotate_into<P>(dy, heads, table, Rotation{rotation.pairs, !rotation.inverse}, out);
+void rotary_gradient_into(const DY& dy, const RotaryTable& table, const Rotation& rotation,
+                          View<typename training<P>::gradient> out) {
+  rotate_into<P>(dy, table, Rotation{rotation.pairs, !rotation.inverse}, out);
 }
 
 /// Each in a context, which stands before its other arguments.

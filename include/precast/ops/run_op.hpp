@@ -1,4 +1,4 @@
-// run_op: how every op runs: the kernel in the op table's dtypes, then a word to the watch hook.
+// run_op_into: how every op runs: the kernel in the op table's dtypes, then a word to the watch hook.
 #pragma once
 
 #include <cstdint>
@@ -53,15 +53,6 @@ void run_op_into([[maybe_unused]] std::string_view name, View<typename Types::re
 #else
   kernel(Types{}, out);
 #endif
-}
-
-/// The same into a new tensor.
-template <OpClass Op, class Types, class Kernel, class Probe = NoProbe>
-Tensor<typename Types::result> run_op(std::string_view name, const Shape& shape, Kernel&& kernel,
-                                      Probe&& probe = {}) {
-  Tensor<typename Types::result> out(shape);
-  run_op_into<Op, Types>(name, out.view(), kernel, probe);
-  return out;
 }
 
 /// Throws the ShapeError of an op whose operands do not fit: "add: [2, 3] and [2, 4] have different shapes".

@@ -74,31 +74,39 @@ inline void guide_into(View<const f32> negative, View<const f32> positive, f32 s
   detail::sampler_op("guide", out, elementwise::Guidance{scale}, negative, positive);
 }
 
-/// Guidance rescale (Lin et al. 2023, section 3.4): guided [pictures, ...] becomes, in place,
-/// share guided std(positive) / std(guided) + (1 - share) guided, with the standard deviations (of a sample:
-/// over n - 1) of each picture. Throws ShapeError where the shapes differ, InputError where `share` is
-/// outside [0, 1] or a picture has fewer than two values. Both are contiguous.
-inline void rescale_guidance(View<f32> guided, View<const f32> positive, f32 share) {
+/// Guidance rescale (Lin et al. 2023, section 3.4) of guided [pictures, ...]:
+/// out = share guided std(positive) / std(guided) + (1 - share) guided, with the standard deviations (of a
+/// sample: over n - 1) of each picture. `out` may be `guided`; all are contiguous. Throws ShapeError where
+/// the shapes differ, InputError where `share` is outside [0, 1] or a picture has fewer than two values.
+inline void rescale_guidance_into(View<const f32> guided, View<const f32> positive, f32 share,
+                                  View<f32> out) {
   detail::require_same_shape("rescale_guidance", guided.shape(), positive.shape());
+  detail::require_same_shape("rescale_guidance", guided.shape(), out.shape());
   if (!(share >= 0 && share <= 1))
     throw InputError("rescale_guidance: a share of " + std::to_string(share) + " is not between 0 and 1");
-  if (share == 0 || guided.elements() == 0) return;
+  if (share == 0) return combine_into(guided, {}, out);
+  if (guided.elements() == 0) return;
   const std::int64_t values = guided.elements() / guided.shape()[0];
   if (values < 2) throw InputError("rescale_guidance: pictures of one value have no standard deviation");
   const Tensor<f32> squares = detail::squared_deviations(guided);
   const Tensor<f32> wanted = detail::squared_deviations(positive);
-  const View<f32> single = guided.reshaped(Shape{guided.elements(), 1});
-  backend::map_values<SamplerStep>(single, elementwise::RescaledGuidance{share, static_cast<f32>(values - 1)},
-                                   View<const f32>(single), RowBroadcast{squares.view(), values},
-                                   RowBroadcast{wanted.view(), values});
+  const Shape single{guided.elements(), 1};
+  backend::map_values<SamplerStep>(
+      out.reshaped(single), elementwise::RescaledGuidance{share, static_cast<f32>(values - 1)},
+      guided.reshaped(single), RowBroadcast{squares.view(), values}, RowBroadcast{wanted.view(), values});
 }
 
-/// Inpainting, in place: mask latents + (1 - mask) (from_clean clean + from_noise noise). Throws ShapeError
-/// where the shapes differ.
-inline void repaint(View<f32> latents, View<const f32> clean, View<const f32> noise, View<const f32> mask,
-                    f32 from_clean, f32 from_noise) {
-  detail::sampler_op("repaint", latents, elementwise::Repainted{from_clean, from_noise}, latents, clean,
-                     noise, mask);
+/// Inpainting: out = mask latents + (1 - mask) (from_clean clean + from_noise noise). `out` may be any of
+/// them. Throws ShapeError where the shapes differ.
+inline void repaint_into(View<const f32> latents, View<const f32> clean, View<const f32> noise,
+                         View<const f32> mask, const elementwise::Repainted& how, View<f32> out) {
+  detail::sampler_op("repaint", out, how, latents, clean, noise, mask);
+}
+
+/// A step of Euler's method: out = state + distance velocity. `out` may be either. Throws ShapeError where
+/// the shapes differ.
+inline void euler_step_into(View<const f32> state, View<const f32> velocity, f32 distance, View<f32> out) {
+  detail::sampler_op("euler_step", out, elementwise::EulerStep{distance}, state, velocity);
 }
 
 // The same on a Context, the first argument (problem/context.hpp).
@@ -110,12 +118,18 @@ inline void guide_into(const Context& context, View<const f32> negative, View<co
                        View<f32> out) {
   with_context(context, [&] { guide_into(negative, positive, scale, out); });
 }
-inline void rescale_guidance(const Context& context, View<f32> guided, View<const f32> positive, f32 share) {
-  with_context(context, [&] { rescale_guidance(guided, positive, share); });
+inline void rescale_guidance_into(const Context& context, View<const f32> guided, View<const f32> positive,
+                                  f32 share, View<f32> out) {
+  with_context(context, [&] { rescale_guidance_into(guided, positive, share, out); });
 }
-inline void repaint(const Context& context, View<f32> latents, View<const f32> clean, View<const f32> noise,
-                    View<const f32> mask, f32 from_clean, f32 from_noise) {
-  with_context(context, [&] { repaint(latents, clean, noise, mask, from_clean, from_noise); });
+inline void repaint_into(const Context& context, View<const f32> latents, View<const f32> clean,
+                         View<const f32> noise, View<const f32> mask, const elementwise::Repainted& how,
+                         View<f32> out) {
+  with_context(context, [&] { repaint_into(latents, clean, noise, mask, how, out); });
+}
+inline void euler_step_into(const Context& context, View<const f32> state, View<const f32> velocity,
+                            f32 distance, View<f32> out) {
+  with_context(context, [&] { euler_step_into(state, velocity, distance, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -169,13 +169,34 @@ consteval bool casts_change(OpClasses<Ops...>) {
   return (cast_changes<P, Uncast, Ops>() && ...);
 }
 
+/// Whether two policies have the same row for every op class.
+template <class P, class Q, class... Ops>
+consteval bool same_rows(OpClasses<Ops...>) {
+  return (std::is_same_v<decltype(row_of<P, Ops>()), decltype(row_of<Q, Ops>())> && ...);
+}
+/// Whether the Compute and the Accumulate of a policy change the row of an op class, against the same policy
+/// with their defaults.
+template <class P, class UsualCompute, class UsualAccumulate>
+consteval bool formats_change() {
+  constexpr bool computes = std::is_same_v<P, UsualCompute> || !same_rows<P, UsualCompute>(AllOpClasses{});
+  static_assert(computes,
+                "Policy: Compute<T> changes nothing: Upcast<...> names Matmul, Conv and Attention, whose "
+                "operands are f32 then.");
+  constexpr bool sums = std::is_same_v<P, UsualAccumulate> || !same_rows<P, UsualAccumulate>(AllOpClasses{});
+  static_assert(sums,
+                "Policy: Accumulate<T> changes nothing: Upcast<...> names Matmul, Conv and Attention, whose "
+                "products are summed in f32 then.");
+  return computes && sums;
+}
+
 template <class... Options>
 consteval auto canonical() {
   if constexpr (known_once<Options...>()) {
     using Set = OptionSet<Options...>;
     constexpr const Set* set = nullptr;
     using S = decltype(pick_storage<NoStorage>(set));
-    using C = decltype(pick_compute<std::conditional_t<BlockDtype<S>, bf16, S>>(set));
+    using UsualCompute = std::conditional_t<BlockDtype<S>, bf16, S>;
+    using C = decltype(pick_compute<UsualCompute>(set));
     using A = decltype(pick_accumulate<f32>(set));
     using R = decltype(pick_activation<activation_for<C>>(set));
     constexpr bool flash = times_given<OptionKind::flash, Options...> == 1;
@@ -187,10 +208,14 @@ consteval auto canonical() {
       if constexpr (casts_agree<up, down, sums_given, flash>()) {
         using P = CanonicalPolicy<S, C, A, R, up, down, flash, saturates>;
         using Uncast = CanonicalPolicy<S, C, A, R, 0, 0, flash, saturates>;
-        if constexpr (up == 0 && down == 0)
+        if constexpr (up == 0 && down == 0) {
           return P{};
-        else if constexpr (casts_change<P, Uncast>(AllOpClasses{}))
-          return P{};
+        } else if constexpr (casts_change<P, Uncast>(AllOpClasses{})) {
+          using UsualActivation = decltype(pick_activation<activation_for<UsualCompute>>(set));
+          using InUsual = CanonicalPolicy<S, UsualCompute, A, UsualActivation, up, down, flash, saturates>;
+          using SummedAsUsual = CanonicalPolicy<S, C, f32, R, up, down, flash, saturates>;
+          if constexpr (formats_change<P, InUsual, SummedAsUsual>()) return P{};
+        }
       }
     }
   }

@@ -132,14 +132,6 @@ struct Clamp {
   }
 };
 
-/// A step of Euler's method over a distance, the product rounded as PyTorch rounds it.
-struct EulerStep {
-  f32 distance;
-  PRECAST_HOST_DEVICE f32 operator()(f32 state, f32 velocity) const {
-    return state + math::rounded_product(distance, velocity);
-  }
-};
-
 /// Calls `function` with the activation function that is meant.
 template <class F>
 decltype(auto) visit_activation(ActivationFunction activation, F&& function) {

@@ -68,4 +68,12 @@ struct Repainted {
   }
 };
 
+/// A step of Euler's method over a distance.
+struct EulerStep {
+  f32 distance;
+  PRECAST_HOST_DEVICE f32 operator()(f32 state, f32 velocity) const {
+    return state + math::rounded_product(distance, velocity);
+  }
+};
+
 }  // namespace precast::elementwise

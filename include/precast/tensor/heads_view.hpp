@@ -47,6 +47,14 @@ class HeadsViewIn {
   template <detail::WritableFormOf<T> Writable>
   HeadsViewIn(const HeadsViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data()), shape_(other.shape()), strides_(other.strides()) {}
+  /// Memory of another space does not compile, with a sentence.
+  template <class U, class Elsewhere>
+    requires(!std::is_same_v<Elsewhere, space> && std::is_same_v<std::remove_const_t<U>, value_type>)
+  HeadsViewIn(const HeadsViewIn<U, Elsewhere>&) {  // NOLINT(google-explicit-constructor)
+    static_assert(
+        std::is_same_v<Elsewhere, space>,
+        "Precast: attention works in the other memory: the heads that it writes are its own backend's.");
+  }
 
   T* data() const { return data_; }
   /// [batch, rows, heads, width].

@@ -18,6 +18,14 @@ namespace detail {
 template <class Writable, class T>
 concept WritableFormOf = std::is_same_v<const Writable, T>;
 
+/// A tensor or view of rows of T that lies in another memory space.
+template <class A, class T, class Space>
+concept RowsElsewhere = requires(const A& array) {
+  requires std::is_same_v<typename A::value_type, std::remove_const_t<T>>;
+  requires !std::is_same_v<typename A::space, Space>;
+  array.columns();
+};
+
 }  // namespace detail
 
 /// A view of scalars in a memory space: a shape whose last dimension is contiguous, and whose rows lie
@@ -40,6 +48,14 @@ class ViewIn {
   template <detail::WritableFormOf<T> Writable>
   ViewIn(const ViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
       : ViewIn(other.data(), other.shape(), other.row_stride()) {}
+  /// Memory of another space does not compile, with a sentence.
+  template <detail::RowsElsewhere<T, space> Elsewhere>
+  ViewIn(const Elsewhere&) {  // NOLINT(google-explicit-constructor)
+    static_assert(!detail::RowsElsewhere<Elsewhere, T, space>,
+                  "Precast: this op works in the other memory: what it writes, and every view that it takes, "
+                  "is of its own backend (arrived() brings a HostTensor to a device, to_host() brings a "
+                  "tensor back).");
+  }
 
   T* data() const { return data_; }
   const Shape& shape() const { return shape_; }

@@ -122,7 +122,9 @@ PRECAST_DEVICE void store_sums(SumsOfRows& sums, int i, f32 factor, GlobalPointe
     const int column = SumsOfRows::column(j);
     Vector<Result, run> values;
     PRECAST_UNROLL
-    for (int e = 0; e < run; ++e) values[e] = round_to<Result, Saturates>(sums.at(i, j + e) * factor);
+    for (int e = 0; e < run; ++e)
+      values[e] =
+          round_to<Result, Saturates>(with_planted_dtype<"result ignored">(sums.at(i, j + e) * factor));
     if (aligned && column < columns)
       store_vector(row + column, values);
     else

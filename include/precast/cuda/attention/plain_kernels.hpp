@@ -98,9 +98,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
                                       [&](int row, int key, f32 score, f32 bias) {
                                         // What a bias hides stays hidden where stores saturate.
                                         const bool hidden = bias == -infinity;
+                                        const f32 kept = with_planted_dtype<"inside ignored">(score);
                                         scores.row(tile, row)[key] = Saturates && !hidden
-                                                                         ? round_to<Inside, Saturates>(score)
-                                                                         : round_to<Inside>(score);
+                                                                         ? round_to<Inside, Saturates>(kept)
+                                                                         : round_to<Inside>(kept);
                                       });
 }
 
@@ -142,7 +143,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
     PRECAST_UNROLL
     for (int e = 0; e < count; ++e) {
       const f32 weight = power_of_two_fast(multiply_then_add(chunk.values[e], log2_of_e, -base));
-      weights[e] = round_to<Inside>(weight * inverse);
+      weights[e] = round_to<Inside>(with_planted_dtype<"inside ignored">(weight * inverse));
     }
     store_vector(values + key, weights);
   }

@@ -102,7 +102,8 @@ PRECAST_DEVICE void store_rounded(GlobalPointer<T> to, const Run<f32, Count>& wi
                                   bool aligned) {
   Run<T, Count> run;
   PRECAST_UNROLL
-  for (int i = 0; i < Count; ++i) run[i] = round_to<T, Saturates>(wide[i]);
+  for (int i = 0; i < Count; ++i)
+    run[i] = round_to<T, Saturates>(with_planted_dtype<"result ignored">(wide[i]));
   store_run(to, run, present, aligned);
 }
 

@@ -61,6 +61,17 @@ PRECAST_DEVICE f32 rounded(f32 value) {
     return to_f32(round_to<T, Saturates>(value));
 }
 
+/// `value`, on its way to a dtype of the kernel's row. In the emulator a test may switch the fault on, and it
+/// is what a kernel leaves that ignores the row and takes fp8_e5m2 then: three significant bits.
+template <FaultName Name>
+PRECAST_DEVICE f32 with_planted_dtype(f32 value) {
+#if PRECAST_ON_DEVICE
+  return value;
+#else
+  return planted<Name>(false, true) ? rounded<fp8_e5m2>(value) : value;
+#endif
+}
+
 /// Two values of a 16-bit dtype in a word, the first in its low half: a fragment's word.
 template <ScalarDtype T>
 PRECAST_DEVICE std::uint32_t pack_pair(T low, T high) {

@@ -36,16 +36,19 @@ inline constexpr bool are_operands = [] {
 /// as they do at every other rounding.
 template <ScalarDtype Operand, bool Saturates, ScalarDtype Held = HeldDtype<Operand>, ScalarDtype From>
 PRECAST_DEVICE Held operand_value(From value) {
-  if constexpr (std::is_same_v<From, Held> && widens_exactly<Operand, From>)
+  if constexpr (std::is_same_v<From, Held> && widens_exactly<Operand, From>) {
     return value;
-  else if constexpr (widens_exactly<Operand, From>)
-    return round_to<Held>(to_f32(value));
-  else if constexpr (std::is_same_v<Operand, tf32> && !Saturates)
-    return bit_cast<f32>(tf32_word(to_f32(value)));
-  else if constexpr (std::is_same_v<Operand, Held>)
-    return round_to<Operand, Saturates>(to_f32(value));
-  else
-    return round_to<Held>(to_f32(round_to<Operand, Saturates>(to_f32(value))));
+  } else {
+    const f32 wide = with_planted_dtype<"operand ignored">(to_f32(value));
+    if constexpr (widens_exactly<Operand, From>)
+      return round_to<Held>(wide);
+    else if constexpr (std::is_same_v<Operand, tf32> && !Saturates)
+      return bit_cast<f32>(tf32_word(wide));
+    else if constexpr (std::is_same_v<Operand, Held>)
+      return round_to<Operand, Saturates>(wide);
+    else
+      return round_to<Held>(to_f32(round_to<Operand, Saturates>(wide)));
+  }
 }
 
 /// The same as f32, for products by fused multiply-add.
@@ -58,7 +61,8 @@ PRECAST_DEVICE f32 operand_in_f32(From value) {
 template <ScalarDtype Operand>
 PRECAST_DEVICE std::uint32_t operand_pair(f32 low, f32 high) {
   if constexpr (std::is_same_v<Operand, MultipliedDtype<Operand>>)
-    return round_pair<Operand>(low, high);
+    return round_pair<Operand>(with_planted_dtype<"operand ignored">(low),
+                               with_planted_dtype<"operand ignored">(high));
   else
     return pack_pair(operand_value<Operand, false>(low), operand_value<Operand, false>(high));
 }

@@ -84,8 +84,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_mean_lo
   const f32 sum =
       narrow_block_sum<Types, struct NarrowLosses>(rows, [&](std::int64_t i) { return losses[i]; });
   if (thread_index() == 0)
-    *out = round_to<typename Types::result, Types::saturate>(
-        planted<"mean's inside ignored">(mean_of_sum<typename Types::inside>(sum, kept), sum / kept));
+    *out = round_to<typename Types::result, Types::saturate>(with_planted_dtype<"result ignored">(
+        planted<"mean's inside ignored">(mean_of_sum<typename Types::inside>(sum, kept), sum / kept)));
 }
 
 }  // namespace detail

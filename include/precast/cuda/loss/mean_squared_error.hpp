@@ -66,8 +66,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_squared
   });
   const auto n = static_cast<f32>(count);
   if (thread_index() == 0)
-    *out = round_to<typename Types::result, Types::saturate>(
-        planted<"mean's inside ignored">(mean_of_sum<typename Types::inside>(sum, n), sum / n));
+    *out = round_to<typename Types::result, Types::saturate>(with_planted_dtype<"result ignored">(
+        planted<"mean's inside ignored">(mean_of_sum<typename Types::inside>(sum, n), sum / n)));
 }
 
 }  // namespace detail

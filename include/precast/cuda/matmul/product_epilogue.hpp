@@ -47,7 +47,8 @@ struct ProductEpilogue {
   PRECAST_DEVICE void store(std::int64_t row, int feature, f32 sum) const {
     if (row >= rows || feature >= features) return;
     const f32 rest = has_residual ? to_f32(residual[row * residual_stride + feature]) : 0.0f;
-    out[row * row_stride + feature] = round_to<Result, Saturates>(finished(sum, bias_of(feature), rest));
+    out[row * row_stride + feature] = round_to<Result, Saturates>(
+        with_planted_dtype<"result ignored">(finished(sum, bias_of(feature), rest)));
   }
 
   /// Eight results of a row; first_feature is a multiple of eight.

@@ -65,7 +65,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_norm_ke
     }
     if (a.shifts) y += to_f32(a.shift[batch * a.shift_stride + parameter]);
     a.out[(first_row + pixel) * a.out_stride + first_column + column] =
-        round_to<typename Types::result, Types::saturate>(narrow_activation<Types, Activation>(y));
+        round_to<typename Types::result, Types::saturate>(
+            with_planted_dtype<"result ignored">(narrow_activation<Types, Activation>(y)));
   }
 }
 

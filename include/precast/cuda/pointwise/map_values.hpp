@@ -19,7 +19,7 @@ struct InF32 {
   F function;
   template <class... From>
   PRECAST_DEVICE To operator()(From... values) const {
-    return round_to<To, Saturates>(function(to_f32(values)...));
+    return round_to<To, Saturates>(with_planted_dtype<"result ignored">(function(to_f32(values)...)));
   }
 };
 
@@ -29,9 +29,10 @@ struct InSteps {
   F function;
   template <class... From>
   PRECAST_DEVICE typename Types::result operator()(From... values) const {
-    return round_to<typename Types::result, Types::saturate>(planted<"inside ignored">(
+    const f32 value = planted<"inside ignored">(
         elementwise::Stepwise<typename Types::inside, F>{function}(to_f32(values)...),
-        function(to_f32(values)...)));
+        function(to_f32(values)...));
+    return round_to<typename Types::result, Types::saturate>(with_planted_dtype<"result ignored">(value));
   }
 };
 

@@ -47,7 +47,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums,
   if (thread_index() != 0) return;
   const f32 mean = planted<"mean's inside ignored">(mean_of_sum<typename Types::inside>(sum, out.divisor),
                                                     sum / out.divisor);
-  *out.at(group) = round_to<typename Types::result, Types::saturate>(means ? mean : sum);
+  *out.at(group) = round_to<typename Types::result, Types::saturate>(
+      with_planted_dtype<"result ignored">(means ? mean : sum));
 }
 
 }  // namespace detail

@@ -83,7 +83,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
                                               aligned);
   const f32 sum = row.template sum<struct Summed>([](f32 value) { return value; });
   if (piece.exists && place.lane == 0)
-    *out.at(place.row) = round_to<To, Saturates>(planted<"sum not divided">(sum / out.divisor, sum));
+    *out.at(place.row) = round_to<To, Saturates>(
+        with_planted_dtype<"result ignored">(planted<"sum not divided">(sum / out.divisor, sum)));
 }
 
 /// The sums of `rows` rows of so many columns over `divisor`, to the places of `out` in their order. The rows

@@ -67,7 +67,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_softmax
   };
   const f32 sum = narrow_block_sum<Types, struct NarrowTerms>(columns, term);
   for (std::int64_t i = thread_index(); i < columns; i += narrow_partial_sums)
-    out[row * out_stride + i] = round_to<typename Types::result, Types::saturate>(term(i) / sum);
+    out[row * out_stride + i] = round_to<typename Types::result, Types::saturate>(
+        with_planted_dtype<"result ignored">(term(i) / sum));
 }
 
 template <class Types, class From>

@@ -2,6 +2,8 @@
 // dtype narrower than f32.
 #pragma once
 
+#include <type_traits>
+
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/side.hpp>
@@ -31,7 +33,11 @@ struct FmaSums {
 /// One more term of a sum that is kept as Accumulate.
 template <class Accumulate>
 PRECAST_DEVICE void add_term(f32& sum, f32 a, f32 b) {
-  sum = rounded<Accumulate>(multiply_then_add(a, b, sum));
+  const f32 wide = multiply_then_add(a, b, sum);
+  if constexpr (std::is_same_v<Accumulate, f32>)
+    sum = wide;
+  else
+    sum = planted<"accumulate ignored">(rounded<Accumulate>(wide), wide);
 }
 
 /// sums += left right^T over chunk `index` of the depth, for the rows of `left` from first_row on and those

@@ -1,5 +1,5 @@
 // The models of Precast's own families, as templates over the policy. Only kernels/ includes this; the
-// families themselves are listed in registry.cpp.
+// families themselves are listed in families.cpp.
 #pragma once
 
 #include <array>
