@@ -17,7 +17,7 @@ struct Convolutions {
   static constexpr std::tuple functions{convolution<Types, typename Row::result>, convolution<Types, f32>};
 };
 
-[[gnu::used, maybe_unused]] constexpr auto stamped = addresses<Convolutions, EveryPolicy, Conv>();
+[[gnu::used, maybe_unused]] constexpr auto stamped_conv = addresses<Convolutions, EveryPolicy, Conv>();
 
 }  // namespace
 }  // namespace precast::kernels

@@ -9,7 +9,7 @@ struct Products {
   static constexpr std::tuple functions{product<Types, typename Row::result>};
 };
 
-[[gnu::used, maybe_unused]] constexpr auto stamped = addresses<Products, EveryPolicy, Matmul, Conv>();
+[[gnu::used, maybe_unused]] constexpr auto stamped_matmul = addresses<Products, EveryPolicy, Matmul, Conv>();
 
 }  // namespace
 }  // namespace precast::kernels

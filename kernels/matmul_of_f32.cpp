@@ -1,5 +1,4 @@
-// Products of f32, which comes from outside a model. A unit of their own, because nvcc would take long for
-// both.
+// Products of f32, which comes from outside a model.
 #include <type_traits>
 
 #include <matmul_kernels.hpp>
@@ -17,7 +16,7 @@ struct ProductsOfF32 {
   }();
 };
 
-[[gnu::used, maybe_unused]] constexpr auto stamped = addresses<ProductsOfF32, EveryPolicy, Matmul, Conv>();
+[[gnu::used, maybe_unused]] constexpr auto stamped_matmul_of_f32 = addresses<ProductsOfF32, EveryPolicy, Matmul, Conv>();
 
 }  // namespace
 }  // namespace precast::kernels

@@ -18,7 +18,7 @@ struct Norms {
                                         &backend::group_norm_with<Types, In, Stored>};
 };
 
-[[gnu::used, maybe_unused]] constexpr auto stamped = addresses<Norms, EveryPolicy, Norm>();
+[[gnu::used, maybe_unused]] constexpr auto stamped_norm = addresses<Norms, EveryPolicy, Norm>();
 
 }  // namespace
 }  // namespace precast::kernels

@@ -47,7 +47,7 @@ struct Positions {
                                         &backend::timestep_embedding<Types>};
 };
 
-[[gnu::used, maybe_unused]] constexpr auto stamped = addresses<Functions, EveryPolicy, Pointwise>();
+[[gnu::used, maybe_unused]] constexpr auto stamped_pointwise = addresses<Functions, EveryPolicy, Pointwise>();
 [[gnu::used, maybe_unused]] constexpr auto conversions = addresses<Conversions, EveryPolicy, Pointwise>();
 [[gnu::used, maybe_unused]] constexpr auto positions = addresses<Positions, EveryPolicy, Position>();
 

@@ -85,7 +85,7 @@ constexpr auto rows_of_unit() {
 /// the row itself and, for the watch hook, `widened_to_f32<Row>`. A constant that holds them makes the
 /// compiler stamp the kernels:
 ///
-///   [[gnu::used, maybe_unused]] constexpr auto stamped = kernels::addresses<NormKernels,
+///   [[gnu::used, maybe_unused]] constexpr auto stamped_norm = kernels::addresses<NormKernels,
 ///   kernels::EveryPolicy, Norm>();
 template <template <class Row, class Types> class Kernels, class Policies, OpClass... Ops>
 constexpr auto addresses() {

@@ -1,8 +1,12 @@
 # What is compiled for the compiled-in paths, in C++ that knows which instances they need (stamp.hpp): op kernels, a
-# unit for each op family and storage precision, and models, a unit for some paths each.
+# unit for some op families and each storage precision, and models, a unit for some paths each.
 
-# A family is a source of this folder. Those of the second and third list are one unit for all precisions.
-set(kernel_families matmul matmul_of_f32 conv plain_attention flash_attention norm pointwise)
+# A family is a source of this folder. Those that read the same headers, which take nvcc as long as the kernels of one, are
+# a unit together. Those of the second and third list are one for all precisions.
+set(kernel_units products attention rows)
+set(families_of_products matmul matmul_of_f32 conv)
+set(families_of_attention plain_attention flash_attention)
+set(families_of_rows norm pointwise)
 set(kernel_families_in_one_unit reduction sampler)
 # Those of the host alone: what reads scalars of files, and what decodes blocks, for each dtype that it multiplies.
 set(host_kernel_families scalar_readers block_decoders_f32)
@@ -19,13 +23,15 @@ foreach(precision IN ITEMS bf16 f16)
   endif()
 endforeach()
 
-# precast_generate_kernels(EXTENSION) writes a unit of each family and precision, FAMILY_PRECISION.EXTENSION, into the
-# current binary directory. Sets kernel_sources.
+# precast_generate_kernels(EXTENSION) writes the units of each precision, UNIT_PRECISION.EXTENSION, into the current binary
+# directory. Sets kernel_sources.
 function(precast_generate_kernels extension)
   set(sources)
-  foreach(FAMILY IN LISTS kernel_families)
+  foreach(name IN LISTS kernel_units)
+    list(TRANSFORM families_of_${name} REPLACE "(.+)" "#include <\\1.cpp>" OUTPUT_VARIABLE FAMILIES)
+    list(JOIN FAMILIES "\n" FAMILIES)
     foreach(STORAGE IN LISTS precast_precisions)
-      set(unit "${CMAKE_CURRENT_BINARY_DIR}/${FAMILY}_${STORAGE}.${extension}")
+      set(unit "${CMAKE_CURRENT_BINARY_DIR}/${name}_${STORAGE}.${extension}")
       configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/unit.cpp.in" "${unit}" @ONLY)
       list(APPEND sources "${unit}")
     endforeach()
@@ -47,7 +53,7 @@ endfunction()
 # precast_generate_models(PATHS...) writes the models of the paths, models_N.cpp, into the current binary directory. Sets
 # model_sources.
 function(precast_generate_models)
-  set(paths_per_unit 4)  # of a unit of one, reading headers takes the compiler half the time
+  set(paths_per_unit 7)  # of a unit of one, reading headers takes the compiler half the time
   set(sources)
   set(rest ${ARGN})
   while(rest)

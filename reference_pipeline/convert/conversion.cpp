@@ -107,10 +107,11 @@ class Stream {
         first += some;
       }
     };
+    std::map<const InputTensor*, std::span<const f32>> importance;
+    for (const Piece& piece : tensor.pieces) importance[piece.from] = importance_of(tensor, piece);
     const auto options = [&](std::int64_t row) {
-      return quant::EncodeOptions{
-          .encoder = settings_.encoder.encoder,
-          .importance = importance_of(tensor, tensor.piece_at(row * tensor.shape[1]))};
+      return quant::EncodeOptions{.encoder = settings_.encoder.encoder,
+                                  .importance = importance.at(tensor.piece_at(row * tensor.shape[1]).from)};
     };
     write_scaled(tensor, read, options, [&](std::span<const std::byte> bytes, std::int64_t done) {
       file_.write(bytes);

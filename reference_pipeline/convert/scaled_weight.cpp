@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view weight_end = ".weight";
 /// Values that are encoded between two writes.
-constexpr std::int64_t values_at_once = std::int64_t{1} << 22;
+constexpr std::int64_t values_in_memory = std::int64_t{1} << 22;
 
 bool is_mxfp8(const DtypeInfo& type) { return type.name == dtype_traits<mxfp8>::name; }
 bool is_nvfp4(const DtypeInfo& type) { return type.name == dtype_traits<nvfp4>::name; }
@@ -70,7 +70,7 @@ template <class Encode>
 void write_codes(const OutputTensor& tensor, const ReadValues& read, const WriteBytes& write, Encode&& encode,
                  std::int64_t values_in_byte = 1) {
   const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1];
-  const std::int64_t rows_at_once = std::max<std::int64_t>(1, values_at_once / columns),
+  const std::int64_t rows_at_once = std::max<std::int64_t>(1, values_in_memory / columns),
                      in_task = std::max<std::int64_t>(1, 65536 / columns),
                      bytes_of_row = columns / values_in_byte;
   std::vector<std::byte> codes;

@@ -51,6 +51,12 @@ std::optional<std::int64_t> left_in_address_space() {
 
 }  // namespace
 
+void use_one_heap() {
+#if defined(__GLIBC__)
+  ::mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 void give_back_memory() {
   release_cached_memory();
 #if defined(__GLIBC__)

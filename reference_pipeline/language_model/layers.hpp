@@ -176,8 +176,8 @@ class Layers {
     auto [y, log_sums] = attend(q->value.view(), k->value.view(), v->value.view(), options);
     record([q, k, v, y, log_sums, options] {
       Tensor<Activation> dq(q->value.shape()), dk(k->value.shape()), dv(v->value.shape());
-      attention_gradient_into<P>(*y->gradient, q->value, k->value, v->value, y->value, log_sums->view(),
-                                 options, dq.view(), dk.view(), dv.view());
+      attention_gradient_into<P, WithoutBias>(*y->gradient, q->value, k->value, v->value, y->value,
+                                              log_sums->view(), options, dq.view(), dk.view(), dv.view());
       train::add_gradient<P>(q, std::move(dq));
       train::add_gradient<P>(k, std::move(dk));
       train::add_gradient<P>(v, std::move(dv));
@@ -197,8 +197,9 @@ class Layers {
       Tensor<Activation> gradient(qkv->value.shape());
       const View<const Activation> in = std::as_const(qkv->value).view();
       const View<Activation> out = gradient.view();
-      attention_gradient_into<P>(*y->gradient, third(in, 0), third(in, 1), third(in, 2), y->value,
-                                 log_sums->view(), options, third(out, 0), third(out, 1), third(out, 2));
+      attention_gradient_into<P, WithoutBias>(*y->gradient, third(in, 0), third(in, 1), third(in, 2),
+                                              y->value, log_sums->view(), options, third(out, 0),
+                                              third(out, 1), third(out, 2));
       train::add_gradient<P>(qkv, std::move(gradient));
     });
     return y;
@@ -220,11 +221,11 @@ class Layers {
     const Shape& shape = q.shape();
     Tensor<Activation> out(shape);
     if (!tape_) {
-      attention_into<P>(q, k, v, options, out.view());
+      attention_into<P, WithoutBias>(q, k, v, options, out.view());
       return {train::variable(std::move(out)), nullptr};
     }
     auto log_sums = std::make_shared<Tensor<f32>>(Shape{shape[0], options.heads, shape[1]});
-    attention_with_log_sums_into<P>(q, k, v, options, out.view(), log_sums->view());
+    attention_with_log_sums_into<P, WithoutBias>(q, k, v, options, out.view(), log_sums->view());
     return {train::variable(std::move(out)), std::move(log_sums)};
   }
 

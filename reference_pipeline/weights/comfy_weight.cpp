@@ -229,7 +229,7 @@ WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, cons
                            "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
   const SwizzledBlocks blocks{&stored, scales, stored.shape[0], stored.shape[1], 32};
   blocks.check(companions, layer);
-  WeightTensor weight{&stored, stored.shape, "mxfp8, swizzled",
+  WeightTensor weight{&stored, stored.shape, "swizzled mxfp8",
                       [blocks](std::span<f32> out) {
                         for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
                           for (std::int64_t r = first; r < first + count; ++r) {
@@ -272,7 +272,7 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
   if (whole->shape.elements() != 1 || !whole->dtype.is_float) throw wrong("its weight_scale_2 is no number");
   const SwizzledBlocks blocks{&stored, scales, stored.shape[0], 2 * stored.shape[1], 16};
   blocks.check(companions, layer);
-  return {&stored, Shape{blocks.rows, blocks.columns}, "nvfp4, swizzled",
+  return {&stored, Shape{blocks.rows, blocks.columns}, "swizzled nvfp4",
           [blocks, whole](std::span<f32> out) {
             const f32 factor = values_of(*whole).front();
             for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
@@ -341,7 +341,7 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
       throw companions.error(
           name, "was rotated in groups of " + std::to_string(group) + " of its " + std::to_string(columns) +
                     " columns, which is no power of 4 that divides them: get the file anew");
-    weight.format += ", rotated";
+    weight.format.insert(0, "rotated ");
     weight.decode = [decode = weight.decode, group, columns](std::span<f32> out) {
       decode(out);
       for_rows(std::ssize(out) / columns, columns, [&](std::int64_t first, std::int64_t count) {

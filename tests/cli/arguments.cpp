@@ -6,11 +6,12 @@
 #include <catch2/catch.hpp>
 #include <cli/arguments.hpp>
 
+#include "given.hpp"
+
 using namespace precast::cli;
+using program::Words;
 
 namespace {
-
-using Words = std::vector<std::string>;
 
 std::string message_of(auto&& call) {
   try {

@@ -4,15 +4,15 @@
 
 #include <catch2/catch.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 
 using program::run;
 using program::Scratch;
+using program::Words;
 namespace fs = std::filesystem;
 
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// Cases of a moment each.
 Words bench(const Words& more) {

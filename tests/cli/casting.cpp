@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 #include "refused.hpp"
 
@@ -11,18 +12,17 @@ namespace fs = std::filesystem;
 using program::refused;
 using program::run;
 using program::Scratch;
+using program::small_flux;
 
 namespace {
-
-const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
 
 /// Samples of the small model in the folder; its name.
 std::string small_samples(const Scratch& scratch) {
   const std::string file = (scratch.path() / "samples.safetensors").string();
   const auto recorded = run(
-      {"record",   "--model",     model,     "--prompt", "a red circle", "--width", "32",
-       "--height", "16",          "--steps", "4",        "--every",      "2",       "--max-sequence-length",
-       "8",        "--precision", "f32",     "--output", file,           "--json"});
+      {"record",   "--model",     small_flux, "--prompt", "a red circle", "--width", "32",
+       "--height", "16",          "--steps",  "4",        "--every",      "2",       "--max-sequence-length",
+       "8",        "--precision", "f32",      "--output", file,           "--json"});
   INFO(recorded.err);
   REQUIRE(recorded.code == 0);
   CHECK(recorded.json()["samples"] == 2);
@@ -32,7 +32,7 @@ std::string small_samples(const Scratch& scratch) {
 
 std::vector<std::string> cost(const std::string& samples, const std::string& output,
                               const std::vector<std::string>& more) {
-  std::vector<std::string> all{"cost",     "--model", model,      "--samples", samples,
+  std::vector<std::string> all{"cost",     "--model", small_flux, "--samples", samples,
                                "--output", output,    "--policy", "f32"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
@@ -178,11 +178,12 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   refused(cost(samples, output, {"--measure", "costs"}), 2, "cost");
   refused(cost(samples, "-", {}), 2, "--output");
   refused({"cost"}, 2, "--samples");
-  refused(cost(model + "/transformer/diffusion_pytorch_model.safetensors", output, {}), 1, "no sample file");
+  refused(cost(small_flux + "/transformer/diffusion_pytorch_model.safetensors", output, {}), 1,
+          "no sample file");
   refused({"cost", "--samples", samples, "--output", output, "--types", "q8_0"}, 1,
           "recorded from another model");
   refused({"cost", "--merge", (scratch.path() / "none.json").string(), "--output", output}, 1, "none.json");
-  refused({"record", "--model", model, "--prompt", "a", "--every", "0"}, 2, "--every");
+  refused({"record", "--model", small_flux, "--prompt", "a", "--every", "0"}, 2, "--every");
   // A UNet's layers are not run one by one.
   const std::string unet = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/sd15";
   refused({"cost", "--model", unet, "--samples", samples, "--output", output, "--types", "q8_0"}, 2,
@@ -195,7 +196,7 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   refused({"generate", "--model", unet, "--prompt", "a", "--plan", plan, "--output",
            (scratch.path() / "a.png").string()},
           2, "--plan: a model of this family is not cast as it is loaded");
-  refused({"record", "--model", model, "--prompt", "a", "--output", "-"}, 2, "--output");
+  refused({"record", "--model", small_flux, "--prompt", "a", "--output", "-"}, 2, "--output");
   CHECK_FALSE(std::filesystem::exists(output));
 }
 
@@ -204,7 +205,7 @@ TEST_CASE("cost does not go on with the numbers of another transformer", "[casti
   const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string(),
                     other = (scratch.path() / "other.safetensors").string();
   REQUIRE(run(cost(samples, output, {"--types", "fp8_e4m3"})).code == 0);
-  REQUIRE(run({"convert", model + "/transformer", other, "--type", "bf16"}).code == 0);
+  REQUIRE(run({"convert", small_flux + "/transformer", other, "--type", "bf16"}).code == 0);
   const std::string before = program::content(output);
   const auto mixed = run(cost(samples, output, {"--types", "bf16", "--transformer", other}));
   INFO(mixed.err);
@@ -216,7 +217,7 @@ TEST_CASE("cost does not go on with the numbers of another transformer", "[casti
 
   // Samples would take the place of the weights.
   const std::string weights = program::content(other);
-  const auto over = run({"record", "--model", model, "--prompt", "a", "--transformer", other, "--output",
+  const auto over = run({"record", "--model", small_flux, "--prompt", "a", "--transformer", other, "--output",
                          (scratch.path() / "." / "other.safetensors").string()});
   INFO(over.err);
   CHECK(over.code == 2);

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <image/picture_file.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 #include "refused.hpp"
 
@@ -14,15 +15,13 @@ using program::content;
 using program::refused;
 using program::run;
 using program::Scratch;
-using Json = nlohmann::json;
-using Words = std::vector<std::string>;
+using program::small_flux;
+using program::Words;
 
 namespace {
 
-const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
-
 Words compare(const std::string& output, const Words& more) {
-  Words words{"compare",  "--model",    model,
+  Words words{"compare",  "--model",    small_flux,
               "--prompt", "a star",     "--width",
               "16",       "--height",   "16",
               "--steps",  "1",          "--max-sequence-length",
@@ -53,8 +52,8 @@ TEST_CASE("compare: parts, merged, are the whole", "[compare]") {
     INFO(part.err);
     REQUIRE(part.code == 0);
     CHECK(part.out.empty());
-    const Json json = Json::parse(content(in(file)));
-    CHECK(json["policies"] == Json{"quality", "fast", "memory"});
+    const nlohmann::json json = nlohmann::json::parse(content(in(file)));
+    CHECK(json["policies"] == nlohmann::json{"quality", "fast", "memory"});
     REQUIRE(json["rows"].size() == 1);
     CHECK(json["rows"][0]["policy"] == json["policies"][static_cast<std::size_t>(shard[0] - '1')]);
     CHECK(json["rows"][0]["layers"].size() > 10);
@@ -63,7 +62,7 @@ TEST_CASE("compare: parts, merged, are the whole", "[compare]") {
                            in("merged.png"), "--report", in("page.html"), "--json"});
   INFO(merged.err);
   REQUIRE(merged.code == 0);
-  const Json one = whole.json(), parts = merged.json();
+  const nlohmann::json one = whole.json(), parts = merged.json();
   for (const char* key : {"prompt", "seed", "model", "reference"}) CHECK(parts[key] == one[key]);
   REQUIRE(parts["policies"].size() == 3);
   for (std::size_t i = 0; i < 3; ++i)
@@ -89,7 +88,7 @@ TEST_CASE("compare: a part goes on from its file, and takes no other's", "[compa
   const Scratch scratch;
   const std::string file = (scratch.path() / "part.json").string();
   REQUIRE(run(compare(file, {"--shard", "1/2"})).code == 0);
-  Json json = Json::parse(content(file));
+  nlohmann::json json = nlohmann::json::parse(content(file));
   REQUIRE(json["rows"].size() == 2);
   json["rows"][0]["seconds"] = 12345;
   json["rows"].erase(1);
@@ -98,7 +97,7 @@ TEST_CASE("compare: a part goes on from its file, and takes no other's", "[compa
   INFO(resumed.err);
   REQUIRE(resumed.code == 0);
   CHECK(resumed.err.find("quality") == std::string::npos);  // it was there
-  json = Json::parse(content(file));
+  json = nlohmann::json::parse(content(file));
   REQUIRE(json["rows"].size() == 2);
   CHECK(json["rows"][0]["seconds"] == 12345);
   CHECK(json["rows"][1]["policy"] == "memory");
@@ -126,19 +125,19 @@ TEST_CASE("compare: parts that are no whole are refused in a line", "[compare]")
   refused(merge({first, first}), 2, "twice");
   const std::string copy = scratch.file("copy.json", content(first));
   refused(merge({first, copy, second}), 1, "both have quality");
-  Json json = Json::parse(content(second));
-  const auto changed = [&](const char* key, const Json& value) {
-    Json other = json;
+  nlohmann::json json = nlohmann::json::parse(content(second));
+  const auto changed = [&](const char* key, const nlohmann::json& value) {
+    nlohmann::json other = json;
     other[key] = value;
     return scratch.file("changed.json", other.dump());
   };
   refused(merge({first, changed("seed", 7)}), 1, "different comparisons");
   refused(merge({first, changed("seed", -7)}), 1, "key 'seed'");
   refused(merge({first, changed("rows", 7)}), 1, "key 'rows'");
-  refused(merge({first, changed("prompt", Json())}), 1, "key 'prompt'");
-  refused(merge({first, changed("policies", Json{1})}), 1, "key 'policies'");
-  const auto changed_row = [&](const char* key, const Json& value) {
-    Json other = json;
+  refused(merge({first, changed("prompt", nlohmann::json())}), 1, "key 'prompt'");
+  refused(merge({first, changed("policies", nlohmann::json{1})}), 1, "key 'policies'");
+  const auto changed_row = [&](const char* key, const nlohmann::json& value) {
+    nlohmann::json other = json;
     other["rows"][0][key] = value;
     return scratch.file("changed.json", other.dump());
   };
@@ -146,7 +145,7 @@ TEST_CASE("compare: parts that are no whole are refused in a line", "[compare]")
   refused(merge({first, changed_row("picture", "AAAA")}), 1, "changed.json");
   refused(merge({first, changed_row("policy", "f33")}), 1, "key 'policy'");
   refused(merge({first, changed_row("peak_bytes", -1)}), 1, "key 'peak_bytes'");
-  Json wide = json;
+  nlohmann::json wide = json;
   wide["width"] = 32;
   refused(merge({first, scratch.file("changed.json", wide.dump())}), 1, "key 'picture'");
   const std::string text = content(second);

@@ -15,29 +15,20 @@
 #include <precast/io/safetensors_writer.hpp>
 #include <precast/io/write_gguf.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 
+using program::names_in;
 using program::run;
+using program::sanitized;
 using program::Scratch;
+using program::shapes_model;
+using program::small_flux;
 namespace fs = std::filesystem;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;  // which takes memory of its own
-#else
-constexpr bool sanitized = false;
-#endif
-
-const std::string shapes = std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model";
-const std::string small = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
-const std::string transformer = shapes + "/transformer/diffusion_pytorch_model.safetensors";
-
-std::set<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
-  return names;
-}
+const std::string transformer = shapes_model + "/transformer/diffusion_pytorch_model.safetensors";
 
 /// A file of one bf16 matrix of so many rows of 4096 zeros: it takes no room on the disk.
 void write_sparse(const fs::path& file, std::int64_t rows) {
@@ -57,7 +48,7 @@ void write_sparse(const fs::path& file, std::int64_t rows) {
 TEST_CASE("convert: a model in f32 draws the same latents, bit for bit") {
   const Scratch scratch;
   const std::string out = scratch.path() / "model";
-  const auto converted = run({"convert", shapes, out, "--type", "f32", "--json"});
+  const auto converted = run({"convert", shapes_model, out, "--type", "f32", "--json"});
   INFO(converted.err);
   REQUIRE(converted.code == 0);
   const auto json = converted.json();
@@ -65,9 +56,9 @@ TEST_CASE("convert: a model in f32 draws the same latents, bit for bit") {
   CHECK(json["after"]["bytes"] == 2 * json["before"]["bytes"].get<std::int64_t>());
   CHECK(json["files"].size() == 4);
   CHECK(names_in(scratch.path()) == std::set<std::string>{"model"});
-  CHECK(names_in(out) == names_in(shapes));
+  CHECK(names_in(out) == names_in(shapes_model));
   std::vector<std::string> latents;
-  for (const std::string& model : {shapes, out}) {
+  for (const std::string& model : {shapes_model, out}) {
     const std::string file = scratch.path() / "latents.safetensors";
     const auto made =
         run({"generate", "--model", model, "--prompt", "a large red circle", "--steps", "2", "--precision",
@@ -83,7 +74,7 @@ TEST_CASE("convert: a model in f32 draws the same latents, bit for bit") {
 TEST_CASE("convert: a model in blocks draws as its values in f32 do") {
   const Scratch scratch;
   const std::string blocks = scratch.path() / "blocks", values = scratch.path() / "values";
-  const auto converted = run({"convert", shapes, blocks, "--type", "q8_0", "--json"});
+  const auto converted = run({"convert", shapes_model, blocks, "--type", "q8_0", "--json"});
   INFO(converted.err);
   REQUIRE(converted.code == 0);
   CHECK(fs::exists(blocks + "/transformer/diffusion_pytorch_model.gguf"));
@@ -92,7 +83,7 @@ TEST_CASE("convert: a model in blocks draws as its values in f32 do") {
   CHECK(fs::exists(blocks + "/vae/diffusion_pytorch_model.safetensors"));
   REQUIRE(run({"convert", blocks, values, "--type", "f32"}).code == 0);
   std::vector<precast::Tensor<precast::f32>> latents;
-  for (const std::string& model : {shapes, blocks, values}) {
+  for (const std::string& model : {shapes_model, blocks, values}) {
     const std::string file = scratch.path() / "latents.safetensors";
     const auto made =
         run({"generate", "--model", model, "--prompt", "a large red circle", "--steps", "2", "--precision",
@@ -142,7 +133,7 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   CHECK(matrices.code == 0);
   CHECK(matrices.err.find("of one dimension") == std::string::npos);
   // From a whole model to a file goes the transformer.
-  const auto part = run({"convert", shapes, out, "--type", "q8_0"});
+  const auto part = run({"convert", shapes_model, out, "--type", "q8_0"});
   CHECK(part.code == 0);
   CHECK_THAT(part.err, Catch::Contains("name a folder to convert all components"));
 }
@@ -163,7 +154,7 @@ TEST_CASE("convert: rules can stand in front of the files, several of them") {
 TEST_CASE("convert: a component without weights is told") {
   const Scratch scratch;
   const fs::path in = scratch.path() / "in";
-  fs::copy(shapes, in, fs::copy_options::recursive);
+  fs::copy(shapes_model, in, fs::copy_options::recursive);
   fs::remove(in / "vae" / "diffusion_pytorch_model.safetensors");
   const auto converted = run({"convert", in, scratch.path() / "out", "--type", "f16"});
   INFO(converted.err);
@@ -205,7 +196,7 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
   CHECK_THAT(full.err, Catch::Contains(out.string()) && Catch::Contains("could not be written"));
   CHECK(names_in(out.parent_path()).empty());
   const auto folder =
-      run({"convert", shapes, out.parent_path() / "model", "--type", "f32"}, "ulimit -f 100;");
+      run({"convert", shapes_model, out.parent_path() / "model", "--type", "f32"}, "ulimit -f 100;");
   CHECK(folder.code == 1);
   CHECK(folder.one_line_error());
   CHECK(names_in(out.parent_path()).empty());
@@ -218,7 +209,7 @@ TEST_CASE("convert: what a killed conversion left of a folder is swept away, and
   fs::create_directories(left / "transformer");
   fs::create_directories(other);
   std::ofstream(left / "transformer" / "half") << "half";
-  const auto converted = run({"convert", small, (here / "new").string(), "--type", "bf16"});
+  const auto converted = run({"convert", small_flux, (here / "new").string(), "--type", "bf16"});
   INFO(converted.err);
   REQUIRE(converted.code == 0);
   CHECK(names_in(here) == std::set<std::string>{".precast-x.tmp", "new"});
@@ -290,11 +281,11 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, gguf, "--type", "fp8_e4m3"}, 2, "GGUF has no fp8_e4m3"},
       {{transformer, gguf, "--type", "mxfp8"}, 2, "GGUF has no mxfp8"},
       {{transformer, transformer}, 2, "one and the same"},
-      {{shapes, shapes}, 2, "one and the same"},
-      {{shapes, shapes + "/transformer/../"}, 2, "one and the same"},
-      {{shapes, shapes + "/inside"}, 2, "lies inside IN"},
-      {{shapes, transformer, "--type", "f16"}, 2, "is a file that IN is read from"},
-      {{shapes + "/transformer", transformer}, 2, "is a file that IN is read from"},
+      {{shapes_model, shapes_model}, 2, "one and the same"},
+      {{shapes_model, shapes_model + "/transformer/../"}, 2, "one and the same"},
+      {{shapes_model, shapes_model + "/inside"}, 2, "lies inside IN"},
+      {{shapes_model, transformer, "--type", "f16"}, 2, "is a file that IN is read from"},
+      {{shapes_model + "/transformer", transformer}, 2, "is a file that IN is read from"},
       {{transformer, here + "/o"}, 2, "ends neither in .safetensors nor in .gguf"},
       {{transformer, here + "/o.bin"}, 2, "ends neither in"},
       {{here + "/none.safetensors", gguf}, 1, "none.safetensors"},
@@ -308,15 +299,15 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{scaled, gguf}, 1, "scaled fp8, and to no layer that convert reads"},
       {{unread, safetensors}, 1, "of type iq2_xxs"},
       {{integers, gguf}, 1, "tensor 'mask': is to be u8, which GGUF does not have"},
-      {{small + "/transformer/diffusion_pytorch_model.safetensors", gguf, "--rule",
+      {{small_flux + "/transformer/diffusion_pytorch_model.safetensors", gguf, "--rule",
         "norm_out.linear.bias=q8_0"},
        1,
        "is no whole blocks of q8_0"},
       {{transformer, here + "/missing/o.gguf"}, 1, "create its folder"},
-      {{shapes, here + "/missing/o.gguf"}, 1, "create its folder"},
+      {{shapes_model, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{transformer, readonly}, 1, "read-only"},
-      {{shapes, full, "--type", "f32"}, 1, "is there already, and is no empty folder"},
-      {{shapes, here + "/missing/model", "--type", "f32"}, 1, "create the folder"},
+      {{shapes_model, full, "--type", "f32"}, 1, "is there already, and is no empty folder"},
+      {{shapes_model, here + "/missing/model", "--type", "f32"}, 1, "create the folder"},
   };
   CHECK(cases.size() >= 40);
   const auto before = names_in(here);

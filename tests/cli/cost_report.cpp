@@ -9,6 +9,7 @@
 #include <cli/cost_report.hpp>
 
 #include "browser.hpp"
+#include "given.hpp"
 #include "program.hpp"
 
 namespace cost_reports {
@@ -17,17 +18,16 @@ namespace {
 using namespace precast;
 using namespace precast::cli;
 using program::count_of;
-
-const std::string costs = PRECAST_SOURCE_DIR "/tests/casting/data/flux_dev_costs.json";
+using program::flux_dev_costs;
 
 CostReport of_flux(bool planned) {
   CostReport report;
-  report.cost_path = costs;
-  report.file = casting::read_cost_file(costs);
+  report.cost_path = flux_dev_costs;
+  report.file = casting::read_cost_file(flux_dev_costs);
   if (!planned) return report;
   casting::PlanRequest request;
   request.bits = 5;
-  report.plan = casting::make_plan(report.file, costs, request).plan;
+  report.plan = casting::make_plan(report.file, flux_dev_costs, request).plan;
   report.plan_path = "plan.json";
   return report;
 }
@@ -97,7 +97,7 @@ TEST_CASE("report: files, formats, and what is refused") {
   const program::Scratch scratch;
   const auto out = [&](const char* name) { return (scratch.path() / name).string(); };
   const auto run = [](std::vector<std::string> words) {
-    words.insert(words.begin(), {"report", "--cost", costs});
+    words.insert(words.begin(), {"report", "--cost", flux_dev_costs});
     return program::run(words);
   };
   REQUIRE(run({"--output", out("r.html")}).code == 0);

@@ -12,11 +12,10 @@
 
 using program::run;
 using program::Scratch;
-using Words = std::vector<std::string>;
+using program::small_flux;
+using program::Words;
 
 namespace {
-
-const std::string flux_model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
 
 nlohmann::json examined(const std::string& model, const Words& options = {}) {
   Words words{"doctor", "--model", model, "--prompt", "a cat", "--steps", "2", "--threads", "1", "--json"};
@@ -53,7 +52,7 @@ TEST_CASE("doctor: models that are well are safe under every path, in every comp
   };
   for (const auto& [model, components, options, policies] :
        {Case{program::stable_diffusion_models + "sd15", {"text_encoder", "unet", "vae"}, {}, 26},
-        Case{flux_model,
+        Case{small_flux,
              {"text_encoder", "text_encoder_2", "transformer", "vae"},
              {"--policies", "quality,fast,f16", "--max-sequence-length", "32"},
              3}}) {
@@ -200,7 +199,7 @@ TEST_CASE(
 TEST_CASE("doctor: Flux's scores too, whose cure is run and recommended") {
   const Scratch scratch;
   const nlohmann::json report =
-      examined(program::overflow_variant(scratch, flux_model, "scores"),
+      examined(program::overflow_variant(scratch, small_flux, "scores"),
                {"--policies", "f16,f16+upcast-attention", "--max-sequence-length", "32"});
   CHECK(policy_of(report, "f16")["treatment"]["cured"] == true);
   CHECK(policy_of(report, "memory")["verdict"] == "safe");
@@ -322,7 +321,7 @@ TEST_CASE("doctor: bad input is one line") {
            {{"--model", sd15, "--steps", "0"}, "--steps"},
            {{"--model", sd15, "--width", "63"}, "63"},
            {{"--model", sd15 + ".safetensors", "--output", sd15 + ".safetensors"}, "would be replaced"},
-           {{"--model", flux_model, "--sampler", "ddim"}, "--sampler is for Stable Diffusion"}}) {
+           {{"--model", small_flux, "--sampler", "ddim"}, "--sampler is for Stable Diffusion"}}) {
     Words words{"doctor"};
     words.insert(words.end(), options.begin(), options.end());
     const auto outcome = run(words);

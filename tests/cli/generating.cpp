@@ -6,30 +6,24 @@
 #include <cli/latents_file.hpp>
 #include <image/picture_file.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 
+using program::names_in;
 using program::run;
 using program::Scratch;
-using Json = nlohmann::json;
+using program::small_flux;
 namespace fs = std::filesystem;
 
 namespace {
 
-const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
-
 /// A small run of the small model; more arguments follow.
 std::vector<std::string> generate(const std::vector<std::string>& more) {
-  std::vector<std::string> all{"generate", "--model", model,     "--width", "32",
-                               "--height", "16",      "--steps", "2",       "--max-sequence-length",
+  std::vector<std::string> all{"generate", "--model", small_flux, "--width", "32",
+                               "--height", "16",      "--steps",  "2",       "--max-sequence-length",
                                "8"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
-}
-
-std::set<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
-  return names;
 }
 
 }  // namespace
@@ -63,7 +57,7 @@ TEST_CASE("generate: a picture, its latents, its trace and its parameters", "[wa
                     "--save-latents", here + "/l.safetensors", "--trace", here + "/t.json"}));
   INFO(result.err);
   REQUIRE(result.code == 0);
-  const Json json = result.json();
+  const nlohmann::json json = result.json();
   CHECK(json["seed"] == 7);
   CHECK(json["settings"]["steps"] == 2);
   CHECK(json["settings"]["width"] == 32);
@@ -84,10 +78,10 @@ TEST_CASE("generate: a picture, its latents, its trace and its parameters", "[wa
                  "a red circle\nSteps: 2, Sampler: Euler, CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 7, "
                  "Size: 32x16, Model: dev_f32"));
   CHECK(precast::cli::read_latents(here + "/l.safetensors").shape().rank() == 3);
-  const Json trace = Json::parse(program::content(here + "/t.json"));
+  const nlohmann::json trace = nlohmann::json::parse(program::content(here + "/t.json"));
   CHECK(trace["first_non_finite"].is_null());
   CHECK(trace["ops"].size() > 50);
-  for (const Json& op : trace["ops"])
+  for (const nlohmann::json& op : trace["ops"])
     for (const char* key : {"path", "op", "storage", "operand", "accumulate", "inside", "result", "shape",
                             "max_abs", "inf", "nan"})
       CHECK(op.contains(key));
@@ -114,7 +108,7 @@ TEST_CASE("generate: several prompts, batches and their names") {
       generate({"--prompt", "a", "", "--prompt", "[b, c]", "--batch", "2", "--output", output, "--json"}));
   INFO(result.err);
   REQUIRE(result.code == 0);
-  const Json pictures = result.json()["pictures"];
+  const nlohmann::json pictures = result.json()["pictures"];
   REQUIRE(pictures.size() == 6);
   CHECK(pictures[0]["prompt"] == "a");
   CHECK(pictures[3]["prompt"] == "");
@@ -150,20 +144,20 @@ TEST_CASE("generate: Ctrl-C leaves nothing") {
 TEST_CASE("compare: a sheet and a table") {
   const Scratch scratch;
   const std::string output = (scratch.path() / "sheet.png").string();
-  const std::vector<std::string> arguments{"compare", "--model",  model, "--prompt",
-                                           "a star",  "--width",  "16",  "--height",
-                                           "16",      "--steps",  "1",   "--max-sequence-length",
+  const std::vector<std::string> arguments{"compare", "--model",  small_flux, "--prompt",
+                                           "a star",  "--width",  "16",       "--height",
+                                           "16",      "--steps",  "1",        "--max-sequence-length",
                                            "8",       "--output", output};
   auto with_json = arguments;
   with_json.emplace_back("--json");
   const auto result = run(with_json);
   INFO(result.err);
   REQUIRE(result.code == 0);
-  const Json policies = result.json()["policies"];
+  const nlohmann::json policies = result.json()["policies"];
   REQUIRE_FALSE(policies.empty());
   CHECK(policies[0]["psnr"] == "inf");
   CHECK(policies[0]["mse"] == 0);
-  for (const Json& policy : policies) {
+  for (const nlohmann::json& policy : policies) {
     CHECK(policy["seconds"] > 0);
     CHECK(policy["peak_bytes"] > 0);
     CHECK(policy["non_finite"] == 0);
@@ -176,15 +170,15 @@ TEST_CASE("compare: a sheet and a table") {
 }
 
 TEST_CASE("tokenize: ids of both tokenizers") {
-  const auto json = run({"tokenize", "--model", model, "--text", "a red circle", "--json"});
+  const auto json = run({"tokenize", "--model", small_flux, "--text", "a red circle", "--json"});
   INFO(json.err);
   REQUIRE(json.code == 0);
   CHECK(json.json()["clip"].size() >= 3);
   CHECK(json.json()["t5"].size() >= 2);
   for (const auto& empty : {std::vector<std::string>{"--text", ""}, {"--text="}}) {
-    std::vector<std::string> arguments{"tokenize", "--model", model};
+    std::vector<std::string> arguments{"tokenize", "--model", small_flux};
     arguments.insert(arguments.end(), empty.begin(), empty.end());
     arguments.emplace_back("--json");
-    CHECK(run(arguments).json()["t5"] == Json::array({1}));
+    CHECK(run(arguments).json()["t5"] == nlohmann::json::array({1}));
   }
 }

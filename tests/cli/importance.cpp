@@ -11,6 +11,7 @@
 #include <precast/io/gguf.hpp>
 #include <precast/io/safetensors.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 #include "refused.hpp"
 
@@ -18,12 +19,12 @@ namespace fs = std::filesystem;
 using program::refused;
 using program::run;
 using program::Scratch;
+using program::shapes_model;
+using program::small_flux;
 
 namespace {
 
-const std::string dev = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
-const std::string sd15 = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/sd15";
-const std::string shapes = std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model";
+const std::string sd15 = program::source + "/tests/golden/stable_diffusion/sd15";
 
 std::vector<float> floats(std::span<const std::byte> bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
@@ -64,8 +65,8 @@ TEST_CASE("record --importance: the squares of what met each column, as imatrix 
                     samples = (scratch.path() / "s.safetensors").string();
   const auto record = [&](const std::vector<std::string>& more) {
     std::vector<std::string> line{
-        "record",   "--model",  dev,       "--prompt", "a red circle",          "--width", "32",
-        "--height", "16",       "--steps", "4",        "--max-sequence-length", "8",       "--precision",
+        "record",   "--model",  small_flux, "--prompt", "a red circle",          "--width", "32",
+        "--height", "16",       "--steps",  "4",        "--max-sequence-length", "8",       "--precision",
         "f32",      "--output", samples};
     line.insert(line.end(), more.begin(), more.end());
     return run(line);
@@ -111,7 +112,7 @@ TEST_CASE("record --importance: the squares of what met each column, as imatrix 
   // Its names are those of either layout.
   for (const std::string layout : {"diffusers", "bfl"}) {
     const std::string converted = (scratch.path() / (layout + ".gguf")).string();
-    const auto outcome = run({"convert", dev + "/transformer", converted, "--type", "q4_0", "--layout",
+    const auto outcome = run({"convert", small_flux + "/transformer", converted, "--type", "q4_0", "--layout",
                               layout, "--importance", file});
     INFO(outcome.err);
     CHECK(outcome.code == 0);
@@ -146,18 +147,18 @@ TEST_CASE("the importance that record wrote makes the planned model better, and 
           "[casting][watch]") {
   const Scratch scratch;
   const auto at = [&](const std::string& name) { return (scratch.path() / name).string(); };
-  works({"record", "--model", shapes, "--prompt", "a large red circle on a blue background, at the left",
-         "a small green star", "--every", "4", "--precision", "f32", "--output", at("s.safetensors"),
-         "--importance", at("i.gguf")});
+  works({"record", "--model", shapes_model, "--prompt",
+         "a large red circle on a blue background, at the left", "a small green star", "--every", "4",
+         "--precision", "f32", "--output", at("s.safetensors"), "--importance", at("i.gguf")});
   const std::vector<std::string> convert{
-      "convert", shapes + "/transformer", "", "--type", "q4_0", "--encoder", "search", "--quiet"};
+      "convert", shapes_model + "/transformer", "", "--type", "q4_0", "--encoder", "search", "--quiet"};
   const auto cost_of = [&](const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> line = convert;
     line[2] = at(name + ".gguf");
     line.insert(line.end(), more.begin(), more.end());
     works(line);
-    works({"cost", "--model", shapes, "--samples", at("s.safetensors"), "--policy", "f32", "--types", "q4_0",
-           "--patch", at(name + ".gguf"), "--output", at(name + ".json")});
+    works({"cost", "--model", shapes_model, "--samples", at("s.safetensors"), "--policy", "f32", "--types",
+           "q4_0", "--patch", at(name + ".gguf"), "--output", at(name + ".json")});
     nlohmann::json costs = nlohmann::json::parse(program::content(at(name + ".json")));
     for (auto& layer : costs["layers"]) layer["types"].erase("q4_0");
     return sum_of(costs, "cost");
@@ -166,33 +167,35 @@ TEST_CASE("the importance that record wrote makes the planned model better, and 
   INFO(plain << " and with importance " << weighed);
   CHECK(weighed < plain);
 
-  const auto estimated = run({"cost", "--model", shapes, "--estimates-only", "--importance", at("i.gguf"),
-                              "--types", "q8_0,q4_0", "--output", at("e.json"), "--measure", "estimate"});
+  const auto estimated =
+      run({"cost", "--model", shapes_model, "--estimates-only", "--importance", at("i.gguf"), "--types",
+           "q8_0,q4_0", "--output", at("e.json"), "--measure", "estimate"});
   INFO(estimated.err);
   REQUIRE(estimated.code == 0);
   CHECK_THAT(estimated.out, !Catch::Contains("rank correlation"));
-  const auto of_matrices = run({"cost", "--model", shapes, "--estimates-only", "--importance", at("i.gguf"),
-                                "--types", "q8_0,q4_0", "--granularity", "matrix", "--output", at("e.json")});
+  const auto of_matrices =
+      run({"cost", "--model", shapes_model, "--estimates-only", "--importance", at("i.gguf"), "--types",
+           "q8_0,q4_0", "--granularity", "matrix", "--output", at("e.json")});
   CHECK(of_matrices.code == 1);
   CHECK_THAT(of_matrices.err, Catch::Contains("another measurement"));
   CHECK_THAT(nlohmann::json::parse(program::content(at("e.json")))["estimates"].get<std::string>(),
              Catch::StartsWith("importance ") && Catch::EndsWith(", by the reference encoder"));
   // The importance of another prompt: no estimate of it stands beside the others.
-  works({"record", "--model", shapes, "--prompt", "a small green star", "--every", "8", "--precision", "f32",
-         "--output", at("t.safetensors"), "--importance", at("j.gguf")});
-  const auto of_another = run({"cost", "--model", shapes, "--estimates-only", "--importance", at("j.gguf"),
-                               "--types", "q5_0", "--output", at("e.json")});
+  works({"record", "--model", shapes_model, "--prompt", "a small green star", "--every", "8", "--precision",
+         "f32", "--output", at("t.safetensors"), "--importance", at("j.gguf")});
+  const auto of_another = run({"cost", "--model", shapes_model, "--estimates-only", "--importance",
+                               at("j.gguf"), "--types", "q5_0", "--output", at("e.json")});
   CHECK(of_another.code == 1);
   CHECK(of_another.one_line_error());
   CHECK_THAT(of_another.err, Catch::Contains("holds estimates from importance") && Catch::Contains("j.gguf"));
-  works({"cost", "--model", shapes, "--estimates-only", "--importance", at("j.gguf"), "--types", "q5_0",
+  works({"cost", "--model", shapes_model, "--estimates-only", "--importance", at("j.gguf"), "--types", "q5_0",
          "--output", at("f.json")});
   const auto merged = run({"cost", "--merge", at("e.json"), at("f.json"), "--output", at("g.json")});
   CHECK(merged.code == 1);
   CHECK_THAT(merged.err, Catch::Contains("differ in \"estimates\""));
-  const auto measured = run({"cost", "--model", shapes, "--samples", at("s.safetensors"), "--policy", "f32",
-                             "--importance", at("i.gguf"), "--types", "q8_0,q4_0", "--jobs", "2", "--output",
-                             at("e.json"), "--measure", "estimate", "--csv"});
+  const auto measured = run({"cost", "--model", shapes_model, "--samples", at("s.safetensors"), "--policy",
+                             "f32", "--importance", at("i.gguf"), "--types", "q8_0,q4_0", "--jobs", "2",
+                             "--output", at("e.json"), "--measure", "estimate", "--csv"});
   INFO(measured.err);
   REQUIRE(measured.code == 0);
   CHECK_THAT(measured.out, Catch::Contains("rank correlation with relative_loss,") &&
@@ -207,8 +210,8 @@ TEST_CASE("the importance that record wrote makes the planned model better, and 
 TEST_CASE("what importances and jobs are refused for is one line", "[casting]") {
   const Scratch scratch;
   const auto at = [&](const std::string& name) { return (scratch.path() / name).string(); };
-  const std::vector<std::string> record{"record",   "--model",           dev,           "--prompt", "a",
-                                        "--output", at("s.safetensors"), "--importance"};
+  const std::vector<std::string> record{"record", "--model",  small_flux,          "--prompt",
+                                        "a",      "--output", at("s.safetensors"), "--importance"};
   const auto recording = [&](const std::string& file) {
     std::vector<std::string> line = record;
     line.push_back(file);
@@ -217,11 +220,11 @@ TEST_CASE("what importances and jobs are refused for is one line", "[casting]") 
   refused(recording("-"), 2, "--importance is '-'");
   refused(recording(at("i.dat")), 2, "ends in .gguf");
   refused(recording(at("none/i.gguf")), 1, "none");
-  refused({"cost", "--model", dev, "--estimates-only"}, 2, "needs --importance");
-  refused({"cost", "--model", dev, "--estimates-only", "--importance", at("i.gguf"), "--samples", "s"}, 2,
-          "runs nothing");
-  refused({"cost", "--model", dev, "--estimates-only", "--importance", at("i.gguf")}, 1, "i.gguf");
-  refused({"cost", "--model", dev, "--samples", "s", "--jobs", "0"}, 2, "--jobs");
+  refused({"cost", "--model", small_flux, "--estimates-only"}, 2, "needs --importance");
+  refused({"cost", "--model", small_flux, "--estimates-only", "--importance", at("i.gguf"), "--samples", "s"},
+          2, "runs nothing");
+  refused({"cost", "--model", small_flux, "--estimates-only", "--importance", at("i.gguf")}, 1, "i.gguf");
+  refused({"cost", "--model", small_flux, "--samples", "s", "--jobs", "0"}, 2, "--jobs");
   const std::string costs =
       scratch.file("a.json", R"({"layers": [{"name": "x.0", "types": {"q8_0": {"cost": 1}}}]})");
   refused({"cost", "--merge", costs, costs, "--output", at("o.json")}, 2, "twice");

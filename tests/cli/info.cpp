@@ -4,15 +4,15 @@
 #include <cli/picture_settings.hpp>
 #include <image/picture_file.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 
 namespace picture_info {
 namespace {
 
+using program::Words;
 using namespace precast;
 using namespace precast::cli;
-using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
 /// Runs the printed command in a shell, with more words behind it.
 int run_line(const std::string& line, const std::string& more) {
@@ -336,7 +336,7 @@ TEST_CASE("info: files that stood in for parts of the model, and a plan") {
   const auto told = program::run({"info", "a.png", "--json"}, here);
   INFO(told.err);
   REQUIRE(told.code == 0);
-  const Json json = told.json();
+  const nlohmann::json json = told.json();
   CHECK(json["settings"]["Transformer"] == "t, q8_0.gguf");
   CHECK(json["settings"]["Plan"] == "plan.json");
   CHECK_THAT(json["notes"].dump(), Catch::Contains("its transformer was read from 't, q8_0.gguf'") &&
@@ -362,7 +362,7 @@ TEST_CASE("info: one picture of several, as JSON, and pictures that say nothing"
   const auto told = program::run({"info", here + "/b-2.png", "--json"});
   INFO(told.err);
   REQUIRE(told.code == 0);
-  const Json json = told.json();
+  const nlohmann::json json = told.json();
   CHECK(json["format"] == "PNG");
   CHECK(json["source"] == "precast");
   CHECK(json["prompt"] == "a star");

@@ -10,29 +10,24 @@
 #include <image/picture_file.hpp>
 #include <sys/stat.h>
 
+#include "given.hpp"
 #include "program.hpp"
 
+using program::names_in;
 using program::run;
 using program::Scratch;
+using program::small_flux;
 namespace fs = std::filesystem;
 
 namespace {
 
-const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
-
 /// A small run of the small model under a command; more arguments follow.
 std::vector<std::string> small(const std::string& command, const std::vector<std::string>& more) {
-  std::vector<std::string> all{command,    "--model",  model,         "--width", "32",
+  std::vector<std::string> all{command,    "--model",  small_flux,    "--width", "32",
                                "--height", "16",       "--steps",     "2",       "--max-sequence-length",
                                "8",        "--prompt", "a red circle"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
-}
-
-std::set<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
-  return names;
 }
 
 precast::image::Image decoded(const std::string& bytes) {

@@ -13,7 +13,7 @@
 
 using program::run;
 using program::Scratch;
-using Words = std::vector<std::string>;
+using program::Words;
 
 namespace {
 

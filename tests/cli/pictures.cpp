@@ -9,6 +9,7 @@
 #include <image/metrics.hpp>
 #include <image/picture_file.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 
 namespace picture_files {
@@ -17,16 +18,12 @@ namespace {
 using namespace precast;
 using program::run;
 using program::Scratch;
-using Words = std::vector<std::string>;
+using program::with;
+using program::Words;
 
 const Words circle{"generate", "--prompt", "a large red circle on a blue background, at the left",
                    "--preset", "quality",  "--seed",
                    "3"};
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 std::size_t files_in(const std::filesystem::path& folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));

@@ -5,19 +5,15 @@
 #include <casting/plan_file.hpp>
 #include <catch2/catch.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 
 namespace planning {
 namespace {
 
-using Words = std::vector<std::string>;
-
-const std::string costs = PRECAST_SOURCE_DIR "/tests/casting/data/flux_dev_costs.json";
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
+using program::flux_dev_costs;
+using program::with;
+using program::Words;
 
 /// A cost file of two layers, with something in place of its first layer's types.
 std::string two_layers(const std::string& types) {
@@ -30,7 +26,7 @@ std::string two_layers(const std::string& types) {
 TEST_CASE("plan: a file that reads back, a table, and the same as JSON") {
   const program::Scratch scratch;
   const std::string output = (scratch.path() / "plan.json").string();
-  const auto text = program::run({"plan", "--cost", costs, "--bits", "5", "--output", output});
+  const auto text = program::run({"plan", "--cost", flux_dev_costs, "--bits", "5", "--output", output});
   INFO(text.err);
   REQUIRE(text.code == 0);
   CHECK_THAT(text.out, Catch::StartsWith("57 layers, 11,834,228,736 parameters: ") &&
@@ -43,7 +39,7 @@ TEST_CASE("plan: a file that reads back, a table, and the same as JSON") {
   CHECK(*plan.bytes <= 7'396'392'960);
   CHECK(*plan.gap == 0);
 
-  const auto json = program::run({"plan", "-c", costs, "--budget", "7396392960", "--json", "-q"});
+  const auto json = program::run({"plan", "-c", flux_dev_costs, "--budget", "7396392960", "--json", "-q"});
   INFO(json.err);
   REQUIRE(json.code == 0);
   CHECK(json.err.empty());
@@ -53,12 +49,13 @@ TEST_CASE("plan: a file that reads back, a table, and the same as JSON") {
   CHECK(json.json()["sizes"][1]["method"] == "greedy");
   CHECK(json.json()["sizes"][1]["ratio"] > 1.0);
 
-  const auto by_error =
-      program::run({"plan", "--cost", costs, "--error", std::to_string(*plan.error + 1e-3), "--json"});
+  const auto by_error = program::run(
+      {"plan", "--cost", flux_dev_costs, "--error", std::to_string(*plan.error + 1e-3), "--json"});
   REQUIRE(by_error.code == 0);
   CHECK(by_error.json()["bytes"] == *plan.bytes);
 
-  const auto two = program::run({"plan", "--cost", costs, "--bits", "4", "--types", "q2_k,q8_0", "--json"});
+  const auto two =
+      program::run({"plan", "--cost", flux_dev_costs, "--bits", "4", "--types", "q2_k,q8_0", "--json"});
   REQUIRE(two.code == 0);
   for (const auto& [layer, type] : two.json()["types"].items()) CHECK((type == "q2_k" || type == "q8_0"));
 }
@@ -74,30 +71,32 @@ TEST_CASE("plan: what it refuses is one line, and nothing is written") {
   const auto broken = [&](const std::string& types) { return scratch.file("c.json", two_layers(types)); };
   const std::vector<Case> cases{
       {{"plan"}, 2, "--cost is required"},
-      {{"plan", "--cost", costs}, 2, "give --budget, --bits or --error"},
+      {{"plan", "--cost", flux_dev_costs}, 2, "give --budget, --bits or --error"},
       {{"plan", "--cost", ""}, 2, "--cost is empty"},
-      {{"plan", "--cost", costs, "--bits", "5", "--budget", "1GiB"}, 2, "excludes"},
-      {{"plan", "--cost", costs, "--bits", "5", "--error", "1"}, 2, "excludes"},
-      {{"plan", "--cost", costs, "--budget", "much"}, 2, "--budget is 'much': it takes a size"},
-      {{"plan", "--cost", costs, "--bits", "0"}, 2, "--bits is '0'"},
-      {{"plan", "--cost", costs, "--error", "-1"}, 2, "--error is '-1'"},
-      {{"plan", "--cost", costs, "--bits", "5", "--types", "q8_0,,q4_k"}, 2, "--types is 'q8_0,,q4_k'"},
-      {{"plan", "--cost", costs, "--bits", "5", "--types", "q9"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--budget", "1GiB"}, 2, "excludes"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--error", "1"}, 2, "excludes"},
+      {{"plan", "--cost", flux_dev_costs, "--budget", "much"}, 2, "--budget is 'much': it takes a size"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "0"}, 2, "--bits is '0'"},
+      {{"plan", "--cost", flux_dev_costs, "--error", "-1"}, 2, "--error is '-1'"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--types", "q8_0,,q4_k"},
+       2,
+       "--types is 'q8_0,,q4_k'"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--types", "q9"},
        2,
        "has no type 'q9': it has q8_0, fp8_e4m3, q6_k"},
-      {{"plan", "--cost", costs, "--bits", "5", "--measure", "costs"}, 2, "did you mean cost?"},
-      {{"plan", "--cost", costs, "--bits", "5", "--output", "-"}, 2, "with --json"},
-      {{"plan", "--cost", costs, "--bits", "2.6"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--measure", "costs"}, 2, "did you mean cost?"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--output", "-"}, 2, "with --json"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "2.6"},
        2,
        "the least possible is 3,883,106,304 bytes (2.625 bits)"},
-      {{"plan", "--cost", costs, "--budget", "1GiB"},
+      {{"plan", "--cost", flux_dev_costs, "--budget", "1GiB"},
        2,
        "the least possible is 3,883,106,304 bytes (2.625 bits)"},
-      {{"plan", "--cost", costs, "--error", "780"}, 2, "the least possible is 780.09"},
-      {{"plan", "--cost", costs, "--bits", "5", "--measure", "relative_cost"},
+      {{"plan", "--cost", flux_dev_costs, "--error", "780"}, 2, "the least possible is 780.09"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--measure", "relative_cost"},
        1,
        "layer 'transformer_blocks.0': no type"},
-      {{"plan", "--cost", costs, "--bits", "9", "--measure", "loss"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "9", "--measure", "loss"},
        1,
        "layer 'transformer_blocks.18': no type"},
       {{"plan", "--cost", "/nowhere/c.json", "--bits", "5"}, 1, "/nowhere/c.json"},
@@ -108,7 +107,9 @@ TEST_CASE("plan: what it refuses is one line, and nothing is written") {
       {{"plan", "--cost", scratch.file("e.json", "{\"layers\": 3}"), "--bits", "5"},
        1,
        "e.json: key 'layers'"},
-      {{"plan", "--cost", costs, "--bits", "5", "--output", "/nowhere/plan.json"}, 1, "/nowhere/plan.json"},
+      {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--output", "/nowhere/plan.json"},
+       1,
+       "/nowhere/plan.json"},
   };
   for (const Case& wrong : cases) {
     const auto result = program::run(wrong.code == 1 && wrong.arguments.back() != "/nowhere/plan.json"
@@ -125,7 +126,7 @@ TEST_CASE("plan: what it refuses is one line, and nothing is written") {
 
 TEST_CASE("plan and report do not write over the cost file that they read") {
   const program::Scratch scratch;
-  const std::string file = scratch.file("costs.csv", program::content(costs));
+  const std::string file = scratch.file("costs.csv", program::content(flux_dev_costs));
   const std::string before = program::content(file), link = (scratch.path() / "link.csv").string();
   std::filesystem::create_symlink(file, link);
   for (const Words& words : {Words{"plan", "--cost", file, "--bits", "5", "--output", file},
@@ -142,7 +143,7 @@ TEST_CASE("plan and report do not write over the cost file that they read") {
 
 TEST_CASE("plan: samples and policy are of --verify") {
   for (const Words& words : {Words{"--samples", "s.safetensors"}, Words{"--policy", "fast"}}) {
-    Words all{"plan", "--cost", costs, "--bits", "5"};
+    Words all{"plan", "--cost", flux_dev_costs, "--bits", "5"};
     all.insert(all.end(), words.begin(), words.end());
     const auto refused = program::run(all);
     INFO(refused.err);

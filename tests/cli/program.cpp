@@ -9,17 +9,18 @@
 
 #include <catch2/catch.hpp>
 
+#include "given.hpp"
+
+using program::golden_models;
 using program::run;
 using program::Scratch;
-using Json = nlohmann::json;
+using program::source;
 
 namespace {
 
 const std::vector<std::string> commands{"generate", "compare",  "doctor",      "record", "cost",
                                         "info",     "inspect",  "plan",        "report", "policy",
                                         "formats",  "tokenize", "completions", "help"};
-const std::string source = PRECAST_SOURCE_DIR;
-const std::string golden = source + "/tests/golden/models/";
 
 }  // namespace
 
@@ -27,7 +28,7 @@ TEST_CASE("formats: what each format makes of a number") {
   const auto result = run({"formats", "0.1", "65520", "-inf", "nan", "--json", "-0", "1e-7"});
   REQUIRE(result.code == 0);
   CHECK(result.err.empty());
-  const Json numbers = result.json()["numbers"];
+  const nlohmann::json numbers = result.json()["numbers"];
   REQUIRE(numbers.size() == 6);
   CHECK(numbers[0]["input"] == 0.1);
   CHECK(numbers[0]["bf16"]["bits"] == "0x3dcd");
@@ -50,7 +51,7 @@ TEST_CASE("formats: what each format makes of a number") {
   CHECK(numbers[4]["f16"]["bits"] == "0x8000");
   CHECK(numbers[4]["f16"]["kind"] == "zero");
   CHECK(numbers[5]["f16"]["kind"] == "subnormal");
-  for (const Json& number : numbers) CHECK(number.size() == 7);  // the input and six formats
+  for (const nlohmann::json& number : numbers) CHECK(number.size() == 7);  // the input and six formats
 }
 
 TEST_CASE("formats: a double is rounded once") {
@@ -62,7 +63,7 @@ TEST_CASE("formats: a double is rounded once") {
 TEST_CASE("formats: the facts") {
   const auto result = run({"formats", "--json"});
   REQUIRE(result.code == 0);
-  const Json formats = result.json()["formats"];
+  const nlohmann::json formats = result.json()["formats"];
   CHECK(formats["f16"]["max"] == 65504);
   CHECK(formats["fp8_e4m3"]["max"] == 448);
   CHECK(formats["fp8_e4m3"]["infinity"] == false);
@@ -77,14 +78,14 @@ TEST_CASE("policy: the resolved table") {
     CHECK_THAT(memory.err, Catch::Contains("configure with -DPRECAST_"));
     return;
   }
-  const Json table = memory.json();
+  const nlohmann::json table = memory.json();
   CHECK(table["policy"] == "Policy<Storage<f16>, Upcast<Attention>>");
   CHECK(table["preset"] == "memory");
-  CHECK(table["ops"]["Attention"] == Json({{"storage", "f16"},
-                                           {"operand", "f32"},
-                                           {"accumulate", "f32"},
-                                           {"inside", "f32"},
-                                           {"result", "f16"}}));
+  CHECK(table["ops"]["Attention"] == nlohmann::json({{"storage", "f16"},
+                                                     {"operand", "f32"},
+                                                     {"accumulate", "f32"},
+                                                     {"inside", "f32"},
+                                                     {"result", "f16"}}));
   CHECK(table["ops"]["Matmul"]["inside"].is_null());
   CHECK(table["ops"].size() == 9);
   if (const auto plain = run({"policy", "--precision", "f16", "--json"}); plain.code == 0) {
@@ -288,7 +289,7 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
     std::vector<std::string> arguments;
     std::string names;
   };
-  const std::string model = golden + "one_level";
+  const std::string model = golden_models + "one_level";
   const std::string cut_model = here + "/cut_model";
   std::filesystem::copy(model, cut_model, std::filesystem::copy_options::recursive);
   const std::string cut_weights = cut_model + "/vae/diffusion_pytorch_model.safetensors";
@@ -357,7 +358,8 @@ TEST_CASE("inspect: full depth by accounting, from a config alone") {
     for (const char* number : {"19 x 339,738,624", "38 x 141,557,760", "11,834,228,736", "11,837,294,656",
                                "3,065,920", "64,124,992", "19,456", "11,901,408,320", "44.3 GiB", "22.2 GiB"})
       CHECK_THAT(text.out, Catch::Contains(number));
-    const Json accounting = run({"inspect", "--json", scratch.path().string() + path}).json()["accounting"];
+    const nlohmann::json accounting =
+        run({"inspect", "--json", scratch.path().string() + path}).json()["accounting"];
     CHECK(accounting["quantisable"] == 11837294656);
     CHECK(accounting["quantisable_without_biases"] == 11834228736);
     CHECK(accounting["biases"] == 3065920);
@@ -367,15 +369,16 @@ TEST_CASE("inspect: full depth by accounting, from a config alone") {
 }
 
 TEST_CASE("inspect: a model, a component and a file") {
-  const auto model = run({"inspect", golden + "dev_f16", "--json"});
+  const auto model = run({"inspect", golden_models + "dev_f16", "--json"});
   REQUIRE(model.code == 0);
-  const Json json = model.json();
+  const nlohmann::json json = model.json();
   CHECK(json["kind"] == "model");
   std::set<std::string> names;
-  for (const Json& component : json["components"]) names.insert(component["name"].get<std::string>());
+  for (const nlohmann::json& component : json["components"])
+    names.insert(component["name"].get<std::string>());
   CHECK(names == std::set<std::string>{"text_encoder", "text_encoder_2", "transformer", "vae", "scheduler",
                                        "tokenizer", "tokenizer_2"});
-  for (const Json& component : json["components"])
+  for (const nlohmann::json& component : json["components"])
     if (component["name"] == "transformer") {
       CHECK(component["dtypes"].contains("f16"));
       CHECK(component["parameters"] == json["accounting"]["parameters"]);
@@ -383,14 +386,15 @@ TEST_CASE("inspect: a model, a component and a file") {
     }
   CHECK_FALSE(json["memory"].empty());
   for (const auto& [preset, memory] : json["memory"].items()) CHECK(memory["peak"] > 0);
-  const auto shards = run({"inspect", golden + "static_sharded/transformer", "--json"}).json();
+  const auto shards = run({"inspect", golden_models + "static_sharded/transformer", "--json"}).json();
   CHECK(shards["kind"] == "component");
   std::size_t shard_files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(golden + "static_sharded/transformer"))
+  for (const auto& entry : std::filesystem::directory_iterator(golden_models + "static_sharded/transformer"))
     shard_files += entry.path().extension() == ".safetensors";
   CHECK(shard_files > 1);
   CHECK(shards["components"][0]["files"].size() == shard_files);
-  const auto file = run({"inspect", golden + "dev_f32/vae/diffusion_pytorch_model.safetensors", "--tensors"});
+  const auto file =
+      run({"inspect", golden_models + "dev_f32/vae/diffusion_pytorch_model.safetensors", "--tensors"});
   CHECK(file.code == 0);
   CHECK_THAT(file.out, Catch::Contains("decoder.conv_in.weight"));
 }

@@ -13,15 +13,15 @@
 #include <precast/io/write_safetensors.hpp>
 #include <precast/tensor/tensor.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 
 using program::run;
 using program::Scratch;
+using program::small_flux;
 namespace fs = std::filesystem;
 
 namespace {
-
-const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32";
 
 /// What makes a command run as somebody who may not read what its owner alone may.
 std::string as_nobody() {
@@ -84,7 +84,7 @@ TEST_CASE("latents that are not finite are blamed on their file, before anything
     const fs::path file = scratch.path() / "latents.safetensors";
     const std::array tensors{precast::io::NamedTensor{"latents", latents}};
     precast::io::write_safetensors(file, tensors);
-    const auto refused = run({"generate", "--model", model, "--prompt", "a", "--latents", file.string(),
+    const auto refused = run({"generate", "--model", small_flux, "--prompt", "a", "--latents", file.string(),
                               "--output", (scratch.path() / "p.png").string()});
     INFO(refused.err);
     CHECK(refused.code == 1);
@@ -96,7 +96,7 @@ TEST_CASE("latents that are not finite are blamed on their file, before anything
 TEST_CASE("inspect: a model that lacks a component is shown, and is an error") {
   const Scratch scratch;
   const fs::path copy = scratch.path() / "model";
-  fs::copy(model, copy, fs::copy_options::recursive);
+  fs::copy(small_flux, copy, fs::copy_options::recursive);
   CHECK(run({"inspect", copy.string()}).code == 0);
   fs::remove_all(copy / "vae");
   fs::remove_all(copy / "tokenizer");

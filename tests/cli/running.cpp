@@ -5,21 +5,22 @@
 #include <catch2/catch.hpp>
 #include <image/picture_file.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 
+using program::golden_models;
+using program::names_in;
 using program::run;
 using program::Scratch;
-using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
 
-const std::string models = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/";
-
 /// A run of two steps, of a model with guidance unless another is named.
 std::vector<std::string> small_run(const std::vector<std::string>& more,
                                    const std::string& model = "dev_f32") {
-  std::vector<std::string> all{"generate", "-m", models + model, "-H", "16", "--num-inference-steps", "2"};
+  std::vector<std::string> all{"generate", "-m", golden_models + model, "-H", "16", "--num-inference-steps",
+                               "2"};
   if (model == "dev_f32") all.insert(all.end(), {"-W", "32"});
   all.insert(all.end(), more.begin(), more.end());
   return all;
@@ -29,12 +30,6 @@ std::string settings_of(const fs::path& picture) {
   const auto file = precast::image::read_image(picture);
   REQUIRE(file.texts.size() == 1);
   return file.texts[0].value;
-}
-
-std::set<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
-  return names;
 }
 
 }  // namespace
@@ -82,7 +77,7 @@ TEST_CASE("generate: prompts from a file and from standard input, numbered with 
   for (const auto& way : {std::vector<std::string>{"-p", "-"}, {"--prompt", "-"}, {"--prompts-file", "-"}}) {
     auto arguments = small_run({"-o", here + "/s.png", "--json"});
     arguments.insert(arguments.end(), way.begin(), way.end());
-    CHECK(run(arguments, "", "<" + program::quoted(list)).json()["pictures"] == Json::parse([&] {
+    CHECK(run(arguments, "", "<" + program::quoted(list)).json()["pictures"] == nlohmann::json::parse([&] {
             std::string text = of_file.json()["pictures"].dump();
             for (std::size_t at = 0; (at = text.find("/f-", at)) != std::string::npos;) text[at + 1] = 's';
             return text;
@@ -177,8 +172,8 @@ TEST_CASE("generate: a line at the end on time and memory, and nothing at all wh
   const auto told = run(small_run({"-p", "a", "-o", output}));
   CHECK_THAT(told.err, Catch::Contains(" in all, ") && Catch::Contains(" a step, peak memory ") &&
                            Catch::Contains("wrote " + output));
-  const auto compared = run({"compare", "-m", models + "dev_f32", "-H", "16", "-W", "32", "--steps", "1",
-                             "-p", "a", "--policies", "quality", "-o", output});
+  const auto compared = run({"compare", "-m", golden_models + "dev_f32", "-H", "16", "-W", "32", "--steps",
+                             "1", "-p", "a", "--policies", "quality", "-o", output});
   CHECK_THAT(compared.err, Catch::Contains(" in all, peak memory "));
   const auto quiet = run(small_run({"-p", "a", "-o", output, "--quiet", "-s", "random"}));
   CHECK(quiet.code == 0);
@@ -192,10 +187,10 @@ TEST_CASE("generate and inspect: a model by its name in Hugging Face's cache") {
                  snapshot = model / "snapshots" / "0af3";
   fs::create_directories(model / "blobs");
   std::size_t blobs = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(models + "dev_f32")) {
+  for (const auto& entry : fs::recursive_directory_iterator(golden_models + "dev_f32")) {
     if (!entry.is_regular_file()) continue;
     const fs::path blob = model / "blobs" / std::to_string(blobs++);
-    const fs::path link = snapshot / fs::relative(entry.path(), models + "dev_f32");
+    const fs::path link = snapshot / fs::relative(entry.path(), golden_models + "dev_f32");
     fs::copy_file(entry.path(), blob);
     fs::create_directories(link.parent_path());
     fs::create_symlink(fs::relative(blob, link.parent_path()), link);

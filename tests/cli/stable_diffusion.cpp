@@ -10,16 +10,18 @@
 #include <catch2/catch.hpp>
 #include <image/picture_file.hpp>
 
+#include "given.hpp"
 #include "program.hpp"
 
 using program::run;
 using program::Scratch;
+using program::Words;
 using namespace precast;
 
 namespace {
 
-const std::string models = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/";
-using Words = std::vector<std::string>;
+const std::string stable_diffusion_models =
+    std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/";
 
 }  // namespace
 
@@ -28,10 +30,26 @@ TEST_CASE(
   const Scratch scratch;
   const std::string first = (scratch.path() / "first.png").string(),
                     again = (scratch.path() / "again.png").string();
-  const auto made = run({"generate",   "--model",   models + "sd15", "--prompt", "a cat",
-                         "--negative", "blurry",    "--guidance",    "6",        "--guidance-rescale",
-                         "0.3",        "--sampler", "ddim",          "--eta",    "0.5",
-                         "--steps",    "2",         "--output",      first,      "--json"});
+  const auto made = run({"generate",
+                         "--model",
+                         stable_diffusion_models + "sd15",
+                         "--prompt",
+                         "a cat",
+                         "--negative",
+                         "blurry",
+                         "--guidance",
+                         "6",
+                         "--guidance-rescale",
+                         "0.3",
+                         "--sampler",
+                         "ddim",
+                         "--eta",
+                         "0.5",
+                         "--steps",
+                         "2",
+                         "--output",
+                         first,
+                         "--json"});
   REQUIRE(made.code == 0);
   const auto settings = made.json()["settings"];
   CHECK(settings["sampler"] == "ddim");
@@ -42,7 +60,7 @@ TEST_CASE(
   REQUIRE(words.size() > 2);
   words.erase(words.begin());
   for (std::size_t i = 0; i + 1 < words.size(); ++i)
-    if (words[i] == "--model") words[i + 1] = models + "sd15";
+    if (words[i] == "--model") words[i + 1] = stable_diffusion_models + "sd15";
   words.insert(words.end(), {"--output", again});
   REQUIRE(run(words).code == 0);
   CHECK(program::content(first) == program::content(again));
@@ -123,8 +141,8 @@ TEST_CASE("generate: a negative prompt of \"\" stands in an XL picture, and make
   const Scratch scratch;
   const auto made = [&](const char* file, const Words& more) {
     const std::string path = (scratch.path() / file).string();
-    Words words{"generate", "--model", models + "sdxl", "--prompt", "a cat",
-                "--steps",  "1",       "--output",      path};
+    Words words{"generate", "--model", stable_diffusion_models + "sdxl", "--prompt", "a cat", "--steps", "1",
+                "--output", path};
     words.insert(words.end(), more.begin(), more.end());
     REQUIRE(run(words).code == 0);
     return path;
@@ -142,7 +160,7 @@ TEST_CASE("generate: a negative prompt of \"\" stands in an XL picture, and make
 }
 
 TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another model, are one line") {
-  const std::string model = models + "sd15";
+  const std::string model = stable_diffusion_models + "sd15";
   const std::vector<std::pair<Words, std::string>> wrong{
       {{"--sampler", "ddim"}, "--sampler is for Stable Diffusion"},
       {{"--guidance-rescale", "0.5"}, "--guidance-rescale is for Stable Diffusion"},
@@ -150,15 +168,18 @@ TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another m
       {{"--model", model, "--eta", "2"}, "--eta is '2'"},
       {{"--model", model, "--mask", "a.png"}, "--image"},
       {{"--model", model, "--refiner-start", "0.5"}, "--refiner"},
-      {{"--model", models + "inpaint"}, "--mask"},
+      {{"--model", stable_diffusion_models + "inpaint"}, "--mask"},
       {{"--model", model, "--guidance", "6", "--cfg-scale", "7"}, "contradict each other"},
       {{"--model", model, "--guidance", "6", "--cfg-scale", "1"},
        "--guidance 6 and --cfg-scale 1 contradict"},
       {{"--model", model, "--t5-precision", "f32"}, "--t5-precision is for models with a T5"},
-      {{"--model", model, "--text-encoder-2", models + "sdxl.safetensors"}, "leave --text-encoder-2 out"},
-      {{"--model", models + "refiner", "--text-encoder", models + "sdxl.safetensors"},
+      {{"--model", model, "--text-encoder-2", stable_diffusion_models + "sdxl.safetensors"},
+       "leave --text-encoder-2 out"},
+      {{"--model", stable_diffusion_models + "refiner", "--text-encoder",
+        stable_diffusion_models + "sdxl.safetensors"},
        "leave --text-encoder out"},
-      {{"--model", model, "--transformer", models + "sdxl.safetensors"}, "they are not of one model"}};
+      {{"--model", model, "--transformer", stable_diffusion_models + "sdxl.safetensors"},
+       "they are not of one model"}};
   for (const auto& [options, says] : wrong) {
     Words words{"generate", "--prompt", "a"};
     words.insert(words.end(), options.begin(), options.end());
@@ -173,8 +194,8 @@ TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another m
 TEST_CASE("generate: --cfg-scale is --guidance of Stable Diffusion, also where it is 1 or said twice") {
   const Scratch scratch;
   const auto guidance = [&](const Words& options) {
-    Words words{"generate", "--model", models + "sd15", "--prompt", "a",
-                "--steps",  "1",       "--json",        "--output", (scratch.path() / "a.png").string()};
+    Words words{"generate", "--model",  stable_diffusion_models + "sd15",   "--prompt", "a", "--steps", "1",
+                "--json",   "--output", (scratch.path() / "a.png").string()};
     words.insert(words.end(), options.begin(), options.end());
     const auto made = run(words);
     REQUIRE(made.code == 0);
@@ -187,8 +208,8 @@ TEST_CASE("generate: --cfg-scale is --guidance of Stable Diffusion, also where i
 
 TEST_CASE("generate: what does nothing for a Stable Diffusion model is told") {
   const Scratch scratch;
-  const auto made = run({"generate", "--model", models + "sd15", "--prompt", "a", "--steps", "1",
-                         "--guidance", "1", "--negative", "b", "--eta", "1", "--aesthetic-score", "3",
+  const auto made = run({"generate", "--model", stable_diffusion_models + "sd15", "--prompt", "a", "--steps",
+                         "1", "--guidance", "1", "--negative", "b", "--eta", "1", "--aesthetic-score", "3",
                          "--max-sequence-length", "9", "--output", (scratch.path() / "a.png").string()});
   CHECK(made.code == 0);
   for (const char* option : {"--negative does nothing", "--eta does nothing",
@@ -199,18 +220,18 @@ TEST_CASE("generate: what does nothing for a Stable Diffusion model is told") {
 TEST_CASE("generate: base and refiner in one command, whose parts inspect names") {
   const Scratch scratch;
   const std::string drawn = (scratch.path() / "a.png").string();
-  const auto made =
-      run({"generate", "--model", models + "sdxl", "--refiner", models + "refiner", "--refiner-start", "0.6",
-           "--prompt", "a", "--steps", "4", "--output", drawn, "--json"});
+  const auto made = run({"generate", "--model", stable_diffusion_models + "sdxl", "--refiner",
+                         stable_diffusion_models + "refiner", "--refiner-start", "0.6", "--prompt", "a",
+                         "--steps", "4", "--output", drawn, "--json"});
   REQUIRE(made.code == 0);
   CHECK(made.json()["settings"]["refiner_start"] == 0.6);
   // From a picture, and into one: steps that are left by --strength are shared in the same way.
   for (const Words& start : {Words{"--strength", "0.6"}, Words{"--strength", "1", "--mask", drawn}}) {
     Words words{"generate",
                 "--model",
-                models + "sdxl",
+                stable_diffusion_models + "sdxl",
                 "--refiner",
-                models + "refiner",
+                stable_diffusion_models + "refiner",
                 "--refiner-start",
                 "0.6",
                 "--prompt",
@@ -230,7 +251,7 @@ TEST_CASE("generate: base and refiner in one command, whose parts inspect names"
     CHECK(from.json()["settings"]["refiner_start"] == 0.6);
     CHECK(from.json()["non_finite"]["pixels"] == 0);
   }
-  const auto inspected = run({"inspect", models + "sdxl"});
+  const auto inspected = run({"inspect", stable_diffusion_models + "sdxl"});
   REQUIRE(inspected.code == 0);
   CHECK_THAT(inspected.out,
              Catch::Contains("UNet2DConditionModel") && Catch::Contains("unet, by its config"));
@@ -240,13 +261,14 @@ TEST_CASE("inspect: a UNet in diffusers' names is a part of a model, and says wh
   const Scratch scratch;
   const std::string unet = (scratch.path() / "u.gguf").string(),
                     picture = (scratch.path() / "a.png").string();
-  REQUIRE(run({"convert", models + "sd15/unet", unet, "--type", "q8_0", "--quiet"}).code == 0);
+  REQUIRE(run({"convert", stable_diffusion_models + "sd15/unet", unet, "--type", "q8_0", "--quiet"}).code ==
+          0);
   const auto facts = run({"inspect", unet});
   CHECK(facts.code == 0);
   CHECK_THAT(facts.out, !Catch::Contains("cannot be loaded") && Catch::Contains("a Stable Diffusion UNet") &&
                             Catch::Contains("--transformer") && Catch::Contains("unet: diffusers names"));
-  const auto drawn = run({"generate", "--model", models + "sd15", "--transformer", unet, "--prompt", "a",
-                          "--steps", "1", "--output", picture});
+  const auto drawn = run({"generate", "--model", stable_diffusion_models + "sd15", "--transformer", unet,
+                          "--prompt", "a", "--steps", "1", "--output", picture});
   INFO(drawn.err);
   CHECK(drawn.code == 0);
   const auto alone = run({"generate", "--model", unet, "--prompt", "a", "--output", picture});

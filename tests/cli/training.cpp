@@ -18,15 +18,15 @@
 #include <precast/io/safetensors_writer.hpp>
 
 #include "browser.hpp"
+#include "given.hpp"
 #include "program.hpp"
 
 using program::run;
 using program::Scratch;
+using program::Words;
 namespace fs = std::filesystem;
 
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// A run of a tiny model.
 Words train(const fs::path& output, const Words& more) {

@@ -13,7 +13,6 @@
 #include <support/golden_requests.hpp>
 #include <support/random_model.hpp>
 
-#include <precast/host/conv_bands.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
@@ -87,22 +86,19 @@ void check_components(const flux::ModelFolder& model, const PolicyChoice& choice
       "decoder", [&] { return models.decoder(model.vae, vae_weights); },
       [&](const auto& decoder) {
         decoder.decode(zeros({1, size.latent_height, size.latent_width, model.vae.latent_channels}));
-      },
-      host::detail::band_code_bytes);
+      });
   check_estimate(
       "decoder in bands", [&] { return models.decoder(model.vae, vae_weights); },
       [&](const auto& decoder) {
         decoder.decode(zeros({1, size.latent_height, size.latent_width, model.vae.latent_channels}),
                        vae::Tiling{1 << 12});
-      },
-      host::detail::band_code_bytes);
+      });
   check_estimate(
       "encoder", [&] { return models.encoder(model.vae, vae_weights); },
       [&](const auto& encoder) {
         const std::int64_t factor = model.vae.factor();
         encoder.encode(zeros({1, size.latent_height * factor, size.latent_width * factor, 3}));
-      },
-      host::detail::band_code_bytes);
+      });
 }
 
 }  // namespace

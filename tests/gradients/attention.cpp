@@ -184,6 +184,40 @@ TEST_CASE("gradients of attention go into slices of one array, and a bias counts
                   ShapeError);
 }
 
+TEST_CASE("gradients of attention for chosen heads have the same bits, and other heads are refused",
+          "[attention]") {
+  const std::int64_t rows = 21, heads = 2, width = 40, columns = heads * width;
+  const auto q = sent(random_tensor<bf16>({1, rows, columns}, 1)),
+             k = sent(random_tensor<bf16>({1, rows, columns}, 2)),
+             v = sent(random_tensor<bf16>({1, rows, columns}, 3)),
+             dy = sent(random_tensor<bf16>({1, rows, columns}, 4));
+  const AttentionOptions options{.heads = heads};
+  using Chosen = HeadWidths<64, 40>;
+  const auto gradients = [&]<AttentionOption... Options>() {
+    Tensor<bf16> out(q.shape()), dq(q.shape()), dk(k.shape()), dv(v.shape());
+    Tensor<f32> log_sums(Shape{1, heads, rows});
+    attention_with_log_sums_into<Bf16Flash, Options...>(q, k, v, options, out, log_sums);
+    attention_gradient_into<Bf16Flash, Options...>(dy, q, k, v, out, log_sums, options, dq, dk, dv);
+    return std::vector{wide(out), wide(dq), wide(dk), wide(dv)};
+  };
+  CHECK(gradients.template operator()<>() == gradients.template operator()<Chosen, WithoutBias>());
+
+  AttentionOptions wider = options, biased = options;
+  wider.heads = 1;
+  const Tensor<f32> bias = sent(random_tensor<f32>({heads, rows, rows}, 5));
+  biased.bias = bias.view();
+  Tensor<bf16> out(q.shape()), dq(q.shape()), dk(k.shape()), dv(v.shape());
+  Tensor<f32> log_sums(Shape{1, heads, rows}), of_one(Shape{1, 1, rows});
+  CHECK_THROWS_AS((attention_with_log_sums_into<Bf16Flash, Chosen>(q, k, v, wider, out, of_one)), ShapeError);
+  CHECK_THROWS_AS((attention_gradient_into<Bf16Flash, Chosen>(dy, q, k, v, out, of_one, wider, dq, dk, dv)),
+                  ShapeError);
+  CHECK_THROWS_AS((attention_with_log_sums_into<Bf16Flash, WithoutBias>(q, k, v, biased, out, log_sums)),
+                  Error);
+  CHECK_THROWS_AS(
+      (attention_gradient_into<Bf16Flash, WithoutBias>(dy, q, k, v, out, log_sums, biased, dq, dk, dv)),
+      Error);
+}
+
 TEST_CASE("plain attention in f16 has gradients that overflow, and flash has not", "[attention]") {
   // Gradients of weights of 2e5, which f16 does not hold: dy v.
   const auto q = filled<f16>({1, 2, 4}, 0), v = filled<f16>({1, 2, 4}, 200), dy = filled<f16>({1, 2, 4}, 250);

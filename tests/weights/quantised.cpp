@@ -175,6 +175,7 @@ TEST_CASE("quantised: int8 with scales, and rotated") {
          json_tensor(R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": )" + group +
                      "}")}};
   };
+  CHECK(OneLayer(rotated("16")).format() == "rotated int8 with a scale a row");
   const std::vector<f32> read = OneLayer(rotated("16")).values(shape);
   f32 largest = 0;
   for (const f32 value : expected) largest = std::max(largest, std::abs(value));
@@ -237,7 +238,7 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
                       {"a.b.weight_scale_2", number(0.013f)},
                       {"a.b.comfy_quant", json_tensor(R"({"format": "nvfp4"})")}};
   CHECK(OneLayer(tensors).values({rows, columns}) == expected);
-  CHECK(OneLayer(tensors).format() == "nvfp4, swizzled");
+  CHECK(OneLayer(tensors).format() == "swizzled nvfp4");
   FileTensors broken = tensors;
   broken.erase("a.b.weight_scale_2");
   CHECK(says(OneLayer(broken).refused(), "is announced as nvfp4 and has no weight_scale_2"));

@@ -199,7 +199,7 @@ class HeadGradient {
 
 /// plain_attention, or flash_attention, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of
 /// each row, in f32: -inf where a row sees no key. Null log_sums are left out.
-template <class Types, class GradientTypes, bool Flash, class Q, class K, class V>
+template <class Types, class GradientTypes, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, HostHeadsView<const Q> q,
                              HostHeadsView<const K> k, HostHeadsView<const V> v,
                              HostHeadsView<typename Types::result> out, HostView<f32> log_sums) {
@@ -213,7 +213,7 @@ void attention_with_log_sums(const AttentionProblem& problem, HostHeadsView<cons
 /// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is
 /// kept between the steps are rounded as Types says; scores are made of operands in ForwardOperand. A task
 /// has a head of keys and values, and takes its queries in their order.
-template <class Types, class ForwardOperand, class DO, class Q, class K, class V, class O>
+template <class Types, class ForwardOperand, class Choice, class DO, class Q, class K, class V, class O>
 void attention_gradient(const AttentionProblem& problem, HostHeadsView<const DO> dout,
                         HostHeadsView<const Q> q, HostHeadsView<const K> k, HostHeadsView<const V> v,
                         HostHeadsView<const O> out, HostView<const f32> log_sums,

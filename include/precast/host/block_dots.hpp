@@ -50,12 +50,24 @@ template <class Reader, OneDnnOperand M, int Rows>
   using Run = ArrangedRun<Reader, M>;
   // Far enough for memory, near enough for the nearest cache.
   constexpr std::int64_t ahead = 3072;
+  // The codes of a run are taken apart while those before it are multiplied, where registers hold both: the
+  // CPU by itself does not look that far ahead.
+  constexpr bool reads_ahead = Rows * Reader::vectors <= 8;
+  CodeLanes<Reader::vectors> lanes{}, next{};
+  const auto read = [&](std::int64_t run, const std::byte* from, CodeLanes<Reader::vectors>& to) {
+    Reader::read(run < whole_runs ? from : rest, two_to_minus(least_power<Reader, M>()), to);
+  };
+  if constexpr (reads_ahead) read(0, row, next);
   __m512 totals[Rows][2], of_offsets[Rows];
   for (int r = 0; r < Rows; ++r) totals[r][0] = totals[r][1] = of_offsets[r] = _mm512_setzero_ps();
   for (std::int64_t run = 0; run < runs; ++run, row += Reader::bytes) {
     for (int byte = 0; byte < Reader::bytes; byte += 64) __builtin_prefetch(row + ahead + byte);
-    CodeLanes<Reader::vectors> lanes;
-    Reader::read(run < whole_runs ? row : rest, two_to_minus(least_power<Reader, M>()), lanes);
+    if constexpr (reads_ahead) {
+      lanes = next;
+      read(run + 1, row + Reader::bytes, next);
+    } else {
+      read(run, row, lanes);
+    }
     const auto x_of = [&](int r) -> const Run& {
       return reinterpret_cast<const Run*>(x + r * row_bytes)[run];
     };

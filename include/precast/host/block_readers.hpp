@@ -16,7 +16,7 @@ namespace precast::host::detail {
 /// How rows of a format are read, `columns` at a time, which lie in `bytes` bytes:
 ///
 ///   bits                  of a code in its byte; bits above them are anything
-///   value(code)           the integer that a code stands for; is_affine: value(0) + code
+///   value(code)           the integer that a code stands for, value(0) + code if it has more than four bits
 ///   column(vector, byte)  which column's code a byte of a vector is
 ///   has_offsets, offset_columns(lane)   the columns that CodeLanes::offsets are for
 ///   read(from, factor, to)    the codes; the scales times `factor`, a power of two
@@ -31,7 +31,7 @@ struct BlockReader {
 
 /// Readers without offsets, of codes that are their values.
 struct PlainReader {
-  static constexpr bool exists = true, has_offsets = false, is_affine = true;
+  static constexpr bool exists = true, has_offsets = false;
   static constexpr ColumnRun offset_columns(int) { return {}; }
 };
 
@@ -48,7 +48,6 @@ template <class Format>
 struct BlockReader<Format> : FourBlocks {
   static constexpr bool has_fifth_bit = requires(Format block) { block.high; };
   static constexpr bool has_offsets = requires(Format block) { block.least; };
-  static constexpr bool is_affine = !std::is_same_v<Format, iq4_nl>;
   static constexpr int bytes = 4 * sizeof(Format), bits = has_fifth_bit ? 5 : 4;
   static constexpr int value(int code) {
     if constexpr (std::is_same_v<Format, iq4_nl>) return precast::detail::iq4_value(code);
@@ -112,7 +111,6 @@ struct BlockReader<q8_0> : PlainReader {
 
 template <>
 struct BlockReader<mxfp4> : FourBlocks {
-  static constexpr bool is_affine = false;
   static constexpr int bytes = 4 * sizeof(mxfp4), bits = 4;
   static constexpr int value(int code) { return precast::detail::twice_e2m1(code); }
 
@@ -126,10 +124,8 @@ struct BlockReader<mxfp4> : FourBlocks {
     to.codes[0] = bytes_of(first, low_bytes, last);
     to.codes[1] = to.codes[0] >> 4;
     // detail::half_e8m0.
-    const Words16 code = bytes_of(first, scale_bytes) & 0xff;
-    const auto is_small = same_bits_as<Words16>(code < 2);
-    const Words16 words = (is_small & (code + 1) << 21) | (~is_small & (code - 1) << 23);
-    to.scales[0] = to.scales[1] = same_bits_as<Floats16>(words) * factor;
+    const auto powers = same_bits_as<Ints16>(widened_bytes_of<std::uint32_t>(first, scale_bytes)) - 128;
+    to.scales[0] = to.scales[1] = times_two_to(factor, __builtin_convertvector(powers, Floats16));
   }
 };
 
@@ -137,7 +133,6 @@ struct BlockReader<mxfp4> : FourBlocks {
 /// scale.
 template <>
 struct BlockReader<nvfp4> : PlainReader {
-  static constexpr bool is_affine = false;
   static constexpr int columns = 128, vectors = 2, bytes = 2 * sizeof(nvfp4), bits = 4;
   static constexpr int value(int code) { return precast::detail::twice_e2m1(code); }
   static constexpr int column(int vector, int byte) { return byte / 8 * 16 + 8 * vector + byte % 8; }
@@ -153,7 +148,7 @@ struct BlockReader<nvfp4> : PlainReader {
     to.codes[0] = bytes_of(first, low_bytes, last);
     to.codes[1] = to.codes[0] >> 4;
     // Twice detail::half_unsigned_e4m3, as the code of an f16, whose exponent is 8 less.
-    const auto codes = same_bits_as<Pairs32>(bytes_of(first, scale_bytes)) & 0xff;
+    const auto codes = same_bits_as<Pairs32>(widened_bytes_of<std::uint16_t>(first, scale_bytes));
     const auto is_number = same_bits_as<Pairs32>(codes != 0x7f);
     const Pairs32 halves = (codes & 0x7f) << 7 & is_number;
     to.scales[0] = to.scales[1] = halves_of<0>(same_bits_as<Words16>(halves)) * (0x1p7f * factor);

@@ -105,10 +105,12 @@ using Pairs32 = std::uint16_t __attribute__((vector_size(64)));
   return same_bits_as<Words16>(_mm512_permutex2var_epi8(same_bits_as<__m512i>(first), table_of_indices(index),
                                                         same_bits_as<__m512i>(second)));
 }
-/// Byte i: byte index[i] of one register.
-[[gnu::always_inline]] inline Words16 bytes_of(Words16 bytes, const Indices<std::uint8_t>& index) {
+/// Each Word: byte index[i] of one register, where i is the word's first byte.
+template <class Word>
+[[gnu::always_inline]] inline Words16 widened_bytes_of(Words16 bytes, const Indices<std::uint8_t>& index) {
+  constexpr __mmask64 first_of_words = ~__mmask64{0} / ((1u << sizeof(Word)) - 1);
   return same_bits_as<Words16>(
-      _mm512_maskz_permutexvar_epi8(~__mmask64{0}, table_of_indices(index), same_bits_as<__m512i>(bytes)));
+      _mm512_maskz_permutexvar_epi8(first_of_words, table_of_indices(index), same_bits_as<__m512i>(bytes)));
 }
 #endif
 
@@ -126,6 +128,12 @@ template <int half>
   const __m128 four = _mm256_castps256_ps128(eight) + _mm256_extractf128_ps(eight, 1);
   const __m128 two = four + _mm_movehl_ps(four, four);
   return two[0] + two[1];
+}
+
+/// factor * 2^powers, rounded once.
+[[gnu::always_inline]] inline Floats16 times_two_to(f32 factor, Floats16 powers) {
+  return same_bits_as<Floats16>(
+      _mm512_maskz_scalef_ps(all_lanes, _mm512_set1_ps(factor), same_bits_as<__m512>(powers)));
 }
 
 /// Sixteen integers of 8 bits.

@@ -27,8 +27,8 @@ enum class Way {
 template <class Reader>
 constexpr Way way_of(int step) {
   if (Reader::bits == 8) return Way::integers;
-  if (!Reader::is_affine) return Way::table;
-  // A register looks up as much as it shifts: half of the codes each, which units of the CPU share.
+  if (Reader::bits <= 4) return Way::table;
+  // Of two registers, which take longer: half of the codes each, so that units of the CPU share the work.
   return Reader::bits == 6 || step == 1 || step == 2 ? Way::mantissa : Way::table;
 }
 
@@ -39,7 +39,7 @@ constexpr int power_of_step(int step) {
   if (!std::is_same_v<M, f32>) return 0;
   if (way_of<Reader>(step) == Way::integers) return 32 - Reader::bits;
   if (way_of<Reader>(step) == Way::mantissa) return step == 3 ? 0 : 8 * step;
-  return Reader::is_affine ? 8 : 0;
+  return Reader::bits > 4 ? 8 : 0;
 }
 /// The least of them, by which scales are divided. Others are taken from x, which becomes no larger; what is
 /// below 2^-110 may lose bits.

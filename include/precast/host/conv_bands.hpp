@@ -29,9 +29,6 @@
 namespace precast::host::detail {
 
 struct PatchScratch;
-struct BandCode;
-/// Measured: what the code takes that oneDNN makes for the bands of a model's convolutions.
-inline constexpr std::int64_t band_code_bytes = std::int64_t{4} << 20;
 
 /// The rows of a picture that a band of output rows reads, and the zeros above and below them.
 struct BandRows {
@@ -264,7 +261,6 @@ bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::stora
                                             sizes.channels * std::int64_t{sizeof(Multiplied)});
   scratch_memory<TileScratch>(tasks, rows_per_band * sizes.out_width * features * std::int64_t{sizeof(f32)});
   scratch_memory<OneDnnScratch>(tasks, bands->scratch_bytes());
-  scratch_memory<BandCode>(1, band_code_bytes);
   parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t picture = task / bands->bands(), band = task % bands->bands();
     const BandRows rows = bands->rows_of(band);

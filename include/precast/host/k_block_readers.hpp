@@ -177,7 +177,6 @@ struct BlockReader<q2_k> : TwoBitBlock {
 /// Vector 2 h + n has one half of groups [4 h, 4 h + 4), four lanes each.
 template <>
 struct BlockReader<iq4_xs> : BlockOf256 {
-  static constexpr bool is_affine = false;
   static constexpr int bytes = sizeof(iq4_xs), bits = 4;
   static constexpr int value(int code) { return precast::detail::iq4_value(code); }
   static constexpr int column(int vector, int byte) {

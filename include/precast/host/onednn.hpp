@@ -145,7 +145,7 @@ struct Argument {
 };
 
 /// Code that oneDNN made for one op and one set of shapes, for the thread that calls it. Any thread may call
-/// it.
+/// it. A dry run makes it too: what a run keeps of it is then there when memory is counted.
 class Primitive {
  public:
   /// `operation` is one of oneDNN's operation descriptors. `doing` completes "oneDNN could not ...".
@@ -204,7 +204,6 @@ class Primitive {
     dnnl_primitive_desc_t description = nullptr;
     check(describe(&description, attributes.get()), doing);
     description_.reset(description);
-    if (DryRun::active()) return;  // its memory is known without its code
     require_memory_for_code(doing);
     dnnl_primitive_t primitive = nullptr;
     check(dnnl_primitive_create(&primitive, description), doing);
@@ -224,18 +223,17 @@ class Cache {
 
   template <class Make>
   std::shared_ptr<const Value> find_or_make(const Key& key, Make&& make) {
-    auto& [entries, places] = kept_[DryRun::active() ? 1 : 0];
     const std::lock_guard lock(mutex_);
-    if (const auto found = places.find(key); found != places.end()) {
-      entries.splice(entries.begin(), entries, found->second);
+    if (const auto found = places_.find(key); found != places_.end()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
       return found->second->second;
     }
     auto made = std::make_shared<const Value>(make());
-    entries.emplace_front(key, made);
-    places[key] = entries.begin();
-    if (entries.size() > most_) {
-      places.erase(entries.back().first);
-      entries.pop_back();
+    entries_.emplace_front(key, made);
+    places_[key] = entries_.begin();
+    if (entries_.size() > most_) {
+      places_.erase(entries_.back().first);
+      entries_.pop_back();
     }
     return made;
   }
@@ -244,8 +242,8 @@ class Cache {
   using Entries = std::list<std::pair<Key, std::shared_ptr<const Value>>>;
   std::size_t most_;
   std::mutex mutex_;
-  /// What runs, and what a dry run described, which has no code.
-  std::pair<Entries, std::map<Key, typename Entries::iterator>> kept_[2];
+  Entries entries_;
+  std::map<Key, typename Entries::iterator> places_;
 };
 
 }  // namespace onednn

@@ -36,11 +36,12 @@ inline namespace PRECAST_BACKEND {
 
 /// attention_into, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of each row, in f32:
 /// what attention_gradient_into makes weights of once more. Contiguous. A row that sees no key has -inf.
-/// Throws as attention does.
-template <PolicyType P, AttentionArray Q, AttentionArray K, AttentionArray V>
+/// Takes attention's options after the policy, and throws as attention does.
+template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
 void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const AttentionOptions& options,
                                   View<typename precisions<P, Attention>::result> out, View<f32> log_sums) {
-  const auto call = detail::attention_call<EveryAttention>(q, k, v, options);
+  using Choice = chosen_attention<Chosen...>;
+  const auto call = detail::attention_call<Choice>(q, k, v, options);
   const AttentionProblem& problem = call.problem;
   detail::require_same_shape("attention", call.rows(), out.shape());
   detail::require_log_sums("attention", problem, log_sums);
@@ -50,7 +51,7 @@ void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const Atte
       [&]<class Types>(Types, auto to) {
         // The watch hook runs it once more in f32, for the result alone.
         constexpr bool is_first = std::is_same_v<Types, Forward>;
-        backend::attention_with_log_sums<Types, gradient_precisions<P, Attention>, P::flash>(
+        backend::attention_with_log_sums<Types, gradient_precisions<P, Attention>, P::flash, Choice>(
             problem, call.q, call.k, call.v, split_heads(to, problem.heads),
             is_first ? log_sums : View<f32>());
       },
@@ -66,13 +67,16 @@ void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const Atte
 /// attention_with_log_sums_into was given and gave: dq [B, Sq, H * D], dk [B, Sk, Hkv * D] and dv [B, Sk, Hkv
 /// * Dv], which may be slices of columns. Weights are computed once more, tile by tile (Dao 2023): nothing of
 /// the size of the scores is in memory. Under plain attention (no Flash) scores, weights and their gradients
-/// are rounded to the row's `inside`. A bias gets no gradient. Throws ShapeError where shapes do not fit.
-template <PolicyType P, ScalarArray DO, AttentionArray Q, AttentionArray K, AttentionArray V, ScalarArray O>
+/// are rounded to the row's `inside`. A bias gets no gradient. Takes attention's options after the policy.
+/// Throws ShapeError where shapes do not fit.
+template <PolicyType P, AttentionOption... Chosen, ScalarArray DO, AttentionArray Q, AttentionArray K,
+          AttentionArray V, ScalarArray O>
 void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v, const O& out,
                              const View<const f32>& log_sums, const AttentionOptions& options,
                              View<typename training<P>::gradient> dq, View<typename training<P>::gradient> dk,
                              View<typename training<P>::gradient> dv) {
-  const auto call = detail::attention_call<EveryAttention>(q, k, v, options);
+  using Choice = chosen_attention<Chosen...>;
+  const auto call = detail::attention_call<Choice>(q, k, v, options);
   const AttentionProblem& problem = call.problem;
   detail::require_same_shape("attention_gradient", call.rows(), dout.shape());
   detail::require_same_shape("attention_gradient", call.rows(), out.shape());
@@ -90,7 +94,7 @@ void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v,
   detail::run_gradients_into<Attention, gradient_precisions<P, Attention>>(
       "attention_gradient",
       [&]<class Types>(Types, auto to_q, auto to_k, auto to_v) {
-        backend::attention_gradient<Types, Forward>(
+        backend::attention_gradient<Types, Forward, Choice>(
             problem, heads, call.q, call.k, call.v, result, log_sums, split_heads(to_q, problem.heads),
             split_heads(to_k, problem.heads_kv), split_heads(to_v, problem.heads_kv));
       },
@@ -98,13 +102,13 @@ void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v,
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
+template <PolicyType P, AttentionOption... Chosen, class... Arguments>
 auto attention_with_log_sums_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return attention_with_log_sums_into<P>(arguments...); });
+  return with_context(context, [&] { return attention_with_log_sums_into<P, Chosen...>(arguments...); });
 }
-template <PolicyType P, class... Arguments>
+template <PolicyType P, AttentionOption... Chosen, class... Arguments>
 auto attention_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return attention_gradient_into<P>(arguments...); });
+  return with_context(context, [&] { return attention_gradient_into<P, Chosen...>(arguments...); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -7,13 +7,14 @@
 #include <precast/tensor/heads_view.hpp>
 
 // ForwardOperand is what the forward op multiplied: scores are computed once more of the same operands.
+// Choice is what the attention is compiled for (attention_choice.hpp), and the problem one of it.
 namespace precast::PRECAST_KERNELS {
 
-template <class Types, class GradientTypes, bool Flash, class Q, class K, class V>
+template <class Types, class GradientTypes, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
                              HeadsView<const V> v, HeadsView<typename Types::result> out,
                              View<f32> log_sums PRECAST_ON_STREAM);
-template <class Types, class ForwardOperand, class DO, class Q, class K, class V, class O>
+template <class Types, class ForwardOperand, class Choice, class DO, class Q, class K, class V, class O>
 void attention_gradient(const AttentionProblem& problem, HeadsView<const DO> dout, HeadsView<const Q> q,
                         HeadsView<const K> k, HeadsView<const V> v, HeadsView<const O> out,
                         View<const f32> log_sums, HeadsView<typename Types::result> dq,

@@ -176,8 +176,8 @@ inline constexpr bool has_tiled_gradient =
     std::is_same_v<typename Types::accumulate, f32>;
 
 /// Starts the kernels of tiles of queries and of keys, of the first width that holds a head's; false where
-/// none does.
-template <class Types, class ForwardOperand, class Q, class K, class V, class DO>
+/// none does. Kernels are stamped for what `Choice` has.
+template <class Types, class ForwardOperand, class Choice, class Q, class K, class V, class DO>
 bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Types::result>& given,
                            Stream stream) {
   const AttentionShape& shape = given.shape;
@@ -195,10 +195,13 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
   const auto start_if = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
     constexpr int known = tiled_gradient_widths[I],
                   narrower = I == 0 ? 0 : tiled_gradient_widths[I - (I > 0)];
-    if (width <= narrower || width > known) return false;
-    start(std::false_type{}, std::integral_constant<int, known>{});
-    start(std::true_type{}, std::integral_constant<int, known>{});
-    return true;
+    if constexpr (Choice::has_widths(narrower, known))
+      if (width > narrower && width <= known) {
+        start(std::false_type{}, std::integral_constant<int, known>{});
+        start(std::true_type{}, std::integral_constant<int, known>{});
+        return true;
+      }
+    return false;
   };
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return (start_if(std::integral_constant<std::size_t, I>{}) || ...);
@@ -210,7 +213,7 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
 
 /// plain_attention, or flash_attention, and log_sums_of_scores into `log_sums` [B, H, Sq], as GradientTypes
 /// has them. Null log_sums are left out.
-template <class Types, class GradientTypes, bool Flash, class Q, class K, class V>
+template <class Types, class GradientTypes, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
                              DeviceHeadsView<const K> k, DeviceHeadsView<const V> v,
                              DeviceHeadsView<typename Types::result> out, DeviceView<f32> log_sums,
@@ -219,14 +222,14 @@ void attention_with_log_sums(const AttentionProblem& problem, DeviceHeadsView<co
     log_sums_of_scores<GradientTypes, typename Types::operand>(problem, q, k, log_sums, stream);
   if (out.elements() == 0) return;
   if constexpr (Flash)
-    flash_attention<Types, EveryAttention>(problem, q, k, v, out, stream);
+    flash_attention<Types, Choice>(problem, q, k, v, out, stream);
   else
     plain_attention<Types>(problem, q, k, v, out, stream);
 }
 
 /// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is
 /// kept between the steps are rounded as Types says; scores are made of operands in ForwardOperand.
-template <class Types, class ForwardOperand, class DO, class Q, class K, class V, class O>
+template <class Types, class ForwardOperand, class Choice, class DO, class Q, class K, class V, class O>
 void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const DO> dout,
                         DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k, DeviceHeadsView<const V> v,
                         DeviceHeadsView<const O> out, DeviceView<const f32> log_sums,
@@ -249,7 +252,8 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
         detail::heads_in(dq), detail::heads_in(dk),
         detail::heads_in(dv), detail::shape_of(problem),
         pointer_to(log_sums), pointer_to(std::as_const(deltas).view())};
-    if (!given.shape.biased && detail::launch_tiled_gradient<Types, ForwardOperand>(given, stream)) return;
+    if (!given.shape.biased && detail::launch_tiled_gradient<Types, ForwardOperand, Choice>(given, stream))
+      return;
   }
   const auto scores = detail::scores_of(problem, q, k);
   const detail::GradientOf<DO, V> from{detail::heads_in(dout), detail::heads_in(v), pointer_to(log_sums),

@@ -1,0 +1,40 @@
+// What tests of the program give it: words, and the models and files that lie in the repository.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace program {
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool sanitized = true;  // which takes memory of its own
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+inline const std::string source = PRECAST_SOURCE_DIR;
+/// Folders of small models that a script made, a Flux with guidance, and the embedded Flux.
+inline const std::string golden_models = source + "/tests/golden/models/";
+inline const std::string small_flux = golden_models + "dev_f32";
+inline const std::string shapes_model = source + "/reference_pipeline/shapes/model";
+/// The source's costs of Flux-dev.
+inline const std::string flux_dev_costs = source + "/tests/casting/data/flux_dev_costs.json";
+
+using Words = std::vector<std::string>;
+/// The words, and more of them.
+inline Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// The names of what is in a folder.
+inline std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.insert(entry.path().filename().string());
+  return names;
+}
+
+}  // namespace program

@@ -1,0 +1,26 @@
+# The sources of which fuzzers are made, in `sources`: the targets, and what of the pipeline (`pipeline`) reads files, without
+# what runs models. The test fuzz/sources follows their #includes.
+get_filename_component(fuzz "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
+get_filename_component(pipeline "${fuzz}/../../reference_pipeline" ABSOLUTE)
+
+set(again CONFIGURE_DEPENDS)
+if(CMAKE_SCRIPT_MODE_FILE)
+  set(again)
+endif()
+file(GLOB sources ${again} "${fuzz}/*.cpp" "${pipeline}/text/*.cpp" "${pipeline}/image/*.cpp"
+                           "${pipeline}/sampling/*.cpp" "${pipeline}/vae/*.cpp")
+list(REMOVE_ITEM sources "${fuzz}/test_seeds.cpp")
+foreach(file IN ITEMS
+    cli/arguments cli/comfyui_graph cli/comparison_part cli/model_path cli/output cli/picture_settings cli/policy_options
+    cli/policy_table cli/remade_command cli/shell_line families/hub_cache families/presets flux/transformer_config
+    formats/registry language_model/config stable_diffusion/unet_config
+    # What casting costs, and plans.
+    casting/cost_file casting/cost_table casting/json_fields casting/knapsack casting/plan_file casting/planner
+    casting/rank_correlation casting/relaxation casting/type_names
+    # Weights with scales beside them.
+    weights/bitsandbytes_weight weights/comfy_weight weights/weight_tensors)
+  list(APPEND sources "${pipeline}/${file}.cpp")
+endforeach()
+
+# Headers that these include for a type alone: what their sources define is not called.
+set(without_source cli/comparison cli/given_files cli/layer_peaks cli/report_page families/changed_weights)
