@@ -13,7 +13,8 @@ struct FlashAttention {
       Attends<In, typename Types::result>(&backend::flash_attention<Types, EveryAttention, In, In, In>)};
 };
 
-[[gnu::used, maybe_unused]] constexpr auto stamped_flash_attention = addresses<FlashAttention, WithFlash, Attention>();
+[[gnu::used, maybe_unused]] constexpr auto stamped_flash_attention =
+    addresses<FlashAttention, WithFlash, Attention>();
 
 }  // namespace
 }  // namespace precast::kernels

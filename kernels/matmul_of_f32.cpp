@@ -16,7 +16,8 @@ struct ProductsOfF32 {
   }();
 };
 
-[[gnu::used, maybe_unused]] constexpr auto stamped_matmul_of_f32 = addresses<ProductsOfF32, EveryPolicy, Matmul, Conv>();
+[[gnu::used, maybe_unused]] constexpr auto stamped_matmul_of_f32 =
+    addresses<ProductsOfF32, EveryPolicy, Matmul, Conv>();
 
 }  // namespace
 }  // namespace precast::kernels

@@ -20,7 +20,8 @@ struct LargestScore {
   static constexpr std::tuple functions{&backend::largest_score<In, In>};
 };
 
-[[gnu::used, maybe_unused]] constexpr auto stamped_plain_attention = addresses<PlainAttention, WithoutFlash, Attention>();
+[[gnu::used, maybe_unused]] constexpr auto stamped_plain_attention =
+    addresses<PlainAttention, WithoutFlash, Attention>();
 [[gnu::used, maybe_unused]] constexpr auto probes = addresses<LargestScore, WhereWatched, Attention>();
 
 }  // namespace

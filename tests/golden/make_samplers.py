@@ -1,5 +1,6 @@
 """expected/samplers.json: what diffusers' schedulers make of tiny latents with a model that is one formula of latents and
-timestep, of additions, products and a quotient, so that it has the same bits everywhere. Made by itself:
+timestep, of additions, products and a quotient, so that it has the same bits everywhere. Square roots are the nearest
+numbers (nearest_roots.py). Made by itself:
 
     python make_samplers.py            # torch, diffusers; 10 s
 """
@@ -12,6 +13,8 @@ import torch
 from diffusers import (DDIMScheduler, DPMSolverMultistepScheduler, EulerAncestralDiscreteScheduler,
                        EulerDiscreteScheduler, LCMScheduler, PNDMScheduler)
 from diffusers.pipelines.stable_diffusion.pipeline_stable_diffusion import rescale_noise_cfg
+
+from nearest_roots import nearest_roots
 
 SHAPE = (1, 2, 3, 3)
 SEED = 11
@@ -43,6 +46,8 @@ CONFIGS = {
             "original_inference_steps": 50, "prediction_type": "epsilon", "rescale_betas_zero_snr": False,
             "set_alpha_to_one": True, "steps_offset": 1, "timestep_scaling": 10.0, "timestep_spacing": "leading"},
     "zero_snr": ZERO_SNR,
+    "zero_snr_cosine": {**ZERO_SNR, "beta_schedule": "squaredcos_cap_v2", "timestep_spacing": "linspace",
+                        "use_karras_sigmas": True},
     # Everything else.
     "bare": {"_class_name": "DDIMScheduler"},
     "linspace": {"_class_name": "DDIMScheduler", "beta_schedule": "linear", "timestep_spacing": "linspace",
@@ -181,6 +186,7 @@ def guidance():
           "share": 0.7, "rescaled": numbers(rescale_noise_cfg(guided, positive, guidance_rescale=0.7))}
 
 
+@nearest_roots()
 def main():
   torch.set_num_threads(1)
   path = pathlib.Path(__file__).parent / "expected" / "samplers.json"

@@ -129,6 +129,31 @@ void check_all() {
     });
 }
 
+/// One value of a block with each scale of a byte, whose product with 1 is the value.
+template <class Format>
+void check_scales_of_a_byte() {
+  if constexpr (host::detail::BlockReader<Format>::exists) {
+    if (!block_format_compiled(dtype_traits<Format>::name)) return;
+    const auto gemv = host::block_gemv_for<f32>(dtype_traits<Format>::name);
+    REQUIRE(gemv.multiply);
+    std::vector<f32> x(static_cast<std::size_t>(dtype_traits<Format>::values_per_block), 0.0f);
+    x.back() = 1;
+    for (int scale = 0; scale < 256; ++scale) {
+      Format block{};
+      if constexpr (requires { block.scales; })
+        std::memset(block.scales, scale, sizeof block.scales);
+      else
+        std::memset(&block.scale, scale, sizeof block.scale);
+      std::memset(block.low, 0x77, sizeof block.low);
+      f32 value = 0;
+      decode_run<Format>(&block, std::ssize(x) - 1, 1, &value);
+      const host::BlockRows weight{reinterpret_cast<const std::byte*>(&block), sizeof block};
+      INFO(dtype_traits<Format>::name << ", scale " << scale);
+      CHECK(product<f32>(gemv, weight, 1, std::ssize(x), x).values[0] == value);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("few rows meet the codes of blocks as they lie", "[blocks]") {
@@ -137,6 +162,12 @@ TEST_CASE("few rows meet the codes of blocks as they lie", "[blocks]") {
 #if defined(__AVX512BF16__)
   check_all<bf16>();
 #endif
+}
+
+TEST_CASE("few rows take every scale of a byte", "[blocks]") {
+  if (!host::has_block_gemv) return;
+  check_scales_of_a_byte<mxfp4>();
+  check_scales_of_a_byte<nvfp4>();
 }
 
 TEST_CASE("a scale that is no number makes no number", "[blocks]") {

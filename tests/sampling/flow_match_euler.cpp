@@ -11,7 +11,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/safetensors.hpp>
-#include <precast/ops/pointwise.hpp>
+#include <precast/ops/sampler.hpp>
 
 using namespace precast;
 using namespace precast::sampling;

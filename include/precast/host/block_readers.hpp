@@ -134,7 +134,8 @@ struct BlockReader<mxfp4> : FourBlocks {
 template <>
 struct BlockReader<nvfp4> : PlainReader {
   static constexpr int columns = 128, vectors = 2, bytes = 2 * sizeof(nvfp4), bits = 4;
-  static constexpr int value(int code) { return precast::detail::twice_e2m1(code); }
+  /// Times 2^7, by which scales are multiplied less.
+  static constexpr int value(int code) { return 128 * precast::detail::twice_e2m1(code); }
   static constexpr int column(int vector, int byte) { return byte / 8 * 16 + 8 * vector + byte % 8; }
 
   [[gnu::always_inline]] static void read(const std::byte* from, f32 factor, CodeLanes<vectors>& to) {
@@ -147,11 +148,11 @@ struct BlockReader<nvfp4> : PlainReader {
         indices<std::uint8_t>([](int i) { return i % 32 / 16 * 36 + i % 16 / 4; });
     to.codes[0] = bytes_of(first, low_bytes, last);
     to.codes[1] = to.codes[0] >> 4;
-    // Twice detail::half_unsigned_e4m3, as the code of an f16, whose exponent is 8 less.
+    // detail::half_unsigned_e4m3 over 2^7: as the code of an f16, whose exponent is 8 less.
     const auto codes = same_bits_as<Pairs32>(widened_bytes_of<std::uint16_t>(first, scale_bytes));
     const auto is_number = same_bits_as<Pairs32>(codes != 0x7f);
     const Pairs32 halves = (codes & 0x7f) << 7 & is_number;
-    to.scales[0] = to.scales[1] = halves_of<0>(same_bits_as<Words16>(halves)) * (0x1p7f * factor);
+    to.scales[0] = to.scales[1] = halves_of<0>(same_bits_as<Words16>(halves)) * factor;
   }
 };
 
