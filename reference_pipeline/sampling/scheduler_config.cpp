@@ -208,6 +208,10 @@ SchedulerConfig::SchedulerConfig(io::Config config)
   if (!class_name_.ends_with("Scheduler"))
     throw config_.error("_class_name", "is '" + io::printable(class_name_) +
                                            "', no scheduler of diffusers: get the file anew");
+  if (class_name_.starts_with("EDM"))
+    throw config_.error("_class_name", "is '" + io::printable(class_name_) +
+                                           "', of a model whose inputs and results are scaled by its level "
+                                           "of noise, which no sampler here does: use another model");
   if (class_name_.starts_with("FlowMatch"))
     throw config_.error("_class_name", "is '" + io::printable(class_name_) +
                                            "', and Stable Diffusion is not flow matching: get the "
@@ -231,7 +235,7 @@ SamplerKind SchedulerConfig::default_kind() const {
   return found->kind;
 }
 
-SamplerSettings SchedulerConfig::settings(SamplerKind kind) const {
+SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection correction) const {
   SamplerSettings settings;
   settings.kind = kind;
   if (kind == SamplerKind::lcm) {
@@ -271,6 +275,14 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind) const {
                                                      ": set that no larger");
     settings.timestep_scaling = config_.number_or("timestep_scaling", 10, 1e-3, 1e6);
   }
+  // A sampler that takes the place of the file's own is not told what is not in the file.
+  const auto is_told = [&](const char* key) {
+    return named(kind).class_name == class_name_ || config_.has(key);
+  };
+  if (correction != SchedulerCorrection::none && is_told("steps_offset")) settings.steps_offset = 1;
+  if (correction == SchedulerCorrection::of_drawing && is_told("clip_sample")) settings.clip_sample = false;
+  if (correction == SchedulerCorrection::of_painting && is_told("skip_prk_steps"))
+    settings.skip_prk_steps = true;
   return settings;
 }
 

@@ -30,6 +30,13 @@ enum class PredictionType : std::uint8_t { epsilon, v_prediction, sample };
 enum class FinalSigma : std::uint8_t { zero, sigma_min };
 enum class SolverType : std::uint8_t { midpoint, heun };
 
+/// What diffusers' pipelines set right in the scheduler's config that they are given.
+enum class SchedulerCorrection : std::uint8_t {
+  none,         ///< Stable Diffusion XL, latent consistency models
+  of_drawing,   ///< 1.x and 2.x, text to image and image to image: steps_offset is 1, clip_sample false
+  of_painting,  ///< 1.x and 2.x, inpainting: steps_offset is 1, skip_prk_steps true
+};
+
 /// What one kind of sampler is told: the keys of its class in diffusers. Those that its class does not have
 /// keep the values here.
 struct SamplerSettings {
@@ -77,8 +84,9 @@ class SchedulerConfig {
   /// What a sampler of this kind is told, as diffusers' from_config tells it: keys that are in the file and
   /// that its class has; the rest are the class's defaults. Throws InputError, in one line that names the
   /// file and the key, for a value of the wrong type or out of range, one that is not supported, and keys
-  /// that contradict each other.
-  SamplerSettings settings(SamplerKind kind) const;
+  /// that contradict each other. What is corrected are keys of the file and, for its own sampler, defaults.
+  SamplerSettings settings(SamplerKind kind,
+                           SchedulerCorrection correction = SchedulerCorrection::none) const;
 
  private:
   explicit SchedulerConfig(io::Config config);

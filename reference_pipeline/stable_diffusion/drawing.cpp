@@ -58,6 +58,14 @@ HostTensor<f32> repeated(HostView<const f32> mask, const LatentSize& size) {
   return all;
 }
 
+/// What diffusers' pipeline for this model and task corrects of its scheduler's config.
+sampling::SchedulerCorrection correction_of(const ModelFolder& folder, bool paints) {
+  using enum sampling::SchedulerCorrection;
+  if (folder.is_xl()) return none;
+  if (paints) return of_painting;
+  return folder.is_lcm ? none : of_drawing;
+}
+
 }  // namespace
 
 std::optional<sampling::Sampler> StableDiffusionPipeline::Parts::sampler_of(const Model& model,
@@ -73,7 +81,8 @@ std::optional<sampling::Sampler> StableDiffusionPipeline::Parts::sampler_of(cons
   if (full.refiner) (refines ? run.denoising_start : run.denoising_end) = *full.refiner_start;
   const sampling::SamplerKind kind =
       given.sampler ? sampling::sampler_named(*given.sampler) : model.folder.scheduler.default_kind();
-  const sampling::SamplerSettings settings = model.folder.scheduler.settings(kind);
+  const sampling::SamplerSettings settings =
+      model.folder.scheduler.settings(kind, correction_of(model.folder, given.mask.has_value()));
   try {
     return sampling::Sampler(settings, run);
   } catch (const InputError& wrong) {

@@ -12,12 +12,17 @@ namespace precast::vae {
 
 namespace {
 
-void require_blocks(const io::Config& json, std::string_view key, const std::string& kind) {
+void require_blocks(const io::Config& json, std::string_view key, const std::string& kind,
+                    std::size_t levels) {
   if (!json.has(key)) return;
-  for (const std::string& name : json.strings(key))
+  const std::vector<std::string> names = json.strings(key);
+  for (const std::string& name : names)
     if (name != kind)
       throw json.error(key, "'" + io::printable(name, 40) +
                                 "' is not known: use a model whose autoencoder has only " + kind);
+  if (names.size() != levels)
+    throw json.error(key, "has " + std::to_string(names.size()) + " items, where block_out_channels has " +
+                              std::to_string(levels) + " levels: correct it");
 }
 
 /// A number for each channel, or nothing where the key is not there or null.
@@ -56,15 +61,20 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   for (const std::int64_t channels : config.block_out_channels)
     if (channels % config.norm_num_groups != 0)
       throw json.error("norm_num_groups", "must divide each of block_out_channels: correct it");
-  require_blocks(json, "down_block_types", "DownEncoderBlock2D");
-  require_blocks(json, "up_block_types", "UpDecoderBlock2D");
-  if (const std::string activation = json.string_or("act_fn", "silu"); activation != "silu")
+  require_blocks(json, "down_block_types", "DownEncoderBlock2D", config.block_out_channels.size());
+  require_blocks(json, "up_block_types", "UpDecoderBlock2D", config.block_out_channels.size());
+  const std::string activation = json.string_or("act_fn", "silu");
+  if (activation != "silu" && activation != "swish")  // one function
     throw json.error("act_fn", "'" + io::printable(activation, 40) +
                                    "' is not known, only silu is: use a model that has it");
   config.use_quant_conv = json.boolean_or("use_quant_conv", true);
   config.use_post_quant_conv = json.boolean_or("use_post_quant_conv", true);
   config.mid_block_add_attention = json.boolean_or("mid_block_add_attention", true);
   config.force_upcast = json.boolean_or("force_upcast", true);
+  if (json.json().contains("scaling_factor") && !json.has("scaling_factor"))
+    throw json.error("scaling_factor",
+                     "is null, by which no latent can be scaled: write the model's own number, "
+                     "which is 0.18215 for Stable Diffusion 1.x and 2.x");
   config.scaling_factor = json.number_or("scaling_factor", 0.18215, 1e-6, 1e6);
   config.shift_factor = json.number_or("shift_factor", 0.0, -1e6, 1e6);
   config.latents_mean = by_channel(json, "latents_mean", config.latent_channels, -1e6);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Remakes expected/other_folders.safetensors: what diffusers draws with folders that are unlike those of stable_diffusion/.
 Each takes its text encoders from one of those and has a UNet, a scheduler and perhaps a VAE of its own, whose weights are
-not kept: both sides make them from the tensors' names (README.md).
+not kept: both sides make them from the tensors' names (README.md). Square roots are the nearest numbers
+(nearest_roots.py).
 
   python make_other_folders.py
 """
@@ -72,6 +73,28 @@ FOLDERS = {
                                          prediction_type="v_prediction", rescale_betas_zero_snr=True,
                                          timestep_spacing="trailing")),
         cases=[dict(), dict(guidance_rescale=0.7), dict(task="img2img", strength=0.7), dict(sampler="dpmpp_2m")]),
+    # schedulers as they were first written: which of their keys diffusers' pipelines correct depends on the task
+    "first_pndm": dict(
+        base="sd15",
+        unet=dict(blocks=(PLAIN, CROSS), block_out_channels=(6, 9), layers_per_block=1, attention_head_dim=3,
+                  norm_num_groups=3),
+        scheduler=("PNDMScheduler", dict(skip_prk_steps=False, timestep_spacing="leading")),
+        cases=[dict(steps=5), dict(task="inpaint", strength=0.8, steps=5), dict(sampler="euler", steps=5)]),
+    "first_ddim": dict(
+        base="sd15",
+        unet=dict(blocks=(CROSS, PLAIN), block_out_channels=(5, 15), layers_per_block=1, attention_head_dim=1,
+                  norm_num_groups=5, mid_block_type="UNetMidBlock2D"),
+        scheduler=("DDIMScheduler", dict()),
+        cases=[dict(), dict(task="img2img", strength=0.7), dict(task="inpaint", strength=0.8), dict(sampler="euler")]),
+    # from a level of noise of 4096 down
+    "zero_snr": dict(
+        base="sd21",
+        unet=dict(blocks=(CROSS, CROSS), block_out_channels=(8, 12), layers_per_block=1, attention_head_dim=[1, 3],
+                  norm_num_groups=4, use_linear_projection=True),
+        scheduler=("EulerDiscreteScheduler", dict(prediction_type="v_prediction", rescale_betas_zero_snr=True,
+                                                  timestep_spacing="trailing", steps_offset=1)),
+        cases=[dict(), dict(steps=20), dict(sampler="euler_a"), dict(sampler="euler_a", steps=20), dict(sampler="ddim"),
+               dict(sampler="dpmpp_2m_karras")]),
 }
 
 
@@ -127,6 +150,7 @@ def main():
   import stable_diffusion_cases as runs
   import stable_diffusion_models as folders
   import tensor_file
+  from nearest_roots import nearest_roots
   family = ""
   runs.pipeline_for = lambda root, folder, task, dtype: folders.load(f"{root}/{folder}", runs.PIPELINES[(family, task)], dtype)
   tensors, facts = {}, {}
@@ -138,8 +162,9 @@ def main():
       for number, how in enumerate(spec["cases"]):
         case = dict(folder=name, task="txt2img", sampler=None, steps=4, guidance=5.0, prompt=runs.PROMPT,
                     negative=runs.NEGATIVE, seed=42, width=side, height=side) | how
-        final, first, *_ = runs.run(root, case)
-        double = runs.run(root, case, torch.float64)[0]
+        with nearest_roots():
+          final = runs.run(root, case)[0]
+          double = runs.run(root, case, torch.float64)[0]
         case["f32_from_f64"] = runs.relative(final, double)
         facts[name]["cases"].append(case)
         tensors[f"{name}.{number}"] = final.contiguous()

@@ -48,6 +48,7 @@ TEST_CASE("config: values of every type, and null as absent") {
   CHECK(c.integer_or("null", 5, 0, 9) == 5);
   CHECK(c.number_or("absent", 0.5, 0, 1) == 0.5);
   CHECK(c.boolean_or("absent", true));
+  CHECK_FALSE(c.boolean_or("null", true));
   CHECK(c.string_or("absent", "x") == "x");
   CHECK_FALSE(c.optional_integer("null", 0, 1).has_value());
   CHECK(c.optional_integer("whole", 0, 9) == 4);

@@ -109,6 +109,40 @@ TEST_CASE("keys that are not in the file have their class's defaults") {
   CHECK_FALSE(pythons.settings(SamplerKind::dpmpp_2m).clips_lambda);
 }
 
+TEST_CASE("null for a flag is false, as it is to Python") {
+  const SchedulerConfig config =
+      loaded(R"({"_class_name": "DDIMScheduler", "clip_sample": null, "set_alpha_to_one": null})");
+  CHECK_FALSE(config.settings(SamplerKind::ddim).clip_sample);
+  CHECK_FALSE(config.settings(SamplerKind::ddim).set_alpha_to_one);
+  CHECK(loaded(R"({"_class_name": "DDIMScheduler"})").settings(SamplerKind::ddim).set_alpha_to_one);
+}
+
+TEST_CASE("keys that diffusers' pipelines correct are corrected") {
+  using enum SchedulerCorrection;
+  const SchedulerConfig bare = loaded(R"({"_class_name": "DDIMScheduler"})");
+  const SamplerSettings as_written = bare.settings(SamplerKind::ddim);
+  CHECK(as_written.clip_sample);
+  CHECK(as_written.steps_offset == 0);
+  const SamplerSettings drawn = bare.settings(SamplerKind::ddim, of_drawing);
+  CHECK_FALSE(drawn.clip_sample);
+  CHECK(drawn.steps_offset == 1);
+  const SamplerSettings painted = bare.settings(SamplerKind::ddim, of_painting);
+  CHECK(painted.clip_sample);
+  CHECK(painted.steps_offset == 1);
+  // Another sampler has its own class's defaults.
+  CHECK(bare.settings(SamplerKind::euler, of_drawing).steps_offset == 0);
+  CHECK(loaded(R"({"_class_name": "PNDMScheduler"})").settings(SamplerKind::ddim, of_drawing).clip_sample);
+
+  const SchedulerConfig written = loaded(
+      R"({"_class_name": "PNDMScheduler", "clip_sample": true, "steps_offset": 3, "skip_prk_steps": false})");
+  CHECK(written.settings(SamplerKind::euler).steps_offset == 3);
+  CHECK(written.settings(SamplerKind::euler, of_drawing).steps_offset == 1);
+  CHECK_FALSE(written.settings(SamplerKind::ddim, of_drawing).clip_sample);
+  CHECK(written.settings(SamplerKind::ddim, of_painting).clip_sample);
+  CHECK_FALSE(written.settings(SamplerKind::pndm, of_drawing).skip_prk_steps);
+  CHECK(written.settings(SamplerKind::pndm, of_painting).skip_prk_steps);
+}
+
 TEST_CASE("a key of the wrong type, out of range or not supported is one line") {
   using Json = nlohmann::json;
   const auto ddim = SamplerKind::ddim, euler = SamplerKind::euler, dpmpp = SamplerKind::dpmpp_2m,
@@ -201,6 +235,8 @@ TEST_CASE("files that are no scheduler's are refused in one line") {
   CHECK_THAT(refusal(R"({"_class_name": "UNet2DConditionModel"})", kind), Contains("no scheduler"));
   CHECK_THAT(refusal(R"({"_class_name": "FlowMatchEulerDiscreteScheduler"})", kind),
              Contains("flow matching"));
+  CHECK_THAT(refusal(R"({"_class_name": "EDMEulerScheduler"})", SamplerKind::euler),
+             Contains("'_class_name'") && Contains("use another model"));
   CHECK_THAT(refusal(R"({"_class_name": "DDIMScheduler", "beta_end": 0.01, "beta_end": 0.02})", kind),
              Contains("stands there twice"));
   CHECK_THROWS_AS(SchedulerConfig::load("/nowhere/scheduler_config.json"), InputError);

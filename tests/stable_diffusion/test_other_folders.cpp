@@ -1,5 +1,6 @@
 // Folders unlike the tiny ones that are kept: other blocks, depths, latents and schedules
 // (tests/golden/make_other_folders.py), which draw what diffusers draws.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -105,7 +106,7 @@ class OtherFolder {
 TEST_CASE("folders with other blocks, depths, latents and files draw what diffusers draws") {
   const Golden golden("other_folders");
   const nlohmann::json folders = golden.fact("folders");
-  CHECK(folders.size() >= 5);
+  CHECK(folders.size() >= 9);
   for (const auto& [name, facts] : folders.items()) {
     const OtherFolder folder(name, facts);
     const stable_diffusion::StableDiffusionPipeline pipeline(
@@ -115,7 +116,9 @@ TEST_CASE("folders with other blocks, depths, latents and files draw what diffus
       INFO(name << ", case " << number << ": " << how.dump());
       const families::Result result = pipeline.generate(request_of(golden, how));
       const HostTensor<f32> expected = golden.tensor(name + "." + std::to_string(number));
-      CHECK(relative_error(result.latents.values(), expected.values()) <= largest_error);
+      // With zero terminal SNR diffusers in f32 is farther than that from itself in f64.
+      const double bound = std::max<double>(largest_error, how["f32_from_f64"].get<double>());
+      CHECK(relative_error(result.latents.values(), expected.values()) <= bound);
     }
   }
 }

@@ -60,7 +60,11 @@ class Config {
     if (!value.is_boolean()) throw wrong(key, "must be true or false", value);
     return value.get<bool>();
   }
-  bool boolean_or(std::string_view key, bool fallback) const { return has(key) ? boolean(key) : fallback; }
+  /// Unlike elsewhere, null is a value: false, as it is to the Python programs that configs are written for.
+  bool boolean_or(std::string_view key, bool fallback) const {
+    if (has(key)) return boolean(key);
+    return !object_.contains(std::string(key)) && fallback;
+  }
 
   std::string string(std::string_view key) const {
     const nlohmann::json& value = require(key);
