@@ -10,6 +10,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
+#include <precast/quant/largest_magnitude.hpp>
 
 namespace precast::quant::detail {
 
@@ -19,9 +20,7 @@ inline void refuse_not_finite(std::span<const f32> values, std::size_t first, st
   const auto outside = [](f32 value) {
     return (bit_cast<std::uint32_t>(value) & 0x7fffffffu) >= 0x7f800000u;
   };
-  std::uint32_t any = 0;  // without a branch for each value, so that vectors do it
-  for (const f32 value : values) any |= outside(value);
-  if (!any) return;
+  if (!outside(quant::largest_magnitude(values))) return;
   const auto bad = static_cast<std::size_t>(std::ranges::find_if(values, outside) - values.begin());
   throw InputError("encode: value " + std::to_string(first + bad) + " is infinite or NaN, which " +
                    std::string(format) + " cannot hold: keep these values in a scalar dtype");
