@@ -123,7 +123,7 @@ bool tiled_gradients_agree(const Sizes& s) {
       }
   HostTensor<f32> device_q(q.shape()), device_k(k.shape()), device_v(v.shape());
   const auto heads = [](const auto& rows, std::int64_t count) { return split_heads(on_device(rows), count); };
-  gpu::attention_gradient<Types, ForwardOperand, T, T, T, T, T>(
+  gpu::attention_gradient<Types, ForwardOperand, EveryAttention, T, T, T, T>(
       problem, heads(dout, s.heads), heads(q, s.heads), heads(k, s.heads_kv), heads(v, s.heads_kv),
       heads(out, s.heads), on_device(std::as_const(log_sums)), split_heads(on_device(device_q), s.heads),
       split_heads(on_device(device_k), s.heads_kv), split_heads(on_device(device_v), s.heads_kv), {});

@@ -13,6 +13,7 @@
 
 #include <precast/cuda/attention/attention_gradient.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/attention_choice.hpp>
 #include <precast/problem/math.hpp>
 #include <precast/tensor/heads_view.hpp>
 
@@ -81,7 +82,7 @@ bool attention_gradients_agree(const AttentionSizes& s) {
        }).empty())
     return false;
   HostTensor<f32> dq(q.shape()), dk(k.shape()), dv(v.shape());
-  gpu::attention_gradient<Types, Operand, f32, f32, f32, f32, f32>(
+  gpu::attention_gradient<Types, Operand, EveryAttention, f32, f32, f32, f32>(
       problem, there(dout, s.heads), there(q, s.heads), there(k, s.heads_kv), there(v, s.heads_kv),
       there(out, s.heads), on_device(std::as_const(host_sums)), split_heads(on_device(dq), s.heads),
       split_heads(on_device(dk), s.heads_kv), split_heads(on_device(dv), s.heads_kv), {});
