@@ -1,5 +1,5 @@
 // Attention in training as precast bench attention measures it. Kernels of gradients are no units of their
-// own: nothing else calls these.
+// own: language models, which call them too, have those of their policies.
 #include <cstddef>
 #include <utility>
 
@@ -36,12 +36,12 @@ class StepUnder final : public AttentionStep {
   void forward() override {
     out_ = Tensor<Activation>(shape_);
     log_sums_ = Tensor<f32>(Shape{shape_[0], 1, shape_[1]});
-    attention_with_log_sums_into<P>(q_, k_, v_, options, out_.view(), log_sums_.view());
+    attention_with_log_sums_into<P, WithoutBias>(q_, k_, v_, options, out_.view(), log_sums_.view());
   }
   void backward() override {
     Tensor<Gradient> dq(shape_), dk(shape_), dv(shape_);
-    attention_gradient_into<P>(dout_, q_, k_, v_, out_, std::as_const(log_sums_).view(), options, dq.view(),
-                               dk.view(), dv.view());
+    attention_gradient_into<P, WithoutBias>(dout_, q_, k_, v_, out_, std::as_const(log_sums_).view(), options,
+                                            dq.view(), dk.view(), dv.view());
   }
 
  private:

@@ -1,5 +1,4 @@
 // Convolutions of results of ops, and of f32, which comes from outside a model.
-#define PRECAST_LINK_PRODUCTS 1
 #include <stamp.hpp>
 
 #include <precast/backend/conv.hpp>

@@ -4,7 +4,7 @@
 # A family is a source of this folder. Those that read the same headers, which take nvcc as long as the kernels of one, are
 # a unit together. Those of the second and third list are one for all precisions.
 set(kernel_units products attention rows)
-set(families_of_products matmul matmul_of_f32 conv)
+set(families_of_products matmul conv)
 set(families_of_attention plain_attention flash_attention)
 set(families_of_rows norm pointwise)
 set(kernel_families_in_one_unit reduction sampler)

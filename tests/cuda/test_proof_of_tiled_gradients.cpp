@@ -13,6 +13,7 @@
 
 #include <precast/cuda/attention/attention_gradient.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/attention_choice.hpp>
 #include <precast/tensor/heads_view.hpp>
 
 using namespace precast;

@@ -16,7 +16,9 @@ namespace precast::host::detail {
 /// How rows of a format are read, `columns` at a time, which lie in `bytes` bytes:
 ///
 ///   bits                  of a code in its byte; bits above them are anything
-///   value(code)           the integer that a code stands for, value(0) + code if it has more than four bits
+///   value(code)           the integer that a code stands for, or that times a power of two that the scales
+///   leave
+///                         out; value(0) + code if it has more than four bits
 ///   column(vector, byte)  which column's code a byte of a vector is
 ///   has_offsets, offset_columns(lane)   the columns that CodeLanes::offsets are for
 ///   read(from, factor, to)    the codes; the scales times `factor`, a power of two

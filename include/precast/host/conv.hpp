@@ -9,6 +9,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/conv_bands.hpp>
+#include <precast/host/matmul.hpp>
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
@@ -21,11 +22,6 @@
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
-
-// A convolution of single pixels is a product; a unit that links to those does not hold them as well.
-#ifndef PRECAST_LINK_PRODUCTS
-#include <precast/host/matmul.hpp>
-#endif
 
 namespace precast::host {
 

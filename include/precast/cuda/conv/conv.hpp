@@ -6,6 +6,7 @@
 
 #include <precast/cuda/conv/convolve_by_library.hpp>
 #include <precast/cuda/conv/implicit_im2col.hpp>
+#include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
@@ -18,11 +19,6 @@
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
-
-// A convolution of single pixels is a product; a unit that links to those does not hold them as well.
-#ifndef PRECAST_LINK_PRODUCTS
-#include <precast/cuda/matmul/matmul.hpp>
-#endif
 
 namespace precast::gpu {
 
