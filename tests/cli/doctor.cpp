@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "given.hpp"
 #include "overflow_variant.hpp"
 
 using program::run;

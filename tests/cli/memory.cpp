@@ -15,6 +15,7 @@
 #include "program.hpp"
 
 using namespace precast;
+using program::sanitized;
 
 namespace {
 

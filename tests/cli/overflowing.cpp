@@ -9,6 +9,7 @@
 #include <image/metrics.hpp>
 #include <image/picture_file.hpp>
 
+#include "given.hpp"
 #include "overflow_variant.hpp"
 
 using program::run;
