@@ -167,8 +167,9 @@ GroupLines<KFacts<Block>::groups> best_group_lines(const f32* values, const f32*
 
   alignas(64) f32 scales[tries], leasts[tries];
   for (int t = 0; t < tries; ++t) {
-    scales[t] = widest_scale / (static_cast<f32>(integer_most) - 0.5f * static_cast<f32>(t % 4));
-    leasts[t] = widest_least / (static_cast<f32>(integer_most) - 0.5f * static_cast<f32>(t / 4));
+    const int of_scale = t % 4, of_least = t / 4;
+    scales[t] = widest_scale / (static_cast<f32>(integer_most) - 0.5f * static_cast<f32>(of_scale));
+    leasts[t] = widest_least / (static_cast<f32>(integer_most) - 0.5f * static_cast<f32>(of_least));
   }
   scales[tries - 1] = half_value(reference.scale), leasts[tries - 1] = half_value(reference.least);
   Found<2> found;
