@@ -16,10 +16,9 @@ namespace {
 
 /// Cases of a moment each.
 Words bench(const Words& more) {
-  Words words{"bench",   "lm", "--sizes",    "tiny", "--contexts", "16,24", "--warmup", "1", "--steps", "2",
-              "--batch", "2",  "--policies", "f32",  "--threads",  "2",     "--quiet"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return program::with({"bench", "lm", "--sizes", "tiny", "--contexts", "16,24", "--warmup", "1", "--steps",
+                        "2", "--batch", "2", "--policies", "f32", "--threads", "2", "--quiet"},
+                       more);
 }
 
 nlohmann::json rows_of(const fs::path& file) { return nlohmann::json::parse(program::content(file))["rows"]; }

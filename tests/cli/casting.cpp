@@ -32,10 +32,8 @@ std::string small_samples(const Scratch& scratch) {
 
 std::vector<std::string> cost(const std::string& samples, const std::string& output,
                               const std::vector<std::string>& more) {
-  std::vector<std::string> all{"cost",     "--model", small_flux, "--samples", samples,
-                               "--output", output,    "--policy", "f32"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return program::with(
+      {"cost", "--model", small_flux, "--samples", samples, "--output", output, "--policy", "f32"}, more);
 }
 
 }  // namespace

@@ -21,14 +21,10 @@ using program::Words;
 namespace {
 
 Words compare(const std::string& output, const Words& more) {
-  Words words{"compare",  "--model",    small_flux,
-              "--prompt", "a star",     "--width",
-              "16",       "--height",   "16",
-              "--steps",  "1",          "--max-sequence-length",
-              "8",        "--policies", "quality,fast,memory",
-              "--output", output};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return program::with(
+      {"compare", "--model", small_flux, "--prompt", "a star", "--width", "16", "--height", "16", "--steps",
+       "1", "--max-sequence-length", "8", "--policies", "quality,fast,memory", "--output", output},
+      more);
 }
 
 /// The text of settings in a picture.

@@ -19,11 +19,9 @@ namespace {
 
 /// A small run of the small model; more arguments follow.
 std::vector<std::string> generate(const std::vector<std::string>& more) {
-  std::vector<std::string> all{"generate", "--model", small_flux, "--width", "32",
-                               "--height", "16",      "--steps",  "2",       "--max-sequence-length",
-                               "8"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return program::with({"generate", "--model", small_flux, "--width", "32", "--height", "16", "--steps", "2",
+                        "--max-sequence-length", "8"},
+                       more);
 }
 
 }  // namespace

@@ -23,11 +23,9 @@ namespace {
 
 /// A small run of the small model under a command; more arguments follow.
 std::vector<std::string> small(const std::string& command, const std::vector<std::string>& more) {
-  std::vector<std::string> all{command,    "--model",  small_flux,    "--width", "32",
-                               "--height", "16",       "--steps",     "2",       "--max-sequence-length",
-                               "8",        "--prompt", "a red circle"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return program::with({command, "--model", small_flux, "--width", "32", "--height", "16", "--steps", "2",
+                        "--max-sequence-length", "8", "--prompt", "a red circle"},
+                       more);
 }
 
 precast::image::Image decoded(const std::string& bytes) {

@@ -30,10 +30,9 @@ namespace {
 
 /// A run of a tiny model.
 Words train(const fs::path& output, const Words& more) {
-  Words words{"train", "--width",   "16", "--heads", "2",        "--layers", "1",        "--batch",
-              "2",     "--context", "8",  "--quiet", "--sample", "0",        "--output", output.string()};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return program::with({"train", "--width", "16", "--heads", "2", "--layers", "1", "--batch", "2",
+                        "--context", "8", "--quiet", "--sample", "0", "--output", output.string()},
+                       more);
 }
 
 std::vector<nlohmann::json> lines_of(const fs::path& log) {
