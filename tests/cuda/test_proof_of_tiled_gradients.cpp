@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cuda/attention_gradient_sizes.hpp>
 #include <cuda/check_proof.hpp>
 #include <support/arrays.hpp>
 #include <support/on_device.hpp>
@@ -20,13 +21,6 @@ using namespace precast;
 using namespace precast::testing;
 
 namespace {
-
-struct Sizes {
-  std::int64_t batch, heads, heads_kv, queries, keys, width, width_v;
-  bool causal;
-  f32 scale;
-  double of_dout = 1;  ///< the size of the gradients of results
-};
 
 /// Rows [batch, rows, heads * width] as float64, rounded to a dtype, value by value.
 template <class Operand, class T>
@@ -53,7 +47,7 @@ struct Expected {
 /// two of the operand's values may go either way, and its score be kept as either of two neighbours: a term
 /// may be apart by their distance, 2 units of the dtype, and by what that does to e^score.
 template <class Types, class ForwardOperand, class T>
-bool tiled_gradients_agree(const Sizes& s) {
+bool tiled_gradients_agree(const AttentionGradientSizes& s) {
   using Operand = typename Types::operand;
   using Inside = typename Types::inside;
   const auto q = random_tensor<T>(Shape{s.batch, s.queries, s.heads * s.width}, 1),
@@ -61,15 +55,7 @@ bool tiled_gradients_agree(const Sizes& s) {
              v = random_tensor<T>(Shape{s.batch, s.keys, s.heads_kv * s.width_v}, 3),
              dout = random_tensor<T>(Shape{s.batch, s.queries, s.heads * s.width_v}, 4, s.of_dout),
              out = random_tensor<T>(dout.shape(), 5);
-  const AttentionProblem problem{.batch = s.batch,
-                                 .heads = s.heads,
-                                 .heads_kv = s.heads_kv,
-                                 .queries = s.queries,
-                                 .keys = s.keys,
-                                 .width = s.width,
-                                 .width_v = s.width_v,
-                                 .scale = s.scale,
-                                 .causal = s.causal};
+  const AttentionProblem problem = s.problem();
   const Rows<ForwardOperand, T> left{q, s.heads}, right{k, s.heads_kv}, values{v, s.heads_kv};
   const Rows<Operand, T> from{dout, s.heads};
   const Rows<f32, T> exact_dout{dout, s.heads}, result{out, s.heads};

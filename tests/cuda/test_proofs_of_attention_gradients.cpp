@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cuda/attention_gradient_sizes.hpp>
 #include <cuda/check_proof.hpp>
 #include <support/arrays.hpp>
 #include <support/norm_reference.hpp>
@@ -22,30 +23,16 @@ using namespace precast::testing;
 
 namespace {
 
-struct AttentionSizes {
-  std::int64_t batch, heads, heads_kv, queries, keys, width, width_v;
-  bool causal;
-  f32 scale;
-};
-
 // The logarithms of sums from the host for both, so that narrow rows have the same bits.
 template <class Types>
-bool attention_gradients_agree(const AttentionSizes& s) {
+bool attention_gradients_agree(const AttentionGradientSizes& s) {
   using Operand = typename Types::operand;
   const auto q = random_tensor<f32>(Shape{s.batch, s.queries, s.heads * s.width}, 1),
              k = random_tensor<f32>(Shape{s.batch, s.keys, s.heads_kv * s.width}, 2),
              v = random_tensor<f32>(Shape{s.batch, s.keys, s.heads_kv * s.width_v}, 3),
-             dout = random_tensor<f32>(Shape{s.batch, s.queries, s.heads * s.width_v}, 4),
+             dout = random_tensor<f32>(Shape{s.batch, s.queries, s.heads * s.width_v}, 4, s.of_dout),
              out = random_tensor<f32>(dout.shape(), 5);
-  const AttentionProblem problem{.batch = s.batch,
-                                 .heads = s.heads,
-                                 .heads_kv = s.heads_kv,
-                                 .queries = s.queries,
-                                 .keys = s.keys,
-                                 .width = s.width,
-                                 .width_v = s.width_v,
-                                 .scale = s.scale,
-                                 .causal = s.causal};
+  const AttentionProblem problem = s.problem();
   HostTensor<f32> device_sums(Shape{s.batch, s.heads, s.queries}), host_sums(device_sums.shape());
   const auto heads = [](const HostTensor<f32>& rows, std::int64_t count) {
     return split_heads(rows.view(), count);

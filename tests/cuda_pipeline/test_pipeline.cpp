@@ -6,13 +6,12 @@
 
 #include <catch2/catch.hpp>
 #include <cuda_pipeline/emulated_backend.hpp>
+#include <cuda_pipeline/same_ops.hpp>
 #include <flux/pipeline.hpp>
 #include <simt/session.hpp>
 #include <support/arrays.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
-
-#include <precast/watch/trace.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -122,28 +121,7 @@ TEST_CASE("on the emulated device a picture can start from another one") {
 TEST_CASE("the watch hook sees the same ops on the emulated device as on the host", "[watch]") {
   const Golden golden("dev_f32");
   const flux::Request request = request_of(golden);
-  for (const PolicyChoice& choice : emulated_choices()) {
-    const auto watched = [&](const families::Backend& backend) {
-      watch::Trace trace;
-      const watch::Watching watching(trace);
-      run(backend, "dev_f32", choice, request);
-      return trace.records();
-    };
-    const auto device = watched(emulated_backend()), host = watched(families::cpu_backend());
-    INFO(to_string(choice));
-    REQUIRE(device.size() == host.size());
-    for (std::size_t i = 0; i < host.size(); ++i) {
-      INFO(host[i].path);
-      CHECK(device[i].path == host[i].path);
-      CHECK(device[i].op == host[i].op);
-      CHECK(device[i].storage == host[i].storage);
-      CHECK(device[i].operand == host[i].operand);
-      CHECK(device[i].accumulate == host[i].accumulate);
-      CHECK(device[i].inside == host[i].inside);
-      CHECK(device[i].result == host[i].result);
-      CHECK(device[i].shape == host[i].shape);
-      CHECK((device[i].max_abs > 0) == (host[i].max_abs > 0));
-      CHECK(device[i].infinities + device[i].nans == 0);
-    }
-  }
+  check_same_ops([&](const families::Backend& backend, const PolicyChoice& choice) {
+    run(backend, "dev_f32", choice, request);
+  });
 }

@@ -4,12 +4,11 @@
 
 #include <catch2/catch.hpp>
 #include <cuda_pipeline/emulated_backend.hpp>
+#include <cuda_pipeline/same_ops.hpp>
 #include <simt/session.hpp>
 #include <support/arrays.hpp>
 #include <support/golden.hpp>
 #include <support/stable_diffusion_requests.hpp>
-
-#include <precast/watch/trace.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -89,25 +88,7 @@ TEST_CASE("a dry run takes the device's memory that Stable Diffusion takes") {
 
 TEST_CASE("the watch hook sees the same ops of a Stable Diffusion run on the emulated device as on the host",
           "[watch]") {
-  for (const PolicyChoice& choice : emulated_choices()) {
-    const auto watched = [&](const families::Backend& backend) {
-      watch::Trace trace;
-      const watch::Watching watching(trace);
-      run(backend, "sd15_inpaint_ddim", choice);
-      return trace.records();
-    };
-    const auto device = watched(emulated_backend()), host = watched(families::cpu_backend());
-    INFO(to_string(choice));
-    REQUIRE(device.size() == host.size());
-    for (std::size_t i = 0; i < host.size(); ++i) {
-      INFO(host[i].path);
-      CHECK(device[i].path == host[i].path);
-      CHECK(device[i].op == host[i].op);
-      CHECK(device[i].operand == host[i].operand);
-      CHECK(device[i].inside == host[i].inside);
-      CHECK(device[i].result == host[i].result);
-      CHECK(device[i].shape == host[i].shape);
-      CHECK(device[i].infinities + device[i].nans == 0);
-    }
-  }
+  check_same_ops([](const families::Backend& backend, const PolicyChoice& choice) {
+    run(backend, "sd15_inpaint_ddim", choice);
+  });
 }

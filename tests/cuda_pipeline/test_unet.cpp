@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <cuda_pipeline/emulated_backend.hpp>
+#include <cuda_pipeline/same_ops.hpp>
 #include <simt/session.hpp>
 #include <stable_diffusion/golden_unets.hpp>
 #include <stable_diffusion/models.hpp>
@@ -12,7 +13,6 @@
 #include <support/golden.hpp>
 
 #include <precast/policy/choice.hpp>
-#include <precast/watch/trace.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -78,25 +78,7 @@ TEST_CASE(
     "[watch]") {
   const Golden golden("unets");
   const GoldenUNet unet(golden, "unlike");
-  for (const PolicyChoice& choice : emulated_choices()) {
-    const auto watched = [&](const families::Backend& backend) {
-      watch::Trace trace;
-      const watch::Watching watching(trace);
-      predicted(unet, backend, choice);
-      return trace.records();
-    };
-    const auto device = watched(emulated_backend()), host = watched(families::cpu_backend());
-    INFO(to_string(choice));
-    REQUIRE(device.size() == host.size());
-    for (std::size_t i = 0; i < host.size(); ++i) {
-      INFO(host[i].path);
-      CHECK(device[i].path == host[i].path);
-      CHECK(device[i].op == host[i].op);
-      CHECK(device[i].operand == host[i].operand);
-      CHECK(device[i].inside == host[i].inside);
-      CHECK(device[i].result == host[i].result);
-      CHECK(device[i].shape == host[i].shape);
-      CHECK(device[i].infinities + device[i].nans == 0);
-    }
-  }
+  check_same_ops([&](const families::Backend& backend, const PolicyChoice& choice) {
+    predicted(unet, backend, choice);
+  });
 }
