@@ -18,7 +18,7 @@ namespace {
 
 /// The bits, those of every NaN alike: which of two NaN a sum keeps is the compiler's choice.
 template <class T>
-std::uint32_t bits_of(T value) {
+std::uint32_t code_of(T value) {
   const f32 wide = convert_value<f32>(value);
   if (wide != wide) return 0x7fc00000;
   std::uint32_t bits = 0;
@@ -44,7 +44,7 @@ void check(const std::vector<Format>& blocks, std::int64_t in_row, std::int64_t 
     for (std::int64_t k = 0; k < columns; ++k) {
       const T value = convert_value<T>(expected[static_cast<std::size_t>(k)]);
       const T is = got[static_cast<std::size_t>(r * stride + k)];
-      if (bits_of(is) != bits_of(value))
+      if (code_of(is) != code_of(value))
         FAIL(dtype_traits<Format>::name << " as " << dtype_traits<T>::name << ", row " << r << ", column "
                                         << first + k << ": " << convert_value<f32>(is) << " is not "
                                         << convert_value<f32>(value));

@@ -18,16 +18,16 @@
 using namespace precast;
 
 namespace {
-struct Threads {
-  explicit Threads(int count) : before(host::threads()) { host::set_threads(count); }
-  ~Threads() { host::set_threads(before); }
+struct WithThreads {
+  explicit WithThreads(int count) : before(host::threads()) { host::set_threads(count); }
+  ~WithThreads() { host::set_threads(before); }
   int before;
 };
 }  // namespace
 
 TEST_CASE("parallel_for runs every task exactly once", "[parallel]") {
   for (const int threads : {1, 2, 3, 7}) {
-    const Threads scope(threads);
+    const WithThreads scope(threads);
     REQUIRE(host::threads() == threads);
     for (const std::int64_t tasks : {0, 1, 2, 3, 64, 1000}) {
       std::vector<std::atomic<int>> times(static_cast<std::size_t>(tasks) + 1);
@@ -39,7 +39,7 @@ TEST_CASE("parallel_for runs every task exactly once", "[parallel]") {
 }
 
 TEST_CASE("parallel_for takes many short jobs, with and without a pause between them", "[parallel]") {
-  const Threads scope(4);
+  const WithThreads scope(4);
   std::atomic<std::int64_t> sum{0};
   std::int64_t expected = 0;
   for (int job = 0; job < 20000; ++job) {
@@ -52,7 +52,7 @@ TEST_CASE("parallel_for takes many short jobs, with and without a pause between 
 }
 
 TEST_CASE("parallel_for really uses its threads", "[parallel]") {
-  const Threads scope(2);
+  const WithThreads scope(2);
   std::atomic<int> inside{0};
   // Each of the two tasks waits for the other: one thread alone would not end.
   host::parallel_for(2, [&](std::int64_t) {
@@ -64,7 +64,7 @@ TEST_CASE("parallel_for really uses its threads", "[parallel]") {
 
 TEST_CASE("parallel_for rethrows what a task throws, and works afterwards", "[parallel]") {
   for (const int threads : {1, 3}) {
-    const Threads scope(threads);
+    const WithThreads scope(threads);
     for (int round = 0; round < 50; ++round) {
       std::string caught;
       try {
@@ -84,7 +84,7 @@ TEST_CASE("parallel_for rethrows what a task throws, and works afterwards", "[pa
 }
 
 TEST_CASE("a parallel_for inside a task runs on that task's thread", "[parallel]") {
-  const Threads scope(3);
+  const WithThreads scope(3);
   std::atomic<int> strays{0}, count{0};
   host::parallel_for(6, [&](std::int64_t) {
     const auto here = std::this_thread::get_id();
@@ -98,7 +98,7 @@ TEST_CASE("a parallel_for inside a task runs on that task's thread", "[parallel]
 }
 
 TEST_CASE("two threads may call parallel_for at once", "[parallel]") {
-  const Threads scope(3);
+  const WithThreads scope(3);
   std::atomic<std::int64_t> count{0};
   const auto jobs = [&] {
     for (int i = 0; i < 2000; ++i) host::parallel_for(7, [&](std::int64_t) { ++count; });
@@ -110,7 +110,7 @@ TEST_CASE("two threads may call parallel_for at once", "[parallel]") {
 }
 
 TEST_CASE("oneDNN's OpenMP has one thread inside a task, and what it had before outside", "[parallel]") {
-  const Threads scope(2);
+  const WithThreads scope(2);
   const int before = omp_get_max_threads();
   omp_set_num_threads(5);
   std::atomic<int> wrong{0};
@@ -128,7 +128,7 @@ TEST_CASE("a number of threads that makes no sense is refused", "[parallel]") {
   REQUIRE_THROWS_AS(host::set_threads(0), Error);
   REQUIRE_THROWS_AS(host::set_threads(-3), Error);
   REQUIRE_THROWS_AS(host::set_threads(100000), Error);
-  const Threads scope(2);
+  const WithThreads scope(2);
   REQUIRE_THROWS_AS(host::parallel_for(2, [](std::int64_t) { host::set_threads(3); }), Error);
   REQUIRE(host::threads() == 2);
 }

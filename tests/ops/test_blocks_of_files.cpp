@@ -26,7 +26,7 @@ using namespace precast::testing;
 
 namespace {
 
-using Policies =
+using BlockPolicies =
     std::tuple<Policy<Storage<f32>>, Policy<Storage<bf16>>, Policy<Storage<f16>>, Policy<Storage<fp8_e4m3>>,
                Policy<Storage<f16>, Overflow<Saturate>>, Policy<Storage<f16>, Downcast<Matmul>>>;
 
@@ -146,7 +146,7 @@ void check(const Stored& stored, std::initializer_list<std::int64_t> rows) {
 }  // namespace
 
 TEMPLATE_LIST_TEST_CASE("linear multiplies blocks of a file as it does their values", "[linear][blocks]",
-                        Policies) {
+                        BlockPolicies) {
   for (const std::string_view name : {"q8_0", "q4_k", "q4_0"})
     check<TestType>(Stored(name, 150, 512, 1), {1, 3, 20});
 }

@@ -22,8 +22,8 @@ using namespace precast::testing;
 
 namespace {
 
-using Policies = std::tuple<Policy<Storage<f32>>, Policy<Storage<bf16>>, Policy<Storage<f16>>,
-                            Policy<Storage<bf16>, Upcast<Matmul>>>;
+using RowPolicies = std::tuple<Policy<Storage<f32>>, Policy<Storage<bf16>>, Policy<Storage<f16>>,
+                               Policy<Storage<bf16>, Upcast<Matmul>>>;
 
 /// A weight "layer.weight" in rows under scales, and a bias.
 template <ScaledRowDtype Format>
@@ -97,7 +97,7 @@ void check(std::int64_t features, std::int64_t columns) {
 }  // namespace
 
 TEMPLATE_LIST_TEST_CASE("a weight in rows under scales is held as it is, and multiplied as its values",
-                        "[linear][blocks]", Policies) {
+                        "[linear][blocks]", RowPolicies) {
   check<TestType, fp8_e4m3_row>(70, 300);
   check<TestType, fp8_e5m2_tensor>(9, 33);
   check<TestType, int8_row>(130, 64);

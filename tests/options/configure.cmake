@@ -1,14 +1,18 @@
-# Configures SOURCE with OPTIONS (separated by |). Either it must fail and say SAYS, or it must succeed with the models
-# of PATHS paths, PATH among them, the same for CUDA where CUDA is said, and nothing that names a precision in WITHOUT.
+# Configures SOURCE with OPTIONS (separated by |), programs of the folder PROGRAMS before those of PATH. Either it must fail
+# and say SAYS, or it must succeed, with a note that says NOTES, with the models of PATHS paths, PATH among them, the same for
+# CUDA where CUDA is said, and nothing that names a precision in WITHOUT.
 cmake_minimum_required(VERSION 3.25)
 
 set(build "${SCRATCH}/${NAME}")
 file(REMOVE_RECURSE "${build}")
 string(REPLACE ";" "\\;" OPTIONS "${OPTIONS}")
 string(REPLACE "|" ";" OPTIONS "${OPTIONS}")
+if(PROGRAMS)
+  set(ENV{PATH} "${PROGRAMS}:$ENV{PATH}")
+endif()
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${build}" -G "${GENERATOR}"
                         "-DCMAKE_CXX_COMPILER=${COMPILER}" -DPRECAST_BUILD_TESTS=OFF -DPRECAST_BUILD_EXAMPLES=OFF
-                        -DPRECAST_BUILD_BENCHMARKS=OFF -DPRECAST_CUDA=off ${OPTIONS}
+                        -DPRECAST_BUILD_BENCHMARKS=OFF -DPRECAST_CUDA=off -DPRECAST_MPI=off ${OPTIONS}
                 RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
 string(REGEX REPLACE "[ \n]+" " " errors "${errors}")
 
@@ -23,6 +27,10 @@ if(SAYS)
 else()
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "does not configure: ${errors}")
+  endif()
+  string(FIND "${output}" "${NOTES}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "CMake does not note: ${NOTES}\nIt says: ${output}")
   endif()
   # Sets `result` to the paths (compiled_models) or training policies (make_trained_model) whose models the units of a
   # folder stamp with `function`.

@@ -28,14 +28,14 @@ using AllFormats = std::tuple<q8_0, mxfp8, q6_k, q5_1, q5_0, q5_k, q4_1, q4_0, q
                               mxfp4, q3_k, q2_k>;
 static_assert(std::tuple_size_v<AllFormats> == BlockFormats::size);
 
-const testing::Golden& golden() {
+const testing::Golden& blocks_golden() {
   static const testing::Golden file("block_formats");
   return file;
 }
 
 template <class Format>
 std::string hash_in_golden(const char* what) {
-  static const auto hashes = golden().fact("hashes");
+  static const auto hashes = blocks_golden().fact("hashes");
   return hashes.at(std::string(dtype_traits<Format>::name)).at(what).template get<std::string>();
 }
 
@@ -49,9 +49,9 @@ std::vector<Format> encoded(std::span<const f32> values) {
 }  // namespace
 
 TEMPLATE_LIST_TEST_CASE("the encoders write the reference's bytes at edges", "[quant]", AllFormats) {
-  const HostTensor<f32> input = golden().tensor("input");
+  const HostTensor<f32> input = blocks_golden().tensor("input");
   const std::vector<std::uint8_t> expected =
-      golden().bytes(std::string(dtype_traits<TestType>::name) + ".blocks");
+      blocks_golden().bytes(std::string(dtype_traits<TestType>::name) + ".blocks");
   const std::vector<TestType> blocks =
       encoded<TestType>({input.data(), static_cast<std::size_t>(input.elements())});
   REQUIRE(expected.size() == blocks.size() * sizeof(TestType));

@@ -28,7 +28,7 @@ namespace {
 
 using RowFormats = std::tuple<fp8_e4m3_row, fp8_e5m2_row, int8_row, fp8_e4m3_tensor, fp8_e5m2_tensor>;
 
-const testing::Golden& golden() {
+const testing::Golden& rows_golden() {
   static const testing::Golden file("scaled_rows");
   return file;
 }
@@ -37,8 +37,8 @@ const testing::Golden& golden() {
 template <class Format>
 std::vector<std::byte> rows_of_golden(std::int64_t columns) {
   const std::string name(dtype_traits<Format>::name);
-  const HostTensor<f32> scales = golden().tensor(name + ".scales");
-  const std::vector<std::uint8_t> codes = golden().bytes(name + ".codes");
+  const HostTensor<f32> scales = rows_golden().tensor(name + ".scales");
+  const std::vector<std::uint8_t> codes = rows_golden().bytes(name + ".codes");
   std::vector<std::byte> rows;
   for (std::int64_t r = 0; r < scales.elements(); ++r) {
     const auto scale = std::bit_cast<std::array<std::byte, 4>>(scales.data()[r]);
@@ -60,7 +60,7 @@ bool same_bytes(std::span<const T> a, std::span<const T> b) {
 
 TEMPLATE_LIST_TEST_CASE("rows under scales: codes and scales are ml_dtypes' and numpy's, bit for bit",
                         "[quant]", RowFormats) {
-  const HostTensor<f32> input = golden().tensor("input");
+  const HostTensor<f32> input = rows_golden().tensor("input");
   const std::int64_t columns = input.shape()[1];
   std::vector<std::byte> rows(static_cast<std::size_t>(input.shape()[0] * (8 + columns)));
   quant::encode_rows<TestType>(input.values(), static_cast<std::size_t>(columns), rows);
@@ -74,7 +74,8 @@ TEMPLATE_LIST_TEST_CASE("rows under scales: codes and scales are ml_dtypes' and 
 
 TEMPLATE_LIST_TEST_CASE("rows under scales: values are PyTorch's, bit for bit, in any run of columns",
                         "[quant]", RowFormats) {
-  const HostTensor<f32> expected = golden().tensor(std::string(dtype_traits<TestType>::name) + ".values");
+  const HostTensor<f32> expected =
+      rows_golden().tensor(std::string(dtype_traits<TestType>::name) + ".values");
   const std::int64_t columns = expected.shape()[1], row_bytes = 8 + columns;
   const std::vector<std::byte> rows = rows_of_golden<TestType>(columns);
   const auto to_f32 = host::rows_decoder<f32>(dtype_traits<TestType>::name);

@@ -14,39 +14,43 @@ using namespace precast::gpu;
 
 namespace {
 
-constexpr int threads = 64, tiles = 6, tile = threads * 4;
+constexpr int ring_threads = 64, ring_tiles = 6, ring_tile = ring_threads * 4;
 
 /// Sums what neighbours fetched, over tiles that go through two stages of shared memory.
 PRECAST_KERNEL void sum_tiles(GlobalPointer<const int> from, GlobalPointer<int> to) {
-  auto stages = dynamic_shared<int>(0, 2 * tile);
+  auto stages = dynamic_shared<int>(0, 2 * ring_tile);
   const auto fetch = [&](int t) {
-    if (t < tiles)
-      copy_async<16>(stages + (t % 2 * tile + thread_index() * 4), from + (t * tile + thread_index() * 4));
+    if (t < ring_tiles)
+      copy_async<16>(stages + (t % 2 * ring_tile + thread_index() * 4),
+                     from + (t * ring_tile + thread_index() * 4));
     commit_copies();
   };
   fetch(0);
   int sum = 0;
-  for (int t = 0; t < tiles; ++t) {
+  for (int t = 0; t < ring_tiles; ++t) {
     fetch(t + 1);
     wait_copies<1>();
     sync_block();
-    for (int i = 0; i < 4; ++i) sum += stages[t % 2 * tile + (thread_index() + i * threads + 7) % tile];
+    for (int i = 0; i < 4; ++i)
+      sum += stages[t % 2 * ring_tile + (thread_index() + i * ring_threads + 7) % ring_tile];
     sync_block();
   }
   to[thread_index()] = sum;
 }
 
 bool sums_tiles(const simt::Options& options, std::vector<simt::KernelSite>* sites = nullptr) {
-  alignas(16) int from[tiles * tile];
-  for (int i = 0; i < tiles * tile; ++i) from[i] = i * i % 1009;
-  std::vector<int> got(threads), expected(threads);
-  for (int t = 0; t < tiles; ++t)
-    for (int thread = 0; thread < threads; ++thread)
+  alignas(16) int from[ring_tiles * ring_tile];
+  for (int i = 0; i < ring_tiles * ring_tile; ++i) from[i] = i * i % 1009;
+  std::vector<int> got(ring_threads), expected(ring_threads);
+  for (int t = 0; t < ring_tiles; ++t)
+    for (int thread = 0; thread < ring_threads; ++thread)
       for (int i = 0; i < 4; ++i)
-        expected[static_cast<std::size_t>(thread)] += from[t * tile + (thread + i * threads + 7) % tile];
+        expected[static_cast<std::size_t>(thread)] +=
+            from[t * ring_tile + (thread + i * ring_threads + 7) % ring_tile];
   const simt::Session session(options);
-  launch("sum_tiles", sum_tiles, {{}, threads, 2 * tile * sizeof(int)}, {},
-         GlobalPointer<const int>(global_pointer(from, tiles * tile)), global_pointer(got.data(), threads));
+  launch("sum_tiles", sum_tiles, {{}, ring_threads, 2 * ring_tile * sizeof(int)}, {},
+         GlobalPointer<const int>(global_pointer(from, ring_tiles * ring_tile)),
+         global_pointer(got.data(), ring_threads));
   if (sites) *sites = session.sites();
   return got == expected;
 }

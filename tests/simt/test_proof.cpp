@@ -46,17 +46,19 @@ PRECAST_KERNEL void meets_twice(T) {
   meet(0);
 }
 
-constexpr int threads = 64, count = 60;
+constexpr int summing_threads = 64, summed_values = 60;
 
 bool sums_are_right(bool looks_well = true) {
-  std::vector<unsigned> from(count), to(threads);
+  std::vector<unsigned> from(summed_values), to(summing_threads);
   unsigned sum = 0;
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < summed_values; ++i)
     sum += from[static_cast<std::size_t>(i)] =
-        i == count - 1 && !looks_well ? 0u : static_cast<unsigned>(i + 3);
-  launch("sums_twice", sums_twice, {{}, threads}, {}, GlobalPointer<const unsigned>(from.data(), count),
-         global_pointer(to.data(), threads), count);
-  return to == std::vector<unsigned>(threads, threads * sum + threads * (threads - 1) / 2);
+        i == summed_values - 1 && !looks_well ? 0u : static_cast<unsigned>(i + 3);
+  launch("sums_twice", sums_twice, {{}, summing_threads}, {},
+         GlobalPointer<const unsigned>(from.data(), summed_values),
+         global_pointer(to.data(), summing_threads), summed_values);
+  return to == std::vector<unsigned>(summing_threads,
+                                     summing_threads * sum + summing_threads * (summing_threads - 1) / 2);
 }
 
 std::string text_of(const std::filesystem::path& path) {
@@ -70,7 +72,7 @@ std::string text_of(const std::filesystem::path& path) {
 TEST_CASE("sites have the names of their functions alone, which all compilers spell alike") {
   if (simt::watched_for_races()) return;
   const simt::Proof proof = simt::prove([] {
-    launch("meets_twice", meets_twice<int>, {{}, threads}, {}, 0);
+    launch("meets_twice", meets_twice<int>, {{}, summing_threads}, {}, 0);
     return true;
   });
   REQUIRE(proof.verdicts.size() == 2);

@@ -45,9 +45,6 @@ std::vector<f32> values_of(const DeviceTensor& tensor) {
   return {there.values().begin(), there.values().end()};
 }
 
-/// What races that could not be thrown where they happened would throw.
-void tell_pending() { simt::wait_for_device(); }
-
 /// A program's allocator: it hands the pool's memory on, and keeps account of who asks on which stream.
 class Counting : public gpu::MemoryResource {
  public:
@@ -95,7 +92,7 @@ TEST_CASE("a tensor that dies after its stream's scope goes back to that stream"
   CHECK(memory.taken == std::vector{a});
   CHECK(memory.given_back == std::vector{a});
   CHECK(memory.in_use == 0);
-  CHECK_NOTHROW(tell_pending());
+  CHECK_NOTHROW(simt::wait_for_device());
 }
 
 TEST_CASE("a stream is there until its last memory has been given back", "[memory]") {
@@ -107,7 +104,7 @@ TEST_CASE("a stream is there until its last memory has been given back", "[memor
   }
   CHECK(values_of(*tensor) == std::vector<f32>{7, 7, 7});
   tensor.reset();
-  CHECK_NOTHROW(tell_pending());
+  CHECK_NOTHROW(simt::wait_for_device());
 }
 
 TEST_CASE("a context keeps the stream that an OwnStream made", "[memory]") {
@@ -152,7 +149,7 @@ TEST_CASE("a weight that one stream brings is there for every other, which waits
   {
     const simt::Session session(simt::Options{.copies = simt::Copies::late});
     CHECK(run());
-    tell_pending();
+    simt::wait_for_device();
     CHECK(session.stream_waits() == 1);
   }
   // The test would fail without the wait.
@@ -160,7 +157,7 @@ TEST_CASE("a weight that one stream brings is there for every other, which waits
   hasty.streams_wait = false;
   const simt::Session session(hasty);
   CHECK_THROWS_AS(run(), simt::Unordered);
-  tell_pending();
+  simt::wait_for_device();
 }
 
 TEST_CASE("a packed weight is there for a second stream too", "[memory]") {
@@ -175,7 +172,7 @@ TEST_CASE("a packed weight is there for a second stream too", "[memory]") {
   const auto second =
       gpu::with_context({b}, [&] { return values_of(copy_of(weight.view().rows_between(1, 1))); });
   CHECK(second == std::vector<f32>{4, 5, 6});
-  tell_pending();
+  simt::wait_for_device();
 }
 
 TEST_CASE("a packed weight that a kernel writes is there for a second stream", "[memory]") {
@@ -188,7 +185,7 @@ TEST_CASE("a packed weight that a kernel writes is there for a second stream", "
   const auto second =
       gpu::with_context({b}, [&] { return values_of(copy_of(weight.view().rows_between(0, 1))); });
   CHECK(second == std::vector<f32>{5, 5, 5});
-  tell_pending();
+  simt::wait_for_device();
 }
 
 TEST_CASE("values cannot be brought to the device as part of a graph", "[memory]") {

@@ -58,8 +58,6 @@ void order(gpu::Stream first, gpu::Stream second) {
   event.record(first);
   event.order_before(second);
 }
-/// An error that was found where nothing may be thrown is told by the next call.
-void tell_pending() { simt::wait_for_device(); }
 
 }  // namespace
 
@@ -133,20 +131,20 @@ TEST_CASE("freeing memory that another stream still uses is found", "[simt]") {
     order(a, b);
     write(value, 1, b);
   }  // freed on a, which does not wait for b
-  CHECK_THROWS_WITH(tell_pending(), Contains("the end of memory") && Contains("write on"));
+  CHECK_THROWS_WITH(simt::wait_for_device(), Contains("the end of memory") && Contains("write on"));
   {
     Value value(a);
     write(value, 1, a);
     value.free_on(b);  // and b does not wait for a
   }
-  CHECK_THROWS_AS(tell_pending(), simt::Unordered);
+  CHECK_THROWS_AS(simt::wait_for_device(), simt::Unordered);
   {
     const Value value(a);
     order(a, b);
     write(value, 1, b);
     order(b, a);
   }
-  CHECK_NOTHROW(tell_pending());
+  CHECK_NOTHROW(simt::wait_for_device());
 }
 
 TEST_CASE("memory that was freed is nobody's, and what takes its place belongs to who asked for it",
@@ -189,7 +187,7 @@ TEST_CASE("the default stream waits for streams that block, and they for it, whe
     write(value, 2, {});
     CHECK_THROWS_WITH(read(value, other), Contains("the default stream"));
   }
-  CHECK_NOTHROW(tell_pending());
+  CHECK_NOTHROW(simt::wait_for_device());
 }
 
 TEST_CASE("copies are work of their stream", "[simt]") {
@@ -225,7 +223,7 @@ TEST_CASE("a stream that has ended takes no work", "[simt]") {
   const gpu::Stream a = simt::make_stream();
   simt::end_stream(a);
   CHECK_THROWS_WITH(simt::allocate_device(1, a), Contains("has ended"));
-  CHECK_NOTHROW(tell_pending());
+  CHECK_NOTHROW(simt::wait_for_device());
 }
 
 TEST_CASE("the host cannot wait for a stream that records a graph, nor copy from it", "[simt]") {

@@ -25,15 +25,15 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-constexpr int columns = 64, rounds = 3;
+constexpr int summed_columns = 64, summed_rounds = 3;
 
-/// Sums up the products of `rounds` pairs of tiles, each written by the threads into the place of the one
-/// before.
+/// Sums up the products of `summed_rounds` pairs of tiles, each written by the threads into the place of the
+/// one before.
 PRECAST_KERNEL void sum_products(GlobalPointer<const bf16> a, GlobalPointer<const bf16> b,
                                  GlobalPointer<f32> d) {
   const Layout layout{Swizzle::of_128_bytes, false, 64};
   AccumulatorFragment sums[8];
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < summed_rounds; ++round) {
     for (int i = thread_index(); i < tile; i += threads) {
       tile_at(0)[layout.place(i / 64, i % 64) / 2] = a[round * tile + i];
       tile_at(1)[layout.place(i / 64, i % 64) / 2] = b[round * tile + i];
@@ -49,7 +49,8 @@ PRECAST_KERNEL void sum_products(GlobalPointer<const bf16> a, GlobalPointer<cons
   }
   const int row = warp_index() * 16 + lane_index() / 4, column = lane_index() % 4 * 2;
   for (int j = 0; j < 8; ++j)
-    for (int i = 0; i < 4; ++i) d[(row + i / 2 * 8) * columns + 8 * j + column + i % 2] = sums[j].values[i];
+    for (int i = 0; i < 4; ++i)
+      d[(row + i / 2 * 8) * summed_columns + 8 * j + column + i % 2] = sums[j].values[i];
 }
 
 /// Runs statements of a block of `size` threads that use tiles full of zeros; what the emulator says of it.
@@ -77,10 +78,10 @@ void start_product(AccumulatorFragment (&sums)[8], int step = 0) {
 }  // namespace
 
 TEST_CASE("wgmma: sums of products of tiles, of which every site is missed") {
-  const auto a = random_tensor<bf16>(Shape{rounds, tile}, 1, 1),
-             b = random_tensor<bf16>(Shape{rounds, tile}, 2, 1);
+  const auto a = random_tensor<bf16>(Shape{summed_rounds, tile}, 1, 1),
+             b = random_tensor<bf16>(Shape{summed_rounds, tile}, 2, 1);
   std::vector<double> exact(tile), size(tile);
-  for (int round = 0; round < rounds; ++round)
+  for (int round = 0; round < summed_rounds; ++round)
     for (int i = 0; i < tile; ++i)
       for (int k = 0; k < 64; ++k) {
         const double product = to_double(a.data()[round * tile + i / 64 * 64 + k]) *
@@ -94,7 +95,7 @@ TEST_CASE("wgmma: sums of products of tiles, of which every site is missed") {
            GlobalPointer<const bf16>(global_pointer(a.data(), a.elements())),
            GlobalPointer<const bf16>(global_pointer(b.data(), b.elements())), global_pointer(d.data(), tile));
     for (std::size_t i = 0; i < tile; ++i)  // as above, for the groups of 8 of a depth of 64 in each round
-      if (!(std::abs(d[i] - exact[i]) <= rounds * 8 * 11 * std::ldexp(size[i], -24))) return false;
+      if (!(std::abs(d[i] - exact[i]) <= summed_rounds * 8 * 11 * std::ldexp(size[i], -24))) return false;
     return true;
   };
   const simt::Proof proof = simt::prove(test);

@@ -1,0 +1,4 @@
+// Forgets <string>.
+#pragma once
+
+inline std::string lacking() { return "lacking"; }
