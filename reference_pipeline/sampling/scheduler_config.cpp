@@ -5,10 +5,12 @@
 #include <utility>
 
 #include <sampling/scheduler_config.hpp>
+#include <sampling/scheduler_json.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
+#include <precast/io/null_keys.hpp>
 
 namespace precast::sampling {
 namespace {
@@ -81,6 +83,8 @@ std::vector<f32> read_trained_betas(const io::Config& config, std::int64_t count
 
 /// The schedule of betas, which all classes have in common.
 void read_betas(const io::Config& config, SamplerSettings& settings) {
+  io::refuse_null(config, {"num_train_timesteps"});
+  if (!config.has("trained_betas")) io::refuse_null(config, {"beta_start", "beta_end", "beta_schedule"});
   settings.num_train_timesteps = config.integer_or("num_train_timesteps", 1000, 2, 100'000);
   settings.beta_start = config.number_or("beta_start", settings.beta_start, 1e-9, 0.999);
   settings.beta_end = config.number_or("beta_end", settings.beta_end, 1e-9, 0.999);
@@ -98,6 +102,7 @@ void read_betas(const io::Config& config, SamplerSettings& settings) {
 }
 
 void read_timesteps(const io::Config& config, SamplerSettings& settings) {
+  io::refuse_null(config, {"timestep_spacing"});
   settings.timestep_spacing =
       one_of<TimestepSpacing, 3>(config, "timestep_spacing", settings.timestep_spacing,
                                  {{{"leading", TimestepSpacing::leading},
@@ -108,6 +113,7 @@ void read_timesteps(const io::Config& config, SamplerSettings& settings) {
 
 void read_prediction(const io::Config& config, SamplerSettings& settings) {
   constexpr char key[] = "prediction_type";
+  io::refuse_null(config, {key});
   settings.prediction_type = one_of<PredictionType, 3>(config, key, PredictionType::epsilon,
                                                        {{{"epsilon", PredictionType::epsilon},
                                                          {"v_prediction", PredictionType::v_prediction},
@@ -120,11 +126,14 @@ void read_prediction(const io::Config& config, SamplerSettings& settings) {
 
 void read_clipping(const io::Config& config, SamplerSettings& settings) {
   refuse(config, "thresholding");
+  io::refuse_null(config, {"clip_sample_range"});
   settings.clip_sample = config.boolean_or("clip_sample", settings.clip_sample);
   settings.clip_sample_range = config.number_or("clip_sample_range", 1, 1e-6, 1e6);
 }
 
 void read_levels(const io::Config& config, SamplerSettings& settings) {
+  io::refuse_null(config,
+                  {"final_sigmas_type", "use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas"});
   refuse(config, "use_exponential_sigmas");
   refuse(config, "use_beta_sigmas");
   settings.use_karras_sigmas = config.boolean_or("use_karras_sigmas", false);
@@ -138,6 +147,7 @@ void read_levels(const io::Config& config, SamplerSettings& settings) {
 }
 
 void read_euler(const io::Config& config, SamplerSettings& settings) {
+  io::refuse_null(config, {"interpolation_type"});
   one_of<bool, 1>(config, "interpolation_type", true, {{{"linear", true}}});
   const bool continuous =
       one_of<bool, 2>(config, "timestep_type", false, {{{"discrete", false}, {"continuous", true}}});
@@ -145,6 +155,7 @@ void read_euler(const io::Config& config, SamplerSettings& settings) {
 }
 
 void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
+  io::refuse_null(config, {"algorithm_type", "solver_type", "solver_order"});
   // diffusers takes what the related solvers of other classes are called for these.
   one_of<bool, 2>(config, "algorithm_type", true, {{{"dpmsolver++", true}, {"deis", true}}});
   settings.solver_type = one_of<SolverType, 5>(config, "solver_type", SolverType::midpoint,
@@ -218,11 +229,15 @@ SchedulerConfig::SchedulerConfig(io::Config config)
                                            "model's own scheduler_config.json");
 }
 
-SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path) {
+nlohmann::json scheduler_json(const std::filesystem::path& path) {
   const io::MappedFile file(path);
   if (file.bytes().size() > io::largest_json_file)
     throw io::file_error(path, "is too large for a scheduler's settings: check that it is the right file");
-  return SchedulerConfig(io::Config(path, io::parse_json(without_infinities(file.text()), path)));
+  return io::parse_json(without_infinities(file.text()), path);
+}
+
+SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path) {
+  return SchedulerConfig(io::Config(path, scheduler_json(path)));
 }
 
 SamplerKind SchedulerConfig::default_kind() const {
@@ -248,6 +263,7 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
 
   read_betas(config_, settings);
   read_prediction(config_, settings);
+  if (correction == SchedulerCorrection::none) io::refuse_null(config_, {"steps_offset"});
   read_timesteps(config_, settings);
   if (kind != SamplerKind::pndm)
     settings.rescale_betas_zero_snr = config_.boolean_or("rescale_betas_zero_snr", false);
@@ -257,7 +273,10 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
     settings.clip_sample = kind == SamplerKind::ddim;
     read_clipping(config_, settings);
   }
-  if (kind == SamplerKind::pndm) settings.skip_prk_steps = config_.boolean_or("skip_prk_steps", false);
+  if (kind == SamplerKind::pndm) {
+    io::refuse_null(config_, {"skip_prk_steps"});  // neither corrected by diffusers nor true
+    settings.skip_prk_steps = config_.boolean_or("skip_prk_steps", false);
+  }
   if (has_levels) read_levels(config_, settings);
   if (kind == SamplerKind::euler) read_euler(config_, settings);
   if (is_dpmpp(kind)) {
@@ -266,6 +285,7 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
     settings.use_karras_sigmas = kind == SamplerKind::dpmpp_2m_karras;
   }
   if (kind == SamplerKind::lcm) {
+    io::refuse_null(config_, {"original_inference_steps", "timestep_scaling"});
     settings.original_inference_steps =
         config_.integer_or("original_inference_steps", 50, 1, settings.num_train_timesteps);
     if (settings.original_inference_steps > settings.num_train_timesteps)
@@ -277,7 +297,7 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
   }
   // A sampler that takes the place of the file's own is not told what is not in the file.
   const auto is_told = [&](const char* key) {
-    return named(kind).class_name == class_name_ || config_.has(key);
+    return named(kind).class_name == class_name_ || config_.json().contains(key);
   };
   if (correction != SchedulerCorrection::none && is_told("steps_offset")) settings.steps_offset = 1;
   if (correction == SchedulerCorrection::of_drawing && is_told("clip_sample")) settings.clip_sample = false;

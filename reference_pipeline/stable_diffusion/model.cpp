@@ -25,6 +25,10 @@ int Model::Encoder::length() const {
   return static_cast<int>(std::min(limit, config.max_position_embeddings));
 }
 
+std::vector<std::int32_t> Model::Encoder::encode(std::string_view text, int limit) const {
+  return tokenizer.encode(tokenizer.with_learnt_tokens(text), limit);
+}
+
 Model Model::open(const families::ModelFiles& files) {
   Model model{ModelFolder::open(files), {}, {}};
   const std::filesystem::path& path = model.folder.path;
@@ -48,8 +52,8 @@ std::vector<Model::Encoder> Model::encoders() const {
 }
 
 std::vector<std::int32_t> Model::tokens(const Encoder& encoder, const std::string& prompt) const {
-  auto ids = text::padded(encoder.tokenizer.encode(prompt, encoder.length()), encoder.length(),
-                          encoder.tokenizer.pad_id());
+  auto ids =
+      text::padded(encoder.encode(prompt, encoder.length()), encoder.length(), encoder.tokenizer.pad_id());
   text::check_vocabulary(folder.component(encoder.name), ids, encoder.config.vocab_size);
   return ids;
 }

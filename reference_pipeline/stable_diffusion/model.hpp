@@ -39,6 +39,8 @@ struct Model {
 
     /// The tokens that it takes.
     int length() const;
+    /// A text's ids, at most `limit`.
+    std::vector<std::int32_t> encode(std::string_view text, int limit) const;
   };
 
   ModelFolder folder;

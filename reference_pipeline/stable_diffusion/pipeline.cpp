@@ -77,8 +77,8 @@ const families::Family& StableDiffusionPipeline::family() const { return stable_
 std::vector<families::NamedTokens> StableDiffusionPipeline::tokens(const std::string& text) const {
   std::vector<families::NamedTokens> named;
   for (const Model::Encoder& encoder : parts_->model.encoders())
-    named.push_back({encoder.name == "text_encoder_2" ? "clip_2" : "clip",
-                     encoder.tokenizer.encode(text, encoder.length())});
+    named.push_back(
+        {encoder.name == "text_encoder_2" ? "clip_2" : "clip", encoder.encode(text, encoder.length())});
   return named;
 }
 
@@ -88,9 +88,7 @@ std::vector<families::CutPrompt> StableDiffusionPipeline::cut_prompts(const Requ
   std::vector<families::CutPrompt> cut;
   const auto look = [&](std::size_t number, const std::string& prompt, bool negative) {
     for (const Model::Encoder& encoder : parts_->model.encoders()) {
-      const auto tokens = [&](std::string_view text) {
-        return std::ssize(encoder.tokenizer.encode(text, all));
-      };
+      const auto tokens = [&](std::string_view text) { return std::ssize(encoder.encode(text, all)); };
       std::string lost = text::lost_words(prompt, encoder.length(), tokens);
       if (!lost.empty()) cut.push_back({number, encoder.words, encoder.length(), std::move(lost), negative});
     }

@@ -9,6 +9,7 @@
 #include <stable_diffusion/unet.hpp>
 
 #include <precast/io/config.hpp>
+#include <precast/io/null_keys.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -39,6 +40,26 @@ void require_known(const io::Config& json, const FixedKey& fixed) {
 }
 
 void require_known_model(const io::Config& json) {
+  io::refuse_null(json, {"in_channels",
+                         "out_channels",
+                         "freq_shift",
+                         "down_block_types",
+                         "up_block_types",
+                         "only_cross_attention",
+                         "block_out_channels",
+                         "layers_per_block",
+                         "downsample_padding",
+                         "mid_block_scale_factor",
+                         "act_fn",
+                         "norm_num_groups",
+                         "norm_eps",
+                         "cross_attention_dim",
+                         "transformer_layers_per_block",
+                         "attention_head_dim",
+                         "resnet_time_scale_shift",
+                         "time_embedding_type",
+                         "conv_in_kernel",
+                         "conv_out_kernel"});
   const nlohmann::json null;
   const std::vector<FixedKey> fixed{{"_class_name", {"UNet2DConditionModel"}},
                                     {"act_fn", {"silu", "swish"}},

@@ -27,6 +27,10 @@ class ClipTokenizer {
   /// UTF-8 gets U+FFFD for the bytes that are not. Throws InputError where `max_length` is below 2.
   std::vector<std::int32_t> encode(std::string_view text, int max_length) const;
 
+  /// The text with each added token that was learnt as several (textual inversion: "<cat>", "<cat>_1",
+  /// "<cat>_2" …) followed by the others, as diffusers' pipelines write prompts out before they are encoded.
+  std::string with_learnt_tokens(std::string_view text) const;
+
   /// What shorter texts are filled up with.
   std::int32_t pad_id() const { return pad_id_; }
   std::int32_t end_id() const { return end_id_; }

@@ -7,6 +7,7 @@
 #include <text/t5_encoder.hpp>
 
 #include <precast/io/config.hpp>
+#include <precast/io/null_keys.hpp>
 
 namespace precast::text {
 
@@ -36,12 +37,16 @@ ClipConfig ClipConfig::load(const std::filesystem::path& file) {
   const io::Config json = whole.string_or("model_type", "") == "clip" && whole.has("text_config")
                               ? whole.object("text_config")
                               : whole;
+  io::refuse_null(
+      json, {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+             "max_position_embeddings", "eos_token_id", "layer_norm_eps", "hidden_act"});
   ClipConfig config;
   config.vocab_size = json.integer_or("vocab_size", config.vocab_size, 1, largest_vocabulary);
-  config.hidden_size = json.integer_or("hidden_size", config.hidden_size, 1, widest);
-  config.intermediate_size = json.integer_or("intermediate_size", config.intermediate_size, 1, widest);
+  // These three are the defaults of transformers' class, a smaller CLIP than the published ones.
+  config.hidden_size = json.integer_or("hidden_size", 512, 1, widest);
+  config.intermediate_size = json.integer_or("intermediate_size", 2048, 1, widest);
+  config.num_attention_heads = json.integer_or("num_attention_heads", 8, 1, 4096);
   config.num_hidden_layers = json.integer_or("num_hidden_layers", config.num_hidden_layers, 1, deepest);
-  config.num_attention_heads = json.integer_or("num_attention_heads", config.num_attention_heads, 1, 4096);
   if (config.hidden_size % config.num_attention_heads != 0)
     throw json.error("num_attention_heads",
                      "must divide hidden_size, " + std::to_string(config.hidden_size) + ": correct it");

@@ -53,6 +53,15 @@ std::int64_t read_id(const io::Config& config, std::string_view key, const std::
 }  // namespace
 
 void TokenizerSettings::read_config(const io::Config& config) {
+  for (const char* side : {"padding_side", "truncation_side"})
+    if (config.string_or(side, "right") != "right")
+      throw config.error(side,
+                         "is '" + io::printable(config.string(side)) +
+                             "', and texts are filled up and cut at their right alone: write right there, or "
+                             "use the tokenizer that the model was trained with");
+  if (config.boolean_or("split_special_tokens", false))
+    throw config.error("split_special_tokens",
+                       "is true, and special tokens in texts are never cut up here: set it to false");
   if (config.has("added_tokens_decoder")) {
     const io::Config list = config.object("added_tokens_decoder");
     for (const auto& [id, value] : list.json().items())

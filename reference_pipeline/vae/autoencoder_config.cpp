@@ -7,6 +7,7 @@
 
 #include <precast/io/config.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/null_keys.hpp>
 
 namespace precast::vae {
 
@@ -49,6 +50,9 @@ std::vector<double> by_channel(const io::Config& json, std::string_view key, std
 AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   const io::Config json = io::Config::load(file);
   constexpr std::int64_t widest = 1 << 16;
+  io::refuse_null(json,
+                  {"in_channels", "out_channels", "latent_channels", "layers_per_block", "norm_num_groups",
+                   "block_out_channels", "down_block_types", "up_block_types", "act_fn", "scaling_factor"});
   AutoencoderConfig config;
   config.in_channels = json.integer_or("in_channels", 3, 3, 3);
   config.out_channels = json.integer_or("out_channels", 3, 3, 3);
@@ -71,10 +75,6 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   config.use_post_quant_conv = json.boolean_or("use_post_quant_conv", true);
   config.mid_block_add_attention = json.boolean_or("mid_block_add_attention", true);
   config.force_upcast = json.boolean_or("force_upcast", true);
-  if (json.json().contains("scaling_factor") && !json.has("scaling_factor"))
-    throw json.error("scaling_factor",
-                     "is null, by which no latent can be scaled: write the model's own number, "
-                     "which is 0.18215 for Stable Diffusion 1.x and 2.x");
   config.scaling_factor = json.number_or("scaling_factor", 0.18215, 1e-6, 1e6);
   config.shift_factor = json.number_or("shift_factor", 0.0, -1e6, 1e6);
   config.latents_mean = by_channel(json, "latents_mean", config.latent_channels, -1e6);

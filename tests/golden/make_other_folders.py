@@ -95,6 +95,27 @@ FOLDERS = {
                                                   timestep_spacing="trailing", steps_offset=1)),
         cases=[dict(), dict(steps=20), dict(sampler="euler_a"), dict(sampler="euler_a", steps=20), dict(sampler="ddim"),
                dict(sampler="dpmpp_2m_karras")]),
+    # a scheduler's file that another class wrote than the index names, which is the one that counts; pictures held in a
+    # range where diffusers does not correct it
+    "other_class": dict(
+        base="sd15", index="DDIMScheduler",
+        unet=dict(blocks=(CROSS, PLAIN), block_out_channels=(6, 12), layers_per_block=1, attention_head_dim=(2, 3),
+                  norm_num_groups=3),
+        scheduler=("PNDMScheduler", dict(clip_sample=True, clip_sample_range=1.5, steps_offset=1,
+                                         prediction_type="v_prediction")),
+        cases=[dict(), dict(task="inpaint", strength=0.8)]),
+    # what no published model has: attention on one way alone, heads that do not divide channels, sines first, an odd width
+    # of embedded sizes, another width of the embedded time; a batch of an odd size
+    "crossed": dict(
+        base="sdxl",
+        unet=dict(blocks=(CROSS, PLAIN, CROSS), up_blocks=("UpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+                  block_out_channels=(10, 15, 5), layers_per_block=(2, 1, 1), attention_head_dim=(3, 4, 2), norm_num_groups=5,
+                  norm_eps=1e-3, act_fn="swish", flip_sin_to_cos=False, freq_shift=1, time_embedding_dim=13,
+                  transformer_layers_per_block=(1, 2, 1), **OF_XL | dict(
+                      addition_time_embed_dim=7, projection_class_embeddings_input_dim=6 * 7 + 10)),
+        scheduler=("DPMSolverMultistepScheduler", dict(num_train_timesteps=500, solver_order=3, solver_type="heun",
+                                                       prediction_type="v_prediction", timestep_spacing="trailing")),
+        cases=[dict(images=2, width=56, height=72, guidance_rescale=0.7), dict(task="img2img", strength=0.8, steps=6)]),
 }
 
 
@@ -102,7 +123,8 @@ def configs(spec, context):
   """The UNet's and the VAE's configs as diffusers takes them."""
   unet = {"sample_size": 8, "in_channels": 4, "out_channels": 4, "cross_attention_dim": context} | spec["unet"]
   down = unet.pop("blocks")
-  unet |= dict(down_block_types=down, up_block_types=tuple(kind.replace("Down", "Up") for kind in reversed(down)))
+  up = unet.pop("up_blocks", tuple(kind.replace("Down", "Up") for kind in reversed(down)))
+  unet |= dict(down_block_types=down, up_block_types=up)
   vae = spec.get("vae")
   if vae:
     levels = len(vae["block_out_channels"])
@@ -137,7 +159,8 @@ def build(folder, name, spec):
     json.dump(scheduler, f)
   with open(f"{folder}/model_index.json", encoding="utf-8") as f:
     index = json.load(f)
-  index["scheduler"] = ["diffusers", kind]
+  facts["scheduler"] = spec.get("index", kind)
+  index["scheduler"] = ["diffusers", facts["scheduler"]]
   with open(f"{folder}/model_index.json", "w", encoding="utf-8") as f:
     json.dump(index, f)
   return facts

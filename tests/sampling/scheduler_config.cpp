@@ -117,6 +117,18 @@ TEST_CASE("null for a flag is false, as it is to Python") {
   CHECK(loaded(R"({"_class_name": "DDIMScheduler"})").settings(SamplerKind::ddim).set_alpha_to_one);
 }
 
+TEST_CASE("null for a key that is null by default is what it is by default") {
+  for (const char* key : {"trained_betas", "sigma_min", "sigma_max", "timestep_type"})
+    CHECK(refusal(with_key(key, nullptr), SamplerKind::euler).empty());
+  for (const char* key : {"lambda_min_clipped", "variance_type"})
+    CHECK(refusal(with_key(key, nullptr), SamplerKind::dpmpp_2m).empty());
+  // Betas that are listed need no schedule.
+  nlohmann::json listed{
+      {"_class_name", "DDIMScheduler"}, {"beta_schedule", nullptr}, {"beta_start", nullptr}};
+  listed["trained_betas"] = std::vector<double>(1000, 0.01);
+  CHECK(refusal(listed.dump(), SamplerKind::ddim).empty());
+}
+
 TEST_CASE("keys that diffusers' pipelines correct are corrected") {
   using enum SchedulerCorrection;
   const SchedulerConfig bare = loaded(R"({"_class_name": "DDIMScheduler"})");
@@ -139,6 +151,8 @@ TEST_CASE("keys that diffusers' pipelines correct are corrected") {
   CHECK(written.settings(SamplerKind::euler, of_drawing).steps_offset == 1);
   CHECK_FALSE(written.settings(SamplerKind::ddim, of_drawing).clip_sample);
   CHECK(written.settings(SamplerKind::ddim, of_painting).clip_sample);
+  // So is null.
+  CHECK(loaded(with_key("steps_offset", nullptr)).settings(SamplerKind::euler, of_drawing).steps_offset == 1);
   CHECK_FALSE(written.settings(SamplerKind::pndm, of_drawing).skip_prk_steps);
   CHECK(written.settings(SamplerKind::pndm, of_painting).skip_prk_steps);
 }
@@ -205,6 +219,26 @@ TEST_CASE("a key of the wrong type, out of range or not supported is one line") 
       {lcm, "original_inference_steps", 1001},
       {lcm, "timestep_scaling", 0},
       {lcm, "thresholding", true},
+      // Where null is no default of its class's, diffusers stops too.
+      {ddim, "num_train_timesteps", nullptr},
+      {ddim, "beta_start", nullptr},
+      {ddim, "beta_end", nullptr},
+      {ddim, "beta_schedule", nullptr},
+      {ddim, "prediction_type", nullptr},
+      {ddim, "timestep_spacing", nullptr},
+      {ddim, "steps_offset", nullptr},
+      {ddim, "clip_sample_range", nullptr},
+      {pndm, "skip_prk_steps", nullptr},
+      {euler, "interpolation_type", nullptr},
+      {euler, "final_sigmas_type", nullptr},
+      {euler, "use_karras_sigmas", nullptr},
+      {euler, "use_exponential_sigmas", nullptr},
+      {euler, "use_beta_sigmas", nullptr},
+      {dpmpp, "algorithm_type", nullptr},
+      {dpmpp, "solver_type", nullptr},
+      {dpmpp, "solver_order", nullptr},
+      {lcm, "original_inference_steps", nullptr},
+      {lcm, "timestep_scaling", nullptr},
   };
   for (const Bad& one : bad) {
     INFO(one.key << " of " << sampler_name(one.kind));

@@ -78,6 +78,17 @@ const std::vector<BadValue> bad_values{
     {"sdxl", "text_encoder_2/config.json", "num_attention_heads", 3},
     {"sd15", "text_encoder/config.json", "hidden_act", "tanh"},
     {"sd15", "text_encoder/config.json", "vocab_size", 0},
+    {"sd15", "text_encoder/config.json", "num_attention_heads", nullptr},
+    {"sd15", "text_encoder/config.json", "hidden_act", nullptr},
+    {"sd15", "text_encoder/config.json", "use_attention_mask", true},
+    {"sd15", "vae/config.json", "act_fn", nullptr},
+    {"sd15", "vae/config.json", "layers_per_block", nullptr},
+    {"sd15", "vae/config.json", "norm_num_groups", nullptr},
+    {"sd15", "vae/config.json", "latent_channels", nullptr},
+    {"sd15", "vae/config.json", "down_block_types", nullptr},
+    {"sd15", "scheduler/scheduler_config.json", "beta_schedule", nullptr},
+    {"sd15", "model_index.json", "scheduler", {"diffusers", 3}},
+    {"sd15", "model_index.json", "scheduler", {"diffusers", "HeunDiscreteScheduler"}},
     {"sd15", "vae/config.json", "block_out_channels", nlohmann::json::array()},
     {"sd15", "vae/config.json", "force_upcast", 2},
     {"sd15", "vae/config.json", "act_fn", "mish"},
@@ -139,6 +150,17 @@ TEST_CASE("a bad value in a Stable Diffusion folder is one line that names file 
     const DamagedFolder folder(stable_diffusion_model(bad.folder));
     folder.set(bad.file, bad.key, bad.value);
     check_line(complaint(folder.path(), small_request()), {bad.file, bad.key});
+  }
+}
+
+TEST_CASE("the scheduler is of the class that the index names, whichever wrote its file") {
+  const DamagedFolder folder(stable_diffusion_model("sd15"));
+  for (const auto& [name, sampler] : {std::pair("PNDMScheduler", "pndm"), std::pair("DDIMScheduler", "ddim"),
+                                      std::pair("EulerAncestralDiscreteScheduler", "euler_a")}) {
+    folder.set("model_index.json", "scheduler", {"diffusers", name});
+    const stable_diffusion::StableDiffusionPipeline pipeline(
+        folder.path(), families::ComponentChoices::all(choices_in<f32>().front()));
+    CHECK(pipeline.with_defaults(small_request()).sampler == sampler);
   }
 }
 

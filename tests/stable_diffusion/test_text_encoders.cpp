@@ -1,11 +1,15 @@
 // CLIP and OpenCLIP of Stable Diffusion: ids as transformers gives them, each hidden state, and pooled
 // embeddings with and without a projection.
+#include <filesystem>
 #include <string>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 #include <stable_diffusion/model.hpp>
+#include <support/damaged_folder.hpp>
 #include <support/golden.hpp>
 #include <support/stable_diffusion_requests.hpp>
+#include <text/clip_text_model.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -49,4 +53,37 @@ TEST_CASE(
   const auto encoder = model.encoders().back();
   CHECK(std::ranges::count(with[1].ids, encoder.tokenizer.pad_id()) == 1);
   CHECK(encoder.tokenizer.pad_id() != encoder.tokenizer.end_id());
+}
+
+TEST_CASE("a token that was learnt as several stands in prompts with all of them") {
+  const DamagedFolder folder(stable_diffusion_model("sd15"));
+  folder.edit("tokenizer/tokenizer_config.json", [](nlohmann::json& config) {
+    int id = 554;  // behind the vocabulary
+    for (const char* content : {"<cat>", "<cat>_1", "<cat>_2", "<dog>", "<dog>_2"})
+      config["added_tokens_decoder"][std::to_string(id++)] = {{"content", content}, {"special", true}};
+  });
+  const auto model = stable_diffusion::Model::open(folder.path());
+  const auto encoder = model.encoders().front();
+  CHECK(encoder.tokenizer.with_learnt_tokens("a <cat>, <cat>") ==
+        "a <cat> <cat>_1 <cat>_2, <cat> <cat>_1 <cat>_2");
+  CHECK(encoder.tokenizer.with_learnt_tokens("<dog> and a cat") == "<dog> and a cat");
+  CHECK(encoder.tokenizer.with_learnt_tokens("") == "");
+  CHECK(encoder.encode("red <cat>", 77) == encoder.tokenizer.encode("red <cat> <cat>_1 <cat>_2", 77));
+}
+
+TEST_CASE("a CLIP's config has transformers' defaults") {
+  const DamagedFolder folder(stable_diffusion_model("sd15"));
+  const std::filesystem::path file = folder.path() / "text_encoder/config.json";
+  write_text(file, "{}");
+  const auto config = text::ClipConfig::load(file);
+  CHECK(config.vocab_size == 49408);
+  CHECK(config.hidden_size == 512);
+  CHECK(config.intermediate_size == 2048);
+  CHECK(config.num_hidden_layers == 12);
+  CHECK(config.num_attention_heads == 8);
+  CHECK(config.max_position_embeddings == 77);
+  CHECK(config.eos_token_id == 49407);
+  CHECK(config.projection_dim == 512);
+  CHECK(config.layer_norm_eps == 1e-5);
+  CHECK(config.hidden_act == ActivationFunction::quick_gelu);
 }

@@ -173,6 +173,14 @@ TEST_CASE("broken tokenizers: the small files") {
       },
       "'-1' is not a token id");
   check_edit(
+      "dev_f32", config, [](Json& j) { j["split_special_tokens"] = true; },
+      "key 'split_special_tokens': is true");
+  for (const char* side : {"padding_side", "truncation_side"})
+    for (const char* folder : {"tokenizer", "tokenizer_2"})
+      check_edit(
+          "dev_f32", std::string(folder) + "/tokenizer_config.json", [&](Json& j) { j[side] = "left"; },
+          std::string("key '") + side + "': is 'left'");
+  check_edit(
       "dev_f32", map,
       [](Json& j) {
         j["eos_token"] = {{"lstrip", false}};
