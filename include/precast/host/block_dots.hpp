@@ -40,6 +40,16 @@ template <OneDnnOperand M>
   }
 }
 
+/// The first products of a sum. Of f32 a sum of nothing is -0 where plus_products makes it 0; no total shows
+/// that.
+template <OneDnnOperand M>
+[[gnu::always_inline]] inline __m512 first_products(__m512i a, const M* b) {
+  if constexpr (std::is_same_v<M, f32>)
+    return same_bits_as<__m512>(a) * _mm512_loadu_ps(b);
+  else
+    return plus_products<M>(_mm512_setzero_ps(), a, b);
+}
+
 /// A row of blocks with Rows rows of x: sums[r * stride]. Runs of columns from `whole_runs` on, if there are
 /// any, are one, which lies in `rest`.
 template <class Reader, OneDnnOperand M, int Rows>
@@ -79,9 +89,9 @@ template <class Reader, OneDnnOperand M, int Rows>
         numbers[step] = numbers_of<Reader, M>(lanes.codes[vector], step);
 #pragma GCC unroll 4
       for (int r = 0; r < Rows; ++r) {
-        __m512 sum = _mm512_setzero_ps();
+        __m512 sum = first_products<M>(numbers[0], x_of(r).operands[vector][0]);
 #pragma GCC unroll 4
-        for (int step = 0; step < Run::steps; ++step)
+        for (int step = 1; step < Run::steps; ++step)
           sum = plus_products<M>(sum, numbers[step], x_of(r).operands[vector][step]);
         __m512& total = totals[r][vector % 2];
         total = _mm512_fmadd_ps(sum, same_bits_as<__m512>(lanes.scales[vector]), total);

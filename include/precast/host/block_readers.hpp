@@ -125,9 +125,11 @@ struct BlockReader<mxfp4> : FourBlocks {
     static constexpr auto scale_bytes = indices<std::uint8_t>([](int i) { return i / 16 * 17; });
     to.codes[0] = bytes_of(first, low_bytes, last);
     to.codes[1] = to.codes[0] >> 4;
-    // detail::half_e8m0.
-    const auto powers = same_bits_as<Ints16>(widened_bytes_of<std::uint32_t>(first, scale_bytes)) - 128;
-    to.scales[0] = to.scales[1] = times_two_to(factor, __builtin_convertvector(powers, Floats16));
+    // detail::half_e8m0: the byte in the mantissa of 2^23.
+    constexpr Words16 of_2_to_23 = Words16{} + 0x4b000000u;
+    const auto powers =
+        same_bits_as<Floats16>(words_with_byte_of(of_2_to_23, first, scale_bytes)) - (0x1p23f + 128);
+    to.scales[0] = to.scales[1] = times_two_to(factor, powers);
   }
 };
 

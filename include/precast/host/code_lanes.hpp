@@ -112,6 +112,13 @@ template <class Word>
   return same_bits_as<Words16>(
       _mm512_maskz_permutexvar_epi8(first_of_words, table_of_indices(index), same_bits_as<__m512i>(bytes)));
 }
+/// Each of the words, whose first byte is byte index[i] of `bytes`.
+[[gnu::always_inline]] inline Words16 words_with_byte_of(Words16 words, Words16 bytes,
+                                                         const Indices<std::uint8_t>& index) {
+  constexpr __mmask64 first_of_words = 0x1111111111111111;
+  return same_bits_as<Words16>(_mm512_mask_permutexvar_epi8(
+      same_bits_as<__m512i>(words), first_of_words, table_of_indices(index), same_bits_as<__m512i>(bytes)));
+}
 #endif
 
 /// The numbers behind sixteen codes of f16, in one half of the words.

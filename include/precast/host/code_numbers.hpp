@@ -83,12 +83,20 @@ template <class Reader>
     case Way::table:
       break;
   }
-  const auto index = same_bits_as<__m512i>(codes >> (8 * step));
-  const __m512i first = table_of_indices(values_table<Reader, f32, 0>);
-  if constexpr (Reader::bits <= 4)
-    return _mm512_maskz_permutexvar_epi32(all_lanes, index, first);
-  else
-    return _mm512_permutex2var_epi32(first, index, table_of_indices(values_table<Reader, f32, 1>));
+  if constexpr (Reader::bits <= 4) {
+    // The upper half of such a number is all of it. Looked up by words, the code in a lane's third byte gives
+    // it where it lies, and with the fourth's one shift is for two steps.
+    const auto index = same_bits_as<__m512i>(codes >> (step % 2 * 8));
+    constexpr __mmask32 upper_halves = 0xaaaaaaaa;
+    if (step < 2)
+      return _mm512_maskz_permutexvar_epi32(all_lanes, index, table_of_indices(values_table<Reader, f32, 0>));
+    return _mm512_maskz_permutexvar_epi16(upper_halves, index,
+                                          table_of_indices(values_table<Reader, bf16, 0>));
+  } else {
+    const auto index = same_bits_as<__m512i>(codes >> (8 * step));
+    return _mm512_permutex2var_epi32(table_of_indices(values_table<Reader, f32, 0>), index,
+                                     table_of_indices(values_table<Reader, f32, 1>));
+  }
 }
 
 /// Numbers of a step: of byte `step` of each lane, or, of bf16, of bytes `step` and `step + 2`.

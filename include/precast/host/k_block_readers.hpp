@@ -174,6 +174,8 @@ struct BlockReader<q2_k> : TwoBitBlock {
   }
 };
 
+#if defined(__BMI2__)
+
 /// Vector 2 h + n has one half of groups [4 h, 4 h + 4), four lanes each.
 template <>
 struct BlockReader<iq4_xs> : BlockOf256 {
@@ -185,14 +187,18 @@ struct BlockReader<iq4_xs> : BlockOf256 {
 
   [[gnu::always_inline]] static void read(const std::byte* from, f32 factor, CodeLanes<vectors>& to) {
     const auto& block = *reinterpret_cast<const iq4_xs*>(from);
-    // detail::group_scale of eight groups.
-    constexpr Words16 group{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7};
+    // detail::group_scale of eight groups: a byte each, then a lane, of half a vector.
     std::uint32_t low;
     std::memcpy(&low, block.scales_low, sizeof low);
-    const Words16 integers =
-        ((Words16{} + low) >> (group * 4) & 15) | ((Words16{} + block.scales_high) >> (group * 2) & 3) << 4;
-    const Floats16 scales = __builtin_convertvector(same_bits_as<Ints16>(integers) - 32, Floats16) *
-                            (half_of(block.scale) * factor);
+    const std::uint64_t integers =
+        _pdep_u64(low, 0x0f0f0f0f0f0f0f0f) | _pdep_u64(block.scales_high, 0x3030303030303030);
+    const __m256i groups = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(integers)));
+    const __m256 of_groups = _mm256_cvtepi32_ps(_mm256_sub_epi32(groups, _mm256_set1_epi32(32)));
+    std::uint32_t halves;
+    std::memcpy(&halves, from, sizeof halves);
+    const __m128 scale = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(halves)));
+    const Floats16 scales =
+        same_bits_as<Floats16>(_mm512_castps256_ps512(of_groups * _mm256_broadcastss_ps(scale))) * factor;
     to.scales[0] = to.scales[1] = looked_up(lanes_of_groups<0, 1, 4>, scales);
     to.scales[2] = to.scales[3] = looked_up(lanes_of_groups<4, 1, 4>, scales);
     for (int half = 0; half < 2; ++half) {
@@ -202,6 +208,7 @@ struct BlockReader<iq4_xs> : BlockOf256 {
   }
 };
 
+#endif
 #endif
 
 }  // namespace precast::host::detail
