@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <convert/model_conversion.hpp>
+#include <convert/output_file.hpp>
 #include <families/registry.hpp>
 #include <families/request_error.hpp>
 #include <fcntl.h>
@@ -303,6 +304,9 @@ void ModelConversion::write_parts(const fs::path& folder, const WrittenCallback&
 void ModelConversion::write(const WrittenCallback& written) const {
   if (!to_folder_) return write_parts("", written);
   FolderInProgress folder(out_);
+  std::int64_t bytes = 0;
+  for (const ModelPart& part : parts_) bytes += bytes_of(part.conversion->tensors());
+  check_room(out_, bytes);  // of all parts, before the first is written
   for (const ModelPart& part : parts_)
     if (std::error_code failed;
         !part.component.empty() && !fs::create_directory(folder.path() / part.component, failed) && failed)

@@ -1,7 +1,9 @@
 // What stands beside the tensors in either kind of file, and whether the disk has room for all of it.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -49,19 +51,6 @@ std::uint32_t file_type(const std::vector<OutputTensor>& tensors) {
   return 0;
 }
 
-/// Throws where a disk cannot take so many bytes; what it does not say is found out by writing.
-void check_room(const fs::path& target, const std::vector<OutputTensor>& tensors) {
-  std::int64_t bytes = 0;
-  for (const OutputTensor& tensor : tensors) bytes += tensor.bytes();
-  std::error_code failed;
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  const fs::space_info space = fs::space(folder, failed);
-  if (!failed && space.available < static_cast<std::uintmax_t>(bytes))
-    throw io::file_error(target, "needs " + std::to_string(bytes) + " bytes, and its disk has " +
-                                     std::to_string(space.available) +
-                                     " free: free some space, or choose another place");
-}
-
 Writer opened(const fs::path& target, Container container) {
   if (container == Container::gguf) return Writer(std::in_place_type<io::GgufWriter>, target);
   return Writer(std::in_place_type<io::SafetensorsWriter>, target);
@@ -97,6 +86,22 @@ void describe(io::SafetensorsWriter& writer, const InputWeights& input, WeightsK
 
 }  // namespace
 
+std::int64_t bytes_of(const std::vector<OutputTensor>& tensors) {
+  return std::transform_reduce(tensors.begin(), tensors.end(), std::int64_t{0}, std::plus<>(),
+                               [](const OutputTensor& tensor) { return tensor.bytes(); });
+}
+
+void check_room(const fs::path& target, std::int64_t bytes) {
+  std::error_code failed;
+  const fs::path named = target.has_filename() ? target : target.parent_path();
+  const fs::path folder = named.has_parent_path() ? named.parent_path() : ".";
+  const fs::space_info space = fs::space(folder, failed);
+  if (!failed && space.available < static_cast<std::uintmax_t>(bytes))
+    throw io::file_error(target, "needs " + std::to_string(bytes) + " bytes, and its disk has " +
+                                     std::to_string(space.available) +
+                                     " free: free some space, or choose another place");
+}
+
 std::string_view gguf_architecture(WeightsKind kind) {
   return kind == WeightsKind::flux ? "flux" : kind == WeightsKind::t5 ? "t5encoder" : "";
 }
@@ -104,7 +109,7 @@ std::string_view gguf_architecture(WeightsKind kind) {
 OutputFile::OutputFile(const fs::path& target, Container container, const InputWeights& input,
                        WeightsKind kind, const std::vector<OutputTensor>& tensors)
     : writer_(opened(target, container)) {
-  check_room(target, tensors);
+  check_room(target, bytes_of(tensors));
   std::visit(
       [&](auto& writer) {
         describe(writer, input, kind, tensors);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <variant>
@@ -13,6 +14,13 @@
 #include <precast/io/write_gguf.hpp>
 
 namespace precast::conversion {
+
+/// What tensors take in a file, without its header.
+std::int64_t bytes_of(const std::vector<OutputTensor>& tensors);
+
+/// Throws where the disk of the folder that `target` is to lie in cannot take so many bytes; what it does not
+/// say is found out by writing.
+void check_room(const std::filesystem::path& target, std::int64_t bytes);
 
 /// The file appears with all its tensors, or not at all.
 class OutputFile {

@@ -4,9 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
+#include <weights/layouts.hpp>
 #include <weights/weight_tensors.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
@@ -26,7 +28,7 @@ constexpr std::int64_t longest_held_row = std::int64_t{1} << 29;
 /// What a layer is announced as: by a tensor of its own, or in the file's header.
 struct Announced {
   std::string format;
-  std::int64_t turned_by = 0;  ///< columns in a group that a rotation was applied to; 0: none
+  std::optional<std::int64_t> turned_by;  ///< columns in a group that a rotation was applied to
 };
 
 Announced announced_in(const nlohmann::json& object) {
@@ -60,11 +62,13 @@ std::vector<nlohmann::json> layers_in_headers(const io::ComponentSource& compone
   return all;
 }
 
-/// What the headers say of a layer, under its name in the file or without the prefix.
+/// What the headers say of a layer, under its name in the file or without the prefix, which those who read
+/// the file's tensors as they are do not split off.
 Announced in_header(Companions& companions, const std::string& layer) {
   if (!companions.announced) companions.announced = layers_in_headers(companions.file);
+  const std::string full = companions.prefix + layer;
   for (const nlohmann::json& layers : *companions.announced)
-    for (const std::string& name : {companions.prefix + layer, layer})
+    for (const std::string& name : {full, layer, std::string(without_prefix(full))})
       if (const auto at = layers.find(name); at != layers.end() && at->is_object()) return announced_in(*at);
   return {};
 }
@@ -332,9 +336,9 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                       std::ssize(stored.bytes) + std::ssize(scale->bytes)};
   weight.format = std::string(is_int8 ? "int8" : stored.dtype.info.name) +
                   (scale->shape.elements() == 1 ? " with a scale" : " with a scale a row");
-  if (announced.turned_by == 0) hold_rows(weight, companions, *scale, layer);
-  if (const std::int64_t group = announced.turned_by) {
-    const std::int64_t columns = stored.shape.back();
+  if (!announced.turned_by) hold_rows(weight, companions, *scale, layer);
+  if (announced.turned_by) {
+    const std::int64_t group = *announced.turned_by, columns = stored.shape.back();
     bool power_of_four = group > 0;
     for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
     if (!power_of_four || columns == 0 || columns % group != 0)

@@ -109,6 +109,14 @@ std::string kind_by_channels(const io::ComponentSource& file, const FoundPart& p
 
 }  // namespace
 
+std::string_view without_prefix(std::string_view name) {
+  std::size_t longest = 0;
+  for (const Part part : all_parts)
+    for (const std::string_view prefix : prefixes_of(part))
+      if (name.starts_with(prefix)) longest = std::max(longest, prefix.size());
+  return name.substr(longest);
+}
+
 std::string_view in_words(Part part) {
   constexpr std::array<std::string_view, 4> words{"the transformer", "the first text encoder (CLIP)",
                                                   "the second text encoder (T5)", "the VAE"};

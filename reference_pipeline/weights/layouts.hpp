@@ -39,6 +39,10 @@ std::vector<FoundPart> parts_of(const io::ComponentSource& file);
 /// The one of that kind, or nothing.
 std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part part);
 
+/// A name without what files of several parts put in front of a part's tensors: "model.diffusion_model.",
+/// "text_encoders.t5xxl.transformer." and their kin.
+std::string_view without_prefix(std::string_view name);
+
 /// What other_model says of a UNet in diffusers' names: a file of it cannot stand for a whole model.
 inline constexpr std::string_view lone_unet = "a Stable Diffusion UNet in diffusers' names";
 

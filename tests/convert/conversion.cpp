@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <catch2/catch.hpp>
+#include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
@@ -152,6 +153,17 @@ TEST_CASE("scales without weights, and layouts that are not read, are refused by
                          (Catch::Contains("and to no layer that convert reads") ||
                           Catch::Contains("which is not read")));
   }
+}
+
+TEST_CASE("a disk without room for a whole model is told of under the name that was given") {
+  const TemporaryFolder folder;
+  const std::string model = (folder.path() / "model").string();
+  for (const std::string& out : {model, model + "/"})
+    CHECK_THAT(refusal_of([&] { check_room(out, std::int64_t{1} << 60); }),
+               Catch::Contains("model") &&
+                   Catch::Contains(": needs 1152921504606846976 bytes, and its disk has ") &&
+                   Catch::Contains("free some space"));
+  check_room(model, 1);
 }
 
 TEST_CASE("a conversion that is cancelled leaves nothing") {

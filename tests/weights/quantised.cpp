@@ -139,6 +139,12 @@ TEST_CASE("quantised: announcements that are no JSON, or of formats that are not
   for (const std::string format : {"convrot_w4a4", "awq_w4a16", "asym_w4a8_int8", "new"})
     CHECK(says(refused(json_tensor("{\"format\": \"" + format + "\"}")),
                "is announced as '" + format + "', which is not read"));
+  // In a file whose names have a prefix, which the header's do not, read with the prefix or as it lies.
+  const std::map<std::string, std::string> rare{
+      {"_quantization_metadata", R"({"layers": {"a.b": {"format": "awq_w4a16"}}})"}};
+  for (const std::string prefix : {"", "model.diffusion_model.", "text_encoders.t5xxl.transformer.", "vae."})
+    CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", number(1)}}, rare, prefix).refused(),
+               "tensor '" + prefix + "a.b.weight': is announced as 'awq_w4a16', which is not read"));
   const OneLayer header({{"a.b.weight", weight}}, {{"_quantization_metadata", "{\"layers\": 3}"}});
   CHECK(says(header.refused(), "_quantization_metadata must hold an object 'layers'"));
 }
@@ -183,6 +189,7 @@ TEST_CASE("quantised: int8 with scales, and rotated") {
     CHECK(std::abs(read[i] - turned[i]) <= 16 * 0x1p-24f * 16 * largest);
   CHECK(says(OneLayer(rotated("8")).refused(), "rotated in groups of 8"));
   CHECK(says(OneLayer(rotated("64")).refused(), "rotated in groups of 64"));
+  CHECK(says(OneLayer(rotated("0")).refused(), "rotated in groups of 0"));
   CHECK(says(OneLayer(rotated("-4")).refused(), "rotated in groups of -4"));
   CHECK(says(OneLayer(rotated("\"16\"")).refused(), "rotated in groups of -1"));
   FileTensors empty = rotated("16");

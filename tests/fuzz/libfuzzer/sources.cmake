@@ -18,7 +18,7 @@ foreach(file IN ITEMS
     casting/cost_file casting/cost_table casting/json_fields casting/knapsack casting/plan_file casting/planner
     casting/rank_correlation casting/relaxation casting/type_names
     # Weights with scales beside them.
-    weights/bitsandbytes_weight weights/comfy_weight weights/weight_tensors)
+    weights/bitsandbytes_weight weights/comfy_weight weights/layouts weights/weight_tensors)
   list(APPEND sources "${pipeline}/${file}.cpp")
 endforeach()
 
