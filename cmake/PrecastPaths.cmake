@@ -5,13 +5,14 @@
 #   precast_precisions        the precisions that they store parameters in
 #   precast_presets           the presets among them
 #   precast_has_all_paths     whether nothing is left out
+#   precast_product_operands  the dtypes that linear layers multiply in them, and where they are watched
 #   precast_has_watch         1 where ops can be watched, else 0 (PRECAST_WATCH)
 #   precast_training_policies the names of the policies that language models are trained under
 #   precast_path_definitions  what include/precast/policy/paths.hpp and quant_formats.hpp read
 # tests/policy checks that these paths and precast::CompiledPaths are one.
 
 # Sets precast_all_precisions, precast_all_block_formats and precast_default_training_policies (names),
-# precast_all_paths (path:precision), precast_all_presets (preset:path:precision) and precast_all_training_policies
+# precast_all_paths (path:precision), precast_all_product_operands (path:dtype), precast_all_presets (preset:path:precision) and precast_all_training_policies
 # (policy:precision,precision).
 # The program is compiled again where a header that it reads has changed.
 function(_precast_ask_for_paths)
@@ -35,8 +36,8 @@ function(_precast_ask_for_paths)
     endif()
     set(PRECAST_PATH_LIST_OF "${contents}" CACHE INTERNAL "What path_list was compiled from")
   endif()
-  foreach(list IN ITEMS precast_all_precisions precast_all_paths precast_all_presets precast_all_block_formats
-                        precast_all_training_policies precast_default_training_policies)
+  foreach(list IN ITEMS precast_all_precisions precast_all_paths precast_all_product_operands precast_all_presets
+                        precast_all_block_formats precast_all_training_policies precast_default_training_policies)
     file(STRINGS "${program}" line REGEX "^${list}=")
     string(REGEX REPLACE "^${list}=(.*[^ ]) *$" "\\1" line "${line}")
     string(REPLACE " " ";" line "${line}")
@@ -127,6 +128,20 @@ set(precast_has_watch 0)
 if(_watch STREQUAL "on" OR (_watch STREQUAL "auto" AND PRECAST_PRESET STREQUAL "all"))
   set(precast_has_watch 1)
 endif()
+
+set(precast_product_operands)
+foreach(entry IN LISTS precast_all_product_operands)
+  string(REPLACE ":" ";" entry "${entry}")
+  list(GET entry 0 path)
+  if(path IN_LIST precast_paths)
+    list(GET entry 1 operand)
+    list(APPEND precast_product_operands ${operand})
+  endif()
+endforeach()
+if(precast_has_watch)
+  list(APPEND precast_product_operands f32)
+endif()
+list(REMOVE_DUPLICATES precast_product_operands)
 
 # Block formats of files that weights stay in as they are multiplied.
 set(PRECAST_QUANT "all" CACHE STRING "Block formats to compile: all, none, or a list such as q8_0;q4_k")

@@ -4,14 +4,41 @@
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/policy/policy_path.hpp>
 #include <precast/policy/presets.hpp>
 #include <precast/policy/training_policies.hpp>
 
 namespace {
+
+constexpr std::size_t number_of_paths = [] {
+  std::size_t number = 0;
+  precast::for_each_choice([&](const precast::PolicyChoice&) { ++number; });
+  return number;
+}();
+constexpr std::array path_choices = [] {
+  std::array<precast::PolicyChoice, number_of_paths> all{};
+  std::size_t at = 0;
+  precast::for_each_choice([&](const precast::PolicyChoice& choice) { all[at++] = choice; });
+  return all;
+}();
+
+/// What linear layers of each path multiply: "bf16_upcast_matmul:f32".
+template <std::size_t... I, class Put>
+constexpr void put_operands(std::index_sequence<I...>, Put&& put) {
+  const auto put_one = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
+    using Policy = typename precast::PolicyPath<path_choices[Place]>::policy;
+    spell_path(path_choices[Place], put);
+    put(":");
+    put(precast::dtype_name<typename precast::precisions<Policy, precast::Matmul>::operand>());
+    put(" ");
+  };
+  (put_one(std::integral_constant<std::size_t, I>{}), ...);
+}
 
 /// precast_all_presets=quality:f32:f32 … (preset, path, precision), each list on a line of its own.
 template <class Put>
@@ -30,6 +57,8 @@ constexpr void write_lists(Put&& put) {
   }
   put("\nprecast_all_paths=");
   precast::for_each_choice(path);
+  put("\nprecast_all_product_operands=");
+  put_operands(std::make_index_sequence<path_choices.size()>(), put);
   put("\nprecast_all_presets=");
   for (const precast::NamedPreset& preset : precast::named_presets) {
     put(preset.name);

@@ -1,7 +1,7 @@
 // Which instances of a kernel a unit stamps: one for each distinct row of the op table that the compiled
 // paths have for its op class, and its twin in f32 for the watch hook. Dtypes come from precisions<P, Op>
-// alone; the macro PRECAST_STAMPED_STORAGE, "bf16", limits a unit to the paths of one storage, so that units
-// take the compilers equally long.
+// alone; the macro PRECAST_STAMPED_PRECISION, "bf16", limits a unit to the policies that leave this precision
+// between ops, so that units take the compilers equally long and no two stamp one kernel.
 #pragma once
 
 #include <string_view>
@@ -46,12 +46,12 @@ namespace detail {
 
 namespace hana = boost::hana;
 
-#ifdef PRECAST_STAMPED_STORAGE
-static_assert(precision_named(PRECAST_STAMPED_STORAGE),
-              "PRECAST_STAMPED_STORAGE is no precision of PathDtypes.");
+#ifdef PRECAST_STAMPED_PRECISION
+static_assert(precision_named(PRECAST_STAMPED_PRECISION),
+              "PRECAST_STAMPED_PRECISION is no precision of PathDtypes.");
 template <PolicyType P>
-inline constexpr bool is_of_this_unit = dtype_traits<typename P::storage>::name ==
-                                        std::string_view(PRECAST_STAMPED_STORAGE);
+inline constexpr bool is_of_this_unit = dtype_traits<typename P::activation>::name ==
+                                        std::string_view(PRECAST_STAMPED_PRECISION);
 #else
 template <PolicyType P>
 inline constexpr bool is_of_this_unit = true;

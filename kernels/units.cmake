@@ -1,5 +1,5 @@
 # What is compiled for the compiled-in paths, in C++ that knows which instances they need (stamp.hpp): op kernels, a
-# unit for some op families and each storage precision, and models, a unit for some paths each.
+# unit for some op families and each precision, and models, a unit for some paths each.
 
 # A family is a source of this folder. Those that read the same headers, which take nvcc as long as the kernels of one, are
 # a unit together. Those of the second and third list are one for all precisions.
@@ -7,31 +7,46 @@ set(kernel_units products attention rows)
 set(families_of_products matmul conv)
 set(families_of_attention plain_attention flash_attention)
 set(families_of_rows norm pointwise)
+foreach(name IN LISTS kernel_units)
+  set(precisions_of_${name} ${precast_precisions})
+endforeach()
 set(kernel_families_in_one_unit reduction sampler)
+# What language models in training call.
+if(precast_training_policies)
+  list(APPEND families_of_products trained_products)
+  list(APPEND families_of_attention trained_attention)
+  list(APPEND families_of_rows trained_rows)
+  list(APPEND kernel_families_in_one_unit trained_parameters)
+endif()
 # Those of the host alone: what reads scalars of files, and what decodes blocks, for each dtype that it multiplies.
 set(host_kernel_families scalar_readers block_decoders_f32)
 if(bf16 IN_LIST precast_precisions)
   list(APPEND host_kernel_families block_decoders_bf16)
 endif()
 
-# Those of the device alone: what multiplies weights in blocks of files, for each dtype that it multiplies; f32 for those
-# who watch ops, too.
-set(cuda_kernel_families block_products_f32)
-foreach(precision IN ITEMS bf16 f16)
-  if(precision IN_LIST precast_precisions)
-    list(APPEND cuda_kernel_families block_products_${precision})
-  endif()
-endforeach()
+# That of the device alone: what multiplies weights in blocks of files, for each dtype that linear layers multiply.
+set(cuda_kernel_units block_products)
+set(families_of_block_products block_products)
+set(precisions_of_block_products ${precast_product_operands})
 
 # precast_generate_kernels(EXTENSION) writes the units of each precision, UNIT_PRECISION.EXTENSION, into the current binary
 # directory. Sets kernel_sources.
 function(precast_generate_kernels extension)
   set(sources)
-  foreach(name IN LISTS kernel_units)
+  set(TRAINED_POLICIES ${precast_training_policies})
+  list(TRANSFORM TRAINED_POLICIES REPLACE "(.+)" "\n    boost::hana::type<training_policy_named<\"\\1\">>")
+  list(JOIN TRAINED_POLICIES "," TRAINED_POLICIES)
+  configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/trained_policies.hpp.in"
+                 "${CMAKE_CURRENT_BINARY_DIR}/generated/trained_policies.hpp" @ONLY)
+  set(units ${kernel_units})
+  if(extension STREQUAL "cu")
+    list(APPEND units ${cuda_kernel_units})
+  endif()
+  foreach(name IN LISTS units)
     list(TRANSFORM families_of_${name} REPLACE "(.+)" "#include <\\1.cpp>" OUTPUT_VARIABLE FAMILIES)
     list(JOIN FAMILIES "\n" FAMILIES)
-    foreach(STORAGE IN LISTS precast_precisions)
-      set(unit "${CMAKE_CURRENT_BINARY_DIR}/${name}_${STORAGE}.${extension}")
+    foreach(PRECISION IN LISTS precisions_of_${name})
+      set(unit "${CMAKE_CURRENT_BINARY_DIR}/${name}_${PRECISION}.${extension}")
       configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/unit.cpp.in" "${unit}" @ONLY)
       list(APPEND sources "${unit}")
     endforeach()
@@ -39,8 +54,6 @@ function(precast_generate_kernels extension)
   set(in_one_unit ${kernel_families_in_one_unit})
   if(extension STREQUAL "cpp")
     list(APPEND in_one_unit ${host_kernel_families})
-  else()
-    list(APPEND in_one_unit ${cuda_kernel_families})
   endif()
   foreach(FAMILY IN LISTS in_one_unit)
     set(unit "${CMAKE_CURRENT_BINARY_DIR}/${FAMILY}.${extension}")
@@ -76,11 +89,10 @@ function(precast_generate_models)
   set(model_sources "${sources}" PARENT_SCOPE)
 endfunction()
 
-# precast_generate_language_models(EXTENSION POLICIES...) writes the models of these policies of training,
-# language_model_N.EXTENSION, and their list, training_policies.cpp, into the current binary directory. Sets
-# language_model_sources, the units, and language_model_list.
-function(precast_generate_language_models extension)
-  set(training_policies_per_unit 2)  # with and without flash, which call the same kernels
+# precast_generate_language_models(POLICIES...) writes the models of these policies of training, language_model_N.cpp, and
+# their list, training_policies.cpp, into the current binary directory. Sets language_model_sources.
+function(precast_generate_language_models)
+  set(training_policies_per_unit 5)
   set(sources)
   set(TRAINING_POLICIES "")
   set(rest ${ARGN})
@@ -94,13 +106,12 @@ function(precast_generate_language_models extension)
       string(APPEND TRAINING_POLICIES "\n      compiled_training_policy<\"${policy}\">(),")
     endforeach()
     list(LENGTH sources before)
-    set(unit "${CMAKE_CURRENT_BINARY_DIR}/language_model_${before}.${extension}")
+    set(unit "${CMAKE_CURRENT_BINARY_DIR}/language_model_${before}.cpp")
     configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/language_model.cpp.in" "${unit}" @ONLY)
     list(APPEND sources "${unit}")
   endwhile()
   configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/training_policies.cpp.in" training_policies.cpp @ONLY)
-  set(language_model_sources "${sources}" PARENT_SCOPE)
-  set(language_model_list "${CMAKE_CURRENT_BINARY_DIR}/training_policies.cpp" PARENT_SCOPE)
+  set(language_model_sources ${sources} "${CMAKE_CURRENT_BINARY_DIR}/training_policies.cpp" PARENT_SCOPE)
 endfunction()
 
 # Removes what an earlier configuration generated: all sources in the current binary directory but these.

@@ -1,4 +1,4 @@
-// Language models that kernels/ compiles, a unit for each policy that they are trained under.
+// Language models that kernels/ compiles, for each policy that they are trained under.
 #pragma once
 
 #include <memory>

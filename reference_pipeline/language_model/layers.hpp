@@ -123,11 +123,11 @@ class Layers {
   }
 
   Value<P> gelu(const Value<P>& x) const {
-    constexpr auto function = ActivationFunction::gelu_tanh;
-    const Value<P> y = train::variable(activate<P>(x->value, function));
+    using Function = elementwise::GeluTanh;
+    const Value<P> y = train::variable(activate<P, Function>(x->value));
     record([x, y] {
       Tensor<Activation> dx(x->value.shape());
-      activate_gradient_into<P>(*y->gradient, x->value, function, dx.view());
+      activate_gradient_into<P, Function>(*y->gradient, x->value, dx.view());
       train::add_gradient<P>(x, std::move(dx));
     });
     return y;
@@ -135,12 +135,12 @@ class Layers {
 
   /// silu(gate) up.
   Value<P> swiglu(const Value<P>& gate, const Value<P>& up) const {
-    constexpr auto function = ActivationFunction::silu;
-    const Value<P> y = train::variable(gated_product<P>(gate->value, up->value, function));
+    using Function = elementwise::Silu;
+    const Value<P> y = train::variable(gated_product<P, Function>(gate->value, up->value));
     record([gate, up, y] {
       Tensor<Activation> dgate(gate->value.shape()), dup(up->value.shape());
-      gated_product_gradient_into<P>(*y->gradient, gate->value, up->value, function, dgate.view(),
-                                     dup.view());
+      gated_product_gradient_into<P, Function>(*y->gradient, gate->value, up->value, dgate.view(),
+                                               dup.view());
       train::add_gradient<P>(gate, std::move(dgate));
       train::add_gradient<P>(up, std::move(dup));
     });

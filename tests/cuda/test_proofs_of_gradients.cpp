@@ -112,12 +112,11 @@ bool gated_products_agree(std::int64_t columns) {
              b = random_tensor<f32>(dy.shape(), 3);
   const Shape shape{3, columns};
   HostTensor<f32> device_a(shape), device_b(shape), host_a(shape), host_b(shape);
-  gpu::gated_product_gradient<Types, f32, f32, f32>(
+  gpu::gated_product_gradient<Types, elementwise::Silu, f32, f32, f32>(
       on_device(slice_of(dy, columns)), on_device(slice_of(a, columns)), on_device(slice_of(b, columns)),
-      ActivationFunction::silu, on_device(device_a), on_device(device_b), {});
-  host::gated_product_gradient<Types, f32, f32, f32>(slice_of(dy, columns), slice_of(a, columns),
-                                                     slice_of(b, columns), ActivationFunction::silu, host_a,
-                                                     host_b);
+      on_device(device_a), on_device(device_b), {});
+  host::gated_product_gradient<Types, elementwise::Silu, f32, f32, f32>(
+      slice_of(dy, columns), slice_of(a, columns), slice_of(b, columns), host_a, host_b);
   return agree(device_a, host_a, 1) && agree(device_b, host_b, 1);
 }
 bool dropouts_agree(std::int64_t columns) {

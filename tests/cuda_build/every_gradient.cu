@@ -47,6 +47,8 @@ void run(const Context& context) {
   rms_norm_gradient_into<P>(context, x, y, v, of_norm, z.view(), dv.view());
   activate_gradient_into<P>(context, x, y, ActivationFunction::gelu_tanh, z.view());
   gated_product_gradient_into<P>(context, x, y, z, ActivationFunction::silu, dq.view(), dk.view());
+  activate_gradient_into<P, elementwise::GeluTanh>(context, x, y, z.view());
+  gated_product_gradient_into<P, elementwise::Silu>(context, x, y, z, dq.view(), dk.view());
   const RotaryTable table{Tensor<f32>(Shape{8, 32}), Tensor<f32>(Shape{8, 32})};
   rotate_into<P>(context, x, table, Rotation{RotaryPairs::halves}, y.view());
   rotary_gradient_into<P>(context, x, table, Rotation{RotaryPairs::halves}, y.view());

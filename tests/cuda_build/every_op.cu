@@ -50,9 +50,11 @@ void run() {
   (void)group_norm_with<P>(img, group_moments(img, {.groups = 2, .eps = 1e-6}), w, w, {.groups = 2});
   (void)layer_norm_modulate<P>(x, Tensor<A>(Shape{1, 64}), Tensor<A>(Shape{1, 64}), {.eps = 1e-6});
   (void)activate<P>(x, ActivationFunction::gelu_erf);
+  (void)activate<P, elementwise::GeluErf>(x);
   (void)add<P>(x, x);
   (void)add_per_picture<P>(img, Tensor<A>(Shape{1, 64}));
   (void)gated_product<P>(x, x, ActivationFunction::silu);
+  (void)gated_product<P, elementwise::Silu>(x, x);
   (void)gated_add<P>(x, x, Tensor<A>(Shape{1, 64}));
   (void)scale_shift<P>(x, {.factor = 2, .offset = 1});
   (void)clamp<P>(x, {.low = 0, .high = 1});

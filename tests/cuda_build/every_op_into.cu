@@ -55,10 +55,12 @@ void run(const Context& context) {
   group_moments_into(context, image, grouped, moments.view());
   group_norm_with_into<P>(context, image, moments, w, w, grouped, of_image.view());
   activate_into<P>(context, x, silu, y.view());
+  activate_into<P, elementwise::Silu>(context, x, y.view());
   add_into<P>(context, x, x, y.view());
   add_per_picture_into<P>(context, image, one, of_image.view());
   gated_add_into<P>(context, x, x, one, y.view());
   gated_product_into<P>(context, x, x, silu, y.view());
+  gated_product_into<P, elementwise::Silu>(context, x, x, y.view());
   scale_shift_into<P>(context, x, ScaleShiftOptions{.factor = 2, .offset = 1}, y.view());
   clamp_into<P>(context, x, ClampOptions{.low = 0, .high = 1}, y.view());
   copy_into<P>(context, x, y.view());

@@ -52,6 +52,21 @@ TEMPLATE_LIST_TEST_CASE("activations and gated products follow their definitions
   }
 }
 
+TEST_CASE("a function that a file names is the one that is known as the program runs", "[pointwise]") {
+  using P = Policy<Storage<bf16>>;
+  const Tensor<bf16> x = sent(random_tensor<bf16>({3, 17}, 1, 3)),
+                     y = sent(random_tensor<bf16>({3, 17}, 2, 3));
+  const Context& context = current_context();
+  const auto silu = wide(activate<P>(x, ActivationFunction::silu));
+  CHECK(wide(activate<P, elementwise::Silu>(x)) == silu);
+  CHECK(wide(activate<P, elementwise::Silu>(context, x)) == silu);
+  CHECK(wide(activate<P, elementwise::GeluTanh>(x)) == wide(activate<P>(x, ActivationFunction::gelu_tanh)));
+  const auto gated = wide(gated_product<P>(x, y, ActivationFunction::silu));
+  CHECK(wide(gated_product<P, elementwise::Silu>(x, y)) == gated);
+  CHECK(wide(gated_product<P, elementwise::Silu>(context, x, y)) == gated);
+  CHECK(gated != silu);
+}
+
 TEMPLATE_LIST_TEST_CASE("sums, scales and clamps follow their definitions", "[pointwise]",
                         PointwisePolicies) {
   using A = typename TestType::activation;

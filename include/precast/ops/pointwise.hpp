@@ -6,6 +6,7 @@
 #include <limits>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/pointwise.hpp>
@@ -26,6 +27,10 @@ struct ClampOptions {
   f32 low = -std::numeric_limits<f32>::infinity();
   f32 high = std::numeric_limits<f32>::infinity();
 };
+
+/// An activation function that is known as the code is compiled: elementwise::Silu and its like.
+template <class F>
+concept ActivationType = std::is_empty_v<F> && std::is_invocable_r_v<f32, F, f32>;
 
 namespace detail {
 
@@ -48,15 +53,26 @@ void pointwise_into(std::string_view name, View<typename precisions<P, Pointwise
 
 inline namespace PRECAST_BACKEND {
 
-/// An activation function of every value. x [...] -> [...] in Activation.
+/// An activation function of every value: `activate_into<P, elementwise::Silu>(x, out)`. x [...] -> [...] in
+/// Activation. A file that names the function pays for that one alone.
+template <PolicyType P, ActivationType F, ScalarArray X>
+void activate_into(const X& x, View<typename precisions<P, Pointwise>::result> out) {
+  detail::pointwise_into<P>("activate", out, F{}, x);
+}
+/// The same of a function that is known as the program runs.
 template <PolicyType P, ScalarArray X>
 void activate_into(const X& x, ActivationFunction activation,
                    View<typename precisions<P, Pointwise>::result> out) {
-  elementwise::visit_activation(
-      activation, [&](auto function) { detail::pointwise_into<P>("activate", out, function, x); });
+  elementwise::visit_activation(activation, [&]<class F>(F) { activate_into<P, F>(x, out); });
 }
 
-/// The same into a new tensor.
+/// Both into a new tensor.
+template <PolicyType P, ActivationType F, ScalarArray X>
+auto activate(const X& x) {
+  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
+  activate_into<P, F>(x, out.view());
+  return out;
+}
 template <PolicyType P, ScalarArray X>
 auto activate(const X& x, ActivationFunction activation) {
   Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
@@ -112,17 +128,27 @@ auto gated_add(const R& residual, const X& x, const G& gate) {
   return out;
 }
 
-/// activation(a) b, the gate of a gated feed-forward layer. Both [...].
+/// F(a) b, the gate of a gated feed-forward layer: `gated_product_into<P, elementwise::Silu>(a, b, out)`.
+/// All [...].
+template <PolicyType P, ActivationType F, ScalarArray A, ScalarArray B>
+void gated_product_into(const A& a, const B& b, View<typename precisions<P, Pointwise>::result> out) {
+  detail::require_same_shape("gated_product", a.shape(), b.shape());
+  detail::pointwise_into<P>("gated_product", out, elementwise::GatedProduct<F>{}, a, b);
+}
+/// The same of a function that is known as the program runs.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void gated_product_into(const A& a, const B& b, ActivationFunction activation,
                         View<typename precisions<P, Pointwise>::result> out) {
-  detail::require_same_shape("gated_product", a.shape(), b.shape());
-  elementwise::visit_activation(activation, [&](auto function) {
-    detail::pointwise_into<P>("gated_product", out, elementwise::GatedProduct<decltype(function)>{}, a, b);
-  });
+  elementwise::visit_activation(activation, [&]<class F>(F) { gated_product_into<P, F>(a, b, out); });
 }
 
-/// The same into a new tensor.
+/// Both into a new tensor.
+template <PolicyType P, ActivationType F, ScalarArray A, ScalarArray B>
+auto gated_product(const A& a, const B& b) {
+  Tensor<typename precisions<P, Pointwise>::result> out(a.shape());
+  gated_product_into<P, F>(a, b, out.view());
+  return out;
+}
 template <PolicyType P, ScalarArray A, ScalarArray B>
 auto gated_product(const A& a, const B& b, ActivationFunction activation) {
   Tensor<typename precisions<P, Pointwise>::result> out(a.shape());
@@ -171,6 +197,22 @@ void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) 
 }
 
 /// Each in a context, which stands before its other arguments.
+template <PolicyType P, ActivationType F, class... Arguments>
+auto activate_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return activate_into<P, F>(arguments...); });
+}
+template <PolicyType P, ActivationType F, class... Arguments>
+auto activate(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return activate<P, F>(arguments...); });
+}
+template <PolicyType P, ActivationType F, class... Arguments>
+auto gated_product_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return gated_product_into<P, F>(arguments...); });
+}
+template <PolicyType P, ActivationType F, class... Arguments>
+auto gated_product(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return gated_product<P, F>(arguments...); });
+}
 template <PolicyType P, class... Arguments>
 auto activate_into(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return activate_into<P>(arguments...); });

@@ -5,6 +5,7 @@
 #include <precast/backend.hpp>
 #include <precast/backend/pointwise.hpp>
 #include <precast/backend/pointwise_gradient.hpp>
+#include <precast/ops/pointwise.hpp>
 #include <precast/ops/run_gradient.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/context.hpp>
@@ -16,26 +17,28 @@ inline namespace PRECAST_BACKEND {
 
 /// dy f'(x), the gradient of an activation's input x [...]. In f32 and rounded once; with
 /// Downcast<Pointwise>, after each step. Throws ShapeError where shapes differ.
+template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray X>
+void activate_gradient_into(const DY& dy, const X& x, View<typename training<P>::gradient> out) {
+  detail::require_same_shape("activate_gradient", dy.shape(), x.shape());
+  detail::require_same_shape("activate_gradient", x.shape(), out.shape());
+  detail::run_gradients_into<Pointwise, gradient_precisions<P, Pointwise>>(
+      "activate_gradient",
+      [&]<class Types>(Types, auto to) {
+        backend::map_values<Types>(to, elementwise::ActivationGradient<F>{}, as_view(dy), as_view(x));
+      },
+      out);
+}
+/// The same of a function that is known as the program runs.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void activate_gradient_into(const DY& dy, const X& x, ActivationFunction activation,
                             View<typename training<P>::gradient> out) {
-  detail::require_same_shape("activate_gradient", dy.shape(), x.shape());
-  detail::require_same_shape("activate_gradient", x.shape(), out.shape());
-  elementwise::visit_activation(activation, [&](auto function) {
-    detail::run_gradients_into<Pointwise, gradient_precisions<P, Pointwise>>(
-        "activate_gradient",
-        [&]<class Types>(Types, auto to) {
-          backend::map_values<Types>(to, elementwise::ActivationGradient<decltype(function)>{}, as_view(dy),
-                                     as_view(x));
-        },
-        out);
-  });
+  elementwise::visit_activation(activation, [&]<class F>(F) { activate_gradient_into<P, F>(dy, x, out); });
 }
 
-/// The gradients of gated_product, activation(a) b (SwiGLU where that is silu): da = dy b f'(a) and db = dy
-/// f(a), in one pass. All [...]. Throws ShapeError where shapes differ.
-template <PolicyType P, ScalarArray DY, ScalarArray A, ScalarArray B>
-void gated_product_gradient_into(const DY& dy, const A& a, const B& b, ActivationFunction activation,
+/// The gradients of gated_product, F(a) b (SwiGLU where F is Silu): da = dy b f'(a) and db = dy f(a), in one
+/// pass. All [...]. Throws ShapeError where shapes differ.
+template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray A, ScalarArray B>
+void gated_product_gradient_into(const DY& dy, const A& a, const B& b,
                                  View<typename training<P>::gradient> da,
                                  View<typename training<P>::gradient> db) {
   detail::require_same_shape("gated_product_gradient", dy.shape(), a.shape());
@@ -45,12 +48,28 @@ void gated_product_gradient_into(const DY& dy, const A& a, const B& b, Activatio
   detail::run_gradients_into<Pointwise, gradient_precisions<P, Pointwise>>(
       "gated_product_gradient",
       [&]<class Types>(Types, auto to_a, auto to_b) {
-        backend::gated_product_gradient<Types>(as_view(dy), as_view(a), as_view(b), activation, to_a, to_b);
+        backend::gated_product_gradient<Types, F>(as_view(dy), as_view(a), as_view(b), to_a, to_b);
       },
       da, db);
 }
+/// The same of a function that is known as the program runs.
+template <PolicyType P, ScalarArray DY, ScalarArray A, ScalarArray B>
+void gated_product_gradient_into(const DY& dy, const A& a, const B& b, ActivationFunction activation,
+                                 View<typename training<P>::gradient> da,
+                                 View<typename training<P>::gradient> db) {
+  elementwise::visit_activation(activation,
+                                [&]<class F>(F) { gated_product_gradient_into<P, F>(dy, a, b, da, db); });
+}
 
 /// Each in a context, which stands before its other arguments.
+template <PolicyType P, ActivationType F, class... Arguments>
+auto activate_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return activate_gradient_into<P, F>(arguments...); });
+}
+template <PolicyType P, ActivationType F, class... Arguments>
+auto gated_product_gradient_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return gated_product_gradient_into<P, F>(arguments...); });
+}
 template <PolicyType P, class... Arguments>
 auto activate_gradient_into(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return activate_gradient_into<P>(arguments...); });

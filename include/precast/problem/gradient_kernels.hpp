@@ -6,7 +6,6 @@
 #include <span>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/problem/activate.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/problem/rotation.hpp>
@@ -22,9 +21,9 @@ void multiply_over_rows(View<const A> a, View<const B> b, const GradientOptions&
 template <class Types, class DY>
 void sum_of_rows(View<const DY> dy, const GradientOptions& options,
                  View<typename Types::result> out PRECAST_ON_STREAM);
-template <class Types, class DY, class A, class B>
+template <class Types, class F, class DY, class A, class B>
 void gated_product_gradient(View<const DY> dy, View<const A> a, View<const B> b,
-                            ActivationFunction activation, View<typename Types::result> da,
+                            View<typename Types::result> da,
                             View<typename Types::result> db PRECAST_ON_STREAM);
 template <class Types, class DY, class X, class W, class G>
 void layer_norm_gradient(View<const DY> dy, View<const X> x, View<const W> weight, f32 eps,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -255,15 +256,20 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
     if (!given.shape.biased && detail::launch_tiled_gradient<Types, ForwardOperand, Choice>(given, stream))
       return;
   }
-  const auto scores = detail::scores_of(problem, q, k);
-  const detail::GradientOf<DO, V> from{detail::heads_in(dout), detail::heads_in(v), pointer_to(log_sums),
-                                       pointer_to(std::as_const(deltas).view())};
-  launch("query_gradient", detail::query_gradient_kernel<Types, ForwardOperand, Q, K, DO, V>,
-         {{detail::checked_int(rows, "rows"), 1, 1}, detail::gradient_threads}, stream, scores, from,
-         detail::heads_in(dq));
-  launch("key_gradient", detail::key_gradient_kernel<Types, ForwardOperand, Q, K, DO, V>,
-         {{detail::checked_int(keys, "rows"), 1, 1}, detail::gradient_threads}, stream, scores, from,
-         detail::heads_in(dk), detail::heads_in(dv));
+  // What the choice has leaves nothing to these kernels where tiles take all of it.
+  if constexpr (!detail::has_tiled_gradient<Types, ForwardOperand> || Choice::biased ||
+                Choice::has_widths(std::end(detail::tiled_gradient_widths)[-1],
+                                   std::numeric_limits<int>::max())) {
+    const auto scores = detail::scores_of(problem, q, k);
+    const detail::GradientOf<DO, V> from{detail::heads_in(dout), detail::heads_in(v), pointer_to(log_sums),
+                                         pointer_to(std::as_const(deltas).view())};
+    launch("query_gradient", detail::query_gradient_kernel<Types, ForwardOperand, Q, K, DO, V>,
+           {{detail::checked_int(rows, "rows"), 1, 1}, detail::gradient_threads}, stream, scores, from,
+           detail::heads_in(dq));
+    launch("key_gradient", detail::key_gradient_kernel<Types, ForwardOperand, Q, K, DO, V>,
+           {{detail::checked_int(keys, "rows"), 1, 1}, detail::gradient_threads}, stream, scores, from,
+           detail::heads_in(dk), detail::heads_in(dv));
+  }
 }
 
 }  // namespace precast::gpu

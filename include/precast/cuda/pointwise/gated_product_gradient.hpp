@@ -47,11 +47,11 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void gated_product_gra
 
 }  // namespace detail
 
-/// da = dy b f'(a) and db = dy f(a), for the activation f.
-template <class Types, class DY, class A, class B>
+/// da = dy b f'(a) and db = dy f(a), for the activation F.
+template <class Types, class F, class DY, class A, class B>
 void gated_product_gradient(DeviceView<const DY> dy, DeviceView<const A> a, DeviceView<const B> b,
-                            ActivationFunction activation, DeviceView<typename Types::result> da,
-                            DeviceView<typename Types::result> db, Stream stream) {
+                            DeviceView<typename Types::result> da, DeviceView<typename Types::result> db,
+                            Stream stream) {
   watch::ran_in<Types>();
   using To = typename Types::result;
   constexpr int count = values_at_once<To, DY, A, B>;
@@ -71,12 +71,9 @@ void gated_product_gradient(DeviceView<const DY> dy, DeviceView<const A> a, Devi
                                      rows.columns(),
                                      plan_map(rows.rows(), rows.columns(), count),
                                      aligned};
-  elementwise::visit_activation(activation, [&]<class F>(F) {
-    launch("gated_product_gradient", detail::gated_product_gradient_kernel<Types, count, F, DY, A, B>,
-           {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output,
-           pointer_to(others), others.row_stride(), detail::map_input(in_dy), detail::map_input(in_a),
-           detail::map_input(in_b));
-  });
+  launch("gated_product_gradient", detail::gated_product_gradient_kernel<Types, count, F, DY, A, B>,
+         {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, pointer_to(others),
+         others.row_stride(), detail::map_input(in_dy), detail::map_input(in_a), detail::map_input(in_b));
 }
 
 }  // namespace precast::gpu

@@ -1,0 +1,15 @@
+// Products on the device with weights in blocks of files, of operands of the unit's precision: once for a
+// program, whatever its policies.
+#include <precast/cuda/matmul/block_product_kernels.hpp>
+#include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/policy/choice.hpp>
+
+namespace precast::gpu {
+namespace {
+
+using Operand = precision_type<*precision_named(PRECAST_STAMPED_PRECISION)>;
+
+const BlockProductsRegistration registered{block_products<Operand, BlockFormats>};
+
+}  // namespace
+}  // namespace precast::gpu

@@ -1,0 +1,58 @@
+// What a step of training does with parameters and their gradients besides ops. One unit for all precisions:
+// on a device tables' gradients and counts of powers are CUB's, which takes nvcc longer than the kernels.
+#include <training.hpp>
+
+#include <precast/backend/convert.hpp>
+#include <precast/backend/embedding_gradient.hpp>
+#include <precast/backend/optimiser.hpp>
+#include <precast/backend/power_counts.hpp>
+
+namespace precast::kernels::trained {
+namespace {
+
+template <class From, class To>
+constexpr auto conversion = &backend::convert_values<To, false, View<const From>>;
+
+/// What messages between ranks are made of, where kernels make them.
+template <class Gradient, class... Message>
+constexpr auto messages() {
+  if constexpr (backend::Memory::on_host)
+    return nullptr;
+  else
+    return std::tuple(conversion<Gradient, Message>..., conversion<Message, Gradient>...);
+}
+/// Gradients of products are rounded to operands.
+template <class Rounded, class Gradient>
+constexpr auto rounding() {
+  if constexpr (std::is_same_v<Rounded, Gradient>)
+    return nullptr;
+  else
+    return &backend::round_in_place<Rounded, Gradient>;
+}
+
+template <class P, class Types>
+struct TableGradient {
+  static constexpr std::tuple functions{&backend::embedding_gradient<Types, In<P>>};
+};
+
+template <class P>
+struct Parameters {
+  using Gradient = ParameterGradient<P>;
+  static constexpr std::tuple functions{
+      with_twin<TableGradient, P, parameter_gradient_precisions<P, Reduction>>(),
+      &backend::unscale_gradients<Gradient>,
+      &backend::scale_gradients<Gradient>,
+      &backend::count_powers<Gradient>,
+      &backend::clear_values<Gradient>,
+      &backend::clear_values<Master<P>>,
+      &backend::adamw<Master<P>, Stored<P>>,
+      rounding<typename gradient_precisions<P, Matmul>::operand, Gradient>(),
+      conversion<Master<P>, Stored<P>>,
+      conversion<Stored<P>, f32>,
+      messages<Gradient, f32, bf16, f16>()};
+};
+
+[[gnu::used, maybe_unused]] constexpr auto trained_parameters = addresses<Parameters>();
+
+}  // namespace
+}  // namespace precast::kernels::trained

@@ -1,0 +1,44 @@
+// Products of language models in training: with weights as they lie, and those of gradients.
+#include <matmul_kernels.hpp>
+#include <training.hpp>
+
+#include <precast/backend/product_gradient.hpp>
+#include <precast/ops/matmul.hpp>
+
+namespace precast::kernels::trained {
+namespace {
+
+/// A row for a right side of this dtype.
+template <class Types, class Right>
+using RowFor = precast::detail::with_storage<Types, Right>;
+
+template <class P, class Types>
+struct Linear {
+  static constexpr std::tuple functions{product<RowFor<Types, Stored<P>>, In<P>>};
+};
+template <class P, class Types>
+struct InputGradient {
+  static constexpr std::tuple functions{&backend::multiply<RowFor<Types, Stored<P>>, In<P>, Stored<P>>};
+};
+template <class P, class Types>
+struct WeightGradient {
+  static constexpr std::tuple functions{&backend::multiply_over_rows<RowFor<Types, In<P>>, In<P>, In<P>>};
+};
+template <class P, class Types>
+struct BiasGradient {
+  static constexpr std::tuple functions{&backend::sum_of_rows<Types, In<P>>};
+};
+
+template <class P>
+struct Products {
+  static constexpr std::tuple functions{
+      with_twin<Linear, P, precisions<P, Matmul>>(),
+      with_twin<InputGradient, P, gradient_precisions<P, Matmul>>(),
+      with_twin<WeightGradient, P, parameter_gradient_precisions<P, Matmul>>(),
+      with_twin<BiasGradient, P, parameter_gradient_precisions<P, Reduction>>()};
+};
+
+[[gnu::used, maybe_unused]] constexpr auto trained_products = addresses<Products>();
+
+}  // namespace
+}  // namespace precast::kernels::trained
