@@ -2,5 +2,5 @@
 #include <precast/policy/presets.hpp>
 using namespace precast;
 void snippet(const nn::ParameterSource& source) {
-// [block]
+  // [block]
 }
