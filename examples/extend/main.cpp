@@ -1,4 +1,5 @@
 // A program with all of precast's commands, and what formats.cpp and preset.cpp add to them.
+// [program]
 #include <string>
 #include <vector>
 
@@ -7,3 +8,4 @@
 int main(int count, char** arguments) {
   return precast::cli::run(std::vector<std::string>(arguments + 1, arguments + count));
 }
+// [program]

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 
 #include <cli/arguments.hpp>
 #include <cli/interrupt.hpp>
@@ -85,9 +86,14 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
         inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
     else
       inputs.values = read_values(folder, inputs.config);
+    if (job.rank() == 0)
+      for (const std::string& key : inputs.config.left_out)
+        std::cerr << "precast: warning: " << io::shown(folder / "config.json") << ": key '" << key
+                  << "' is above 0, and dropout is not trained with here: it is taken, and written, as 0\n";
   }
   if (!options.batches.empty()) {
-    inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
+    inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary,
+                                     inputs.config.padding);
     batches_name = io::shown(options.batches);
   } else {
     if (!inputs.tokenizer)

@@ -104,7 +104,7 @@ std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::i
 }
 
 std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
-                                         std::int64_t vocabulary) {
+                                         std::int64_t vocabulary, std::optional<std::int64_t> padding) {
   const io::SafetensorsFile opened(file);
   const io::TensorEntry& entry = opened.at("tokens");
   const Shape& shape = entry.shape;
@@ -125,6 +125,12 @@ std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std:
                              "holds " + std::to_string(token) + " at place " + std::to_string(i) +
                                  ", which is none of the model's " + std::to_string(vocabulary) +
                                  " tokens: use the model's tokenizer");
+    const bool is_read = (i + 1) % static_cast<std::size_t>(shape[2]) != 0;  // the last one is but predicted
+    if (token == padding && is_read)
+      throw io::tensor_error(file, "tokens",
+                             "holds " + std::to_string(token) + " at place " + std::to_string(i) +
+                                 ", the config's pad_token_id, whose embedding transformers does not train: "
+                                 "leave it out, or set pad_token_id to null");
     tokens[i] = static_cast<std::int32_t>(token);
   }
   return std::make_unique<GivenBatches>(std::move(tokens), shape[1], shape[2] - 1);

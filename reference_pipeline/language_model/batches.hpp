@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::i
 
 /// Those of a safetensors file with I64 `tokens` [steps, batch, context + 1], read as a whole. Throws
 /// InputError where the file is not that, has fewer steps than are asked for, or a token is none of
-/// `vocabulary`.
+/// `vocabulary`, or is `padding` (LanguageModelConfig) and read.
 std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
-                                         std::int64_t vocabulary);
+                                         std::int64_t vocabulary, std::optional<std::int64_t> padding = {});
 
 }  // namespace precast::language_model

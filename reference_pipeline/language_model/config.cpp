@@ -1,4 +1,8 @@
 // Reads and writes config.json of a language model.
+#include <array>
+#include <initializer_list>
+#include <utility>
+
 #include <language_model/config.hpp>
 #include <nlohmann/json.hpp>
 
@@ -20,8 +24,31 @@ void require_off(const io::Config& json, const char* key) {
   if (json.boolean_or(key, false)) throw json.error(key, "is not known here: use a model without it");
 }
 
+/// Keys of dropout that are above 0; a key that is not there is `usual`.
+std::vector<std::string> dropouts(const io::Config& json, double usual,
+                                  std::initializer_list<const char*> keys) {
+  std::vector<std::string> found;
+  for (const char* key : keys)
+    if (json.number_or(key, usual, 0, 1) > 0) found.emplace_back(key);
+  return found;
+}
+
+/// transformers knows some keys by another name, too. Throws InputError where both stand there and differ.
+void require_same_by_other_names(const io::Config& json) {
+  constexpr std::array<std::pair<const char*, const char*>, 4> names{
+      {{"hidden_size", "n_embd"},
+       {"max_position_embeddings", "n_positions"},
+       {"num_attention_heads", "n_head"},
+       {"num_hidden_layers", "n_layer"}}};
+  for (const auto& [other, name] : names)
+    if (json.has(other) && json.has(name) && json.json().at(other) != json.json().at(name))
+      throw json.error(other, std::string("differs from '") + name +
+                                  "', which is another name of it: take one of them away");
+}
+
 LanguageModelConfig gpt2(const io::Config& json) {
   LanguageModelConfig config;
+  require_same_by_other_names(json);
   require(json, "activation_function", "gelu_new", "gelu_new");
   require_off(json, "scale_attn_by_inverse_layer_idx");
   require_off(json, "add_cross_attention");
@@ -37,6 +64,7 @@ LanguageModelConfig gpt2(const io::Config& json) {
   config.inner = json.integer_or("n_inner", 4 * config.width, 1, widest * 4);
   config.norm_eps = json.number_or("layer_norm_epsilon", 1e-5, 0, 1);
   config.tied = json.boolean_or("tie_word_embeddings", true);
+  config.left_out = dropouts(json, 0.1, {"embd_pdrop", "attn_pdrop", "resid_pdrop"});
   if (config.head_width * config.heads != config.width)
     throw json.error("n_head", "must divide n_embd: correct it");
   return config;
@@ -58,6 +86,10 @@ LanguageModelConfig llama(const io::Config& json) {
   config.inner = json.integer("intermediate_size", 1, widest * 4);
   config.norm_eps = json.number_or("rms_norm_eps", 1e-6, 0, 1);
   config.tied = json.boolean_or("tie_word_embeddings", false);
+  config.left_out = dropouts(json, 0, {"attention_dropout"});
+  // As torch's Embedding counts them, from the end below 0.
+  config.padding = json.optional_integer("pad_token_id", -config.vocabulary, config.vocabulary - 1);
+  if (config.padding && *config.padding < 0) *config.padding += config.vocabulary;
   constexpr double least_theta = 1, most_theta = 1e12;
   config.rope_theta = json.number_or("rope_theta", 10000, least_theta, most_theta);
   for (const char* key : {"rope_parameters", "rope_scaling"}) {  // transformers 5, and older ones
@@ -78,7 +110,15 @@ LanguageModelConfig LanguageModelConfig::load(const std::filesystem::path& file)
     throw json.error("model_type", "'" + io::printable(type, 40) +
                                        "' is not known here: use a folder of GPT2LMHeadModel or "
                                        "LlamaForCausalLM");
-  const LanguageModelConfig config = type == "gpt2" ? gpt2(json) : llama(json);
+  if (json.has("quantization_config"))
+    throw json.error("quantization_config", "is not known here: use a model whose weights are not quantised");
+  if (!json.boolean_or("is_causal", true))
+    throw json.error("is_causal", "false is not known here: use a model that sees no later tokens");
+  LanguageModelConfig config = type == "gpt2" ? gpt2(json) : llama(json);
+  config.special_tokens.clear();
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
+    if (const auto found = json.json().find(key); found != json.json().end())
+      config.special_tokens.emplace(key, found->dump());
   try {
     config.check();
   } catch (const InputError& wrong) {
@@ -138,8 +178,7 @@ std::string LanguageModelConfig::json() const {
            {"attention_bias", false},
            {"mlp_bias", false}};
   all["tie_word_embeddings"] = tied;
-  all["bos_token_id"] = 0;
-  all["eos_token_id"] = 0;
+  for (const auto& [key, value] : special_tokens) all[key] = Json::parse(value);
   return all.dump(2) + "\n";
 }
 

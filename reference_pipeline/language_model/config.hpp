@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace precast::language_model {
 
@@ -30,6 +33,13 @@ struct LanguageModelConfig {
   double norm_eps = 1e-5;
   double rope_theta = 10000;  ///< Llama
   bool tied = true;           ///< whether the head is the table of embeddings
+  /// Llama: the token whose embedding transformers leaves as it is (pad_token_id).
+  std::optional<std::int64_t> padding{};
+  /// The tokens that a text begins, ends and is filled up with, as JSON by their keys: config.json keeps
+  /// them.
+  std::map<std::string, std::string> special_tokens{{"bos_token_id", "0"}, {"eos_token_id", "0"}};
+  /// Keys of the file that a run here leaves out: dropout.
+  std::vector<std::string> left_out{};
 
   /// Reads config.json. Throws InputError that names the key where something is missing or wrong, and where
   /// the model has a part that is not known here.

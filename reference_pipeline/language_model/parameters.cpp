@@ -106,6 +106,12 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
     std::vector<f32> values = weights::values_of(*source.lookup(name));
     all.push_back(facts.transposed ? turned(values, found.shape) : std::move(values));
   }
+  // transformers would train both apart.
+  constexpr const char* head = "lm_head.weight";
+  if (config.tied && source.contains(head) && weights::values_of(*source.lookup(head)) != all.front())
+    throw InputError(source.description() + ": tensor '" + head +
+                     "' differs from the embeddings, and the config ties them: set its key "
+                     "'tie_word_embeddings' to false");
   return all;
 }
 

@@ -1,13 +1,16 @@
 // Texts, tokenizers, batches and configs: what they say, and what is refused.
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <language_model/batches.hpp>
 #include <language_model/config.hpp>
+#include <language_model/parameters.hpp>
 #include <language_model/sample_text.hpp>
 #include <language_model/shipped_text.hpp>
 #include <language_model/tokenizer.hpp>
@@ -77,6 +80,10 @@ TEST_CASE("batches of a file are taken as they are, and checked", "[language_mod
   CHECK(batches->step(1) == std::vector<std::int32_t>{6, 7, 8, 9, 10, 11});
   CHECK_THROWS_WITH(batches_of_file(file, 3, 12), Catch::Contains("2 steps, fewer than 3"));
   CHECK_THROWS_WITH(batches_of_file(file, 2, 11), Catch::Contains("holds 11 at place 11"));
+  // What fills texts up may be predicted, and not read: 8 is the last of its window, 7 is not.
+  CHECK_NOTHROW(batches_of_file(file, 2, 12, 8));
+  CHECK_THROWS_WITH(batches_of_file(file, 2, 12, 7),
+                    Catch::Contains("7 at place 7, the config's pad_token_id"));
   write({0, 1, 2, 3}, Shape{2, 2}, i64);
   CHECK_THROWS_WITH(batches_of_file(file, 1, 12), Catch::Contains("I64 [steps, batch, context + 1]"));
   write({0, 1, 2, 3}, Shape{1, 2, 2}, DtypeInfo{"i32", 1, 4});
@@ -104,8 +111,73 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
           "rope_scaling.type");  // before transformers 4.43
   refused(llama + R"("rope_parameters": {"rope_type": "yarn"}})", "rope_parameters.rope_type");
   refused(R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 0})", "hidden_size");
+  const std::string gpt2 =
+      R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 1, "n_head": 2, )";
+  refused(gpt2 + R"("num_attention_heads": 4})", "num_attention_heads");  // another name of n_head
+  refused(gpt2 + R"("quantization_config": {"quant_method": "fp8"}})", "quantization_config");
+  refused(llama + R"("is_causal": false})", "is_causal");
+  refused(llama + R"("pad_token_id": 8})", "pad_token_id");
   LanguageModelConfig config{.architecture = Architecture::llama, .heads = 4, .heads_kv = 3};
   CHECK_THROWS_AS(config.check(), InputError);
+}
+
+TEST_CASE("a config keeps its special tokens, and says what a run leaves out", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "config.json";
+  const auto loaded = [&](const std::string& json) {
+    io::write_file(file, json);
+    return LanguageModelConfig::load(file);
+  };
+  const std::string gpt2 =
+      R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 1, "n_head": 2, )";
+  // Where GPT-2's config has no key, transformers drops a tenth.
+  CHECK(loaded(gpt2 + R"("attn_pdrop": 0, "embd_pdrop": 0.0})").left_out ==
+        std::vector<std::string>{"resid_pdrop"});
+  const std::string llama =
+      R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+      "num_hidden_layers": 1, "num_attention_heads": 2, )";
+  CHECK(loaded(llama + R"("attention_dropout": 0.1})").left_out ==
+        std::vector<std::string>{"attention_dropout"});
+  CHECK(loaded(llama + R"("pad_token_id": -1})").padding == 7);
+  const LanguageModelConfig special =
+      loaded(llama + R"("bos_token_id": null, "eos_token_id": [3, 4], "pad_token_id": 5})");
+  CHECK(special.padding == 5);
+  CHECK(special.left_out.empty());
+  CHECK(special.special_tokens == std::map<std::string, std::string>{{"bos_token_id", "null"},
+                                                                     {"eos_token_id", "[3,4]"},
+                                                                     {"pad_token_id", "5"}});
+  CHECK(loaded(special.json()).special_tokens == special.special_tokens);
+}
+
+TEST_CASE("a head that differs from the embeddings is no tied one", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  LanguageModelConfig config{.vocabulary = 3,
+                             .positions = 2,
+                             .width = 2,
+                             .layers = 1,
+                             .heads = 1,
+                             .heads_kv = 1,
+                             .head_width = 2,
+                             .inner = 2,
+                             .tied = false};
+  const auto write = [&](f32 first_of_head) {
+    const std::vector<ParameterFacts> facts = parameters_of(config);
+    io::SafetensorsWriter writer(folder.path() / "model.safetensors");
+    for (const ParameterFacts& one : facts) writer.declare(one.name, dtype_info<f32>, one.stored_shape());
+    for (const ParameterFacts& one : facts) {
+      std::vector<f32> values(static_cast<std::size_t>(one.shape.elements()), 0.5f);
+      if (one.name == "lm_head.weight") values.front() = first_of_head;
+      writer.write(std::as_bytes(std::span(values)));
+    }
+    writer.commit();
+  };
+  LanguageModelConfig tied = config;
+  tied.tied = true;
+  write(0.5f);
+  CHECK(read_values(folder.path(), tied).size() + 1 == read_values(folder.path(), config).size());
+  write(0.25f);
+  CHECK_NOTHROW(read_values(folder.path(), config));
+  CHECK_THROWS_WITH(read_values(folder.path(), tied), Catch::Contains("'tie_word_embeddings' to false"));
 }
 
 TEST_CASE("options of training out of range are refused", "[language_model]") {

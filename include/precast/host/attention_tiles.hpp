@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -74,7 +73,7 @@ inline void store_rounded(Lanes, void*) {}  // tiles are f32
 template <class Tile, int Rows, int Vectors>
 void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride,
                         std::int64_t depth, f32* c, std::int64_t c_stride, const f32* factors) {
-  std::array<std::array<Lanes, Vectors>, Rows> sums;
+  Lanes sums[Rows][Vectors];
   for (int r = 0; r < Rows; ++r)
     for (int v = 0; v < Vectors; ++v)
       sums[r][v] = factors ? Lanes::load(c + r * c_stride + v * Lanes::width) * Lanes::broadcast(factors[r])
@@ -82,7 +81,7 @@ void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std
   constexpr std::int64_t step = depth_step<Tile>;
   for (std::int64_t k = 0; k < depth; k += step, b += b_stride) {
     if constexpr (step == 1) {
-      std::array<Lanes, Vectors> right;
+      Lanes right[Vectors];
       for (int v = 0; v < Vectors; ++v) right[v] = Lanes::load(b + v * Lanes::width);
       for (int r = 0; r < Rows; ++r) {
         const Lanes left = Lanes::broadcast(a[r * a_stride + k]);

@@ -68,13 +68,13 @@ template <std::int64_t At, class Operand, bool Saturates, OneDnnOperand Decoded,
 void decode_panel(const Decode& decode, std::int64_t features, std::int64_t width, std::int64_t columns,
                   std::int64_t first, std::int64_t count, Multiplied* to) {
   // A block of the largest formats, and 16 KiB of f32, which the nearest cache holds.
-  constexpr std::int64_t at_once = 256, rows_at_once = 16;
-  alignas(64) Decoded decoded[rows_at_once * at_once];
-  alignas(64) Multiplied rounded[std::is_same_v<Decoded, Multiplied> ? 1 : rows_at_once * at_once];
+  constexpr std::int64_t at_once = 256, features_at_once = 16;
+  alignas(64) Decoded decoded[features_at_once * at_once];
+  alignas(64) Multiplied rounded[std::is_same_v<Decoded, Multiplied> ? 1 : features_at_once * at_once];
   for (std::int64_t k = 0; k < count; k += at_once)
-    for (std::int64_t feature = 0; feature < width; feature += rows_at_once) {
+    for (std::int64_t feature = 0; feature < width; feature += features_at_once) {
       const std::int64_t some = std::min(at_once, count - k);
-      const std::int64_t rows = std::clamp<std::int64_t>(features - feature, 0, rows_at_once);
+      const std::int64_t rows = std::clamp<std::int64_t>(features - feature, 0, features_at_once);
       const std::int64_t present = rows ? std::clamp<std::int64_t>(columns - first - k, 0, some) : 0;
       if (present > 0) decode(feature, rows, first + k, present, decoded, at_once);
       const auto row_of = [&](auto* values, std::int64_t row) {
@@ -91,7 +91,7 @@ void decode_panel(const Decode& decode, std::int64_t features, std::int64_t widt
           operand_row<Operand, Saturates>(std::span<const Decoded>(row_of(decoded, r)), row_of(rounded, r));
       }
       transpose_columns<At>(HostView<const Multiplied>(operands, Shape{rows, present}, at_once),
-                            std::int64_t{0}, some, std::min(rows_at_once, width - feature),
+                            std::int64_t{0}, some, std::min(features_at_once, width - feature),
                             to + k * width + feature * At, width);
     }
 }

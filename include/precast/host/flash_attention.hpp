@@ -120,6 +120,7 @@ class FlashTile {
 
   /// Hides what row i does not see of `keys` scores, `seen` of them, and finds the largest so far.
   void find_maximum(std::int64_t i, std::int64_t seen, const f32* bias, std::int64_t key, std::int64_t keys) {
+    const auto row = static_cast<std::size_t>(i);
     f32* scores = scores_.data() + i * keys_per_block;
     constexpr f32 none = -std::numeric_limits<f32>::infinity();
     if (bias || problem_.scale <= 0)
@@ -128,20 +129,21 @@ class FlashTile {
     for (std::int64_t j = seen; j < keys; ++j) scores[j] = none;
     Lanes best = Lanes::broadcast(none);
     for (std::int64_t j = 0; j < keys; j += Lanes::width) best = best.max(Lanes::load(scores + j));
-    const f32 maximum = std::max(maxima_[i], largest_lane(best) * scale_in_exponent());
-    bases_[i] = maximum == none ? 0.0f : maximum;
-    factors_[i] = math::exp_of_negative(maxima_[i] - bases_[i]);
-    maxima_[i] = maximum;
+    const f32 maximum = std::max(maxima_[row], largest_lane(best) * scale_in_exponent());
+    bases_[row] = maximum == none ? 0.0f : maximum;
+    factors_[row] = math::exp_of_negative(maxima_[row] - bases_[row]);
+    maxima_[row] = maximum;
   }
 
   /// Turns the scores of row i into weights relative to the largest score so far.
   void weigh(std::int64_t i, std::int64_t keys) {
+    const auto row = static_cast<std::size_t>(i);
     f32* scores = scores_.data() + i * keys_per_block;
-    const f32 scale = scale_in_exponent(), base = bases_[i];
+    const f32 scale = scale_in_exponent(), base = bases_[row];
     for (std::int64_t j = 0; j < keys; ++j)
       scores[j] = math::exp_of_negative(std::fma(scores[j], scale, -base));
     f32* sums = sums_.data() + i * Lanes::width;
-    Lanes sum = Lanes::load(sums) * Lanes::broadcast(factors_[i]);
+    Lanes sum = Lanes::load(sums) * Lanes::broadcast(factors_[row]);
     for (std::int64_t j = 0; j < keys; j += Lanes::width) {
       const Lanes weight = Lanes::load(scores + j);
       sum = sum + weight;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -32,7 +31,7 @@ void sum_chunk(const f32* chunk, std::int64_t pixels, std::int64_t channels, f32
   const f32* means = scratch + 2 * channels;
   std::fill(scratch, scratch + 2 * channels, 0.0f);
   const auto sum_block = [&](std::int64_t first, std::int64_t last, std::int64_t channel, auto width) {
-    std::array<f32, lanes> sums{}, others{};
+    f32 sums[lanes] = {}, others[lanes] = {};
     for (std::int64_t p = first; p < last; ++p)
       for (std::int64_t c = 0; c < width; ++c)
         terms(chunk[p * channels + channel + c], means[channel + c], sums[c], others[c]);
@@ -61,10 +60,11 @@ inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t ch
   };
   sum_chunk(chunk, pixels, channels, scratch, [](f32 x, f32, f32& sum, f32&) { sum += x; });
   for (std::int64_t g = 0; g < groups; ++g) {
-    result[g].count = count;
-    result[g].moments.mean = sum_of_group(scratch, g) / count;
+    ChunkMoments& of_group = result[static_cast<std::size_t>(g)];
+    of_group.count = count;
+    of_group.moments.mean = sum_of_group(scratch, g) / count;
     f32* means = scratch + 2 * channels + g * width;
-    std::fill(means, means + width, result[g].moments.mean);
+    std::fill(means, means + width, of_group.moments.mean);
   }
   sum_chunk(chunk, pixels, channels, scratch, [](f32 x, f32 mean, f32& sum, f32& squares) {
     const f32 deviation = x - mean;
@@ -73,8 +73,9 @@ inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t ch
   });
   for (std::int64_t g = 0; g < groups; ++g) {
     const f32 rest = sum_of_group(scratch, g) / count;
-    result[g].moments.rest = rest;
-    result[g].moments.variance = sum_of_group(scratch + channels, g) / count - rest * rest;
+    Moments& of_group = result[static_cast<std::size_t>(g)].moments;
+    of_group.rest = rest;
+    of_group.variance = sum_of_group(scratch + channels, g) / count - rest * rest;
   }
 }
 
@@ -182,8 +183,9 @@ void normalise_groups(const PixelChunks<From>& pixels, HostView<const f32> momen
         const f32* offset = shift.data();
         for (std::int64_t p = 0; p < count; ++p) {
           const std::span<f32> computed = row_to_compute(out.row(first + p), scratch);
+          f32* const to = computed.data();
           for (std::int64_t c = 0; c < channels; ++c)
-            computed[c] = std::fma((in[p * channels + c] - mean[c]) - rest[c], factor[c], offset[c]);
+            to[c] = std::fma((in[p * channels + c] - mean[c]) - rest[c], factor[c], offset[c]);
           activate_row(activation, computed);
           store_row<Types::saturate>(std::span<const f32>(computed), out.row(first + p));
         }

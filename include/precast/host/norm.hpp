@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -27,7 +26,7 @@ f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
     const std::int64_t left = ceil_divide(count / 2, block) * block;
     return sum_of(left, term, first) + sum_of(count - left, term, first + left);
   }
-  std::array<f32, lanes> sums{};
+  f32 sums[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes)
     for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(first + i + lane);

@@ -26,7 +26,8 @@ inline constexpr bool vectors_round_to = false;
 /// add_rounded of sixteen lanes, with its bits.
 template <ScalarDtype T>
   requires vectors_round_to<T>
-[[gnu::always_inline]] inline void add_rounded_lanes(Floats16& sums, const Floats16& addends) {
+[[gnu::always_inline]] inline void add_rounded_lanes([[maybe_unused]] Floats16& sums,
+                                                     [[maybe_unused]] const Floats16& addends) {
 #if defined(__AVX512F__)
   const Floats16 nearest = sums + addends, of_addend = nearest - sums,
                  rest = (sums - (nearest - of_addend)) + (addends - of_addend);

@@ -26,7 +26,9 @@ template <class F, class... In>
 [[gnu::noinline]] void apply_to_row(F function, std::span<f32> out, const In*... in) {
   f32* const to = out.data();
   const std::size_t count = out.size();
+#if !defined(__clang__)
 #pragma GCC ivdep  // an input is out itself or apart from it
+#endif
   for (std::size_t i = 0; i < count; ++i) to[i] = function(in[i]...);
 }
 

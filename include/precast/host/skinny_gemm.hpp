@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <type_traits>
 
@@ -24,8 +23,9 @@ template <int Rows, int Vectors, OneDnnOperand T>
 void add_columns(const T* x, std::int64_t x_stride, const T* weights, std::int64_t width, std::int64_t count,
                  f32* sums) {
   constexpr std::int64_t step = std::is_same_v<T, bf16> ? 2 : 1;
-  std::array<std::array<Lanes, Vectors>, Rows> partial;
-  for (auto& row : partial) row.fill(Lanes::zero());
+  Lanes partial[Rows][Vectors];
+  for (auto& row : partial)
+    for (Lanes& sum : row) sum = Lanes::zero();
   for (std::int64_t k = 0; k < count; k += step, weights += step * width)
     for (int v = 0; v < Vectors; ++v)
       if constexpr (step == 2) {

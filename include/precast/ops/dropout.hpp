@@ -37,9 +37,10 @@ void dropout_into(const X& x, const DropoutOptions& options,
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto dropout_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return dropout_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+void dropout_into(const Context& context, const X& x, const DropoutOptions& options,
+                  View<typename precisions<P, Pointwise>::result> out) {
+  with_context(context, [&] { dropout_into<P>(x, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -77,21 +77,24 @@ auto group_norm_with(const X& x, const M& moments, const W& weight, const W& bia
 }
 
 /// Each in a context, which stands before its other arguments.
-template <class... Arguments>
-auto group_moments_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return group_moments_into(arguments...); });
+template <ScalarArray X>
+void group_moments_into(const Context& context, const X& x, const GroupNormOptions& options, View<f32> out) {
+  with_context(context, [&] { group_moments_into(x, options, out); });
 }
-template <class... Arguments>
-auto group_moments(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return group_moments(arguments...); });
+template <ScalarArray X>
+auto group_moments(const Context& context, const X& x, const GroupNormOptions& options) {
+  return with_context(context, [&] { return group_moments(x, options); });
 }
-template <PolicyType P, class... Arguments>
-auto group_norm_with_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return group_norm_with_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W>
+void group_norm_with_into(const Context& context, const X& x, const M& moments, const W& weight,
+                          const W& bias, const GroupNormOptions& options,
+                          View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { group_norm_with_into<P>(x, moments, weight, bias, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto group_norm_with(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return group_norm_with<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W>
+auto group_norm_with(const Context& context, const X& x, const M& moments, const W& weight, const W& bias,
+                     const GroupNormOptions& options) {
+  return with_context(context, [&] { return group_norm_with<P>(x, moments, weight, bias, options); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -119,13 +119,20 @@ Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWe
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto linear_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return linear_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+void linear_into(const Context& context, const X& x, const LinearWeight<P>& weight,
+                 const LinearOptions& options, View<typename precisions<P, Matmul>::result> out) {
+  with_context(context, [&] { linear_into<P>(x, weight, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto linear(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return linear<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+void linear_into(const Context& context, const X& x, const LinearWeight<P>& weight,
+                 View<typename precisions<P, Matmul>::result> out) {
+  with_context(context, [&] { linear_into<P>(x, weight, out); });
+}
+template <PolicyType P, ScalarArray X>
+auto linear(const Context& context, const X& x, const LinearWeight<P>& weight,
+            const LinearOptions& options = {}) {
+  return with_context(context, [&] { return linear<P>(x, weight, options); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -178,45 +178,62 @@ auto group_norm(const X& x, const W& weight, const W& bias, const GroupNormOptio
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto layer_norm_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return layer_norm_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+void layer_norm_into(const Context& context, const X& x, const NormOptions& options,
+                     View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { layer_norm_into<P>(x, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto layer_norm(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return layer_norm<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void layer_norm_into(const Context& context, const X& x, const W& weight, const W& bias,
+                     const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { layer_norm_into<P>(x, weight, bias, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto layer_norm_modulate_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return layer_norm_modulate_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+auto layer_norm(const Context& context, const X& x, const NormOptions& options) {
+  return with_context(context, [&] { return layer_norm<P>(x, options); });
 }
-template <PolicyType P, class... Arguments>
-auto layer_norm_modulate(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return layer_norm_modulate<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto layer_norm(const Context& context, const X& x, const W& weight, const W& bias,
+                const NormOptions& options) {
+  return with_context(context, [&] { return layer_norm<P>(x, weight, bias, options); });
 }
-template <PolicyType P, class... Arguments>
-auto rms_norm_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return rms_norm_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray M>
+void layer_norm_modulate_into(const Context& context, const X& x, const M& scale, const M& shift,
+                              const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { layer_norm_modulate_into<P>(x, scale, shift, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto rms_norm(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return rms_norm<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray M>
+auto layer_norm_modulate(const Context& context, const X& x, const M& scale, const M& shift,
+                         const NormOptions& options) {
+  return with_context(context, [&] { return layer_norm_modulate<P>(x, scale, shift, options); });
 }
-template <PolicyType P, class... Arguments>
-auto rms_norm_heads_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return rms_norm_heads_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void rms_norm_into(const Context& context, const X& x, const W& weight, const NormOptions& options,
+                   View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { rms_norm_into<P>(x, weight, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto rms_norm_heads(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return rms_norm_heads<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto rms_norm(const Context& context, const X& x, const W& weight, const NormOptions& options) {
+  return with_context(context, [&] { return rms_norm<P>(x, weight, options); });
 }
-template <PolicyType P, class... Arguments>
-auto group_norm_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return group_norm_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void rms_norm_heads_into(const Context& context, const X& x, const W& weight, const NormOptions& options,
+                         View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { rms_norm_heads_into<P>(x, weight, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto group_norm(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return group_norm<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto rms_norm_heads(const Context& context, const X& x, const W& weight, const NormOptions& options) {
+  return with_context(context, [&] { return rms_norm_heads<P>(x, weight, options); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void group_norm_into(const Context& context, const X& x, const W& weight, const W& bias,
+                     const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { group_norm_into<P>(x, weight, bias, options, out); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto group_norm(const Context& context, const X& x, const W& weight, const W& bias,
+                const GroupNormOptions& options) {
+  return with_context(context, [&] { return group_norm<P>(x, weight, bias, options); });
 }
 
 }  // namespace PRECAST_BACKEND

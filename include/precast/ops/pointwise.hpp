@@ -245,21 +245,23 @@ template <PolicyType P, class... Arguments>
 auto gated_product(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return gated_product<P>(arguments...); });
 }
-template <PolicyType P, class... Arguments>
-auto scale_shift_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return scale_shift_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+void scale_shift_into(const Context& context, const X& x, const ScaleShiftOptions& options,
+                      View<typename precisions<P, Pointwise>::result> out) {
+  with_context(context, [&] { scale_shift_into<P>(x, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto scale_shift(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return scale_shift<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+auto scale_shift(const Context& context, const X& x, const ScaleShiftOptions& options) {
+  return with_context(context, [&] { return scale_shift<P>(x, options); });
 }
-template <PolicyType P, class... Arguments>
-auto clamp_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return clamp_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+void clamp_into(const Context& context, const X& x, const ClampOptions& options,
+                View<typename precisions<P, Pointwise>::result> out) {
+  with_context(context, [&] { clamp_into<P>(x, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto clamp(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return clamp<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+auto clamp(const Context& context, const X& x, const ClampOptions& options) {
+  return with_context(context, [&] { return clamp<P>(x, options); });
 }
 template <PolicyType P, class... Arguments>
 auto copy_into(const Context& context, const Arguments&... arguments) {

@@ -117,7 +117,7 @@ template <class S, class C, class A, class R, bool UsesFlash>
 consteval bool consistent() {
   static_assert(is_resting<S>,
                 "Policy: Storage<T> needs a dtype that memory can hold; tf32 is a format of operands only.");
-  static_assert(ScalarDtype<C>,
+  static_assert(!is_resting<S> || ScalarDtype<C>,  // by default Compute is Storage
                 "Policy: Compute<T> needs a scalar dtype: block dtypes are stored, not multiplied.");
   static_assert(ScalarDtype<A>, "Policy: Accumulate<T> needs a scalar dtype.");
   static_assert(
