@@ -137,7 +137,8 @@ void read_values(const io::TensorEntry& entry, std::int64_t first, std::span<f32
   });
   if (!known)
     throw InputError("tensor '" + io::printable(entry.name) + "' has dtype " +
-                     std::string(entry.dtype.file_name) + " where F32, BF16, F16 or fp8 is expected: convert the file");
+                     std::string(entry.dtype.file_name) +
+                     " where F32, BF16, F16 or fp8 is expected: convert the file");
 }
 
 std::vector<f32> values_of(const io::TensorEntry& entry) {

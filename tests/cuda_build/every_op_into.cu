@@ -37,6 +37,19 @@ void run(const Context& context) {
       state(Shape{1, 64});
   const std::vector<std::int32_t> ids{0, 1, 2, 3, 4, 5, 6, 7};
   constexpr auto silu = ActivationFunction::silu;
+  // Options in braces.
+  (void)linear<P>(context, x, linear_weight, {.activation = silu});
+  (void)layer_norm<P>(context, x, {.eps = 1e-6});
+  (void)layer_norm<P>(context, x, w, w, {.eps = 1e-6});
+  (void)layer_norm_modulate<P>(context, x, one, one, {.eps = 1e-6});
+  (void)rms_norm<P>(context, x, w, {.eps = 1e-6});
+  (void)rms_norm_heads<P>(context, x, w, {.eps = 1e-6});
+  (void)group_norm<P>(context, image, w, w, {.groups = 2});
+  (void)group_norm_with<P>(context, image, group_moments(context, image, {.groups = 2}), w, w, {.groups = 2});
+  scale_shift_into<P>(context, x, {.factor = 2}, y.view());
+  clamp_into<P>(context, x, {.low = 0}, y.view());
+  (void)scale_shift<P>(context, x, {.factor = 2});
+  (void)clamp<P>(context, x, {.low = 0});
   softmax_into<P>(context, x, in_f32.view());
   attention_into<P>(context, x, x, x, {.heads = 2}, y.view());
   linear_into<P>(context, x, linear_weight, {.activation = silu}, y.view());
@@ -54,17 +67,6 @@ void run(const Context& context) {
   group_norm_into<P>(context, image, w, w, grouped, of_image.view());
   group_moments_into(context, image, grouped, moments.view());
   group_norm_with_into<P>(context, image, moments, w, w, grouped, of_image.view());
-  // Options in braces, with a result of its own.
-  (void)linear<P>(context, x, linear_weight, {.activation = silu});
-  (void)layer_norm<P>(context, x, {.eps = 1e-6});
-  (void)layer_norm<P>(context, x, w, w, {.eps = 1e-6});
-  (void)layer_norm_modulate<P>(context, x, one, one, {.eps = 1e-6});
-  (void)rms_norm<P>(context, x, w, {.eps = 1e-6});
-  (void)rms_norm_heads<P>(context, x, w, {.eps = 1e-6});
-  (void)group_norm<P>(context, image, w, w, {.groups = 2});
-  (void)group_norm_with<P>(context, image, group_moments(context, image, {.groups = 2}), w, w, {.groups = 2});
-  (void)scale_shift<P>(context, x, {.factor = 2});
-  (void)clamp<P>(context, x, {.low = 0});
   activate_into<P>(context, x, silu, y.view());
   activate_into<P, elementwise::Silu>(context, x, y.view());
   add_into<P>(context, x, x, y.view());
@@ -72,8 +74,8 @@ void run(const Context& context) {
   gated_add_into<P>(context, x, x, one, y.view());
   gated_product_into<P>(context, x, x, silu, y.view());
   gated_product_into<P, elementwise::Silu>(context, x, x, y.view());
-  scale_shift_into<P>(context, x, {.factor = 2, .offset = 1}, y.view());
-  clamp_into<P>(context, x, {.low = 0, .high = 1}, y.view());
+  scale_shift_into<P>(context, x, ScaleShiftOptions{.factor = 2, .offset = 1}, y.view());
+  clamp_into<P>(context, x, ClampOptions{.low = 0, .high = 1}, y.view());
   copy_into<P>(context, x, y.view());
   cast_into(context, x, in_f32.view());
   const std::vector<f32> places(8);
