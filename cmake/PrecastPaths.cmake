@@ -5,15 +5,15 @@
 #   precast_precisions        the precisions that they store parameters in
 #   precast_presets           the presets among them
 #   precast_has_all_paths     whether nothing is left out
-#   precast_product_operands  the dtypes that linear layers multiply in them, and where they are watched
+#   precast_product_operands  the dtypes that linear layers multiply in them, and f32 where they are watched
 #   precast_has_watch         1 where ops can be watched, else 0 (PRECAST_WATCH)
 #   precast_training_policies the names of the policies that language models are trained under
 #   precast_path_definitions  what include/precast/policy/paths.hpp and quant_formats.hpp read
 # tests/policy checks that these paths and precast::CompiledPaths are one.
 
 # Sets precast_all_precisions, precast_all_block_formats and precast_default_training_policies (names),
-# precast_all_paths (path:precision), precast_all_product_operands (path:dtype), precast_all_presets (preset:path:precision) and precast_all_training_policies
-# (policy:precision,precision).
+# precast_all_paths (path:precision), precast_all_product_operands (path:dtype), precast_all_presets (preset:path:precision)
+# and precast_all_training_policies (policy:precision,precision).
 # The program is compiled again where a header that it reads has changed.
 function(_precast_ask_for_paths)
   set(source "${CMAKE_CURRENT_LIST_DIR}/path_list.cpp")

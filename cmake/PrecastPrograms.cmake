@@ -1,4 +1,5 @@
-# precast_target_of_programs(TARGET DIRECTORY): a target that builds all programs of a directory and of those below it.
+# precast_target_of_programs(TARGET DIRECTORY): a target that builds all programs of a directory and of those below it, with
+# the libraries that these load, and objects that are only compiled to see that they do.
 function(precast_target_of_programs target directory)
   add_custom_target(${target})
   set(directories "${PROJECT_SOURCE_DIR}/${directory}")

@@ -21,12 +21,13 @@
 
 namespace precast::flux {
 
-using families::seconds_since, families::texts_of, text::check_vocabulary, text::padded;
+using families::seconds_since, families::texts_of, text::check_vocabulary, text::padded, text::prompt_ids;
 
 Tokens FluxPipeline::Parts::tokenized(const std::string& prompt, const Request& full) const {
   const int longest = *full.max_sequence_length;
-  Tokens tokens{padded(clip_tokenizer.encode(prompt, clip_length()), clip_length(), clip_tokenizer.pad_id()),
-                t5_tokenizer.encode(prompt, longest)};
+  Tokens tokens{
+      padded(prompt_ids(clip_tokenizer, prompt, clip_length()), clip_length(), clip_tokenizer.pad_id()),
+      prompt_ids(t5_tokenizer, prompt, longest)};
   const auto length = std::max(std::ssize(tokens.t5), std::ptrdiff_t{full.padding.value_or(longest)});
   tokens.t5 = padded(std::move(tokens.t5), length, t5_tokenizer.pad_id());
   check_vocabulary(model.component("text_encoder"), tokens.clip, model.clip.vocab_size);

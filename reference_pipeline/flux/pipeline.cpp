@@ -22,6 +22,7 @@
 #include <sampling/flow_match_euler.hpp>
 #include <text/clip_tokenizer.hpp>
 #include <text/lost_words.hpp>
+#include <text/padded_tokens.hpp>
 #include <text/t5_tokenizer.hpp>
 
 #include <precast/policy/paths.hpp>
@@ -54,10 +55,10 @@ std::vector<families::NamedTokens> FluxPipeline::tokens(const std::string& text)
 }
 
 std::vector<std::int32_t> FluxPipeline::clip_tokens(const std::string& text) const {
-  return parts_->clip_tokenizer.encode(text, parts_->clip_length());
+  return text::prompt_ids(parts_->clip_tokenizer, text, parts_->clip_length());
 }
 std::vector<std::int32_t> FluxPipeline::t5_tokens(const std::string& text) const {
-  return parts_->t5_tokenizer.encode(text, parts_->default_t5_length());
+  return text::prompt_ids(parts_->t5_tokenizer, text, parts_->default_t5_length());
 }
 
 std::vector<families::CutPrompt> FluxPipeline::cut_prompts(const Request& request) const {
@@ -67,7 +68,9 @@ std::vector<families::CutPrompt> FluxPipeline::cut_prompts(const Request& reques
   std::vector<families::CutPrompt> cut;
   const auto look = [&](std::size_t number, const std::string& prompt, bool negative) {
     const auto by = [&](std::string_view encoder, int length, const auto& tokenizer) {
-      const auto tokens = [&](std::string_view text) { return std::ssize(tokenizer.encode(text, all)); };
+      const auto tokens = [&](std::string_view text) {
+        return std::ssize(text::prompt_ids(tokenizer, text, all));
+      };
       std::string lost = text::lost_words(prompt, length, tokens);
       if (!lost.empty()) cut.push_back({number, encoder, length, std::move(lost), negative});
     };

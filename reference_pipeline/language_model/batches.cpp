@@ -129,7 +129,8 @@ std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std:
     if (token == padding && is_read)
       throw io::tensor_error(file, "tokens",
                              "holds " + std::to_string(token) + " at place " + std::to_string(i) +
-                                 ", the config's pad_token_id, whose embedding transformers does not train: "
+                                 ", the config's pad_token_id, whose embedding gets no gradient in "
+                                 "transformers where it is read: "
                                  "leave it out, or set pad_token_id to null");
     tokens[i] = static_cast<std::int32_t>(token);
   }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <sampling/scheduler_config.hpp>
-#include <sampling/scheduler_json.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/json_text.hpp>
@@ -126,8 +125,8 @@ void read_prediction(const io::Config& config, SamplerSettings& settings) {
 
 void read_clipping(const io::Config& config, SamplerSettings& settings) {
   refuse(config, "thresholding");
-  io::refuse_null(config, {"clip_sample_range"});
   settings.clip_sample = config.boolean_or("clip_sample", settings.clip_sample);
+  if (settings.clip_sample) io::refuse_null(config, {"clip_sample_range"});
   settings.clip_sample_range = config.number_or("clip_sample_range", 1, 1e-6, 1e6);
 }
 
@@ -229,22 +228,22 @@ SchedulerConfig::SchedulerConfig(io::Config config)
                                            "model's own scheduler_config.json");
 }
 
-nlohmann::json scheduler_json(const std::filesystem::path& path) {
+SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const std::string& class_of_index) {
   const io::MappedFile file(path);
   if (file.bytes().size() > io::largest_json_file)
     throw io::file_error(path, "is too large for a scheduler's settings: check that it is the right file");
-  return io::parse_json(without_infinities(file.text()), path);
-}
-
-SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path) {
-  return SchedulerConfig(io::Config(path, scheduler_json(path)));
+  nlohmann::json json = io::parse_json(without_infinities(file.text()), path);
+  if (!class_of_index.empty() && json.is_object()) json["_class_name"] = class_of_index;
+  return SchedulerConfig(io::Config(path, std::move(json)));
 }
 
 SamplerKind SchedulerConfig::default_kind() const {
   const auto* found = std::ranges::find(named_kinds, class_name_, &NamedKind::class_name);
   if (found == named_kinds.end())
     throw config_.error("_class_name", "is '" + io::printable(class_name_) +
-                                           "', a sampler that is not here: choose one of " + listed_names());
+                                           "' (in model_index.json, where that names another), a sampler "
+                                           "that is not here: choose one of " +
+                                           listed_names());
   if (is_dpmpp(found->kind) && config_.boolean_or("use_karras_sigmas", false))
     return SamplerKind::dpmpp_2m_karras;
   return found->kind;
@@ -263,8 +262,9 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
 
   read_betas(config_, settings);
   read_prediction(config_, settings);
-  if (correction == SchedulerCorrection::none) io::refuse_null(config_, {"steps_offset"});
   read_timesteps(config_, settings);
+  if (correction == SchedulerCorrection::none && settings.timestep_spacing == TimestepSpacing::leading)
+    io::refuse_null(config_, {"steps_offset"});
   if (kind != SamplerKind::pndm)
     settings.rescale_betas_zero_snr = config_.boolean_or("rescale_betas_zero_snr", false);
   if (kind == SamplerKind::ddim || kind == SamplerKind::pndm)

@@ -70,14 +70,14 @@ struct SamplerSettings {
 /// A scheduler_config.json of one of diffusers' schedulers.
 class SchedulerConfig {
  public:
-  /// Reads a file. Throws InputError where it is missing, malformed or not a scheduler's.
-  static SchedulerConfig load(const std::filesystem::path& path);
+  /// Reads a file, for the class that it names itself or, before that, for the one that the folder's
+  /// model_index.json names, as diffusers does. Throws InputError where it is missing, malformed or not a
+  /// scheduler's.
+  static SchedulerConfig load(const std::filesystem::path& path, const std::string& class_of_index = {});
 
   /// The keys of such a file, where there is none: `config` names what they are of.
   static SchedulerConfig from(io::Config config) { return SchedulerConfig(std::move(config)); }
 
-  /// diffusers' name of the class that wrote the file, such as "PNDMScheduler".
-  const std::string& class_name() const { return class_name_; }
   /// The folder's own sampler. Throws InputError where its class is not among the samplers here, and says
   /// that another can be chosen.
   SamplerKind default_kind() const;

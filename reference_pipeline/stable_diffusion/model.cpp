@@ -25,8 +25,8 @@ int Model::Encoder::length() const {
   return static_cast<int>(std::min(limit, config.max_position_embeddings));
 }
 
-std::vector<std::int32_t> Model::Encoder::encode(std::string_view text, int limit) const {
-  return tokenizer.encode(tokenizer.with_learnt_tokens(text), limit);
+std::vector<std::int32_t> Model::Encoder::encode(std::string_view prompt, int limit) const {
+  return text::prompt_ids(tokenizer, prompt, limit);
 }
 
 Model Model::open(const families::ModelFiles& files) {

@@ -39,8 +39,8 @@ struct Model {
 
     /// The tokens that it takes.
     int length() const;
-    /// A text's ids, at most `limit`.
-    std::vector<std::int32_t> encode(std::string_view text, int limit) const;
+    /// A prompt's ids (text::prompt_ids): the tokenizer alone does not write learnt tokens out.
+    std::vector<std::int32_t> encode(std::string_view prompt, int limit) const;
   };
 
   ModelFolder folder;

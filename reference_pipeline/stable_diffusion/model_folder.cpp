@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <families/registry.hpp>
-#include <sampling/scheduler_json.hpp>
 #include <stable_diffusion/family.hpp>
 #include <stable_diffusion/model_folder.hpp>
 
@@ -50,26 +49,6 @@ void require(const io::Config& index, std::string_view component, std::string_vi
   throw index.error(component, (index.has(component) ? "is null, for the model was saved without it: "
                                                      : "is missing: get the file anew, for ") +
                                    std::string(why));
-}
-
-/// The scheduler's settings, read as diffusers reads them: by the class that the index names, whichever wrote
-/// the file.
-sampling::SchedulerConfig scheduler_of(const io::Config& index, const std::filesystem::path& file) {
-  const auto own = sampling::SchedulerConfig::load(file);
-  const auto name = index.json().at("scheduler")[1].get<std::string>();
-  if (name == own.class_name()) return own;
-  nlohmann::json json = sampling::scheduler_json(file);
-  json["_class_name"] = name;
-  try {
-    const auto other = sampling::SchedulerConfig::from(io::Config(file, std::move(json)));
-    static_cast<void>(other.default_kind());
-    return other;
-  } catch (const InputError&) {
-    throw index.error("scheduler", "has class '" + io::printable(name) +
-                                       "', which is not known here, where " + io::shown(file) +
-                                       " is of class '" + io::printable(own.class_name()) +
-                                       "': write that here, or get the files anew");
-  }
 }
 
 /// What the folder has beside a model's parts.
@@ -162,7 +141,9 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path) {
   for (const std::string_view component : {"unet", "vae", "scheduler"})
     require(index, component, "a Stable Diffusion model has one");
 
-  ModelFolder model(path, scheduler_of(index, path / "scheduler" / "scheduler_config.json"));
+  ModelFolder model(path,
+                    sampling::SchedulerConfig::load(path / "scheduler" / "scheduler_config.json",
+                                                    index.json().at("scheduler")[1].get<std::string>()));
   model.notes = notes_of(index);
   model.is_lcm = index.string("_class_name").starts_with("LatentConsistencyModel");
   model.force_zeros_for_empty_prompt = index.boolean_or("force_zeros_for_empty_prompt", true);

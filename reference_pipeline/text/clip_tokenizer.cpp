@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
-#include <set>
 #include <utility>
 
 #include <text/clip_tokenizer.hpp>
@@ -228,28 +227,6 @@ std::vector<std::int32_t> ClipTokenizer::encode(std::string_view text, int max_l
   ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length) - 1));
   ids.push_back(end_id_);
   return ids;
-}
-
-std::string ClipTokenizer::with_learnt_tokens(std::string_view text) const {
-  std::string result = valid_utf8(text);
-  std::set<std::int32_t> met;
-  added_.cut(
-      result, [&](std::int32_t id) { met.insert(id); }, [](std::string_view) {});
-  const auto is_added = [&](const std::string& content) {
-    return std::ranges::find(added_.tokens(), content, &AddedToken::content) != added_.tokens().end();
-  };
-  for (const AddedToken& token : added_.tokens()) {
-    if (!met.contains(token.id)) continue;
-    std::string others;
-    for (int number = 1; is_added(token.content + "_" + std::to_string(number)); ++number)
-      others += " " + token.content + "_" + std::to_string(number);
-    for (std::size_t at = 0; !others.empty() && (at = result.find(token.content, at)) != std::string::npos;) {
-      at += token.content.size();
-      result.insert(at, others);
-      at += others.size();
-    }
-  }
-  return result;
 }
 
 void ClipTokenizer::append_text(std::string_view normal, std::vector<std::int32_t>& ids) const {

@@ -27,9 +27,8 @@ class ClipTokenizer {
   /// UTF-8 gets U+FFFD for the bytes that are not. Throws InputError where `max_length` is below 2.
   std::vector<std::int32_t> encode(std::string_view text, int max_length) const;
 
-  /// The text with each added token that was learnt as several (textual inversion: "<cat>", "<cat>_1",
-  /// "<cat>_2" …) followed by the others, as diffusers' pipelines write prompts out before they are encoded.
-  std::string with_learnt_tokens(std::string_view text) const;
+  /// The text with each added token that was learnt as several followed by the others (AddedTokens).
+  std::string with_learnt_tokens(std::string_view text) const { return added_.with_learnt_tokens(text); }
 
   /// What shorter texts are filled up with.
   std::int32_t pad_id() const { return pad_id_; }

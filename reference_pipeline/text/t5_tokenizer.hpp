@@ -25,6 +25,9 @@ class T5Tokenizer {
   /// for the bytes that are not. Throws InputError where `max_length` is below 1.
   std::vector<std::int32_t> encode(std::string_view text, int max_length) const;
 
+  /// The text with each added token that was learnt as several followed by the others (AddedTokens).
+  std::string with_learnt_tokens(std::string_view text) const { return added_.with_learnt_tokens(text); }
+
   /// What shorter texts are filled up with.
   std::int32_t pad_id() const { return pad_id_; }
   std::int32_t end_id() const { return end_id_; }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -97,6 +98,28 @@ void AddedTokens::cut(std::string_view text, const std::function<void(std::int32
     const std::string normal = normalizer_(part);
     cut_at(normalized_, normal, on_token, on_text);
   });
+}
+
+std::string AddedTokens::with_learnt_tokens(std::string_view text) const {
+  std::string result = valid_utf8(text);
+  std::set<std::int32_t> met;
+  cut(
+      result, [&](std::int32_t id) { met.insert(id); }, [](std::string_view) {});
+  const auto is_added = [&](const std::string& content) {
+    return std::ranges::find(tokens_, content, &AddedToken::content) != tokens_.end();
+  };
+  for (const AddedToken& token : tokens_) {
+    if (!met.contains(token.id)) continue;
+    std::string others;
+    for (int number = 1; is_added(token.content + "_" + std::to_string(number)); ++number)
+      others += " " + token.content + "_" + std::to_string(number);
+    for (std::size_t at = 0; !others.empty() && (at = result.find(token.content, at)) != std::string::npos;) {
+      at += token.content.size();
+      result.insert(at, others);
+      at += others.size();
+    }
+  }
+  return result;
 }
 
 }  // namespace precast::text

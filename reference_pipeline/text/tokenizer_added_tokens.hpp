@@ -38,6 +38,10 @@ class AddedTokens {
   void cut(std::string_view text, const std::function<void(std::int32_t)>& on_token,
            const std::function<void(std::string_view)>& on_text) const;
 
+  /// The text with each token that was learnt as several (textual inversion: "<cat>", "<cat>_1", "<cat>_2" …)
+  /// followed by the others.
+  std::string with_learnt_tokens(std::string_view text) const;
+
  private:
   struct Pattern {
     std::string content;

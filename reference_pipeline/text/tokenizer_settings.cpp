@@ -50,15 +50,20 @@ std::int64_t read_id(const io::Config& config, std::string_view key, const std::
   return id;
 }
 
+/// Throws InputError where texts are to be filled up or cut at their left, by the key `key` of a file that
+/// says `right` where it is not.
+void require_right(const io::Config& config, const char* key, const char* right) {
+  const std::string side = config.string_or(key, right);
+  if (side != right)
+    throw config.error(key, "is '" + io::printable(side) +
+                                "', and texts are filled up and cut at their right alone: write " + right +
+                                " there, or use the tokenizer that the model was trained with");
+}
+
 }  // namespace
 
 void TokenizerSettings::read_config(const io::Config& config) {
-  for (const char* side : {"padding_side", "truncation_side"})
-    if (config.string_or(side, "right") != "right")
-      throw config.error(side,
-                         "is '" + io::printable(config.string(side)) +
-                             "', and texts are filled up and cut at their right alone: write right there, or "
-                             "use the tokenizer that the model was trained with");
+  for (const char* side : {"padding_side", "truncation_side"}) require_right(config, side, "right");
   if (config.boolean_or("split_special_tokens", false))
     throw config.error("split_special_tokens",
                        "is true, and special tokens in texts are never cut up here: set it to false");
@@ -92,8 +97,14 @@ void TokenizerSettings::read_special_tokens_map(const io::Config& config) {
 TokenizerSettings TokenizerSettings::read(const std::filesystem::path& folder,
                                           const std::optional<io::Config>& tokenizer_json) {
   TokenizerSettings settings;
+  std::optional<io::Config> config;
   if (io::is_there(folder / "tokenizer_config.json"))
-    settings.read_config(io::Config::load(folder / "tokenizer_config.json"));
+    settings.read_config(config.emplace(io::Config::load(folder / "tokenizer_config.json")));
+  if (tokenizer_json)
+    for (const auto& [part, side] :
+         {std::pair("padding", "padding_side"), std::pair("truncation", "truncation_side")})
+      if (tokenizer_json->has(part) && !(config && config->has(side)))
+        require_right(tokenizer_json->object(part), "direction", "Right");
   if (!settings.listed_.empty()) return settings;
 
   if (io::is_there(folder / "special_tokens_map.json"))

@@ -162,6 +162,13 @@ TEST_CASE("the scheduler is of the class that the index names, whichever wrote i
         folder.path(), families::ComponentChoices::all(choices_in<f32>().front()));
     CHECK(pipeline.with_defaults(small_request()).sampler == sampler);
   }
+  // Even where the file names none, and where another sampler than the folder's is asked for.
+  folder.set("scheduler/scheduler_config.json", "_class_name", nullptr);
+  CHECK(complaint(folder.path(), small_request()).empty());
+  folder.set("model_index.json", "scheduler", {"diffusers", "HeunDiscreteScheduler"});
+  families::Request request = small_request();
+  request.sampler = "ddim";
+  CHECK(complaint(folder.path(), request).empty());
 }
 
 TEST_CASE("a component of a Stable Diffusion folder without weights, config or tokenizer is named") {

@@ -180,6 +180,13 @@ TEST_CASE("broken tokenizers: the small files") {
       check_edit(
           "dev_f32", std::string(folder) + "/tokenizer_config.json", [&](Json& j) { j[side] = "left"; },
           std::string("key '") + side + "': is 'left'");
+  for (const char* part : {"padding", "truncation"})  // counts where the config has no side
+    check_edit(
+        "dev_f16", "tokenizer/tokenizer.json",
+        [&](Json& j) {
+          j[part] = {{"direction", "Left"}};
+        },
+        "is 'Left'");
   check_edit(
       "dev_f32", map,
       [](Json& j) {

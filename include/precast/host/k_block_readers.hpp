@@ -174,7 +174,7 @@ struct BlockReader<q2_k> : TwoBitBlock {
   }
 };
 
-#if defined(__BMI2__)
+#if defined(__BMI2__) && defined(__F16C__)
 
 /// Vector 2 h + n has one half of groups [4 h, 4 h + 4), four lanes each.
 template <>
