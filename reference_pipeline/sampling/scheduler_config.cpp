@@ -213,19 +213,20 @@ SamplerKind sampler_named(std::string_view name) {
   return found->kind;
 }
 
-SchedulerConfig::SchedulerConfig(io::Config config)
-    : config_(std::move(config)), class_name_(config_.string("_class_name")) {
-  if (!class_name_.ends_with("Scheduler"))
-    throw config_.error("_class_name", "is '" + io::printable(class_name_) +
-                                           "', no scheduler of diffusers: get the file anew");
+SchedulerConfig::SchedulerConfig(io::Config config, bool by_index)
+    : config_(std::move(config)), class_name_(config_.string("_class_name")), by_index_(by_index) {
+  if (!class_name_.ends_with("Scheduler")) throw wrong_class("no scheduler of diffusers: get the file anew");
   if (class_name_.starts_with("EDM"))
-    throw config_.error("_class_name", "is '" + io::printable(class_name_) +
-                                           "', of a model whose inputs and results are scaled by its level "
-                                           "of noise, which no sampler here does: use another model");
+    throw wrong_class(
+        "of a model whose inputs and results are scaled by its level of noise, which no sampler "
+        "here does: use another model");
   if (class_name_.starts_with("FlowMatch"))
-    throw config_.error("_class_name", "is '" + io::printable(class_name_) +
-                                           "', and Stable Diffusion is not flow matching: get the "
-                                           "model's own scheduler_config.json");
+    throw wrong_class("and Stable Diffusion is not flow matching: get the model's own scheduler_config.json");
+}
+
+InputError SchedulerConfig::wrong_class(const std::string& problem) const {
+  return config_.error("_class_name", "is '" + io::printable(class_name_) +
+                                          (by_index_ ? "' by model_index.json, " : "', ") + problem);
 }
 
 SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const std::string& class_of_index) {
@@ -233,17 +234,16 @@ SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const s
   if (file.bytes().size() > io::largest_json_file)
     throw io::file_error(path, "is too large for a scheduler's settings: check that it is the right file");
   nlohmann::json json = io::parse_json(without_infinities(file.text()), path);
-  if (!class_of_index.empty() && json.is_object()) json["_class_name"] = class_of_index;
-  return SchedulerConfig(io::Config(path, std::move(json)));
+  const bool by_index = !class_of_index.empty() && json.is_object() &&
+                        json.value("_class_name", nlohmann::json()) != class_of_index;
+  if (by_index) json["_class_name"] = class_of_index;
+  return SchedulerConfig(io::Config(path, std::move(json)), by_index);
 }
 
 SamplerKind SchedulerConfig::default_kind() const {
   const auto* found = std::ranges::find(named_kinds, class_name_, &NamedKind::class_name);
   if (found == named_kinds.end())
-    throw config_.error("_class_name", "is '" + io::printable(class_name_) +
-                                           "' (in model_index.json, where that names another), a sampler "
-                                           "that is not here: choose one of " +
-                                           listed_names());
+    throw wrong_class("a sampler that is not here: choose one of " + listed_names());
   if (is_dpmpp(found->kind) && config_.boolean_or("use_karras_sigmas", false))
     return SamplerKind::dpmpp_2m_karras;
   return found->kind;

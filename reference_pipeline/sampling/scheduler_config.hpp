@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
 #include <precast/io/config.hpp>
 
 namespace precast::sampling {
@@ -76,7 +77,7 @@ class SchedulerConfig {
   static SchedulerConfig load(const std::filesystem::path& path, const std::string& class_of_index = {});
 
   /// The keys of such a file, where there is none: `config` names what they are of.
-  static SchedulerConfig from(io::Config config) { return SchedulerConfig(std::move(config)); }
+  static SchedulerConfig from(io::Config config) { return SchedulerConfig(std::move(config), false); }
 
   /// The folder's own sampler. Throws InputError where its class is not among the samplers here, and says
   /// that another can be chosen.
@@ -89,10 +90,12 @@ class SchedulerConfig {
                            SchedulerCorrection correction = SchedulerCorrection::none) const;
 
  private:
-  explicit SchedulerConfig(io::Config config);
+  SchedulerConfig(io::Config config, bool by_index);
+  InputError wrong_class(const std::string& problem) const;
 
   io::Config config_;
   std::string class_name_;
+  bool by_index_;  ///< whether model_index.json names another class than the file
 };
 
 }  // namespace precast::sampling

@@ -99,7 +99,7 @@ const std::vector<BadValue> bad_values{
     {"sdxl", "vae/config.json", "latents_mean", {0, 0, 0, 0}},
     {"sdxl", "vae/config.json", "latents_std", {1, 1, "a", 1}},
     {"sdxl", "vae/config.json", "latents_std", {1, 0, 1, 1}},
-    {"sd15", "scheduler/scheduler_config.json", "_class_name", "EDMEulerScheduler"},
+    {"sd15", "model_index.json", "scheduler", {"diffusers", "EDMEulerScheduler"}},
     {"sd15", "scheduler/scheduler_config.json", "beta_schedule", "exponential"},
     {"sd15", "scheduler/scheduler_config.json", "num_train_timesteps", -1},
 };
