@@ -84,6 +84,8 @@ class TileRegisters {
     for (const int sums : {0, 1, 4}) configuration.rows[sums] = upper;
     for (const int sums : {2, 3, 5}) configuration.rows[sums] = lower;
     for (const int right : {6, 7}) configuration.rows[right] = tile_side;
+    // GCC 12 takes _tile_loadconfig to read 8 bytes of its 64, and at -Os drops the stores to the others.
+    __asm__ volatile("" : : "r"(&configuration) : "memory");
     _tile_loadconfig(&configuration);
   }
   ~TileRegisters() { _tile_release(); }
