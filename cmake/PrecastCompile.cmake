@@ -19,7 +19,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # vectors.
   list(APPEND precast_flags -Wshadow=local -Wno-psabi)
 else()
-  list(APPEND precast_flags -Wshadow -Wno-unknown-pragmas)  # "GCC ivdep" is a hint
+  list(APPEND precast_flags -Wshadow)
 endif()
 if(PRECAST_WARNINGS_AS_ERRORS)
   list(APPEND precast_flags -Werror)
@@ -45,11 +45,16 @@ function(precast_compile target)
   endif()
 endfunction()
 
-# precast_compile_together(target): its files, 28 of them at a time, are one unit for the compiler. Headers, and inline functions
-# of libraries that are headers alone (CLI11, nlohmann-json, Catch2), take it longer than a file does: of the code that eight
-# files at a time made, five eighths were functions that another unit made too. -DCMAKE_UNITY_BUILD=OFF compiles each by itself.
+# precast_compile_together(target [files]): its files, 28 of them at a time or as many as are asked for, are one unit for the
+# compiler. Headers, and inline functions of libraries that are headers alone (CLI11, nlohmann-json, Catch2), take it longer
+# than a file does: of the code that eight files at a time made, five eighths were functions that another unit made too. Where
+# files stamp kernels, fewer at a time keep both cores busy. -DCMAKE_UNITY_BUILD=OFF compiles each by itself.
 function(precast_compile_together target)
+  set(files 28)
+  if(ARGC GREATER 1)
+    set(files ${ARGV1})
+  endif()
   if(NOT DEFINED CMAKE_UNITY_BUILD)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 28)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
   endif()
 endfunction()

@@ -15,17 +15,7 @@
 
 namespace {
 
-constexpr std::size_t number_of_paths = [] {
-  std::size_t number = 0;
-  precast::for_each_choice([&](const precast::PolicyChoice&) { ++number; });
-  return number;
-}();
-constexpr std::array path_choices = [] {
-  std::array<precast::PolicyChoice, number_of_paths> all{};
-  std::size_t at = 0;
-  precast::for_each_choice([&](const precast::PolicyChoice& choice) { all[at++] = choice; });
-  return all;
-}();
+constexpr auto path_choices = precast::choices_where([](const precast::PolicyChoice&) { return true; });
 
 /// What linear layers of each path multiply: "bf16_upcast_matmul:f32".
 template <std::size_t... I, class Put>

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <simt/proof.hpp>
+#include <cuda/attention_runs.hpp>
+#include <cuda/check_proof.hpp>
 #include <support/narrow_reference.hpp>
 
 #include <precast/cuda/attention/largest_score.hpp>
-
-#include "attention_runs.hpp"
 
 using namespace precast;
 using namespace precast::testing;
@@ -100,13 +99,6 @@ const std::vector<AttentionCase> warpgroup_cases{
     {1, 1, 40, 600, 40}, {1, 2, 70, 37, 64, true}, {1, 1, 80, 140, 104}};
 /// The same for the stages of each product, and for keys that one lane's scores are not.
 const std::vector<AttentionCase> plain_cases{{1, 1, 20, 300, 8}, {1, 1, 20, 9, 200}, {1, 2, 20, 37, 7, true}};
-
-void check_proof(const std::string& name, const std::function<bool()>& test) {
-  const simt::Proof proof = simt::prove(test);
-  CHECK(proof.alarms == std::vector<std::string>{});
-  CHECK(proof.missed() == std::vector<std::string>{});
-  CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernel_proofs.md") == "");
-}
 
 template <class P>
 void check_proof_of(const std::string& name) {

@@ -32,13 +32,13 @@ const gpu::BlockProductsRegistration products_in_bf16{gpu::block_products<bf16, 
 const gpu::BlockProductsRegistration products_in_f32{gpu::block_products<f32, BlockFormats>};
 
 /// A matrix in blocks of a file, and its values.
-struct Stored {
+struct StoredInBlocks {
   DtypeInfo format;
   Shape shape;
   std::vector<std::byte> bytes;
   HostTensor<f32> values;
 
-  Stored(std::string_view name, std::int64_t features, std::int64_t columns, std::uint32_t seed)
+  StoredInBlocks(std::string_view name, std::int64_t features, std::int64_t columns, std::uint32_t seed)
       : format(facts_of(name)), shape{features, columns}, values(shape) {
     // In the last block of a row, other values follow those that belong to it.
     const std::int64_t stride =
@@ -77,7 +77,7 @@ std::vector<std::string> kernels_of(const simt::Session& session) {
 /// The product with blocks and with their values: within the bounds of its sums, and outside of them with
 /// other values. Of many rows both are added in one order.
 template <PolicyType P, class X = typename precisions<P, Matmul>::result>
-void check(const Stored& stored, const Stored& other, std::int64_t rows) {
+void check(const StoredInBlocks& stored, const StoredInBlocks& other, std::int64_t rows) {
   using Types = precisions<P, Matmul>;
   using Storage = typename Types::storage;
   CAPTURE(stored.format.name, rows, stored.shape[0], stored.shape[1]);
@@ -109,15 +109,15 @@ void check_sizes(std::string_view format) {
   // Slabs of 512 columns: a part of one, and more than are in shared memory at a time.
   for (const std::int64_t columns : {in_block, 3 * in_block, 2048 + 256 + in_block})
     for (const std::int64_t features : {1, 21}) {
-      const Stored stored(format, features, columns, 1), other(format, features, columns, 2);
+      const StoredInBlocks stored(format, features, columns, 1), other(format, features, columns, 2);
       for (const std::int64_t rows : {1, 3, 8}) check<P, X>(stored, other, rows);
     }
   for (const std::int64_t columns : {in_block, 3 * in_block}) {
-    const Stored stored(format, 70, columns, 1), other(format, 70, columns, 2);
+    const StoredInBlocks stored(format, 70, columns, 1), other(format, 70, columns, 2);
     for (const std::int64_t rows : {9, 67}) check<P, X>(stored, other, rows);
   }
   // Columns that end in a block.
-  const Stored stored(format, 7, 83, 1), other(format, 7, 83, 2);
+  const StoredInBlocks stored(format, 7, 83, 1), other(format, 7, 83, 2);
   for (const std::int64_t rows : {1, 2, 10}) check<P, X>(stored, other, rows);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("every block format is multiplied as it lies on the device", "[linear]
   for (const BlockFormat& format : block_formats) {
     if (!block_format_compiled(format.info.name)) continue;
     const std::int64_t columns = 2 * format.info.values_per_block + 9;
-    const Stored stored(format.info.name, 9, columns, 1), other(format.info.name, 9, columns, 2);
+    const StoredInBlocks stored(format.info.name, 9, columns, 1), other(format.info.name, 9, columns, 2);
     for (const std::int64_t rows : {1, 2, 9}) {
       check<Policy<Storage<bf16>>>(stored, other, rows);
       check<Policy<Storage<f32>>>(stored, other, rows);
@@ -172,7 +172,7 @@ TEST_CASE("rows in f32 are rounded to operands for a product with blocks of a fi
 TEST_CASE("a weight in blocks is decoded as it is loaded where the program has no product of it",
           "[linear][blocks]") {
   using P = Policy<Storage<f16>>;  // for whose operands this program has registered none
-  const Stored stored("q8_0", 21, 96, 1);
+  const StoredInBlocks stored("q8_0", 21, 96, 1);
   const auto weight = stored.weight<P>({});
   CHECK(weight.weight().blocks() == nullptr);
   const LinearWeight<P> dense(rounded<f16>(stored.values).view());
@@ -183,7 +183,7 @@ TEST_CASE("a weight in blocks is decoded as it is loaded where the program has n
 
 TEST_CASE("rows of scalars are not taken of a weight in blocks", "[linear][blocks]") {
   using P = Policy<Storage<bf16>>;
-  const auto weight = Stored("q8_0", 4, 32, 1).weight<P>({});
+  const auto weight = StoredInBlocks("q8_0", 4, 32, 1).weight<P>({});
   CHECK_THROWS_WITH(weight.weight().view(), Catch::Contains("q8_0"));
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("proof of products of few rows with blocks of a file", "[matmul][block
   };
   std::vector<Check> checks;
   for (const auto& [format, rows] : {std::pair("q8_0", 1), {"q4_k", 3}}) {
-    const Stored stored(format, 19, 2309, 1);
+    const StoredInBlocks stored(format, 19, 2309, 1);
     auto x = random_integers<bf16>({rows, 2309}, 2);
     auto sums = expected_products<precisions<P, Matmul>>(x, stored.values, HostTensor<f32>());
     checks.push_back({stored.weight<P>({}), std::move(x), std::move(sums)});

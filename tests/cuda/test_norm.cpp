@@ -25,7 +25,7 @@ using namespace precast::testing;
 
 namespace {
 
-constexpr f32 eps = 1e-6f;
+constexpr f32 eps_of_slices = 1e-6f;
 
 /// The middle of wider rows, so that rows lie apart and `offset` decides whether they are aligned.
 template <class T>
@@ -47,10 +47,10 @@ TEST_CASE("layer_norm of slices, with a modulation for each picture", "[norm]") 
     const HostTensor<bf16> before = out.whole.clone();
     const Slice<f32> scale(Shape{3, 136}, offset), shift(Shape{3, 136}, offset);
     gpu::layer_norm<Types, bf16>(on_device(x.view),
-                                 Affine<f32>{on_device(scale.view), on_device(shift.view), 5}, eps,
+                                 Affine<f32>{on_device(scale.view), on_device(shift.view), 5}, eps_of_slices,
                                  on_device(out.view));
     const auto expected =
-        expected_layer_norm(wide(x.view), 136, 5, wide(scale.view), wide(shift.view), double{eps});
+        expected_layer_norm(wide(x.view), 136, 5, wide(scale.view), wide(shift.view), double{eps_of_slices});
     INFO("offset " << offset);
     CHECK(outside(out.view, expected.values, expected.bound()) == "");
     CHECK(wide(out.whole.view().columns_between(0, offset)) ==
@@ -73,15 +73,16 @@ TEMPLATE_TEST_CASE("norms and gates take their parameters as they lie, in one la
     op();
     return session.launches().size();
   };
-  CHECK(launches([&] { layer_norm<P>(x, {.eps = eps}); }) == 1);
-  CHECK(launches([&] { layer_norm<P>(x, weight, weight, {.eps = eps}); }) == 1);
-  CHECK(launches([&] { layer_norm_modulate<P>(x, row, row, {.eps = eps}); }) == 1);
-  CHECK(launches([&] { rms_norm<P>(x, weight, {.eps = eps}); }) == 1);
-  CHECK(launches([&] { rms_norm_heads<P>(x, weight, {.eps = eps}); }) == 1);
+  CHECK(launches([&] { layer_norm<P>(x, {.eps = eps_of_slices}); }) == 1);
+  CHECK(launches([&] { layer_norm<P>(x, weight, weight, {.eps = eps_of_slices}); }) == 1);
+  CHECK(launches([&] { layer_norm_modulate<P>(x, row, row, {.eps = eps_of_slices}); }) == 1);
+  CHECK(launches([&] { rms_norm<P>(x, weight, {.eps = eps_of_slices}); }) == 1);
+  CHECK(launches([&] { rms_norm_heads<P>(x, weight, {.eps = eps_of_slices}); }) == 1);
   CHECK(launches([&] { gated_add<P>(x, x, row); }) == 1);
   const auto picture = x.view().reshaped(Shape{1, 2, 3, 16});
-  CHECK(launches([&] { group_norm<P>(picture, weight, weight, {.groups = 4, .eps = eps}); }) ==
-        3);  // moments twice, and values
+  CHECK(launches([&] {
+          group_norm<P>(picture, weight, weight, {.groups = 4, .eps = eps_of_slices});
+        }) == 3);  // moments twice, and values
 }
 
 TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
@@ -90,7 +91,8 @@ TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
   const auto run = [&] {
     const Tensor<bf16> x(values.shape(), values.values()), scale(Shape{32}, parameters.values()),
         shift(Shape{32}, parameters.values());
-    (void)group_norm<P>(x, scale, shift, {.groups = 8, .eps = 1e-5, .activation = ActivationFunction::silu});
+    (void)group_norm<P>(x, scale, shift,
+                        {.groups = 8, .eps = 1e-5, .activation = ActivationFunction::silu});
   };
   const std::int64_t before = gpu::memory_use().in_use;
   gpu::reset_peak_memory();
@@ -112,9 +114,9 @@ TEMPLATE_TEST_CASE("rms_norm_rotary rounds once what the two ops round twice", "
     const auto cos = random_tensor<f32>(Shape{tokens, width}, 5),
                sin = random_tensor<f32>(Shape{tokens, width}, 6);
     HostTensor<A> out(x.shape());
-    gpu::rms_norm_rotary<Types, A>(on_device(x), on_device(weight), eps, on_device(cos), on_device(sin),
-                                   on_device(out));
-    const auto normed = expected_rms_norm(wide(x), wide(weight), double{eps});
+    gpu::rms_norm_rotary<Types, A>(on_device(x), on_device(weight), eps_of_slices, on_device(cos),
+                                   on_device(sin), on_device(out));
+    const auto normed = expected_rms_norm(wide(x), wide(weight), double{eps_of_slices});
     const auto c = wide(cos), s = wide(sin);
     std::vector<double> expected(normed.values.size()), bounds(expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cuda/check_proof.hpp>
 #include <cuda/conv_runs.hpp>
-#include <simt/proof.hpp>
 #include <support/block_matrix.hpp>
 #include <support/narrow_reference.hpp>
 
@@ -19,13 +19,6 @@ using namespace precast;
 using namespace precast::testing;
 
 namespace {
-
-void check_proof(const std::string& name, const std::function<bool()>& test) {
-  const simt::Proof proof = simt::prove(test);
-  CHECK(proof.alarms == std::vector<std::string>{});
-  CHECK(proof.missed() == std::vector<std::string>{});
-  CHECK(simt::difference_from_document(proof, name, PRECAST_SOURCE_DIR "/docs/kernel_proofs.md") == "");
-}
 
 /// The same with a value of four significant bits, which an operand of three does not hold.
 template <class T>

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cuda/agreement.hpp>
 #include <cuda/check_proof.hpp>
 #include <support/arrays.hpp>
-#include <support/norm_reference.hpp>
 #include <support/on_device.hpp>
 
 #include <precast/cuda/gather/embedding_gradient.hpp>
@@ -31,24 +31,13 @@ using namespace precast::testing;
 
 namespace {
 
-using InF32 = OpDtypes<f32, AsGiven, f32, f32, f32>;
 /// Sums of f16, and intermediates of f16: the same steps in the same order as the host's, so the same bits.
 using NarrowSums = OpDtypes<f32, AsGiven, f16, f32, f32>;
 using NarrowSteps = OpDtypes<f32, AsGiven, f32, f16, f32>;
 
-/// Whether a kernel's results are the host's, up to the roundings of both in sums of this size.
-bool agree(const HostTensor<f32>& device, const HostTensor<f32>& host, double size) {
-  return outside(device, wide(host), [size](std::size_t) { return 2 * norm_roundings * unit<f32> * size; })
-      .empty();
-}
 template <class Types>
 bool as_alike(const HostTensor<f32>& device, const HostTensor<f32>& host, double size) {
   return is_narrow<Types> ? same_bits(device, host) : agree(device, host, size);
-}
-
-/// Columns [0, columns) of rows that are wider.
-HostView<const f32> slice_of(const HostTensor<f32>& x, std::int64_t columns) {
-  return x.view().columns_between(0, columns);
 }
 
 // Runs in rows that lie apart, a mean that f32 does not hold; more rows than there are partial sums.

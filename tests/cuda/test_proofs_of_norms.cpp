@@ -31,7 +31,7 @@ namespace {
 
 using F32 = Policy<Storage<f32>>;
 using Types = precisions<F32, Norm>;
-using InF32 = precisions<F32, Pointwise>;
+using Plain = precisions<F32, Pointwise>;
 using Turns = precisions<F32, Position>;
 constexpr f32 eps = 1e-6f;
 
@@ -117,7 +117,7 @@ bool maps_agree() {
     const auto x = random_tensor<f32>(Shape{2, 3, columns}, 1),
                row = random_tensor<f32>(Shape{2, columns}, 2);
     HostTensor<f32> out(x.shape());
-    gpu::map_values<InF32>(on_device(out), elementwise::Add{}, on_device(x),
+    gpu::map_values<Plain>(on_device(out), elementwise::Add{}, on_device(x),
                            RowBroadcast<f32>{on_device(row), 3});
     if (!exact(out, [&](std::int64_t i) {
           return x.data()[i] + row.data()[i / (3 * columns) * columns + i % columns];

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cuda/agreement.hpp>
 #include <cuda/check_proof.hpp>
 #include <support/arrays.hpp>
-#include <support/norm_reference.hpp>
 #include <support/on_device.hpp>
 
 #include <precast/cuda/loss/cross_entropy.hpp>
@@ -23,20 +23,6 @@ using namespace precast;
 using namespace precast::testing;
 
 namespace {
-
-using InF32 = OpDtypes<f32, AsGiven, f32, f32, f32>;
-
-/// Whether a kernel's results are the host's, up to the roundings of both in sums of this size.
-bool agree(const HostTensor<f32>& device, const HostTensor<f32>& host, double size) {
-  return outside(device, wide(host), [size](std::size_t) { return 2 * norm_roundings * unit<f32> * size; })
-      .empty();
-}
-
-/// Columns [0, columns) of rows that are wider.
-template <class T>
-HostView<const T> slice_of(const HostTensor<T>& x, std::int64_t columns) {
-  return x.view().columns_between(0, columns);
-}
 
 // Lanes to a row, a block to a row, and rows in pieces; side by side and apart; each row, and all of them.
 bool sums_agree() {

@@ -1,4 +1,4 @@
-// Attention in training against finite differences in float64.
+// Attention in training against float64, which finite differences hold.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -25,46 +25,72 @@ struct AttentionCase {
 };
 
 /// One value; widths and lengths around vectors; more than one block of 128 both ways; heads that share keys.
-const AttentionCase cases[] = {
+const AttentionCase attention_cases_of_gradients[] = {
     {1, 1, 1, 1, 1, 1, 1},           {1, 1, 1, 1, 3, 2, 5},           {2, 2, 2, 5, 7, 8, 8},
     {1, 2, 1, 9, 9, 3, 6, true, 3},  {1, 4, 2, 17, 17, 16, 16, true}, {1, 1, 1, 130, 140, 5, 4},
     {1, 1, 1, 150, 150, 4, 4, true}, {1, 1, 1, 7, 3, 4, 4, true},     {1, 1, 1, 3, 150, 4, 4, true}};
 
-/// Attention of one sample in float64: the result, and the logarithms of the sums.
+/// Attention in float64: the result, the logarithms of the sums, and by the chain rule the gradients.
 struct Reference {
-  Doubles out, log_sums;
-  Reference(const AttentionCase& c, const Doubles& q, const Doubles& k, const Doubles& v, double scale) {
+  Doubles out, log_sums, dq, dk, dv;
+
+  Reference(const AttentionCase& attention, const Doubles& query, const Doubles& key, const Doubles& value,
+            double factor, const Doubles& gradient = {})
+      : c(attention), q(query), k(key), v(value), scale(factor), dy(gradient) {
+    out.resize(static_cast<std::size_t>(c.batch * c.queries * c.heads * c.width_v));
+    dq.resize(q.size()), dk.resize(k.size()), dv.resize(v.size());
     for (std::int64_t b = 0; b < c.batch; ++b)
       for (std::int64_t h = 0; h < c.heads; ++h)
-        for (std::int64_t i = 0; i < c.queries; ++i) add(c, q, k, v, scale, b, h, i);
+        for (std::int64_t i = 0; i < c.queries; ++i) add(b, h, i);
   }
 
  private:
-  static double at(const Doubles& of, std::int64_t b, std::int64_t rows, std::int64_t row, std::int64_t heads,
-                   std::int64_t head, std::int64_t width, std::int64_t d) {
-    return of[static_cast<std::size_t>(((b * rows + row) * heads + head) * width + d)];
+  const AttentionCase& c;
+  const Doubles &q, &k, &v;
+  double scale;
+  const Doubles& dy;
+
+  static std::size_t at(std::int64_t b, std::int64_t rows, std::int64_t row, std::int64_t heads,
+                        std::int64_t head, std::int64_t width) {
+    return static_cast<std::size_t>(((b * rows + row) * heads + head) * width);
   }
-  void add(const AttentionCase& c, const Doubles& q, const Doubles& k, const Doubles& v, double scale,
-           std::int64_t b, std::int64_t h, std::int64_t i) {
+  void add(std::int64_t b, std::int64_t h, std::int64_t i) {
     const std::int64_t kv = h / (c.heads / c.heads_kv), seen = c.causal ? std::min(c.keys, i + 1) : c.keys;
-    Doubles weights;
+    const std::size_t query = at(b, c.queries, i, c.heads, h, c.width),
+                      result = at(b, c.queries, i, c.heads, h, c.width_v);
+    const auto key = [&](std::size_t j) {
+      return at(b, c.keys, static_cast<std::int64_t>(j), c.heads_kv, kv, c.width);
+    };
+    const auto value = [&](std::size_t j) {
+      return at(b, c.keys, static_cast<std::int64_t>(j), c.heads_kv, kv, c.width_v);
+    };
+    const auto width = static_cast<std::size_t>(c.width), width_v = static_cast<std::size_t>(c.width_v);
+    Doubles weights(static_cast<std::size_t>(seen));
     double sum = 0;
-    for (std::int64_t j = 0; j < seen; ++j) {
+    for (std::size_t j = 0; j < weights.size(); ++j) {
       double score = 0;
-      for (std::int64_t d = 0; d < c.width; ++d)
-        score +=
-            at(q, b, c.queries, i, c.heads, h, c.width, d) * at(k, b, c.keys, j, c.heads_kv, kv, c.width, d);
-      weights.push_back(std::exp(score * scale));
-      sum += weights.back();
+      for (std::size_t d = 0; d < width; ++d) score += q[query + d] * k[key(j) + d];
+      sum += weights[j] = std::exp(score * scale);
     }
     log_sums.push_back(std::log(sum));
-    out.resize(static_cast<std::size_t>(c.batch * c.queries * c.heads * c.width_v));
-    for (std::int64_t d = 0; d < c.width_v; ++d) {
-      double value = 0;
-      for (std::int64_t j = 0; j < seen; ++j)
-        value +=
-            weights[static_cast<std::size_t>(j)] / sum * at(v, b, c.keys, j, c.heads_kv, kv, c.width_v, d);
-      out[static_cast<std::size_t>(((b * c.queries + i) * c.heads + h) * c.width_v + d)] = value;
+    for (std::size_t j = 0; j < weights.size(); ++j) {
+      weights[j] /= sum;
+      for (std::size_t d = 0; d < width_v; ++d) out[result + d] += weights[j] * v[value(j) + d];
+    }
+    if (dy.empty()) return;
+    double mean = 0;  // of the weights' gradients, by weight: what normalising takes off each
+    for (std::size_t d = 0; d < width_v; ++d) mean += dy[result + d] * out[result + d];
+    for (std::size_t j = 0; j < weights.size(); ++j) {
+      double of_weight = 0;
+      for (std::size_t d = 0; d < width_v; ++d) {
+        of_weight += dy[result + d] * v[value(j) + d];
+        dv[value(j) + d] += weights[j] * dy[result + d];
+      }
+      const double of_score = weights[j] * (of_weight - mean) * scale;
+      for (std::size_t d = 0; d < width; ++d) {
+        dq[query + d] += of_score * k[key(j) + d];
+        dk[key(j) + d] += of_score * q[query + d];
+      }
     }
   }
 };
@@ -80,23 +106,31 @@ double distance(const Doubles& a, const Doubles& b) {
   return a.size() == b.size() ? length(difference) : HUGE_VAL;
 }
 
-/// dq, dk and dv by the analytic formula in float64.
-struct ExpectedGradients {
-  Doubles dq, dk, dv;
-};
-ExpectedGradients by_differences(const AttentionCase& c, const Doubles& q, const Doubles& k, const Doubles& v,
-                                 const Doubles& dy, double scale) {
-  return {differences(q, dy, [&](const Doubles& x) { return Reference(c, x, k, v, scale).out; }),
-          differences(k, dy, [&](const Doubles& x) { return Reference(c, q, x, v, scale).out; }),
-          differences(v, dy, [&](const Doubles& x) { return Reference(c, q, k, x, scale).out; })};
-}
-
 }  // namespace
 
-TEMPLATE_TEST_CASE("gradients of attention follow finite differences", "[attention]", F32, F32Flash,
+TEST_CASE("the chain rule of attention in float64 follows finite differences", "[attention]") {
+  for (const AttentionCase& c : attention_cases_of_gradients) {
+    if (c.queries * c.keys > 1000) continue;
+    CAPTURE(c.heads, c.heads_kv, c.queries, c.keys, c.width, c.width_v, c.causal, c.scale);
+    const double scale = 1 / std::sqrt(static_cast<double>(c.width));
+    const Doubles q = wide(random_tensor<f32>({c.batch, c.queries, c.heads * c.width}, 1, c.scale)),
+                  k = wide(random_tensor<f32>({c.batch, c.keys, c.heads_kv * c.width}, 2, c.scale)),
+                  v = wide(random_tensor<f32>({c.batch, c.keys, c.heads_kv * c.width_v}, 3)),
+                  dy = wide(random_tensor<f32>({c.batch, c.queries, c.heads * c.width_v}, 4));
+    const Reference reference(c, q, k, v, scale, dy);
+    const Doubles dq = differences(q, dy, [&](const Doubles&x) { return Reference(c, x, k, v, scale).out; }),
+                  dk = differences(k, dy, [&](const Doubles&x) { return Reference(c, q, x, v, scale).out; }),
+                  dv = differences(v, dy, [&](const Doubles&x) { return Reference(c, q, k, x, scale).out; });
+    CHECK(distance(reference.dq, dq) <= 1e-9 * (1 + length(dq)));
+    CHECK(distance(reference.dk, dk) <= 1e-9 * (1 + length(dk)));
+    CHECK(distance(reference.dv, dv) <= 1e-9 * (1 + length(dv)));
+  }
+}
+
+TEMPLATE_TEST_CASE("gradients of attention follow the chain rule in float64", "[attention]", F32, F32Flash,
                    Bf16Flash, F16Flash, F16UpcastAttention) {
   using A = typename training<TestType>::gradient;
-  for (const AttentionCase& c : cases) {
+  for (const AttentionCase& c : attention_cases_of_gradients) {
     if (emulated && c.queries * c.keys > 1000) continue;
     CAPTURE(c.heads, c.heads_kv, c.queries, c.keys, c.width, c.width_v, c.causal, c.scale);
     const auto q = random_tensor<A>({c.batch, c.queries, c.heads * c.width}, 1, c.scale),
@@ -115,7 +149,8 @@ TEMPLATE_TEST_CASE("gradients of attention follow finite differences", "[attenti
       return dk.clone();
     };
     run();
-    const Reference reference(c, wide(q), wide(k), wide(v), scale);
+    const Doubles wide_q = wide(q), wide_k = wide(k), wide_v = wide(v), wide_dy = wide(dy);
+    const Reference reference(c, wide_q, wide_k, wide_v, scale, wide_dy);
     // A score is a sum of `width` products, of operands as they are given: as many roundings of its terms;
     // the exponential, and a sum of as many terms as there are keys.
     double largest = 0;
@@ -123,18 +158,17 @@ TEMPLATE_TEST_CASE("gradients of attention follow finite differences", "[attenti
     const double terms =
         static_cast<double>(c.width) * c.scale * c.scale + largest + static_cast<double>(c.keys) + 16;
     CHECK(outside(log_sums, reference.log_sums, [&](std::size_t) { return 4 * terms * unit<f32>; }) == "");
-    const ExpectedGradients expected = by_differences(c, wide(q), wide(k), wide(v), wide(dy), scale);
     // Weights, gradients of scores, the result and the gradients themselves are each rounded to the operand
     // or the activation: four relative errors of the parts of a gradient, whose parts are as large as |dy|
     // |v|.
     using Operand = typename gradient_precisions<TestType, Attention>::operand;
     const double rounding = 2 * (unit<Operand> + unit<A>)+4 * terms * unit<f32>;
-    const double parts = length(wide(dy)) * length(wide(v)) / std::sqrt(static_cast<double>(v.elements())) *
+    const double parts = length(wide_dy) * length(wide_v) / std::sqrt(static_cast<double>(v.elements())) *
                          std::sqrt(static_cast<double>(c.width_v));
     const double of_scores = parts * scale * c.scale;
-    CHECK(distance(wide(dq), expected.dq) <= rounding * (length(expected.dq) + of_scores) + 1e-9);
-    CHECK(distance(wide(dk), expected.dk) <= rounding * (length(expected.dk) + of_scores) + 1e-9);
-    CHECK(distance(wide(dv), expected.dv) <= rounding * length(expected.dv) + 1e-9);
+    CHECK(distance(wide(dq), reference.dq) <= rounding * (length(reference.dq) + of_scores) + 1e-9);
+    CHECK(distance(wide(dk), reference.dk) <= rounding * (length(reference.dk) + of_scores) + 1e-9);
+    CHECK(distance(wide(dv), reference.dv) <= rounding * length(reference.dv) + 1e-9);
     check_repeats(run);
   }
 }

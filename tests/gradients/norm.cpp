@@ -23,9 +23,10 @@ struct NormCase {
   double deviation = 1, mean = 0;
 };
 
-const NormCase cases[] = {{1, 1, 1},         {1, 2, 2},   {3, 5, 5},     {4, 33, 33},
-                          {2, 64, 64, 1e-2}, {3, 65, 65}, {2, 7, 7, 30}, {2, 130, 130, 1, 100},
-                          {140, 3, 3},       {2, 12, 4}};
+const NormCase norm_cases_of_gradients[] = {
+    {1, 1, 1},         {1, 2, 2},   {3, 5, 5},     {4, 33, 33},
+    {2, 64, 64, 1e-2}, {3, 65, 65}, {2, 7, 7, 30}, {2, 130, 130, 1, 100},
+    {140, 3, 3},       {2, 12, 4}};
 
 /// Gradients of one row by differences, and of weight and bias from what it is normalised to.
 struct ExpectedGradients {
@@ -93,7 +94,7 @@ TEMPLATE_TEST_CASE("gradients of layer_norm and rms_norm follow finite differenc
                    Bf16InF32) {
   using A = typename training<TestType>::gradient;
   const double eps = 1e-5;
-  for (const NormCase& c : cases) {
+  for (const NormCase& c : norm_cases_of_gradients) {
     CAPTURE(c.rows, c.columns, c.run, c.deviation, c.mean);
     const auto x = random_tensor<A>({c.rows, c.columns}, 1, c.deviation, c.mean),
                dy = random_tensor<A>({c.rows, c.columns}, 2);

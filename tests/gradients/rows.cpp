@@ -18,9 +18,9 @@ template <class P, class Op>
 using operand_of_gradient = typename gradient_precisions<P, Op>::operand;
 
 using AmpF16 = Policy<Storage<f32>, Compute<f16>>;
-using NaiveF16 =
+using NaiveF16Rows =
     Policy<Storage<f16>, Downcast<Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, Pointwise>>;
-using E4m3OfF32 = Policy<Storage<f32>, Compute<fp8_e4m3>>;
+using E4m3OfF32Rows = Policy<Storage<f32>, Compute<fp8_e4m3>>;
 using E5m2OfF32 = Policy<Storage<f32>, Compute<fp8_e5m2>>;
 
 }  // namespace
@@ -33,22 +33,22 @@ TEST_CASE("gradients are stored as activations, parameters' in f32 and in naive 
   CHECK(trains_in<Bf16, bf16, f32, f32>);
   CHECK(trains_in<Bf16InF32, f32, f32, f32>);
   CHECK(trains_in<Tf32, f32, f32, f32>);
-  CHECK(trains_in<E4m3OfF32, bf16, f32, f32>);
-  CHECK(trains_in<NaiveF16, f16, f16, f16>);
+  CHECK(trains_in<E4m3OfF32Rows, bf16, f32, f32>);
+  CHECK(trains_in<NaiveF16Rows, f16, f16, f16>);
 }
 
 TEST_CASE("rows of gradients are their op's, but for operands whose range is too small", "[policy]") {
   AllOpClasses::for_each([]<class Op>(Op) {
     CHECK(std::is_same_v<operand_of_gradient<AmpF16, Op>, typename precisions<AmpF16, Op>::operand>);
-    CHECK(std::is_same_v<typename gradient_precisions<NaiveF16, Op>::accumulate,
-                         typename precisions<NaiveF16, Op>::accumulate>);
-    CHECK(std::is_same_v<typename gradient_precisions<NaiveF16, Op>::inside,
-                         typename precisions<NaiveF16, Op>::inside>);
+    CHECK(std::is_same_v<typename gradient_precisions<NaiveF16Rows, Op>::accumulate,
+                         typename precisions<NaiveF16Rows, Op>::accumulate>);
+    CHECK(std::is_same_v<typename gradient_precisions<NaiveF16Rows, Op>::inside,
+                         typename precisions<NaiveF16Rows, Op>::inside>);
     CHECK(std::is_same_v<typename gradient_precisions<AmpF16, Op>::result, f16>);
     CHECK(std::is_same_v<typename parameter_gradient_precisions<AmpF16, Op>::result, f32>);
-    CHECK(std::is_same_v<typename parameter_gradient_precisions<NaiveF16, Op>::result, f16>);
+    CHECK(std::is_same_v<typename parameter_gradient_precisions<NaiveF16Rows, Op>::result, f16>);
   });
-  CHECK(std::is_same_v<operand_of_gradient<E4m3OfF32, Matmul>, bf16>);
+  CHECK(std::is_same_v<operand_of_gradient<E4m3OfF32Rows, Matmul>, bf16>);
   CHECK(std::is_same_v<operand_of_gradient<E5m2OfF32, Matmul>, fp8_e5m2>);
   CHECK(std::is_same_v<operand_of_gradient<Tf32, Matmul>, tf32>);
   CHECK(std::is_same_v<operand_of_gradient<F32, Norm>, AsGiven>);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include <catch2/catch.hpp>
@@ -11,6 +10,7 @@
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
 #include <support/attention.hpp>
+#include <support/special_values.hpp>
 
 #include <precast/ops/attention.hpp>
 
@@ -18,8 +18,6 @@ using namespace precast;
 using namespace precast::testing;
 
 namespace {
-
-constexpr f32 inf = std::numeric_limits<f32>::infinity();
 
 /// The result [B, Sq, H * Dv], whatever the case's layout.
 template <class P, class T>

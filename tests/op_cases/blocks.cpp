@@ -27,14 +27,14 @@ StoredMatrix<Blocks32> there(const BlockMatrix<Blocks32, HostMemory>& matrix) {
   return StoredMatrix<Blocks32>(HostStoredView<const Blocks32>(matrix.view()));
 }
 
-struct Case {
+struct BlockProductCase {
   std::int64_t rows, columns, features;
 };
 /// Rows for each kernel; columns that end in a block and in the middle of one, features around panels and
 /// tiles.
-constexpr Case cases[] = {{1, 32, 1},    {1, 600, 9},   {1, 1031, 130}, {2, 64, 65},   {4, 45, 7},
-                          {7, 96, 70},   {7, 31, 16},   {9, 64, 33},    {20, 160, 65}, {33, 100, 64},
-                          {70, 33, 130}, {300, 96, 40}, {300, 700, 200}};
+constexpr BlockProductCase block_product_cases[] = {
+    {1, 32, 1},  {1, 600, 9},   {1, 1031, 130}, {2, 64, 65},   {4, 45, 7},    {7, 96, 70},    {7, 31, 16},
+    {9, 64, 33}, {20, 160, 65}, {33, 100, 64},  {70, 33, 130}, {300, 96, 40}, {300, 700, 200}};
 
 }  // namespace
 
@@ -42,7 +42,7 @@ TEMPLATE_LIST_TEST_CASE("linear multiplies with a weight in blocks", "[linear][b
   using Types = precisions<TestType, Matmul>;
   static_assert(std::is_same_v<typename Types::vector_storage, f32>);
   std::uint32_t seed = 1;
-  for (const Case& c : cases) {
+  for (const BlockProductCase& c : block_product_cases) {
     if (c.rows * c.columns * c.features > most_multiplications) continue;
     CAPTURE(c.rows, c.columns, c.features);
     const auto x = random_tensor<typename Types::result>({c.rows, c.columns}, ++seed);

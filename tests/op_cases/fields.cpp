@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <op_cases/field_rows.hpp>
 #include <support/arrays.hpp>
 #include <support/narrow_reference.hpp>
 
@@ -21,13 +22,6 @@ using namespace precast::testing;
 
 namespace {
 
-/// Whether values are the expected ones, up to as many roundings of f32 as these small cases may take.
-bool are(const std::vector<double>& got, const std::vector<double>& expected) {
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    if (!(std::abs(got[i] - expected[i]) <= 50 * unit<f32> * std::abs(expected[i]))) return false;
-  return got.size() == expected.size();
-}
-
 template <class A, class B>
 inline constexpr int fields_apart = !std::is_same_v<typename A::storage, typename B::storage> +
                                     !std::is_same_v<typename A::operand, typename B::operand> +
@@ -35,16 +29,19 @@ inline constexpr int fields_apart = !std::is_same_v<typename A::storage, typenam
                                     !std::is_same_v<typename A::inside, typename B::inside> +
                                     !std::is_same_v<typename A::result, typename B::result>;
 
+/// As many roundings as these small cases may take.
+constexpr double small_case_roundings = 50;
+
 // The values of a product: 257 is 256 in bf16, 1 + 2^-9 is 1; then terms of 0.5, which leave a sum of f16 at
 // 2048 where it is.
 constexpr std::int64_t depth = 32;
 constexpr double odd_weight = 1 + 1.0 / 512;
 
-struct Inputs {
+struct ProductInputs {
   std::vector<double> x, weight;
 };
-Inputs product_inputs(bool sums_stagnate) {
-  Inputs in{std::vector<double>(depth), std::vector<double>(depth)};
+ProductInputs product_inputs(bool sums_stagnate) {
+  ProductInputs in{std::vector<double>(depth), std::vector<double>(depth)};
   in.x[0] = sums_stagnate ? 2048 : 257;
   in.weight[0] = sums_stagnate ? 1 : odd_weight;
   for (std::size_t i = 1; i < depth; ++i) in.x[i] = 0.5;
@@ -53,7 +50,7 @@ Inputs product_inputs(bool sums_stagnate) {
 }
 
 template <class Types>
-std::vector<double> expected_product(const Inputs& in) {
+std::vector<double> expected_product(const ProductInputs& in) {
   using Operand = typename Types::operand;
   double sum = 0;
   for (std::size_t i = 0; i < in.x.size(); ++i)
@@ -71,7 +68,7 @@ HostTensor<T> tensor_of(const Shape& shape, const std::vector<double>& values) {
 
 /// The same row so many times: other kernels take many rows than take one.
 template <class P>
-std::vector<double> linear_of(const Inputs& in, std::int64_t rows = 1) {
+std::vector<double> linear_product_of(const ProductInputs& in, std::int64_t rows = 1) {
   const auto weight = tensor_of<typename P::storage>({1, depth}, in.weight);
   HostTensor<f32> x({rows, depth});
   for (std::int64_t row = 0; row < rows; ++row)
@@ -82,7 +79,7 @@ std::vector<double> linear_of(const Inputs& in, std::int64_t rows = 1) {
 /// A kernel of 2 x 2 over a picture of 2 x 2, so that it is a product of `depth` values; x [H, W, C] and the
 /// weight [C, H, W].
 template <class P>
-std::vector<double> conv_of(const Inputs& in) {
+std::vector<double> conv_product_of(const ProductInputs& in) {
   constexpr std::int64_t channels = depth / 4;
   std::vector<double> turned(depth);
   for (std::int64_t tap = 0; tap < 4; ++tap)
@@ -99,21 +96,22 @@ void matters(bool sums_stagnate = false) {
   using MatmulB = precisions<B, Matmul>;
   static_assert(fields_apart<MatmulA, MatmulB> == 1);
   static_assert(fields_apart<precisions<A, Conv>, precisions<B, Conv>> == 1);
-  const Inputs in = product_inputs(sums_stagnate);
+  const ProductInputs in = product_inputs(sums_stagnate);
   const auto a = expected_product<MatmulA>(in), b = expected_product<MatmulB>(in);
-  REQUIRE_FALSE(are(a, b));
-  CHECK(are(linear_of<A>(in), a));
-  CHECK(are(linear_of<B>(in), b));
+  REQUIRE_FALSE(are(a, b, small_case_roundings));
+  CHECK(are(linear_product_of<A>(in), a, small_case_roundings));
+  CHECK(are(linear_product_of<B>(in), b, small_case_roundings));
   constexpr std::int64_t rows = 40;
-  CHECK(are(linear_of<A>(in, rows), std::vector<double>(rows, a[0])));
-  CHECK(are(linear_of<B>(in, rows), std::vector<double>(rows, b[0])));
-  CHECK(are(conv_of<A>(in), a));
-  CHECK(are(conv_of<B>(in), b));
+  CHECK(are(linear_product_of<A>(in, rows), std::vector<double>(rows, a[0]), small_case_roundings));
+  CHECK(are(linear_product_of<B>(in, rows), std::vector<double>(rows, b[0]), small_case_roundings));
+  CHECK(are(conv_product_of<A>(in), a, small_case_roundings));
+  CHECK(are(conv_product_of<B>(in), b, small_case_roundings));
 }
 
 // One query [257, 256, 2048, 0.5, ...] and two keys.
 template <class Types>
-std::vector<double> attention_of(const std::vector<double>& q, const std::vector<double>& keys, f32 scale) {
+std::vector<double> attention_to_two_keys(const std::vector<double>& q, const std::vector<double>& keys,
+                                          f32 scale) {
   const auto width = static_cast<std::int64_t>(q.size());
   const auto wide_q = sent(tensor_of<f32>({1, 1, width}, q)),
              wide_k = sent(tensor_of<f32>({1, 2, width}, keys));
@@ -155,9 +153,9 @@ template <class A, class B>
 void matters_to_attention(const std::vector<double>& q, const std::vector<double>& keys, f32 scale) {
   static_assert(fields_apart<A, B> == 1);
   const auto a = expected_attention<A>(q, keys, scale), b = expected_attention<B>(q, keys, scale);
-  REQUIRE_FALSE(are(a, b));
-  CHECK(are(attention_of<A>(q, keys, scale), a));
-  CHECK(are(attention_of<B>(q, keys, scale), b));
+  REQUIRE_FALSE(are(a, b, small_case_roundings));
+  CHECK(are(attention_to_two_keys<A>(q, keys, scale), a, small_case_roundings));
+  CHECK(are(attention_to_two_keys<B>(q, keys, scale), b, small_case_roundings));
 }
 
 using InF32 = Policy<Storage<f32>>;
@@ -185,11 +183,11 @@ TEST_CASE("result alone changes products", "[fields]") {
 }
 
 TEST_CASE("each field alone changes attention", "[fields]") {
-  using Wide = OpDtypes<f32, f32, f32, f32, f32>;
+  using InF32Alone = OpDtypes<f32, f32, f32, f32, f32>;
   // Scores of 257 and 256, which are one in bf16; of 2049 and 2048, which are one in f16.
-  matters_to_attention<Wide, OpDtypes<f32, bf16, f32, f32, f32>>({257, 256}, {1, 0, 0, 1}, 1);
-  matters_to_attention<Wide, OpDtypes<f32, f32, f32, f16, f32>>({2049, 2048}, {1, 0, 0, 1}, 1);
-  matters_to_attention<Wide, OpDtypes<f32, f32, f32, f32, bf16>>({257, 256}, {1, 0, 0, 1}, 1);
+  matters_to_attention<InF32Alone, OpDtypes<f32, bf16, f32, f32, f32>>({257, 256}, {1, 0, 0, 1}, 1);
+  matters_to_attention<InF32Alone, OpDtypes<f32, f32, f32, f16, f32>>({2049, 2048}, {1, 0, 0, 1}, 1);
+  matters_to_attention<InF32Alone, OpDtypes<f32, f32, f32, f32, bf16>>({257, 256}, {1, 0, 0, 1}, 1);
   // 2048 and 31 times 0.5, which f16 does not feel one by one, beside 2056.
   std::vector<double> q(33, 0.5), keys(66, 1);
   q[0] = 2048;

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <op_cases/field_rows.hpp>
 #include <support/arrays.hpp>
 #include <support/narrow_reference.hpp>
-#include <support/norm_reference.hpp>
 #include <support/policies.hpp>
+#include <support/special_values.hpp>
 
 #include <precast/ops/loss.hpp>
 #include <precast/ops/reduction.hpp>
@@ -22,20 +22,9 @@ using namespace precast::testing;
 
 namespace {
 
-// Rows that differ from Wide in one field alone, and Both.
-using Wide = OpDtypes<f32, AsGiven, f32, f32, f32>;
-using Sums = OpDtypes<f32, AsGiven, f16, f32, f32>;
-using Inside = OpDtypes<f32, AsGiven, f32, f16, f32>;
-using Both = OpDtypes<f32, AsGiven, bf16, f16, f32>;
-using Rounded = OpDtypes<f32, AsGiven, f32, f32, bf16>;
-
-using Values = std::vector<double>;
-
-constexpr std::int64_t rows = 3, columns = 700;
-
-struct Inputs {
-  HostTensor<f32> x = random_tensor<f32>({rows, columns}, 1, 2, 20),
-                  y = random_tensor<f32>({rows, columns}, 2, 2, 18);
+struct ReducedInputs {
+  HostTensor<f32> x = random_tensor<f32>({field_rows, field_columns}, 1, 2, 20),
+                  y = random_tensor<f32>({field_rows, field_columns}, 2, 2, 18);
   std::vector<std::int32_t> targets{17, no_target, 600};
 };
 
@@ -54,36 +43,36 @@ double mean_in(const Values& terms, double count) {
 }
 
 template <class Types>
-Values reduced_in(const Inputs& in, Reduce reduce) {
-  Tensor<typename Types::result> out({rows});
+Values reduced_in(const ReducedInputs& in, Reduce reduce) {
+  Tensor<typename Types::result> out({field_rows});
   const Tensor<f32> x = sent(in.x);
-  backend::reduce_values<Types>(as_view(x), columns, reduce, out.view());
+  backend::reduce_values<Types>(as_view(x), field_columns, reduce, out.view());
   return wide(out);
 }
 template <class Types>
-Values expected_sums_in(const Inputs& in) {
+Values expected_sums_in(const ReducedInputs& in) {
   Values sums;
-  for (std::int64_t r = 0; r < rows; ++r)
-    sums.push_back(kept_in<typename Types::result>(sum_in<Types>(row_of(wide(in.x), r, columns))));
+  for (std::int64_t r = 0; r < field_rows; ++r)
+    sums.push_back(kept_in<typename Types::result>(sum_in<Types>(row_of(wide(in.x), r, field_columns))));
   return sums;
 }
 template <class Types>
-Values expected_means_in(const Inputs& in) {
+Values expected_means_in(const ReducedInputs& in) {
   Values means;
-  for (std::int64_t r = 0; r < rows; ++r)
-    means.push_back(mean_in<Types>(row_of(wide(in.x), r, columns), columns));
+  for (std::int64_t r = 0; r < field_rows; ++r)
+    means.push_back(mean_in<Types>(row_of(wide(in.x), r, field_columns), field_columns));
   return means;
 }
 
 template <class Types>
-Values squared_error_in(const Inputs& in) {
+Values squared_error_in(const ReducedInputs& in) {
   Tensor<typename Types::result> out{Shape{}};
   const Tensor<f32> x = sent(in.x), y = sent(in.y);
   backend::mean_squared_error<Types>(as_view(x), as_view(y), out.view());
   return wide(out);
 }
 template <class Types>
-Values expected_squared_error_in(const Inputs& in) {
+Values expected_squared_error_in(const ReducedInputs& in) {
   const Values x = wide(in.x), y = wide(in.y);
   Values squares;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -94,22 +83,22 @@ Values expected_squared_error_in(const Inputs& in) {
 }
 
 template <class Types>
-Values cross_entropy_in(const Inputs& in) {
+Values cross_entropy_in(const ReducedInputs& in) {
   Tensor<typename Types::result> out{Shape{}};
   const Tensor<f32> x = sent(in.x);
   backend::cross_entropy<Types>(as_view(x), std::span<const std::int32_t>(in.targets), out.view());
   return wide(out);
 }
 template <class Types>
-Values expected_cross_entropy_in(const Inputs& in) {
+Values expected_cross_entropy_in(const ReducedInputs& in) {
   using I = typename Types::inside;
   Values losses;
   double count = 0;
-  for (std::int64_t r = 0; r < rows; ++r) {
+  for (std::int64_t r = 0; r < field_rows; ++r) {
     const std::int32_t target = in.targets[static_cast<std::size_t>(r)];
     losses.push_back(0);
     if (target == no_target) continue;
-    const Values row = row_of(wide(in.x), r, columns);
+    const Values row = row_of(wide(in.x), r, field_columns);
     const double largest = *std::max_element(row.begin(), row.end());
     Values terms;
     for (const double x : row) terms.push_back(step<I>(std::exp(step<I>(x - largest))));
@@ -120,51 +109,31 @@ Values expected_cross_entropy_in(const Inputs& in) {
   return {mean_in<Types>(losses, count)};
 }
 
-/// Whether values are the expected ones, but for so many roundings of f32.
-bool are(const Values& got, const Values& expected, double roundings) {
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    if (!(std::abs(got[i] - expected[i]) <= roundings * unit<f32> * std::abs(expected[i]))) return false;
-  return got.size() == expected.size();
-}
-
-/// That each of the rows has its own results, and none passes for that of another.
-template <class... Types, class Run, class Expected>
-void each_its_own(double tolerance, Run&& run, Expected&& expected) {
-  const Inputs in;
-  const std::vector<Values> got{run(Types{}, in)...}, wanted{expected(Types{}, in)...};
-  const Values allowed{(is_narrow<Types> ? tolerance : norm_roundings)...};
-  for (std::size_t i = 0; i < got.size(); ++i)
-    for (std::size_t j = 0; j < got.size(); ++j) {
-      CAPTURE(i, j, got[i], wanted[j]);
-      CHECK(are(got[i], wanted[j], allowed[j]) == (i == j));
-    }
-}
-
 }  // namespace
 
 TEST_CASE("sums, intermediates and results of reductions are those of their row", "[fields][reduction]") {
   // A sum has one step, between which and the store there is nothing to keep.
-  each_its_own<Wide, Sums, Rounded, Both>(
-      0, [](auto row, const Inputs& in) { return reduced_in<decltype(row)>(in, Reduce::sum); },
-      [](auto row, const Inputs& in) { return expected_sums_in<decltype(row)>(in); });
+  each_its_own<ReducedInputs, Wide, Sums, Rounded, Both>(
+      0, 0, [](auto row, const ReducedInputs& in) { return reduced_in<decltype(row)>(in, Reduce::sum); },
+      [](auto row, const ReducedInputs& in) { return expected_sums_in<decltype(row)>(in); });
   CHECK(are(reduced_in<Inside>({}, Reduce::sum), expected_sums_in<Wide>({}), norm_roundings));
-  each_its_own<Wide, Sums, Inside, Rounded, Both>(
-      0, [](auto row, const Inputs& in) { return reduced_in<decltype(row)>(in, Reduce::mean); },
-      [](auto row, const Inputs& in) { return expected_means_in<decltype(row)>(in); });
+  each_its_own<ReducedInputs, Wide, Sums, Inside, Rounded, Both>(
+      0, 0, [](auto row, const ReducedInputs& in) { return reduced_in<decltype(row)>(in, Reduce::mean); },
+      [](auto row, const ReducedInputs& in) { return expected_means_in<decltype(row)>(in); });
 }
 
 TEST_CASE("sums, intermediates and results of losses are those of their row", "[fields][loss]") {
-  each_its_own<Wide, Sums, Inside, Rounded, Both>(
-      0, [](auto row, const Inputs& in) { return squared_error_in<decltype(row)>(in); },
-      [](auto row, const Inputs& in) { return expected_squared_error_in<decltype(row)>(in); });
+  each_its_own<ReducedInputs, Wide, Sums, Inside, Rounded, Both>(
+      0, 0, [](auto row, const ReducedInputs& in) { return squared_error_in<decltype(row)>(in); },
+      [](auto row, const ReducedInputs& in) { return expected_squared_error_in<decltype(row)>(in); });
   // The exponential and the logarithm are within some ulp of float64's. One value may be the same in two
   // rows: rounded at its end it stands beside f32's alone.
-  const auto run = [](auto row, const Inputs& in) { return cross_entropy_in<decltype(row)>(in); };
-  const auto expected = [](auto row, const Inputs& in) {
+  const auto run = [](auto row, const ReducedInputs& in) { return cross_entropy_in<decltype(row)>(in); };
+  const auto expected = [](auto row, const ReducedInputs& in) {
     return expected_cross_entropy_in<decltype(row)>(in);
   };
-  each_its_own<Wide, Sums, Inside, Both>(norm_roundings, run, expected);
-  each_its_own<Wide, Rounded>(norm_roundings, run, expected);
+  each_its_own<ReducedInputs, Wide, Sums, Inside, Both>(norm_roundings, 0, run, expected);
+  each_its_own<ReducedInputs, Wide, Rounded>(norm_roundings, 0, run, expected);
 }
 
 TEST_CASE("reductions and losses take operands as given and return f32 under every policy",
@@ -184,7 +153,6 @@ TEST_CASE("reductions and losses take operands as given and return f32 under eve
 TEST_CASE("naive f16 reductions and losses overflow where f32's do not", "[reduction][loss]") {
   using NaiveReduction = Policy<Storage<f16>, Downcast<Reduction>>;
   using NaiveLoss = Policy<Storage<f16>, Downcast<Loss>>;
-  constexpr double inf = std::numeric_limits<double>::infinity();
   const auto x = sent(filled<f16>({2, 1200}, 60));
   CHECK(wide(sum<F16>(x, Over::last_axis)) == Values{72000, 72000});
   CHECK(wide(sum<NaiveReduction>(x, Over::last_axis)) == Values{inf, inf});

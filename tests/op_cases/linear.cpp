@@ -2,7 +2,6 @@
 // the edges of tiles and vectors, views, overflow.
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -11,6 +10,7 @@
 #include <op_cases/run.hpp>
 #include <support/activations.hpp>
 #include <support/products.hpp>
+#include <support/special_values.hpp>
 
 #include <precast/ops/linear.hpp>
 #include <precast/ops/linear_gradient.hpp>
@@ -21,8 +21,6 @@ using namespace precast;
 using namespace precast::testing;
 
 namespace {
-
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 template <class P>
 LinearWeight<P> ones(std::int64_t features, std::int64_t columns) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -10,6 +9,7 @@
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
 #include <support/norm_reference.hpp>
+#include <support/special_values.hpp>
 
 #include <precast/ops/loss.hpp>
 
@@ -17,9 +17,6 @@ using namespace precast;
 using namespace precast::testing;
 
 namespace {
-
-constexpr f32 inf = std::numeric_limits<f32>::infinity();
-constexpr f32 not_a_number = std::numeric_limits<f32>::quiet_NaN();
 
 /// Squares have no sign: three roundings each, and those of sums.
 std::string error_of_squares(const Tensor<f32>& result, const std::vector<double>& x,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <op_cases/field_rows.hpp>
 #include <support/arrays.hpp>
 #include <support/memory_source.hpp>
 #include <support/narrow_reference.hpp>
@@ -26,54 +27,36 @@ using namespace precast::testing;
 
 namespace {
 
-constexpr double eps = static_cast<f32>(1e-3);
-
-// Rows that differ from Wide in one field alone.
-using Wide = OpDtypes<f32, AsGiven, f32, f32, f32>;
-using Sums = OpDtypes<f32, AsGiven, f16, f32, f32>;
-using Inside = OpDtypes<f32, AsGiven, f32, f16, f32>;
-using Both = OpDtypes<f32, AsGiven, bf16, f16, bf16>;
-using Rounded = OpDtypes<f32, AsGiven, f32, f32, bf16>;
-
-using Values = std::vector<double>;
-
-/// Whether values are the expected ones, but for so many roundings of f32.
-bool are(const Values& got, const Values& expected, double roundings) {
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    if (!(std::abs(got[i] - expected[i]) <= roundings * unit<f32> * (std::abs(expected[i]) + 4)))
-      return false;
-  return got.size() == expected.size();
-}
-/// So many where the row is f32 throughout, for the order of sums is the kernel's; none where it is narrow.
-template <class Types>
-constexpr double roundings = is_narrow<Types> ? 0 : norm_roundings;
+constexpr double narrow_eps = static_cast<f32>(1e-3);
 
 /// f32 arithmetic: x scale + shift, in two roundings where the row is narrow.
 double affine(double x, double scale, double shift) { return kept_in<f32>(kept_in<f32>(x * scale) + shift); }
 
-constexpr std::int64_t rows = 3, columns = 700, heads = 2;
+constexpr std::int64_t heads = 2;
 
 struct NormInputs {
-  HostTensor<f32> x = random_tensor<f32>({rows, columns}, 1, 2, 3), scale = random_tensor<f32>({columns}, 2),
-                  shift = random_tensor<f32>({columns}, 3);
+  HostTensor<f32> x = random_tensor<f32>({field_rows, field_columns}, 1, 2, 3),
+                  scale = random_tensor<f32>({field_columns}, 2),
+                  shift = random_tensor<f32>({field_columns}, 3);
 };
 
 template <class Types>
 Values layer_norm_in(const NormInputs& in) {
   Tensor<typename Types::result> out(in.x.shape());
   const Tensor<f32> x = sent(in.x), scale = sent(in.scale), shift = sent(in.shift);
-  backend::layer_norm<Types>(as_view(x), Affine<f32>{as_view(scale), as_view(shift)}, static_cast<f32>(eps),
-                             out.view());
+  backend::layer_norm<Types>(as_view(x), Affine<f32>{as_view(scale), as_view(shift)},
+                             static_cast<f32>(narrow_eps), out.view());
   return wide(out);
 }
 template <class Types>
 Values expected_layer_norm_in(const NormInputs& in) {
   Values values;
   if constexpr (!is_narrow<Types>) {
-    values = expected_layer_norm(wide(in.x), columns, 0, wide(in.scale), wide(in.shift), eps).values;
+    values =
+        expected_layer_norm(wide(in.x), field_columns, 0, wide(in.scale), wide(in.shift), narrow_eps).values;
   } else {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const auto row = narrow_normalised<Types>(row_of(wide(in.x), r, columns), true, eps);
+    for (std::int64_t r = 0; r < field_rows; ++r) {
+      const auto row = narrow_normalised<Types>(row_of(wide(in.x), r, field_columns), true, narrow_eps);
       for (std::size_t c = 0; c < row.size(); ++c)
         values.push_back(affine(row[c], in.scale.data()[c], in.shift.data()[c]));
     }
@@ -86,20 +69,21 @@ template <class Types>
 Values rms_norm_in(const NormInputs& in) {
   Tensor<typename Types::result> out(in.x.shape());
   const Tensor<f32> x = sent(in.x), scale = sent(in.scale);
-  backend::rms_norm<Types>(as_view(x), as_view(scale).reshaped({heads, columns / heads}).rows_between(0, 1),
-                           static_cast<f32>(eps), out.view());
+  backend::rms_norm<Types>(as_view(x),
+                           as_view(scale).reshaped({heads, field_columns / heads}).rows_between(0, 1),
+                           static_cast<f32>(narrow_eps), out.view());
   return wide(out);
 }
 template <class Types>
 Values expected_rms_norm_in(const NormInputs& in) {
-  const std::int64_t width = columns / heads;
+  const std::int64_t width = field_columns / heads;
   const Values scale = row_of(wide(in.scale), 0, width);
   Values values;
   if constexpr (!is_narrow<Types>) {
-    values = expected_rms_norm(wide(in.x), scale, eps).values;
+    values = expected_rms_norm(wide(in.x), scale, narrow_eps).values;
   } else {
-    for (std::int64_t h = 0; h < rows * heads; ++h) {
-      const auto head = narrow_normalised<Types>(row_of(wide(in.x), h, width), false, eps);
+    for (std::int64_t h = 0; h < field_rows * heads; ++h) {
+      const auto head = narrow_normalised<Types>(row_of(wide(in.x), h, width), false, narrow_eps);
       for (std::size_t c = 0; c < head.size(); ++c) values.push_back(kept_in<f32>(head[c] * scale[c]));
     }
   }
@@ -117,7 +101,7 @@ Values group_norm_in(const NormInputs& in) {
   backend::group_norm<Types>(as_view(x).reshaped(out.shape()), groups,
                              as_view(scale).reshaped({10, channels}).rows_between(0, 1),
                              as_view(shift).reshaped({10, channels}).rows_between(0, 1),
-                             static_cast<f32>(eps), ActivationFunction::relu, out.view());
+                             static_cast<f32>(narrow_eps), ActivationFunction::relu, out.view());
   return wide(out);
 }
 template <class Types>
@@ -126,7 +110,7 @@ Values expected_group_norm_in(const NormInputs& in) {
                shift = row_of(wide(in.shift), 0, channels);
   Values values(x.size());
   if constexpr (!is_narrow<Types>) {
-    values = expected_group_norm(x, batch, channels, groups, scale, shift, eps).values;
+    values = expected_group_norm(x, batch, channels, groups, scale, shift, narrow_eps).values;
   } else {
     constexpr std::int64_t width = channels / groups;
     for (std::int64_t b = 0; b < batch; ++b)
@@ -136,7 +120,7 @@ Values expected_group_norm_in(const NormInputs& in) {
         };
         Values group;
         for (std::int64_t i = 0; i < pixels * width; ++i) group.push_back(x[at(i)]);
-        group = narrow_normalised<Types>(group, true, eps);
+        group = narrow_normalised<Types>(group, true, narrow_eps);
         for (std::int64_t i = 0; i < pixels * width; ++i) {
           const auto c = static_cast<std::size_t>(g * width + i % width);
           // What the activation takes is kept between two steps.
@@ -159,28 +143,15 @@ Values softmax_in(const NormInputs& in) {
 template <class Types>
 Values expected_softmax_in(const NormInputs& in) {
   Values values;
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (const double value : narrow_softmax_of<Types>(row_of(wide(in.x), r, columns)))
+  for (std::int64_t r = 0; r < field_rows; ++r)
+    for (const double value : narrow_softmax_of<Types>(row_of(wide(in.x), r, field_columns)))
       values.push_back(value);
   return values;
 }
 
-/// That each of the rows has its own results, and none passes for that of another.
-template <class... Types, class Run, class Expected>
-void each_its_own(double tolerance, Run&& run, Expected&& expected) {
-  const NormInputs in;
-  const std::vector<Values> got{run(Types{}, in)...}, wanted{expected(Types{}, in)...};
-  const Values allowed{(tolerance > 0 ? tolerance : roundings<Types>)...};
-  for (std::size_t i = 0; i < got.size(); ++i)
-    for (std::size_t j = 0; j < got.size(); ++j) {
-      CAPTURE(i, j);
-      CHECK(are(got[i], wanted[j], allowed[j]) == (i == j));
-    }
-}
-
-template <class Inside>
+template <class Kept>
 double sigmoid_of(double x) {
-  return step<Inside>(1 / (1 + std::exp(-x)));
+  return step<Kept>(1 / (1 + std::exp(-x)));
 }
 
 /// What a function gives in Row and in the same row with f16 inside, against float64.
@@ -203,33 +174,33 @@ void function_feels_inside(const F& function, Reference&& reference, const In&..
   };
   const Values of_f32 = run(InF32{}), of_f16 = run(InF16{});
   constexpr double allowed = 16;
-  CHECK(are(of_f32, expected(f32{}), allowed));
-  CHECK(are(of_f16, expected(f16{}), allowed));
-  CHECK_FALSE(are(of_f32, expected(f16{}), allowed));
-  CHECK_FALSE(are(of_f16, expected(f32{}), allowed));
+  CHECK(are(of_f32, expected(f32{}), allowed, 4));
+  CHECK(are(of_f16, expected(f16{}), allowed, 4));
+  CHECK_FALSE(are(of_f32, expected(f16{}), allowed, 4));
+  CHECK_FALSE(are(of_f16, expected(f32{}), allowed, 4));
 }
 
 }  // namespace
 
 TEST_CASE("sums, intermediates and results of norms are those of their row", "[fields][norm]") {
-  each_its_own<Wide, Sums, Inside, Both, Rounded>(
-      0, [](auto row, const NormInputs& in) { return layer_norm_in<decltype(row)>(in); },
+  each_its_own<NormInputs, Wide, Sums, Inside, Both, Rounded>(
+      0, 4, [](auto row, const NormInputs& in) { return layer_norm_in<decltype(row)>(in); },
       [](auto row, const NormInputs& in) { return expected_layer_norm_in<decltype(row)>(in); });
-  each_its_own<Wide, Sums, Inside, Both, Rounded>(
-      0, [](auto row, const NormInputs& in) { return rms_norm_in<decltype(row)>(in); },
+  each_its_own<NormInputs, Wide, Sums, Inside, Both, Rounded>(
+      0, 4, [](auto row, const NormInputs& in) { return rms_norm_in<decltype(row)>(in); },
       [](auto row, const NormInputs& in) { return expected_rms_norm_in<decltype(row)>(in); });
-  each_its_own<Wide, Sums, Inside, Both, Rounded>(
-      0, [](auto row, const NormInputs& in) { return group_norm_in<decltype(row)>(in); },
+  each_its_own<NormInputs, Wide, Sums, Inside, Both, Rounded>(
+      0, 4, [](auto row, const NormInputs& in) { return group_norm_in<decltype(row)>(in); },
       [](auto row, const NormInputs& in) { return expected_group_norm_in<decltype(row)>(in); });
 }
 
 TEST_CASE("sums and intermediates of softmax are those of its row", "[fields][softmax]") {
   const auto of_size_one = [](Values values) {  // weights are about 1 / columns
-    for (double& value : values) value *= columns;
+    for (double& value : values) value *= field_columns;
     return values;
   };
-  each_its_own<Wide, Sums, Inside>(
-      norm_roundings,
+  each_its_own<NormInputs, Wide, Sums, Inside>(
+      norm_roundings, 4,
       [&](auto row, const NormInputs& in) { return of_size_one(softmax_in<decltype(row)>(in)); },
       [&](auto row, const NormInputs& in) { return of_size_one(expected_softmax_in<decltype(row)>(in)); });
 }
@@ -323,7 +294,7 @@ TEST_CASE("a norm's scale is held in its row's storage", "[fields][norm]") {
   source.add<f32>("norm.weight", {4}, std::vector<f32>(4, 1 + 1.0f / 512));
   const Tensor<f32> x = sent(random_tensor<f32>({3, 4}, 1));
   const auto run = [&]<class P>() {
-    return wide(nn::RmsNorm<P>(nn::ParameterPath(source) / "norm", 4, static_cast<f32>(eps))(x));
+    return wide(nn::RmsNorm<P>(nn::ParameterPath(source) / "norm", 4, static_cast<f32>(narrow_eps))(x));
   };
   const Values held = run.template operator()<Plain>(), rounded = run.template operator()<Narrow>();
   for (std::size_t i = 0; i < held.size(); ++i)
@@ -336,10 +307,11 @@ TEST_CASE("a group norm whose sum f16 cannot hold is NaN in naive f16, and right
   const auto x =
       random_tensor<f16>({1, 160, 256, 4}, 5, 1, 3);  // one group of 163,840 values, 491,520 in sum
   const auto ones = filled<f16>({4}, 1), zeros = filled<f16>({4}, 0);
-  const auto naive = wide(group_norm<Naive>(sent(x), sent(ones), sent(zeros), {.groups = 1, .eps = eps}));
+  const auto naive =
+      wide(group_norm<Naive>(sent(x), sent(ones), sent(zeros), {.groups = 1, .eps = narrow_eps}));
   CHECK(std::count_if(naive.begin(), naive.end(), [](double v) { return std::isnan(v); }) == 163840);
-  const auto expected = expected_group_norm(wide(x), 1, 4, 1, wide(ones), wide(zeros), eps);
-  CHECK(outside(group_norm<Plain>(sent(x), sent(ones), sent(zeros), {.groups = 1, .eps = eps}),
+  const auto expected = expected_group_norm(wide(x), 1, 4, 1, wide(ones), wide(zeros), narrow_eps);
+  CHECK(outside(group_norm<Plain>(sent(x), sent(ones), sent(zeros), {.groups = 1, .eps = narrow_eps}),
                 expected.values, expected.bound()) == "");
 }
 
@@ -347,16 +319,17 @@ TEST_CASE("a square that f16 cannot hold makes an RMS norm zero in naive f16", "
   using Naive = Policy<Storage<f16>, Downcast<Norm>>;
   auto x = filled<f16>({2, 8}, 1);
   x.data()[3] = from_double<f16>(300);
-  const auto result = wide(rms_norm<Naive>(sent(x), sent(filled<f16>({8}, 1)), {.eps = eps}));
+  const auto result = wide(rms_norm<Naive>(sent(x), sent(filled<f16>({8}, 1)), {.eps = narrow_eps}));
   for (std::size_t i = 0; i < 8; ++i) CHECK(result[i] == 0);
-  for (std::size_t i = 8; i < 16; ++i) CHECK(std::abs(result[i] - 1) < 2 * unit<f16> + eps);
+  for (std::size_t i = 8; i < 16; ++i) CHECK(std::abs(result[i] - 1) < 2 * unit<f16> + narrow_eps);
 }
 
 TEST_CASE("Downcast changes the classes that it names, and no others", "[fields]") {
   using Naive = Policy<Storage<f16>, Downcast<Norm, Pointwise>>;
   using Plain = Policy<Storage<f16>>;
   const Tensor<f16> x = sent(random_tensor<f16>({3, 700}, 1, 2, 3));
-  CHECK_FALSE(same_bits(layer_norm<Naive>(x, {.eps = eps}), layer_norm<Plain>(x, {.eps = eps})));
+  CHECK_FALSE(
+      same_bits(layer_norm<Naive>(x, {.eps = narrow_eps}), layer_norm<Plain>(x, {.eps = narrow_eps})));
   CHECK_FALSE(
       same_bits(activate<Naive>(x, ActivationFunction::silu), activate<Plain>(x, ActivationFunction::silu)));
   CHECK(same_bits(softmax<Naive>(x), softmax<Plain>(x)));

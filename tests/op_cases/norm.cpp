@@ -11,6 +11,7 @@
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
 #include <support/norm_reference.hpp>
+#include <support/special_values.hpp>
 
 #include <precast/nn/group_statistics.hpp>
 #include <precast/ops/group_norm_with.hpp>
@@ -22,7 +23,6 @@ using namespace precast::testing;
 namespace {
 
 constexpr double eps = static_cast<f32>(1e-6);
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
 #include <support/norm_reference.hpp>
+#include <support/special_values.hpp>
 
 #include <precast/ops/reduction.hpp>
 
@@ -16,9 +17,6 @@ using namespace precast;
 using namespace precast::testing;
 
 namespace {
-
-constexpr f32 inf = std::numeric_limits<f32>::infinity();
-constexpr f32 not_a_number = std::numeric_limits<f32>::quiet_NaN();
 
 /// What groups of `length` values sum to, and how far from it a sum in f32 may be. The kernels add at most 69
 /// values in a row of sums (the host; 40 on a device), then trees of them, as those of norms do.

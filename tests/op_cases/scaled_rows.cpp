@@ -76,12 +76,12 @@ BlockMatrix<Format, HostMemory> with_another_scale(const BlockMatrix<Format, Hos
   return wrong;
 }
 
-struct Case {
+struct ScaledRowCase {
   std::int64_t rows, columns, features;
 };
-constexpr Case cases[] = {{1, 1, 1},     {1, 600, 9},   {1, 1031, 130}, {2, 64, 65},
-                          {4, 45, 7},    {7, 31, 16},   {9, 64, 33},    {20, 160, 65},
-                          {33, 100, 64}, {70, 33, 130}, {300, 96, 40},  {300, 700, 200}};
+constexpr ScaledRowCase scaled_row_cases[] = {{1, 1, 1},     {1, 600, 9},   {1, 1031, 130}, {2, 64, 65},
+                                              {4, 45, 7},    {7, 31, 16},   {9, 64, 33},    {20, 160, 65},
+                                              {33, 100, 64}, {70, 33, 130}, {300, 96, 40},  {300, 700, 200}};
 
 }  // namespace
 
@@ -90,7 +90,7 @@ TEMPLATE_LIST_TEST_CASE("linear multiplies with rows under scales", "[linear][bl
   using Format = typename Types::storage;
   static_assert(std::is_same_v<typename Types::vector_storage, f32>);
   std::uint32_t seed = 1;
-  for (const Case& c : cases) {
+  for (const ScaledRowCase& c : scaled_row_cases) {
     if (c.rows * c.columns * c.features > most_multiplications) continue;
     CAPTURE(c.rows, c.columns, c.features);
     const auto x = random_tensor<typename Types::result>({c.rows, c.columns}, ++seed);

@@ -198,7 +198,7 @@ class HeadGradient {
 }  // namespace detail
 
 /// plain_attention, or flash_attention, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of
-/// each row, in f32: -inf where a row sees no key. Null log_sums are left out.
+/// each row, in f32: -inf where a row sees no key.
 template <class Types, class GradientTypes, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, HostHeadsView<const Q> q,
                              HostHeadsView<const K> k, HostHeadsView<const V> v,

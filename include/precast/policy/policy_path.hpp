@@ -73,6 +73,23 @@ constexpr void for_each_choice(Visitor&& visitor) {
               visitor(choice);
 }
 
+/// The choices that are paths and that `wanted` holds for, in the order of for_each_choice. `wanted` is a
+/// value of a type without state, so that the array's size is known.
+template <class Wanted>
+consteval auto choices_where(Wanted) {
+  constexpr std::size_t number = [] {
+    std::size_t count = 0;
+    for_each_choice([&](const PolicyChoice& choice) { count += Wanted{}(choice) ? 1 : 0; });
+    return count;
+  }();
+  std::array<PolicyChoice, number> choices{};
+  std::size_t at = 0;
+  for_each_choice([&](const PolicyChoice& choice) {
+    if (Wanted{}(choice)) choices[at++] = choice;
+  });
+  return choices;
+}
+
 /// A policy of a path without its Upcast<Conv>: that of the parts of a model that have no convolutions.
 template <PolicyType P>
 using WithoutUpcastConv = typename PolicyPath<choice_of<P>().without_upcast_conv()>::policy;

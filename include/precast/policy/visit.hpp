@@ -2,7 +2,6 @@
 // compiled in.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -18,20 +17,8 @@ namespace precast {
 
 namespace detail {
 
-constexpr std::size_t number_of_compiled_paths = [] {
-  std::size_t number = 0;
-  for_each_choice([&](const PolicyChoice& choice) { number += path_compiled(choice) ? 1 : 0; });
-  return number;
-}();
-
-constexpr std::array<PolicyChoice, number_of_compiled_paths> compiled_choices = [] {
-  std::array<PolicyChoice, number_of_compiled_paths> choices{};
-  std::size_t at = 0;
-  for_each_choice([&](const PolicyChoice& choice) {
-    if (path_compiled(choice)) choices[at++] = choice;
-  });
-  return choices;
-}();
+constexpr auto compiled_choices =
+    choices_where([](const PolicyChoice& choice) { return path_compiled(choice); });
 
 template <std::size_t... I>
 boost::hana::tuple<boost::hana::type<PolicyPath<compiled_choices[I]>>...> compiled_paths(
@@ -42,7 +29,7 @@ boost::hana::tuple<boost::hana::type<PolicyPath<compiled_choices[I]>>...> compil
 /// A Hana tuple of `hana::type<PolicyPath<...>>`: each path that this build holds. Registries, instances and
 /// test matrices all come from here.
 using CompiledPaths =
-    decltype(detail::compiled_paths(std::make_index_sequence<detail::number_of_compiled_paths>()));
+    decltype(detail::compiled_paths(std::make_index_sequence<detail::compiled_choices.size()>()));
 
 /// Calls `visitor(PolicyPath<...>{})` for each compiled path.
 template <class Visitor>

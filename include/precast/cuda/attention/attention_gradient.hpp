@@ -213,14 +213,13 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
 }  // namespace detail
 
 /// plain_attention, or flash_attention, and log_sums_of_scores into `log_sums` [B, H, Sq], as GradientTypes
-/// has them. Null log_sums are left out.
+/// has them.
 template <class Types, class GradientTypes, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
                              DeviceHeadsView<const K> k, DeviceHeadsView<const V> v,
                              DeviceHeadsView<typename Types::result> out, DeviceView<f32> log_sums,
                              Stream stream) {
-  if (log_sums.data())
-    log_sums_of_scores<GradientTypes, typename Types::operand>(problem, q, k, log_sums, stream);
+  log_sums_of_scores<GradientTypes, typename Types::operand>(problem, q, k, log_sums, stream);
   if (out.elements() == 0) return;
   if constexpr (Flash)
     flash_attention<Types, Choice>(problem, q, k, v, out, stream);
