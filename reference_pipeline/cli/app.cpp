@@ -27,10 +27,18 @@ namespace precast::cli {
 
 namespace {
 
+/// Whether this build holds a policy of training; `train` and `bench`, which measures them, are commands
+/// then.
+constexpr bool has_training = PRECAST_HAS_TRAINING;
+
 void parse(CLI::App& app, std::vector<std::string> arguments) {
   if (!arguments.empty() && !arguments.front().starts_with("-")) {
     const auto names = command_names(app);
     if (std::find(names.begin(), names.end(), arguments.front()) == names.end()) {
+      if (arguments.front() == "train" || arguments.front() == "bench")
+        throw PathNotCompiled("this build has no policy of training, and so no command '" +
+                              arguments.front() +
+                              "': configure with -DPRECAST_PRESET=all and -DPRECAST_TRAINING=default");
       const std::string nearest = nearest_name(arguments.front(), names);
       throw UsageError("there is no command '" + arguments.front() + "': " +
                        (nearest.empty() ? "it is " + listed(names) : "did you mean " + nearest + "?"));
@@ -106,9 +114,10 @@ std::vector<std::string> command_names(const CLI::App& app) {
 void build_app(CLI::App& app) {
   app.name("precast");
   app.description(
-      "Precast makes pictures from words with Flux and Stable Diffusion models and trains small language "
-      "models, under a precision policy that was fixed when it was compiled, and shows what every number "
-      "format does on the way.");
+      std::string("Precast makes pictures from words with Flux and Stable Diffusion models") +
+      (has_training ? " and trains small language models" : "") +
+      ", under a precision policy that was fixed when it was compiled, and shows what every number format "
+      "does on the way.");
   app.formatter(help_formatter());
   app.set_version_flag("-V,--version", version_text, "Version, commit, and what this build holds");
   app.set_help_flag("-h,--help", "This help; after a command, the help of that command");
@@ -128,8 +137,10 @@ void build_app(CLI::App& app) {
   add_autocast_command(app);
   add_experiment_command(app);
   add_tokenize_command(app);
-  add_train_command(app);
-  add_bench_command(app);
+  if constexpr (has_training) {
+    add_train_command(app);
+    add_bench_command(app);
+  }
   add_completions_command(app);
   add_help_command(app);
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cuda/agreement.hpp>
 #include <cuda/check_proof.hpp>
 #include <support/arrays.hpp>
 #include <support/norm_reference.hpp>
@@ -34,14 +35,6 @@ using Types = precisions<F32, Norm>;
 using Plain = precisions<F32, Pointwise>;
 using Turns = precisions<F32, Position>;
 constexpr f32 eps = 1e-6f;
-
-/// Whether a kernel's results are the host's, up to the roundings that both may have.
-bool agree(const HostTensor<f32>& device, const HostTensor<f32>& host) {
-  const auto expected = wide(host);
-  return outside(device, expected,
-                 [&](std::size_t i) { return 2 * norm_roundings * unit<f32> * (std::abs(expected[i]) + 1); })
-      .empty();
-}
 
 // Whole blocks to a row, with two pictures, and lanes to a row.
 bool layer_norms_agree() {
