@@ -12,4 +12,8 @@ using Operand = precision_type<*precision_named(PRECAST_STAMPED_PRECISION)>;
 const BlockProductsRegistration registered{block_products<Operand, BlockFormats>};
 
 }  // namespace
+
+template <>
+void link_block_products<Operand>() {}
+
 }  // namespace precast::gpu

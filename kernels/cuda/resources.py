@@ -4,14 +4,18 @@
     resources.py --tiles KERNEL_TILES PROGRAM...  prints a table of kernels by family and dtypes
     resources.py --tiles KERNEL_TILES --update docs/kernel_resources.md PROGRAM...   writes it between the marks there
     resources.py --names PROGRAM...               prints their names
+    resources.py --all-in PROGRAM OBJECT...       fails where a kernel of the objects is not in the program
     resources.py --no-spills PROGRAM...           fails where a kernel has a stack: spills or indexed local arrays
 
 KERNEL_TILES is the program of kernel_tiles.cu, which knows the tile that a kernel's selector gives an architecture.
 Reads the cubins in the fat binaries by itself (ELF, and the attributes of .nv.info): cuobjdump is not part of every
-toolkit's installation. Entries that nvcc has compressed are refused by name, not passed over.
+toolkit's installation. What nvcc has compressed for size is a frame of zstd each, which libzstd reads; entries that are
+compressed otherwise are refused by name, not passed over.
 """
 import argparse
 import collections
+import ctypes
+import ctypes.util
 import re
 import struct
 import subprocess
@@ -33,6 +37,22 @@ class NotRead(Exception):
 PTX, ELF = 1, 2
 
 
+def decompressed(frame):
+    """What is in a frame of zstd; the frame itself where there is no libzstd."""
+    name = ctypes.util.find_library("zstd")
+    if not name:
+        return frame
+    zstd = ctypes.CDLL(name)
+    zstd.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    size = zstd.ZSTD_getFrameContentSize(frame, ctypes.c_size_t(len(frame)))
+    if size > 1 << 32:  # unknown, or no frame
+        return frame
+    content = ctypes.create_string_buffer(size)
+    written = zstd.ZSTD_decompress(content, ctypes.c_size_t(size), frame, ctypes.c_size_t(len(frame)))
+    return content.raw if written == size else frame
+
+
 def device_code(data, of, wanted=ELF):
     """The device's ELF files, or texts of PTX, in the fat binaries of a file, with their architectures."""
     header, entry = struct.Struct("<IHHQ"), struct.Struct("<HHIQIIHHIIIQ")
@@ -43,9 +63,11 @@ def device_code(data, of, wanted=ELF):
         if version == 1 and header_size == header.size and end <= len(data):
             at = place + header_size
             while at + entry.size <= end:
-                kind, _, entry_size, payload, *_, architecture, _, _, flags = entry.unpack_from(data, at)
+                kind, _, entry_size, payload, compressed, _, _, _, architecture, *_ = entry.unpack_from(data, at)
                 if kind == wanted:
                     content = data[at + entry_size:at + entry_size + payload]
+                    if content[:4] == b"\x28\xb5\x2f\xfd":
+                        content = decompressed(content[:compressed])
                     if kind == ELF and content[:4] != b"\x7fELF" or kind == PTX and b".target" not in content:
                         raise NotRead(f"{of}: device code of sm_{architecture} is compressed: compile with "
                                       "nvcc --compress-mode=none")
@@ -248,9 +270,10 @@ def main():
     parser.add_argument("--update", metavar="FILE", help="write the table between its marks in a file")
     parser.add_argument("--no-spills", action="store_true", help="fail where a kernel has a stack")
     parser.add_argument("--names", action="store_true", help="print the kernels' names instead")
+    parser.add_argument("--all-in", metavar="PROGRAM", help="fail where it lacks a kernel of the others")
     parser.add_argument("--tiles", metavar="KERNEL_TILES", help="the program that prints tiles, which the table needs")
     options = parser.parse_args()
-    if not (options.tiles or options.names or options.no_spills):
+    if not (options.tiles or options.names or options.no_spills or options.all_in):
         parser.error("a table needs --tiles")
     kernels = list(dict.fromkeys(kernel for path in options.files for kernel in kernels_of(path)))
     if not kernels:
@@ -258,6 +281,11 @@ def main():
     if options.names:
         print("\n".join(demangled(sorted({kernel.name for kernel in kernels})).values()))
         return 0
+    if options.all_in:
+        lacking = sorted({kernel.name for kernel in kernels} - {kernel.name for kernel in kernels_of(options.all_in)})
+        for name in demangled(lacking).values():
+            print(f"{options.all_in} lacks {short(name)}", file=sys.stderr)
+        return 1 if lacking else 0
     spilling = [kernel for kernel in kernels if kernel.stack]
     if options.update:
         with open(options.update, encoding="utf-8") as file:

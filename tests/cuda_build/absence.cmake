@@ -1,8 +1,8 @@
 # Whether PROGRAM, which holds one path of the dtype PRESENT, has kernels of it on every backend, none of another dtype,
 # and none that the watch hook alone would call: from its symbols (NM), and, where CUDA is on and Python reads them, from
-# the names of its cubins' kernels (PYTHON, RESOURCES). Kernels are those that
-# the folder DECLARATIONS declares in *_kernels.hpp and *_kernel.hpp. With LOOK_FOR, f16 or f32,
-# only one of the latter two is looked for.
+# the names of its cubins' kernels (PYTHON, RESOURCES), among which are those that multiply weights in the block format
+# FORMATS, where it is given. Kernels are those that the folder DECLARATIONS declares in *_kernels.hpp and *_kernel.hpp.
+# With LOOK_FOR, f16 or f32, only one of the latter two is looked for.
 cmake_minimum_required(VERSION 3.25)
 
 # check(WHAT LINES): fails where names of kernels tell of another dtype, or of a twin in f32.
@@ -14,7 +14,7 @@ function(check what lines)
   string(REGEX MATCHALL "precast::[a-z][a-z0-9_]*( const)?[,>&*)]" dtypes "${lines}")
   list(TRANSFORM dtypes REPLACE "^precast::([a-z0-9_]+).*$" "\\1")
   list(REMOVE_DUPLICATES dtypes)
-  list(REMOVE_ITEM dtypes ${PRESENT})
+  list(REMOVE_ITEM dtypes ${PRESENT} ${FORMATS})
   if(dtypes AND NOT LOOK_FOR STREQUAL "f32")
     message(FATAL_ERROR "${PROGRAM} has ${what} of dtypes other than ${PRESENT}: ${dtypes}")
   endif()
@@ -62,6 +62,9 @@ if(CUDA AND PYTHON MATCHES "python")
   # Operands of attention, and results of norms: rows of the table are not in these kernels' names.
   set(twin_kernels "(flash_attention|attention_scores|attention_values)_kernel<float|norm_kernel<[^(\n]*, float>|largest_score|DeviceReduce")
   check("cubins" "${kernels}")
+  if(FORMATS AND NOT kernels MATCHES "block_gemv<[^\n]*precast::${FORMATS},")
+    message(FATAL_ERROR "${PROGRAM} has no products with weights in ${FORMATS} for the device")
+  endif()
 elseif(CUDA)
   message(STATUS "Python was not found: the program's cubins are not read")
 endif()

@@ -20,6 +20,7 @@ if(NOT result EQUAL 0)
 endif()
 
 set(PROGRAM "${BUILD}/precast")
+set(FORMATS q8_0)
 include("${CMAKE_CURRENT_LIST_DIR}/absence.cmake")
 run("${PROGRAM}" generate --prompt "a circle" --precision f16 --output "${BUILD}/picture.png")
 if(result EQUAL 0 OR NOT said MATCHES "(^|\n)precast: error: [^\n]*-DPRECAST_PRESET=all[^\n]*\n$")

@@ -5,14 +5,26 @@
 #include <families/compiled_backend.hpp>
 #include <families/cuda_backend.hpp>
 
+#include <precast/cuda/matmul/block_products.hpp>
 #include <precast/cuda/runtime/code_probe.hpp>
 #include <precast/cuda/runtime/device.hpp>
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/policy/visit.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::families {
 
 namespace {
+
+/// Every path's products with weights in blocks of files, and those of the watch hook, into the program.
+void link_products() {
+  for_each_path([]<class Path>(Path) {
+    gpu::link_block_products<typename precisions<typename Path::policy, Matmul>::operand>();
+  });
+  if constexpr (watch::compiled) gpu::link_block_products<f32>();
+}
 
 class CudaSession final : public DeviceSession {
   gpu::OwnStream stream_;
@@ -23,6 +35,7 @@ class CudaBackend final : public CompiledBackend {
   explicit CudaBackend(const gpu::Device& device) : device_(device) {}
 
   std::unique_ptr<DeviceSession> start() const override {
+    link_products();
     gpu::use_device(device_);
     return std::make_unique<CudaSession>();
   }

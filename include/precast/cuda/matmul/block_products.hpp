@@ -54,6 +54,11 @@ struct BlockProductsRegistration {
   }
 };
 
+/// Does nothing. A program that calls it has the products of these operands where they are in a library, of
+/// which a linker takes what something refers to; the unit that registers them defines it.
+template <ScalarDtype Operand>
+void link_block_products();
+
 /// What this program has for a format, one function for each dtype of operands, null where it has none.
 class BlockMultipliers {
  public:
