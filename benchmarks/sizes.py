@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What each preset's program weighs and takes to build; writes docs/sizes.md.
 
-    sizes.py [--presets fast,memory] [--backends host,cuda] [--folder build/sizes]
+    sizes.py [--presets fast,memory] [--backends host,cuda] [--quant none] [--folder build/sizes]
 
 Builds precast_program of each preset in a folder of its own, without ccache, host alone and with CUDA for one
 architecture (sm_80), and counts its bytes, its kernels and the CPU time of the compilers. Rows of presets that are not
@@ -36,11 +36,11 @@ def compiler_seconds():
     return use.ru_utime + use.ru_stime
 
 
-def measure(preset, cuda, folder):
+def measure(preset, cuda, quant, folder):
     """A row of the table."""
     shutil.rmtree(folder, ignore_errors=True)
     run("cmake", "-S", root, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DPRECAST_PRESET={preset}",
-        f"-DPRECAST_CUDA={'on' if cuda else 'off'}", "-DPRECAST_CUDA_ARCHITECTURES=80", "-DPRECAST_CCACHE=",
+        f"-DPRECAST_CUDA={'on' if cuda else 'off'}", f"-DPRECAST_QUANT={quant}", "-DPRECAST_CUDA_ARCHITECTURES=80", "-DPRECAST_CCACHE=",
         "-DPRECAST_BUILD_TESTS=OFF", "-DPRECAST_BUILD_EXAMPLES=OFF", "-DPRECAST_BUILD_BENCHMARKS=OFF")
     before = compiler_seconds()
     run("cmake", "--build", folder, "--target", "precast_program", "--parallel", os.cpu_count() or 2)
@@ -54,7 +54,8 @@ def measure(preset, cuda, folder):
     stripped = folder / "stripped"
     run("strip", "-o", stripped, program)
     megabytes = [f"{path.stat().st_size / 1e6:.1f}" for path in (program, stripped)]
-    return (f"| `{preset}` | {'host, sm_80' if cuda else 'host'} | {megabytes[0]} | {megabytes[1]} | {len(names)} | "
+    formats = "" if quant == "all" else f", block formats: {quant}"
+    return (f"| `{preset}` | {'host, sm_80' if cuda else 'host'}{formats} | {megabytes[0]} | {megabytes[1]} | {len(names)} | "
             f"{of_device} | {seconds:.0f} | {run('git', '-C', root, 'rev-parse', '--short=7', 'HEAD').strip()} |")
 
 
@@ -63,6 +64,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--presets", default="quality,balanced,fast,memory,all")
     parser.add_argument("--backends", default="host,cuda" if shutil.which("nvcc") else "host")
+    parser.add_argument("--quant", default="all", help="block formats, as PRECAST_QUANT takes them")
     parser.add_argument("--folder", type=pathlib.Path, default=root / "build" / "sizes")
     options = parser.parse_args()
     rows = {}
@@ -72,7 +74,7 @@ def main():
                 rows[tuple(cell.strip() for cell in line.split("|")[1:3])] = line
     for backend in options.backends.split(","):
         for preset in options.presets.split(","):
-            line = measure(preset, backend == "cuda", options.folder / f"{preset}_{backend}")
+            line = measure(preset, backend == "cuda", options.quant, options.folder / f"{preset}_{backend}")
             rows[tuple(cell.strip() for cell in line.split("|")[1:3])] = line
             print(line, flush=True)
     document.write_text("\n".join([
