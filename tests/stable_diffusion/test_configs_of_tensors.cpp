@@ -138,24 +138,26 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
 TEST_CASE("a single file's scheduler is that of the published models of its kind, and what its tensors say") {
   using sampling::PredictionType;
   using stable_diffusion::Kind, stable_diffusion::scheduler_config, stable_diffusion::sample_size;
-  const auto of = [](const stable_diffusion::WeightFile& file) {
+  const auto of = [](Kind kind, std::int64_t channels, bool predicts_v = false, bool all_noise = false) {
+    stable_diffusion::WeightFile file{};
+    file.kind = kind;
+    file.in_channels = channels;
+    file.predicts_v = predicts_v;
+    file.has_no_signal_at_last = all_noise;
     const nlohmann::json json = scheduler_config(file);
     return json.at("_class_name").get<std::string>() + " " + json.value("prediction_type", "epsilon") + " " +
            json.value("timestep_spacing", "leading") +
            (json.value("rescale_betas_zero_snr", false) ? " 0" : "");
   };
-  CHECK(of({Kind::v1, 4}) == "PNDMScheduler epsilon leading");
-  CHECK(of({Kind::v1, 9}) == "PNDMScheduler epsilon leading");
-  CHECK(of({Kind::v2, 4}) == "DDIMScheduler v_prediction leading");
-  CHECK(of({Kind::v2, 9}) == "PNDMScheduler epsilon leading");  // 2-inpainting is made of 2-base
-  CHECK(of({Kind::xl, 4}) == "EulerDiscreteScheduler epsilon leading");
-  CHECK(of({Kind::xl_refiner, 4}) == "EulerDiscreteScheduler epsilon leading");
-  CHECK(of({.kind = Kind::xl, .in_channels = 4, .predicts_v = true}) ==
-        "EulerDiscreteScheduler v_prediction leading");
-  CHECK(of({.kind = Kind::xl, .in_channels = 4, .predicts_v = true, .has_no_signal_at_last = true}) ==
-        "EulerDiscreteScheduler v_prediction leading 0");
-  CHECK(of({.kind = Kind::v1, .in_channels = 4, .predicts_v = true, .has_no_signal_at_last = true}) ==
-        "DDIMScheduler v_prediction leading 0");
+  CHECK(of(Kind::v1, 4) == "PNDMScheduler epsilon leading");
+  CHECK(of(Kind::v1, 9) == "PNDMScheduler epsilon leading");
+  CHECK(of(Kind::v2, 4) == "DDIMScheduler v_prediction leading");
+  CHECK(of(Kind::v2, 9) == "PNDMScheduler epsilon leading");  // 2-inpainting is made of 2-base
+  CHECK(of(Kind::xl, 4) == "EulerDiscreteScheduler epsilon leading");
+  CHECK(of(Kind::xl_refiner, 4) == "EulerDiscreteScheduler epsilon leading");
+  CHECK(of(Kind::xl, 4, true) == "EulerDiscreteScheduler v_prediction leading");
+  CHECK(of(Kind::xl, 4, true, true) == "EulerDiscreteScheduler v_prediction leading 0");
+  CHECK(of(Kind::v1, 4, true, true) == "DDIMScheduler v_prediction leading 0");
   CHECK(sample_size(Kind::v1, PredictionType::epsilon) == 64);
   CHECK(sample_size(Kind::v2, PredictionType::v_prediction) == 96);
   CHECK(sample_size(Kind::v2, PredictionType::epsilon) == 64);
