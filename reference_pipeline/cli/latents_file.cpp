@@ -42,10 +42,11 @@ Tensor<f32> read_latents(const std::filesystem::path& file) {
   if (source.tensors().size() != 1)
     throw io::file_error(file, "holds " + std::to_string(source.tensors().size()) +
                                    " tensors: a latents file holds 'latents' alone");
-  if (entry->shape.rank() != 3)
-    throw io::tensor_error(
-        file, "latents",
-        "has shape " + to_string(entry->shape) + ": packed latents are [pictures, tokens, channels]");
+  if (entry->shape.rank() != 3 && entry->shape.rank() != 4)
+    throw io::tensor_error(file, "latents",
+                           "has shape " + to_string(entry->shape) +
+                               ": Flux's latents are packed, [pictures, tokens, channels], and Stable "
+                               "Diffusion's [pictures, channels, height, width]");
   Tensor<f32> latents(entry->shape);
   const std::span<f32> values = latents.values();
   const bool known = any_dtype(ScalarDtypes{}, [&]<class T>() { return widened<T>(*entry, values); });

@@ -1,4 +1,5 @@
-// Latents files: safetensors with one tensor `latents`, packed [pictures, tokens, channels].
+// Latents files: safetensors with one tensor `latents`, packed [pictures, tokens, channels] or, of Stable
+// Diffusion, [pictures, channels, height, width].
 #pragma once
 
 #include <filesystem>

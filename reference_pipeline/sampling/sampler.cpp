@@ -93,9 +93,16 @@ CallRange calls_of_run(const SamplerSettings& settings, const SamplerRun& run,
   if (run.denoising_end && *run.denoising_end > 0 && *run.denoising_end < 1)
     range.end = timesteps.size() - count_below(*run.denoising_end);
   if (range.first >= range.end)
-    throw InputError("none of the " + std::to_string(run.steps) +
-                     " steps lies in the part of the noise that is run: take more steps, a larger strength, "
-                     "or another start of the refiner");
+    throw InputError(
+        run.denoising_start
+            ? "none of the " + std::to_string(run.steps) + " steps lies behind " +
+                  std::to_string(*run.denoising_start) +
+                  " of the noise, where a refiner starts: take more steps, or start it earlier"
+            : "none of the " + std::to_string(run.steps) + " steps at strength " +
+                  std::to_string(run.strength) + " lies before " +
+                  std::to_string(run.denoising_end.value_or(1)) +
+                  " of the noise, where a refiner starts: take more steps or a larger strength, or start it "
+                  "later");
   return range;
 }
 

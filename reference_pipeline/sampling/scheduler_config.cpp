@@ -234,8 +234,10 @@ SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const s
   if (file.bytes().size() > io::largest_json_file)
     throw io::file_error(path, "is too large for a scheduler's settings: check that it is the right file");
   nlohmann::json json = io::parse_json(without_infinities(file.text()), path);
-  const bool by_index = !class_of_index.empty() && json.is_object() &&
-                        json.value("_class_name", nlohmann::json()) != class_of_index;
+  if (class_of_index.empty()) return SchedulerConfig(io::Config(path, std::move(json)), false);
+  const io::Config own(path, json);
+  io::refuse_null(own, {"_class_name"});
+  const bool by_index = own.string_or("_class_name", "") != class_of_index;
   if (by_index) json["_class_name"] = class_of_index;
   return SchedulerConfig(io::Config(path, std::move(json)), by_index);
 }

@@ -149,7 +149,7 @@ text::ClipConfig clip_config(const ComponentWeights& weights) {
   return config;
 }
 
-nlohmann::json scheduler_config(Kind kind) {
+nlohmann::json scheduler_config(const WeightFile& file) {
   nlohmann::json config{{"_class_name", "PNDMScheduler"},
                         {"beta_start", 0.00085},
                         {"beta_end", 0.012},
@@ -159,14 +159,29 @@ nlohmann::json scheduler_config(Kind kind) {
                         {"clip_sample", false},
                         {"set_alpha_to_one", false},
                         {"skip_prk_steps", true}};
-  if (kind == Kind::v2) {
-    config["_class_name"] = "DDIMScheduler";
-    config["prediction_type"] = "v_prediction";
-  } else if (kind != Kind::v1) {
+  const bool is_v2_of_768 = file.kind == Kind::v2 && file.in_channels == 4;
+  if (file.kind == Kind::xl || file.kind == Kind::xl_refiner) {
     config["_class_name"] = "EulerDiscreteScheduler";
     config["timestep_spacing"] = "leading";
+  } else if (is_v2_of_768 || file.has_no_signal_at_last) {
+    config["_class_name"] = "DDIMScheduler";
   }
+  if (file.predicts_v || is_v2_of_768) config["prediction_type"] = "v_prediction";
+  if (file.has_no_signal_at_last) config["rescale_betas_zero_snr"] = true;
   return config;
+}
+
+std::int64_t sample_size(Kind kind, sampling::PredictionType prediction) {
+  switch (kind) {
+    case Kind::v1:
+      return 64;
+    case Kind::v2:
+      return prediction == sampling::PredictionType::v_prediction ? 96 : 64;
+    case Kind::xl:
+    case Kind::xl_refiner:
+      break;
+  }
+  return 128;
 }
 
 void check_agreement(const ComponentWeights& weights, const UNetConfig& config,

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
+#include <sampling/scheduler_config.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/unet.hpp>
 #include <text/clip_text_model.hpp>
@@ -18,9 +19,11 @@ namespace precast::stable_diffusion {
 UNetConfig unet_config(const ComponentWeights& weights);
 vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights);
 text::ClipConfig clip_config(const ComponentWeights& weights);
-/// The keys of a scheduler_config.json. Of 2.x no tensor says what the UNet predicts: v, as 2.1 does at 768
-/// pixels; 2.1-base predicts the noise, and needs a folder that says so.
-nlohmann::json scheduler_config(Kind kind);
+/// The keys of a scheduler_config.json. Where no tensor says what the UNet predicts, it is the noise but for
+/// 2.x that fills nothing in: v, as 2.1 does at 768 pixels; 2.1-base needs a folder that says otherwise.
+nlohmann::json scheduler_config(const WeightFile& file);
+/// Latents along a side of the pictures that the published models of its kind were trained on.
+std::int64_t sample_size(Kind kind, sampling::PredictionType prediction);
 
 /// Throws InputError where a file's tensors and the config in `config_file` are not of one model.
 void check_agreement(const ComponentWeights& weights, const UNetConfig& config,

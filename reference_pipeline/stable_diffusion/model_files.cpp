@@ -105,6 +105,20 @@ void check_given(const ModelFolder& model, const families::ModelFiles& given) {
   }
 }
 
+/// What a scheduler's file says of the model, which is the same for every sampler.
+sampling::PredictionType prediction_of(const ModelFolder& model) {
+  return model.scheduler.settings(sampling::SamplerKind::ddim).prediction_type;
+}
+
+/// Throws InputError where a scheduler's file contradicts what a tensor says of the UNet.
+void check_prediction(const ComponentWeights& unet, const ModelFolder& model) {
+  if (!unet.file() || !unet.file()->predicts_v) return;
+  if (prediction_of(model) != sampling::PredictionType::v_prediction)
+    throw unet.error("has a tensor 'v_pred', so its UNet predicts v, and " +
+                     io::shown(model.path / "scheduler" / "scheduler_config.json") +
+                     " says otherwise: set its prediction_type to v_prediction");
+}
+
 }  // namespace
 
 ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files files) {
@@ -122,10 +136,11 @@ ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files f
   const WeightFile& whole = *unet_weights.file();
   require_parts(folder, files, file, whole);
   const std::filesystem::path scheduler_file = folder / "scheduler" / "scheduler_config.json";
-  ModelFolder model(folder, io::is_there(scheduler_file) ? sampling::SchedulerConfig::load(scheduler_file)
-                                                         : sampling::SchedulerConfig::from(io::Config(
-                                                               file, scheduler_config(whole.kind))));
-  if (whole.kind == Kind::v2 && !io::is_there(scheduler_file))
+  ModelFolder model(folder, io::is_there(scheduler_file)
+                                ? sampling::SchedulerConfig::load(scheduler_file)
+                                : sampling::SchedulerConfig::from(io::Config(file, scheduler_config(whole))));
+  const bool takes_mask = whole.in_channels > 4;
+  if (whole.kind == Kind::v2 && !whole.predicts_v && !takes_mask && !io::is_there(scheduler_file))
     model.notes.push_back(
         io::shown(file) +
         ": no tensor of Stable Diffusion 2.x says what it predicts: taken for v, as 2.1 does "
@@ -133,7 +148,12 @@ ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files f
   model.files = std::move(files);
   model.force_zeros_for_empty_prompt = whole.kind == Kind::xl;
   model.requires_aesthetics_score = whole.kind == Kind::xl_refiner;
-  model.unet = config_of<UNetConfig>(model, model.notes, "unet", unet_config);
+  model.unet = config_of<UNetConfig>(model, model.notes, "unet", [&](const ComponentWeights& weights) {
+    UNetConfig config = unet_config(weights);
+    config.sample_size = sample_size(whole.kind, prediction_of(model));
+    return config;
+  });
+  check_prediction(unet_weights, model);
   for (const auto& [name, tokenizer] : encoders_of(whole.kind)) {
     text::ClipConfig config = config_of<text::ClipConfig>(model, model.notes, name, clip_config);
     config.scope = name;
@@ -167,6 +187,7 @@ ModelFolder ModelFolder::open(const families::ModelFiles& given) {
     const ComponentWeights weights(file->second, name);
     note_unread(model.notes, file->second, weights);
     check_agreement(weights, config, folder / name / "config.json");
+    if (name == "unet") check_prediction(weights, model);
   };
   check("unet", model.unet);
   check("vae", model.vae);

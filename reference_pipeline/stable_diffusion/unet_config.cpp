@@ -1,6 +1,7 @@
 // Reads unet/config.json.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,15 @@ void require_known(const io::Config& json, const FixedKey& fixed) {
     known += (known.empty() ? "" : " or ") + (one.is_null() ? "null" : io::json_in_words(one));
   throw json.error(fixed.key, io::json_in_words(value) + " is not known here, only " + known + ": " +
                                   std::string(what_is_known));
+}
+
+/// Keys that nothing here follows from. diffusers stops at some of them where they are of another type, and
+/// such a file is broken at all of them.
+void require_types(const io::Config& json) {
+  io::refuse_null(json, {"_class_name", "_diffusers_version", "dropout"});
+  json.number_or("dropout", 0, 0, 1);  // of training
+  json.boolean_or("mid_block_only_cross_attention", false);
+  json.integer_or("addition_embed_type_num_heads", 64, 1, widest);
 }
 
 void require_known_model(const io::Config& json) {
@@ -260,11 +270,31 @@ void read_text_time(const io::Config& json, UNetConfig& config) {
                          std::to_string(config.time_id_channels) + ": correct it");
 }
 
+/// Whether diffusers wrote the config before its release 0.9.
+bool is_before_0_9(const io::Config& json) {
+  constexpr const char* key = "_diffusers_version";
+  if (!json.has(key)) return false;
+  const std::string version = json.string(key);
+  int major = 0, minor = 0;
+  const char* const end = version.data() + version.size();
+  const auto [point, failed] = std::from_chars(version.data(), end, major);
+  if (failed != std::errc{})
+    throw json.error(key,
+                     "'" + io::printable(version, 40) + "' is no version: correct it, or take the key away");
+  if (point != end && *point == '.') std::from_chars(point + 1, end, minor);
+  return major == 0 && minor < 9;
+}
+
 void read_sample_size(const io::Config& json, UNetConfig& config) {
   constexpr std::int64_t longest = 1 << 14;
+  const bool is_early = is_before_0_9(json);
   if (!json.has("sample_size")) return;
   if (!json.json().at("sample_size").is_array()) {
     config.sample_size = json.integer("sample_size", 1, longest);
+    // Folders of 1.x said 32 by mistake then, which diffusers' pipelines set right.
+    constexpr std::int64_t of_v1 = 64;
+    const bool is_of_a_later_kind = config.text_time || config.guidance_channels > 0;
+    if (is_early && !is_of_a_later_kind) config.sample_size = std::max(*config.sample_size, of_v1);
     return;
   }
   const std::vector<std::int64_t> sides = json.integers("sample_size", 1, longest, 2);
@@ -276,6 +306,7 @@ void read_sample_size(const io::Config& json, UNetConfig& config) {
 }  // namespace
 
 UNetConfig UNetConfig::from(const io::Config& json) {
+  require_types(json);
   require_known_model(json);
   UNetConfig config;
   config.in_channels = json.integer_or("in_channels", 4, 1, widest);

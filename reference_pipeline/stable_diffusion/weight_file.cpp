@@ -77,6 +77,7 @@ std::string in_words(const WeightFile& file) {
 
 std::string refusal(const WeightFile& file) {
   const std::string kind = in_words(file);
+  if (file.has_levels_of_edm) return "a relative of " + kind + " that was trained with EDM's levels of noise";
   switch (file.in_channels) {
     case 4:
     case 9:
@@ -107,6 +108,11 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
     if (!found.find(place.component) && file.lookup(std::string(place.prefix).append(place.tensor)))
       found.components.push_back({std::string(place.component), place.naming, std::string(place.prefix)});
   found.kind = kind_of(file, found);
+  // What trainers leave beside the weights of models whose noise is not that of the published ones.
+  const auto holds = [&](std::string_view name) { return file.lookup(name) != nullptr; };
+  found.predicts_v = holds("v_pred");
+  found.has_no_signal_at_last = holds("ztsnr");
+  found.has_levels_of_edm = holds("edm_mean") || holds("edm_vpred.sigma_max");
   return found;
 }
 

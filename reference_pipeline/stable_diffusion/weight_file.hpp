@@ -33,7 +33,10 @@ enum class Kind : std::uint8_t { v1, v2, xl, xl_refiner };
 /// A file with a UNet in it.
 struct WeightFile {
   Kind kind;
-  std::int64_t in_channels;  ///< of its UNet: 4, or 9 of one that fills in
+  std::int64_t in_channels;            ///< of its UNet: 4, or 9 of one that fills in
+  bool predicts_v = false;             ///< a tensor says so; without one it is not known
+  bool has_no_signal_at_last = false;  ///< a tensor says that its last timestep is all noise
+  bool has_levels_of_edm = false;      ///< tensors give levels of noise, or statistics of latents, as EDM has
   std::vector<FileComponent> components;
 
   /// The component of that name, or nullptr.

@@ -29,6 +29,18 @@ ActivationFunction activation_named(const io::Config& json, std::string_view key
                        "' is not known: quick_gelu, gelu, gelu_new, gelu_pytorch_tanh, relu and silu are");
 }
 
+/// Keys that nothing here follows from, and that transformers stops at where they are of another type.
+void require_types(const io::Config& json) {
+  constexpr double largest = 1e6;
+  io::refuse_null(json, {"initializer_range", "initializer_factor"});
+  for (const char* of_training : {"attention_dropout", "initializer_range", "initializer_factor"})
+    json.number_or(of_training, 0, 0, largest);
+  // Which tokens prompts begin with and are filled up with, the tokenizer says.
+  for (const char* token : {"bos_token_id", "pad_token_id"})
+    json.integer_or(token, 0, -largest_vocabulary, largest_vocabulary);
+  for (const char* of_loading : {"torch_dtype", "dtype"}) json.string_or(of_loading, "");
+}
+
 }  // namespace
 
 ClipConfig ClipConfig::load(const std::filesystem::path& file) {
@@ -40,6 +52,7 @@ ClipConfig ClipConfig::load(const std::filesystem::path& file) {
   io::refuse_null(
       json, {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
              "max_position_embeddings", "eos_token_id", "layer_norm_eps", "hidden_act"});
+  require_types(json);
   ClipConfig config;
   config.vocab_size = json.integer_or("vocab_size", config.vocab_size, 1, largest_vocabulary);
   // These three are the defaults of transformers' class, a smaller CLIP than the published ones.

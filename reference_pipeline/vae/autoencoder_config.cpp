@@ -45,10 +45,22 @@ std::vector<double> by_channel(const io::Config& json, std::string_view key, std
   return numbers;
 }
 
+/// Keys that nothing here follows from, and that diffusers stops at where they are of another type.
+void require_types(const io::Config& json) {
+  constexpr std::int64_t longest = 1 << 14;
+  io::refuse_null(json, {"_class_name", "sample_size"});
+  json.string_or("_class_name", "");  // the model's index names the class that counts
+  if (json.has("sample_size") && json.json().at("sample_size").is_array())
+    json.integers("sample_size", 1, longest);
+  else
+    json.integer_or("sample_size", 32, 1, longest);
+}
+
 }  // namespace
 
 AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   const io::Config json = io::Config::load(file);
+  require_types(json);
   constexpr std::int64_t widest = 1 << 16;
   io::refuse_null(json,
                   {"in_channels", "out_channels", "latent_channels", "layers_per_block", "norm_num_groups",

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cli/latents_file.hpp>
 #include <image/picture_file.hpp>
+#include <sampling/torch_random.hpp>
 
 #include "given.hpp"
 #include "program.hpp"
@@ -24,6 +26,37 @@ const std::string stable_diffusion_models =
     std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/";
 
 }  // namespace
+
+TEST_CASE("generate: latents that Stable Diffusion starts from are its noise") {
+  const Scratch scratch;
+  const std::string noise = (scratch.path() / "noise").string();
+  cli::write_latents(noise, sampling::TorchGenerator(7).randn({2, 4, 4, 6}));
+  const std::string picture = (scratch.path() / "o.png").string();
+  const Words request{"generate", "--model",  stable_diffusion_models + "sd15",
+                      "--prompt", "a cat",    "--steps",
+                      "2",        "--width",  "48",
+                      "--height", "32",       "--batch",
+                      "2",        "--output", picture};
+  const auto latents = [&](const Words& more) {
+    const std::string file = (scratch.path() / "latents").string();
+    Words words = request;
+    words.insert(words.end(), {"--save-latents", file});
+    words.insert(words.end(), more.begin(), more.end());
+    const auto outcome = run(words);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return program::content(file);
+  };
+  const std::string drawn = latents({"--seed", "7"});
+  CHECK(latents({"--latents", noise, "--seed", "7"}) == drawn);
+  CHECK(latents({"--latents", noise, "--seed", "8"}) == drawn);
+  cli::write_latents(noise, sampling::TorchGenerator(7).randn({2, 4, 6, 4}));
+  Words wrong = request;
+  wrong.insert(wrong.end(), {"--latents", noise});
+  const auto turned = run(wrong);
+  CHECK(turned.code == 1);
+  CHECK_THAT(turned.err, Catch::Contains("latents") && Catch::Contains("[2, 4, 6, 4]"));
+}
 
 TEST_CASE(
     "generate: Stable Diffusion with a sampler, a negative prompt and guidance, and the command again") {

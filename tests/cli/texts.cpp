@@ -133,6 +133,8 @@ TEST_CASE("latents go to a file and back") {
   const Tensor<f32> again = read_latents(file);
   CHECK(again.shape() == Shape{1, 3, 2});
   CHECK(std::equal(values.begin(), values.end(), again.values().begin()));
+  write_latents(file, Tensor<f32>(Shape{1, 1, 3, 2}, values));
+  CHECK(read_latents(file).shape() == Shape{1, 1, 3, 2});
 }
 
 TEST_CASE("latents of other kinds are turned down by name") {
@@ -148,6 +150,7 @@ TEST_CASE("latents of other kinds are turned down by name") {
   for (const auto& file :
        {tensor_file("name", R"({"latent":{"dtype":"F32","shape":[1,1,1],"data_offsets":[0,4]}})", 4),
         tensor_file("rank", R"({"latents":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}})", 4),
+        tensor_file("more", R"({"latents":{"dtype":"F32","shape":[1,1,1,1,1],"data_offsets":[0,4]}})", 4),
         tensor_file("type", R"({"latents":{"dtype":"I32","shape":[1,1,1],"data_offsets":[0,4]}})", 4)})
     CHECK_THROWS_WITH(read_latents(file), Catch::StartsWith(file));
 }

@@ -180,7 +180,9 @@ def look_older(folder):
     path = f"{folder}/{part}/" + ("scheduler_config.json" if part == "scheduler" else "config.json")
     with open(path, encoding="utf-8") as f:
       value = json.load(f)
-    value = {k: v for k, v in value.items() if k in kept or k == "_class_name"} | {"_diffusers_version": "0.6.0"}
+    value = {k: v for k, v in value.items() if k in kept or k == "_class_name"}
+    # Of what was written before 0.9, pipelines take a sample_size under 64 for a mistake.
+    value["_diffusers_version"] = "0.9.0" if part == "unet" else "0.6.0"
     with open(path, "w", encoding="utf-8") as f:
       json.dump(value, f, indent=2, sort_keys=True)
       f.write("\n")

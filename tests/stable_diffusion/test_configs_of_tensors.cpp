@@ -3,6 +3,8 @@
 #include <string>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sampling/scheduler_config.hpp>
 #include <stable_diffusion/configs_of_tensors.hpp>
 #include <support/stable_diffusion.hpp>
 #include <support/temporary_folder.hpp>
@@ -131,6 +133,36 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
   refiner.add("label_emb.0.0.weight", {1536, 2560});
   check_levels(refiner.config(folder), {{384, 6, 0}, {768, 12, 4}, {1536, 24, 4}, {1536, 24, 0}});
   CHECK(refiner.config(folder).middle_depth == 4);
+}
+
+TEST_CASE("a single file's scheduler is that of the published models of its kind, and what its tensors say") {
+  using sampling::PredictionType;
+  using stable_diffusion::Kind, stable_diffusion::scheduler_config, stable_diffusion::sample_size;
+  const auto of = [](Kind kind, std::int64_t channels, bool predicts_v = false, bool all_noise = false) {
+    stable_diffusion::WeightFile file{};
+    file.kind = kind;
+    file.in_channels = channels;
+    file.predicts_v = predicts_v;
+    file.has_no_signal_at_last = all_noise;
+    const nlohmann::json json = scheduler_config(file);
+    return json.at("_class_name").get<std::string>() + " " + json.value("prediction_type", "epsilon") + " " +
+           json.value("timestep_spacing", "leading") +
+           (json.value("rescale_betas_zero_snr", false) ? " 0" : "");
+  };
+  CHECK(of(Kind::v1, 4) == "PNDMScheduler epsilon leading");
+  CHECK(of(Kind::v1, 9) == "PNDMScheduler epsilon leading");
+  CHECK(of(Kind::v2, 4) == "DDIMScheduler v_prediction leading");
+  CHECK(of(Kind::v2, 9) == "PNDMScheduler epsilon leading");  // 2-inpainting is made of 2-base
+  CHECK(of(Kind::xl, 4) == "EulerDiscreteScheduler epsilon leading");
+  CHECK(of(Kind::xl_refiner, 4) == "EulerDiscreteScheduler epsilon leading");
+  CHECK(of(Kind::xl, 4, true) == "EulerDiscreteScheduler v_prediction leading");
+  CHECK(of(Kind::xl, 4, true, true) == "EulerDiscreteScheduler v_prediction leading 0");
+  CHECK(of(Kind::v1, 4, true, true) == "DDIMScheduler v_prediction leading 0");
+  CHECK(sample_size(Kind::v1, PredictionType::epsilon) == 64);
+  CHECK(sample_size(Kind::v2, PredictionType::v_prediction) == 96);
+  CHECK(sample_size(Kind::v2, PredictionType::epsilon) == 64);
+  CHECK(sample_size(Kind::xl, PredictionType::epsilon) == 128);
+  CHECK(sample_size(Kind::xl_refiner, PredictionType::epsilon) == 128);
 }
 
 TEST_CASE("a transformer without its first layer, and a block of an absurd number, are no model's") {

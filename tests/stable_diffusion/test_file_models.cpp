@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 #include <families/registry.hpp>
+#include <support/damaged_folder.hpp>
 #include <support/golden.hpp>
 #include <support/stable_diffusion_requests.hpp>
 #include <support/temporary_folder.hpp>
@@ -69,6 +70,48 @@ TEST_CASE("single files draw the folders' pictures, bit for bit") {
     CHECK(std::ranges::equal(in_place.latents.values(), expected.latents.values()));
     CHECK(in_place.images.front().rgb == expected.images.front().rgb);
   }
+}
+
+TEST_CASE("what tensors say of a file's noise is heeded, and no scheduler's file contradicts it") {
+  FileTensors tensors;
+  {
+    const io::ComponentSource stored(stable_diffusion_file("sdxl"));
+    for (const io::TensorEntry* entry : stored.tensors())
+      tensors[entry->name] = {std::string(entry->dtype.file_name),
+                              entry->shape,
+                              {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()}};
+  }
+  const TemporaryFolder place;
+  const fs::path folder = place.path() / "model", file = folder / "file";
+  copy_without_weights("sdxl", folder);
+  fs::remove_all(folder / "scheduler");
+  const auto mark = [&](const std::string& name) {
+    tensors[name] = file_tensor("F32", Shape{0}, std::vector<float>());
+    write_tensors(file, tensors);
+  };
+  const Golden golden("stable_diffusion");
+  const families::Request request = request_of(golden, stable_diffusion_cases().at("sdxl_txt2img_own"));
+  const DamagedFolder whole(stable_diffusion_model("sdxl"));
+  const auto check_same = [&] {
+    const auto expected = families::open(whole.path(), plain(), families::cpu_backend())->generate(request);
+    const auto alone = families::open(file, plain(), families::cpu_backend())->generate(request);
+    CHECK(std::ranges::equal(alone.latents.values(), expected.latents.values()));
+  };
+  mark("nothing");
+  check_same();
+  mark("v_pred");
+  CHECK(says(problem({whole.path(), {{"transformer", file}}}),
+             "has a tensor 'v_pred', so its UNet predicts v, and"));
+  whole.set("scheduler/scheduler_config.json", "prediction_type", "v_prediction");
+  CHECK(problem({whole.path(), {{"transformer", file}}}) == "opened");
+  check_same();
+  mark("ztsnr");
+  whole.set("scheduler/scheduler_config.json", "rescale_betas_zero_snr", true);
+  check_same();
+  fs::copy(stable_diffusion_model("sdxl") / "scheduler", folder / "scheduler");
+  CHECK(says(problem(file), "scheduler_config.json says otherwise: set its prediction_type to v_prediction"));
+  mark("edm_vpred.sigma_max");
+  CHECK(says(problem(file), "was trained with EDM's levels of noise, which is not read"));
 }
 
 TEST_CASE("what a model that is a file needs beside it is one line") {

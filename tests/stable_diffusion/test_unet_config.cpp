@@ -212,6 +212,15 @@ TEST_CASE("a value that no UNet here has is one line that names its key") {
   using Names = std::vector<std::string>;
   const std::vector<std::pair<std::string, Json>> bad{
       {"_class_name", "UNet2DModel"},
+      {"_class_name", nullptr},
+      {"_diffusers_version", 0.6},
+      {"_diffusers_version", "early"},
+      {"_diffusers_version", nullptr},
+      {"dropout", "low"},
+      {"dropout", nullptr},
+      {"dropout", 2},
+      {"mid_block_only_cross_attention", "no"},
+      {"addition_embed_type_num_heads", "64"},
       {"in_channels", 0},
       {"in_channels", "4"},
       {"in_channels", 1e300},
@@ -327,6 +336,27 @@ TEST_CASE("a value that no UNet here has is one line that names its key") {
     CHECK(message.find("'" + key + "'") != std::string::npos);
     CHECK(message.find('\n') == std::string::npos);
   }
+}
+
+TEST_CASE("sizes under 64 in the first UNets' configs are set right as diffusers does") {
+  const auto size = [](const std::string& version, const Json& more) {
+    Json json{{"_diffusers_version", version}, {"sample_size", 32}};
+    json.update(more);
+    return config_of(json).sample_size;
+  };
+  const Json none = Json::object();
+  CHECK(size("0.6.0", none) == 64);
+  CHECK(size("0.2.2", none) == 64);
+  CHECK(size("0.8.1", {{"sample_size", 96}}) == 96);
+  CHECK(size("0.9.0", none) == 32);
+  CHECK(size("0.9.0.dev0", none) == 32);
+  CHECK(size("0.10.2", none) == 32);
+  CHECK(size("1.0", none) == 32);
+  CHECK(size("0.6.0", {{"time_cond_proj_dim", 256}}) == 32);  // a latent consistency model's
+  CHECK(size("0.6.0", {{"addition_embed_type", "text_time"},
+                       {"addition_time_embed_dim", 256},
+                       {"projection_class_embeddings_input_dim", 2816}}) == 32);
+  CHECK(config_of({{"sample_size", 32}}).sample_size == 32);
 }
 
 TEST_CASE("a shifted frequency that leaves none names the width") {
