@@ -75,11 +75,18 @@ std::uint64_t parse_seed(std::string_view option, const std::string& text, std::
   return *value;
 }
 
-double parse_real(std::string_view option, const std::string& text, double low, double high) {
+double parse_real(std::string_view option, const std::string& text, double low, double high, Ends ends) {
+  const bool has_low = ends == Ends::both || ends == Ends::below_high,
+             has_high = ends == Ends::both || ends == Ends::above_low;
   const auto value = real_number(text);
-  if (!value || !(*value >= low && *value <= high))
-    throw UsageError(std::string(option) + " is '" + text + "': it takes a number from " +
-                     families::shortest(low) + " to " + families::shortest(high));
+  if (!value || !(has_low ? *value >= low : *value > low) || !(has_high ? *value <= high : *value < high))
+    throw UsageError(std::string(option) + " is '" + text + "': it takes a number " +
+                     (has_low ? "from " : "above ") + families::shortest(low) +
+                     (has_low && has_high ? " to "
+                      : has_high          ? " and up to "
+                      : has_low           ? " to below "
+                                          : " and below ") +
+                     families::shortest(high));
   return *value;
 }
 

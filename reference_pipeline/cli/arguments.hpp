@@ -24,8 +24,12 @@ std::int64_t parse_integer(std::string_view option, const std::string& text, std
 /// what else the option takes.
 std::uint64_t parse_seed(std::string_view option, const std::string& text, std::string_view or_else = "");
 
-/// A finite number in [low, high]. Throws UsageError that names the option.
-double parse_real(std::string_view option, const std::string& text, double low, double high);
+/// Which ends of a range are numbers of it.
+enum class Ends : std::uint8_t { both, above_low, below_high, neither };
+
+/// A finite number in [low, high], or without one of the ends. Throws UsageError that names the option.
+double parse_real(std::string_view option, const std::string& text, double low, double high,
+                  Ends ends = Ends::both);
 
 /// A size in bytes, at least 1: a number, then nothing, B, or a unit of 1024 (KiB, MiB, GiB, TiB) or 1000
 /// (kB, MB, GB, TB), in either case; what is left of a byte is dropped. Throws UsageError that names the

@@ -15,6 +15,7 @@
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/progress.hpp>
+#include <cli/run_report.hpp>
 #include <cli/sweep_options.hpp>
 #include <families/free_memory.hpp>
 #include <timing/results.hpp>
@@ -47,15 +48,13 @@ void write_json(const BenchOptions& options, const Results& results) {
 
 /// Writes every file, and the table to standard output.
 void finish(const BenchOptions& options, const Results& results) {
-  try {
-    write_json(options, results);
-    if (!options.csv.empty()) io::write_file(options.csv, timing::results_csv(results));
-    if (!options.page.empty()) io::write_file(options.page, bench_page(results));
-  } catch (const Error&) {  // a full disk takes nothing away that was measured
-    print(timing::results_markdown(results));
-    throw;
-  }
-  print(timing::results_markdown(results));
+  write_and_show(
+      [&] {
+        write_json(options, results);
+        if (!options.csv.empty()) io::write_file(options.csv, timing::results_csv(results));
+        if (!options.page.empty()) io::write_file(options.page, bench_page(results));
+      },
+      [&] { print(timing::results_markdown(results)); });
   for (const std::filesystem::path& file : files_of(options)) notes() << "wrote " << io::shown(file) << "\n";
 }
 
@@ -113,6 +112,23 @@ Results measured(const BenchOptions& options, const timing::Suite& suite) {
   return results;
 }
 
+/// "case 3" or "the cases 0-2, 5", and no more of them than a line holds.
+std::string cases_in_words(const std::vector<std::int64_t>& cases) {
+  constexpr std::size_t most = 8;
+  std::string words;
+  std::size_t runs = 0;
+  for (std::size_t first = 0, end = 0; first < cases.size(); first = end) {
+    for (end = first + 1; end < cases.size() && cases[end] == cases[end - 1] + 1;) ++end;
+    if (++runs > most) {
+      words += " and " + std::to_string(cases.size() - first) + " more";
+      break;
+    }
+    words += (words.empty() ? "" : ", ") + std::to_string(cases[first]);
+    if (end > first + 1) words += "-" + std::to_string(cases[end - 1]);
+  }
+  return (cases.size() == 1 ? "case " : "the cases ") + words;
+}
+
 void merge(const BenchOptions& options) {
   std::vector<timing::NamedResults> all;
   for (const std::string& name : options.merge->results()) {
@@ -121,7 +137,11 @@ void merge(const BenchOptions& options) {
       throw UsageError(io::printable(name) + " is of bench " + io::printable(all.back().results.benchmark) +
                        ", not of bench " + options.name);
   }
-  finish(options, timing::merge_results(all));
+  const Results merged = timing::merge_results(all);
+  finish(options, merged);
+  if (const std::vector<std::int64_t> missing = timing::missing_cases(merged); !missing.empty())
+    tell_warnings({"--merge: no file has " + cases_in_words(missing) + " of " + std::to_string(merged.cases) +
+                   ": add the parts that have them, and measure again what was interrupted"});
 }
 
 void bench(BenchOptions& options) {

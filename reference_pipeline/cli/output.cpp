@@ -5,6 +5,8 @@
 #include <cli/output.hpp>
 #include <families/number_json.hpp>
 
+#include <precast/error.hpp>
+
 namespace precast::cli {
 
 Json json_number(double value) { return families::number_json(value); }
@@ -14,6 +16,16 @@ std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::er
 void print(const Json& json) { std::cout << to_text(json) << '\n'; }
 
 void print(const std::string& text) { std::cout << text; }
+
+void write_and_show(const std::function<void()>& write_files, const std::function<void()>& show) {
+  try {
+    write_files();
+  } catch (const Error&) {
+    show();
+    throw;
+  }
+  show();
+}
 
 std::string aligned(const std::vector<std::vector<std::string>>& rows, const std::string& alignment) {
   const auto columns_of = [](const std::string& text) {

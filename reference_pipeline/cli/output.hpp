@@ -1,6 +1,7 @@
 // What commands share when they print: JSON for machines and columns for people, on stdout.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ void print(const Json& json);
 
 /// Writes text to stdout.
 void print(const std::string& text);
+
+/// Calls `write_files` and then `show`, also where the first throws, as a full disk lets it, and throws that
+/// at the end: what took hours to compute is seen all the same.
+void write_and_show(const std::function<void()>& write_files, const std::function<void()>& show);
 
 /// Columns, two spaces apart. `alignment` has a letter for each column, l or r; its last one counts for the
 /// rest. Widths count code points, so that a dash of three bytes is one column.

@@ -57,6 +57,13 @@ std::string sampled(Trainer& trainer, const TrainInputs& inputs, const TrainOpti
   return inputs.tokenizer->decode(tokens);
 }
 
+/// Data in an order of their own are trained on to their end. Throws InputError where the file has no
+/// batches.
+void take_steps_of_batches(TrainOptions& options, const CLI::App& command) {
+  if (!options.batches.empty() && command.get_option("--steps")->count() == 0)
+    options.training.steps = steps_of_batches(options.batches);
+}
+
 /// Throws UsageError and InputError for what is out of range, where the checkpoint's options are known.
 void check_training(const TrainingOptions& training) {
   if (training.warmup > training.steps)
@@ -108,6 +115,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     kept = settings_of_checkpoint(checkpoint);
     take_settings(command, kept);
   }
+  take_steps_of_batches(options, command);
   check_training(options.training);
   options.training.policy = training_policy(options.training.policy).name;
   const TrainInputs inputs = open_inputs(options, job, *device.backend);
@@ -199,23 +207,34 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
   if (!options.model.empty()) require_settings_of_model(command, settings_of(options, inputs, job.size()));
   tell_device(options, chosen);
   std::vector<TrainedRun> runs;
+  const auto finish = [&] {
+    if (job.rank() != 0) return;
+    write_and_show(
+        [&] {
+          if (!options.report.empty()) io::write_file(options.report, train_page(runs));
+        },
+        [&] {
+          if (!options.json) return print(aligned(comparison_table(runs), "lr"));
+          Json all = Json::array();
+          for (const TrainedRun& run : runs) all.push_back(run_json(run));
+          print(Json{{"runs", all}});
+        });
+    if (!options.report.empty()) notes() << "wrote " << io::shown(options.report) << "\n";
+  };
+  const auto leave_behind = [&]() -> std::string {
+    if (runs.empty()) return "nothing was written";
+    finish();
+    return std::to_string(runs.size()) + " of " + std::to_string(names.size()) + " policies were trained";
+  };
   for (const std::string& name : names) {
     TrainingOptions training = options.training;
     training.policy = name;
     device.backend->reset_peak_memory();
     Trainer trainer(inputs.config, training, inputs.values, device, shared(options, job));
-    runs.push_back(train_to_the_end(
-        trainer, job, *inputs.batches, name, training.steps,
-        [] { return std::string("nothing was written"); }, [](const StepFacts&) {}));
+    runs.push_back(train_to_the_end(trainer, job, *inputs.batches, name, training.steps, leave_behind,
+                                    [](const StepFacts&) {}));
   }
-  if (job.rank() != 0) return;
-  if (!options.report.empty()) io::write_file(options.report, train_page(runs));
-  if (options.json) {
-    Json all = Json::array();
-    for (const TrainedRun& run : runs) all.push_back(run_json(run));
-    return print(Json{{"runs", all}});
-  }
-  print(aligned(comparison_table(runs), "lr"));
+  finish();
 }
 
 void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& command) {
@@ -237,6 +256,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   const families::ChosenDevice chosen =
       families::choose_device(predicts ? "cpu" : device_of_rank(options.device, job));
   if (!predicts && options.compare.empty()) return train_one(options, command, chosen, job);
+  take_steps_of_batches(options, command);
   check_training(options.training);
   if (!options.report.empty() && job.rank() == 0)
     check_output_files(std::array{std::filesystem::path(options.report)});

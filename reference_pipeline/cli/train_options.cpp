@@ -52,9 +52,9 @@ void add_positive(CLI::App& command, const std::string& name, Number& value, dou
       .add_option_function<std::string>(
           name,
           [=, &value](const std::string& text) {
-            const double number = parse_real(name, text, 0, high);
+            const double number = parse_real(name, text, 0, high, Ends::above_low);
             if (number < double{std::numeric_limits<float>::denorm_min()})
-              throw UsageError(name + " is '" + text + "': it must be above 0");
+              throw UsageError(name + " is '" + text + "', which f32 rounds to 0: give a larger one");
             value = number;
           },
           description)
@@ -110,7 +110,8 @@ void add_run(CLI::App& command, TrainOptions& options) {
           "With --compare: an HTML page of loss, scale and gradients; with --predict-ranks: of speed by "
           "ranks")
       ->type_name("FILE");
-  add_count(command, "--steps", training.steps, 1, most_steps, "Steps in all; default 200");
+  add_count(command, "--steps", training.steps, 1, most_steps,
+            "Steps in all; default 200, and of --batches as many as the file has");
   add_integer(command, "--batch", options.batch, 1, 65536, "Windows of a step, for each rank; default 16");
   add_integer(command, "--context", options.context, 1, 1 << 20, "Tokens of a window; default 64");
   command
@@ -166,9 +167,10 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
             const std::size_t comma = text.find(',');  // parse_list refuses equal parts, and 0.9,0.9 is fine
             if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos)
               throw UsageError("--betas is '" + text + "': it must read B1,B2, as in 0.9,0.999");
-            constexpr double below_1 = 0.9999999;
-            training.adamw.beta1 = parse_real("--betas", text.substr(0, comma), 0, below_1);
-            training.adamw.beta2 = parse_real("--betas", text.substr(comma + 1), 0, below_1);
+            training.adamw.beta1 =
+                parse_real("the first of --betas", text.substr(0, comma), 0, 1, Ends::below_high);
+            training.adamw.beta2 =
+                parse_real("the second of --betas", text.substr(comma + 1), 0, 1, Ends::below_high);
           },
           "Of AdamW's moving means of gradients and of their squares; default 0.9,0.999")
       ->type_name("B1,B2");
@@ -187,12 +189,13 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
   auto& scaler = training.scaler;
   add_positive(command, "--init-scale", scaler.init_scale, largest,
                "Where the loss is scaled: what the loss is multiplied by at first; default 65536");
-  add_real(command, "--growth-factor", scaler.growth_factor, 1.0000001, 1e6,
-           "Where the loss is scaled: what the scale grows by; default 2");
-  add_real(command, "--backoff-factor", scaler.backoff_factor, 1e-6, 0.9999999,
+  add_real(command, "--growth-factor", scaler.growth_factor, 1, 1e6,
+           "Where the loss is scaled: what the scale grows by; default 2", Ends::above_low);
+  add_real(command, "--backoff-factor", scaler.backoff_factor, 0, 1,
            "Where the loss is scaled: what the scale is multiplied by where a gradient is inf or NaN, and "
            "the step left out; "
-           "default 0.5");
+           "default 0.5",
+           Ends::neither);
   add_count(command, "--growth-interval", scaler.growth_interval, 1, most_steps,
             "Where the loss is scaled: steps without inf and NaN after which the scale grows; default 2000");
 }

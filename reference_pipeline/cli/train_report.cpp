@@ -16,7 +16,7 @@ namespace {
 using language_model::GradientHistogram;
 using language_model::StepFacts;
 
-constexpr double left = 64, top = 20, width = 1000, height = 280;
+constexpr double left = 64, top = 48, width = 1000, height = 280;
 
 std::string shown(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : value > 0 ? "inf" : "-inf";
@@ -74,7 +74,7 @@ std::string gradient_plot(const GradientHistogram& histogram) {
   const double most = static_cast<double>(*std::ranges::max_element(counts)), bar = width / (high - low);
   const auto x = [&](int power) { return left + bar * (power - low); };
   std::string svg =
-      "<svg viewBox=\"0 0 1080 350\" role=\"img\" aria-label=\"gradients by their powers of two\">";
+      "<svg viewBox=\"0 0 1080 378\" role=\"img\" aria-label=\"gradients by their powers of two\">";
   for (int power = low; power < high; ++power) {
     const std::int64_t count = counts[static_cast<std::size_t>(power - GradientHistogram::lowest)];
     if (count == 0) continue;
@@ -83,13 +83,18 @@ std::string gradient_plot(const GradientHistogram& histogram) {
                    "fill=\"" + std::string(report_colour(power < -25 ? 2 : 1)) + "\"",
                    svg_title(std::to_string(count) + " values from 2^" + std::to_string(power)));
   }
-  const auto limit = [&](int power, const std::string& name, double y) {
-    svg += svg_line(x(power), top, x(power), top + height, "limit") + "<g class=\"limit-name\">" +
-           svg_text(x(power) + 5, y, "start", name) + "</g>";
+  // Names stand above the bars, each in a row where no other line passes: the lower limit's line begins
+  // under the other's name, and its own name lies at its left wherever there is room.
+  const auto limit = [&](int power, const std::string& name, double y, bool at_left) {
+    constexpr double wide_character = 7, gap = 5;
+    const double wide = wide_character * static_cast<double>(name.size()) + gap, end = left + width;
+    if (at_left ? x(power) - wide < 0 : x(power) + wide > end) at_left = !at_left;
+    svg += svg_line(x(power), y - 10, x(power), top + height, "limit") + "<g class=\"limit-name\">" +
+           svg_text(at_left ? x(power) - gap : x(power) + gap, y, at_left ? "end" : "start", name) + "</g>";
   };
-  limit(-25, "2^-25: what is below is 0 in f16", top + 12);
-  limit(-14, "2^-14: f16 loses digits below", top + 28);
-  for (int power = (low + 9) / 10 * 10; power <= high; power += 10)
+  limit(-14, "2^-14: f16 loses digits below", top - 28, false);
+  limit(-25, "2^-25: what is below is 0 in f16", top - 10, true);
+  for (int power = low / 10 * 10; power <= high; power += 10)
     svg += svg_text(x(power), top + height + 18, "middle", "2^" + std::to_string(power));
   return "<div class=\"scroll\">" + svg + "</svg></div>";
 }

@@ -92,8 +92,7 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
                   << "' is above 0, and dropout is not trained with here: it is taken, and written, as 0\n";
   }
   if (!options.batches.empty()) {
-    inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary,
-                                     inputs.config.padding);
+    inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
     batches_name = io::shown(options.batches);
   } else {
     if (!inputs.tokenizer)

@@ -247,10 +247,15 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
 }
 
 void show(const Scaling& scaling, const TrainOptions& train) {
-  if (!train.report.empty()) io::write_file(train.report, page_of(scaling));
-  if (train.json) return print(json_of(scaling));
-  print(aligned(table_of(scaling), "r"));
-  print("\n" + link_text(scaling) + "\n");
+  write_and_show(
+      [&] {
+        if (!train.report.empty()) io::write_file(train.report, page_of(scaling));
+      },
+      [&] {
+        if (train.json) return print(json_of(scaling));
+        print(aligned(table_of(scaling), "r"));
+        print("\n" + link_text(scaling) + "\n");
+      });
   if (!train.report.empty()) notes() << "wrote " << io::shown(train.report) << "\n";
 }
 

@@ -82,6 +82,16 @@ class PartOfRank final : public Batches {
   int rank_, ranks_;
 };
 
+const io::TensorEntry& tokens_of(const io::SafetensorsFile& opened, const std::filesystem::path& file) {
+  const io::TensorEntry& entry = opened.at("tokens");
+  const Shape& shape = entry.shape;
+  if (entry.dtype.file_name != "I64" || shape.rank() != 3 || shape.elements() == 0 || shape[2] < 2)
+    throw io::tensor_error(file, "tokens",
+                           "is " + std::string(entry.dtype.file_name) + " " + to_string(shape) +
+                               " where I64 [steps, batch, context + 1] is expected: write it anew");
+  return entry;
+}
+
 }  // namespace
 
 std::unique_ptr<Batches> part_of_rank(std::unique_ptr<Batches> all, int rank, int ranks,
@@ -103,15 +113,16 @@ std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::i
   return std::make_unique<RandomWindows>(std::move(tokens), batch, context, seed);
 }
 
-std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
-                                         std::int64_t vocabulary, std::optional<std::int64_t> padding) {
+std::int64_t steps_of_batches(const std::filesystem::path& file) {
   const io::SafetensorsFile opened(file);
-  const io::TensorEntry& entry = opened.at("tokens");
+  return tokens_of(opened, file).shape[0];
+}
+
+std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
+                                         std::int64_t vocabulary) {
+  const io::SafetensorsFile opened(file);
+  const io::TensorEntry& entry = tokens_of(opened, file);
   const Shape& shape = entry.shape;
-  if (entry.dtype.file_name != "I64" || shape.rank() != 3 || shape.elements() == 0 || shape[2] < 2)
-    throw io::tensor_error(file, "tokens",
-                           "is " + std::string(entry.dtype.file_name) + " " + to_string(shape) +
-                               " where I64 [steps, batch, context + 1] is expected: write it anew");
   if (shape[0] < steps)
     throw io::tensor_error(file, "tokens",
                            "has the batches of " + std::to_string(shape[0]) + " steps, fewer than " +
@@ -125,13 +136,6 @@ std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std:
                              "holds " + std::to_string(token) + " at place " + std::to_string(i) +
                                  ", which is none of the model's " + std::to_string(vocabulary) +
                                  " tokens: use the model's tokenizer");
-    const bool is_read = (i + 1) % static_cast<std::size_t>(shape[2]) != 0;  // the last one is but predicted
-    if (token == padding && is_read)
-      throw io::tensor_error(file, "tokens",
-                             "holds " + std::to_string(token) + " at place " + std::to_string(i) +
-                                 ", the config's pad_token_id, whose embedding gets no gradient in "
-                                 "transformers where it is read: "
-                                 "leave it out, or set pad_token_id to null");
     tokens[i] = static_cast<std::int32_t>(token);
   }
   return std::make_unique<GivenBatches>(std::move(tokens), shape[1], shape[2] - 1);

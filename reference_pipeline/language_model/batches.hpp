@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,10 +30,13 @@ std::unique_ptr<Batches> part_of_rank(std::unique_ptr<Batches> all, int rank, in
 std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::int64_t batch,
                                         std::int64_t context, std::uint64_t seed, const std::string& name);
 
+/// Of how many steps a file has the batches. Throws InputError where it is none of `batches_of_file`.
+std::int64_t steps_of_batches(const std::filesystem::path& file);
+
 /// Those of a safetensors file with I64 `tokens` [steps, batch, context + 1], read as a whole. Throws
 /// InputError where the file is not that, has fewer steps than are asked for, or a token is none of
-/// `vocabulary`, or is `padding` (LanguageModelConfig) and read.
+/// `vocabulary`.
 std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
-                                         std::int64_t vocabulary, std::optional<std::int64_t> padding = {});
+                                         std::int64_t vocabulary);
 
 }  // namespace precast::language_model

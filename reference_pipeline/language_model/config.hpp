@@ -33,7 +33,8 @@ struct LanguageModelConfig {
   double norm_eps = 1e-5;
   double rope_theta = 10000;  ///< Llama
   bool tied = true;           ///< whether the head is the table of embeddings
-  /// Llama: the token whose embedding gets no gradient in transformers where it is read (pad_token_id).
+  /// Llama: the token whose embedding gets no gradient where it is read (pad_token_id, which transformers
+  /// gives to torch's Embedding as padding_idx); a tied head's gradient reaches that row all the same.
   std::optional<std::int64_t> padding{};
   /// The tokens that a text begins, ends and is filled up with, as JSON by their keys: config.json keeps
   /// them.

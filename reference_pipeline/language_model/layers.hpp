@@ -1,8 +1,10 @@
 // The layers of language models: each computes its result and records on a tape how gradients go back.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -40,12 +42,15 @@ class Layers {
 
   explicit Layers(train::Tape* tape) : tape_(tape) {}
 
-  /// Rows of a table: batch * length ids -> [batch, length, width].
-  Value<P> embed(Parameter& table, std::vector<std::int32_t> ids, std::int64_t batch) const {
+  /// Rows of a table: batch * length ids -> [batch, length, width]. The row `padding` gets no gradient.
+  Value<P> embed(Parameter& table, std::vector<std::int32_t> ids, std::int64_t batch,
+                 const std::optional<std::int64_t>& padding = {}) const {
     reads(table);
     const auto length = static_cast<std::int64_t>(ids.size()) / batch;
     const Value<P> y = train::variable(
         embedding<P>(table.weight(), ids).reshaped({batch, length, table.weight().columns()}));
+    if (padding)
+      std::replace(ids.begin(), ids.end(), static_cast<std::int32_t>(*padding), embedding_without_gradient);
     record([y, &table, ids = std::move(ids)] {
       embedding_gradient_into<P>(*y->gradient, ids, table.next_gradient(), table.gradient().view());
     });

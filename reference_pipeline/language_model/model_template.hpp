@@ -228,7 +228,7 @@ class TrainedModelTemplate final : public TrainedModel {
     const auto table = std::make_shared<const RotaryTable>(
         rotary_table_of_halves(config_.head_width, config_.rope_theta, places));
     Parameter* next = parameters_.data();
-    Value<P> x = layers.embed(next[0], std::move(tokens), batch);
+    Value<P> x = layers.embed(next[0], std::move(tokens), batch, config_.padding);
     next += 1;
     const AttentionOptions options{.heads = config_.heads, .heads_kv = config_.heads_kv, .causal = true};
     for (std::int64_t i = 0; i < config_.layers; ++i, next += 9) {

@@ -122,6 +122,7 @@ Suite attention_suite(const AttentionGrid& grid) {
                  [of](const BeforeRun& before_run) { return row_of(of, measure(of, before_run), "ok"); },
                  [of](const std::string& reason) { return row_of(of, std::nullopt, reason); }});
           }
+  suite.empty.cases = static_cast<std::int64_t>(suite.cases.size());
   return suite;
 }
 

@@ -119,6 +119,7 @@ Suite model_suite(const ModelGrid& grid) {
                              return row_of(number, of, {}, std::string(), needed_memory(of), reason);
                            }});
   }
+  suite.empty.cases = static_cast<std::int64_t>(suite.cases.size());
   return suite;
 }
 

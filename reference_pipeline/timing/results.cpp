@@ -73,6 +73,7 @@ std::string results_json(const Results& results) {
   }
   const Json all{{"benchmark", results.benchmark},
                  {"settings", results.settings},
+                 {"cases", results.cases},
                  {"columns", results.table.columns},
                  {"rows", rows}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -88,6 +89,7 @@ Results read_results(const std::filesystem::path& path) {
     return *found;
   };
   Results results{text("benchmark"), text("settings"), {read_columns(fields), {}}};
+  results.cases = fields.integer("cases", 0, most_cases).value_or(0);
   const nlohmann::json* const rows = fields.find("rows");
   if (!rows || !rows->is_array())
     throw fields.error("rows", "must be a list: check that this is a file of precast bench");
@@ -107,11 +109,14 @@ Results read_results(const std::filesystem::path& path) {
 
 Results merge_results(std::span<const NamedResults> all) {
   const NamedResults& first = all.front();
-  Results merged{first.results.benchmark, first.results.settings, {first.results.table.columns, {}}};
+  Results merged{first.results.benchmark,
+                 first.results.settings,
+                 {first.results.table.columns, {}},
+                 first.results.cases};
   std::map<double, const NamedResults*> owners;
   for (const NamedResults& named : all) {
     if (named.results.benchmark != merged.benchmark || named.results.settings != merged.settings ||
-        named.results.table.columns != merged.table.columns)
+        named.results.cases != merged.cases || named.results.table.columns != merged.table.columns)
       differ(first, named, "are of two benchmarks");
     for (const auto& row : named.results.table.rows) {
       const auto [owner, is_new] = owners.emplace(case_of(row), &named);
@@ -121,6 +126,17 @@ Results merge_results(std::span<const NamedResults> all) {
   }
   std::ranges::sort(merged.table.rows, [](const auto& a, const auto& b) { return case_of(a) < case_of(b); });
   return merged;
+}
+
+std::vector<std::int64_t> missing_cases(const Results& results) {
+  std::vector<bool> found(static_cast<std::size_t>(results.cases));
+  for (const auto& row : results.table.rows)
+    if (const auto number = static_cast<std::size_t>(case_of(row)); number < found.size())
+      found[number] = true;
+  std::vector<std::int64_t> missing;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (!found[i]) missing.push_back(static_cast<std::int64_t>(i));
+  return missing;
 }
 
 std::string results_markdown(const Results& results) { return casting::as_markdown(as_texts(results)); }

@@ -1,9 +1,11 @@
 // Results: what a benchmark measured, as a file that shards of it are merged from.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <experiments/experiment.hpp>
 
@@ -17,6 +19,7 @@ struct Results {
   std::string benchmark;  ///< "lm"
   std::string settings;   ///< all cases of the whole benchmark, in words: the same for each shard
   experiments::Table table;
+  std::int64_t cases = 0;  ///< of the whole benchmark; 0 where a file does not say
 };
 
 /// Results and the name that messages have for them.
@@ -25,7 +28,7 @@ struct NamedResults {
   Results results;
 };
 
-/// {"benchmark", "settings", "columns": [name], "rows": [{column: cell}]}.
+/// {"benchmark", "settings", "cases", "columns": [name], "rows": [{column: cell}]}.
 std::string results_json(const Results& results);
 /// Reads what results_json wrote. Throws InputError that names the file and what is wrong.
 Results read_results(const std::filesystem::path& path);
@@ -33,6 +36,9 @@ Results read_results(const std::filesystem::path& path);
 /// The cases of all of them, at least one, in the order of their numbers. Throws InputError that names two
 /// files where they are of other benchmarks or settings, or have measured the same case.
 Results merge_results(std::span<const NamedResults> all);
+
+/// Numbers of the whole benchmark's cases that have no row.
+std::vector<std::int64_t> missing_cases(const Results& results);
 
 /// The table in Markdown, and as comma-separated values (RFC 4180, with line feeds alone).
 std::string results_markdown(const Results& results);

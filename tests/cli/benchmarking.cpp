@@ -86,6 +86,11 @@ TEST_CASE("bench lm: shards have every case once, and merge to one table", "[ben
   REQUIRE(rows.size() == 4);
   for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i]["case"] == i);
   CHECK(rows[0] == rows_of(first)[0]);
+  CHECK(merged.err.empty());
+  const auto part = run({"bench", "lm", "--merge", second, "--quiet"});
+  INFO(part.err);
+  CHECK(part.code == 0);
+  CHECK_THAT(part.err, Catch::StartsWith("precast: warning: --merge: no file has the cases 0, 2 of 4"));
   const auto twice = run({"bench", "lm", "--merge", first, first});
   CHECK(twice.code == 1);
   CHECK_THAT(twice.err, Catch::Contains("both have case 0"));

@@ -173,6 +173,40 @@ TEST_CASE("train refuses a --batch that --batches has otherwise, and a context t
   CHECK(trained({"--batch", "2"}).code == 0);
 }
 
+TEST_CASE("without --steps, --batches are trained on to their end", "[train]") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "batches.safetensors").string();
+  precast::io::SafetensorsWriter writer(file);
+  writer.declare("tokens", precast::DtypeInfo{"i64", 1, 8}, precast::Shape{3, 2, 9});
+  const std::vector<std::int64_t> tokens(54, 1);
+  writer.write(std::as_bytes(std::span(tokens)));
+  writer.commit();
+  const fs::path out = scratch.path() / "out";
+  const Words words{"train",    "--width", "16",      "--heads",   "2",  "--layers", "1",         "--json",
+                    "--sample", "0",       "--quiet", "--batches", file, "--output", out.string()};
+  const auto steps_of = [&](const Words& more) {
+    const auto trained = run(program::with(words, more));
+    INFO(trained.err);
+    REQUIRE(trained.code == 0);
+    return trained.json()["steps"].get<int>();
+  };
+  CHECK(steps_of({"--steps", "2"}) == 2);
+  CHECK(steps_of({"--overwrite", "--checkpoint-every", "1", "--warmup", "3"}) == 3);
+  // A run that goes on keeps the end that it was given.
+  CHECK(steps_of({"--overwrite", "--steps", "1"}) == 1);
+  const auto done = run(program::with(words, {"--resume"}));
+  CHECK(done.code == 2);
+  CHECK_THAT(done.err, Catch::Contains("--steps is 1"));
+  const auto late = run(program::with(words, {"--overwrite", "--warmup", "4"}));
+  CHECK(late.code == 2);
+  CHECK_THAT(late.err, Catch::Contains("--warmup is 4, and --steps 3"));
+  const auto compared = run({"train", "--compare", "f32,bf16", "--width", "16", "--heads", "2", "--layers",
+                             "1", "--batches", file, "--json", "--quiet"});
+  INFO(compared.err);
+  REQUIRE(compared.code == 0);
+  CHECK(compared.json()["runs"][1]["steps"] == 3);
+}
+
 TEST_CASE("a run takes away what killed ones left in its folder, and nobody else's files", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";
@@ -316,8 +350,9 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
   CHECK(runs[2]["skipped"] > 0);
   CHECK(runs[2]["scale"] < 1e9);
   const std::string html = program::content(page);
-  for (const char* part : {"<svg", "naive-f16", "Loss scale", "0 in f16", "gradient norm by step",
-                           "class=\"non-finite\"", "naive-f16: ", "amp-f16: 1e+09 at 0"})
+  for (const char* part :
+       {"<svg", "naive-f16", "Loss scale", "0 in f16", "gradient norm by step", "class=\"non-finite\"",
+        "naive-f16: ", "amp-f16: 1e+09 at 0", ">2^-20</text>", ">2^-30</text>"})
     CHECK_THAT(html, Catch::Contains(part));
   CHECK(html.find("nan\"") == std::string::npos);
 
@@ -328,14 +363,64 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
                "box(x).width > 300 && box(x).height > 80), plots.every(x => [...x.querySelectorAll('text')]"
                ".every(t => box(t).left >= box(x).left - 1 && box(t).right <= box(x).right + 1 && box(t).top "
                ">= box(x).top - 1 && box(t).bottom <= box(x).bottom + 1)), "
+               "plots.every(x => { const texts = [...x.querySelectorAll('text')].map(box), apart = (a, b) => "
+               "a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top; return "
+               "texts.every((a, i) => texts.every((b, j) => i === j || apart(a, b)) && "
+               "[...x.querySelectorAll('line.limit')].every(l => apart(a, box(l)))); }), "
                "document.querySelector('table').offsetHeight > 50, "
                "document.documentElement.scrollWidth <= innerWidth].join(' ');</script>");
   const std::string dom = program::rendered(scratch.file("asked.html", asked),
                                             "--virtual-time-budget=4000 --window-size=1200,900 --dump-dom");
   if (dom.empty())
     WARN("skipped: chromium is not installed (414 MB with what it needs: apt-get install chromium)");
-  else  // four plots, none of whose words lie outside of it, and the table
-    CHECK_THAT(dom, Catch::Contains("data-seen=\"4 true true true true\""));
+  else  // four plots, none of whose words lie outside of it, on another or on a limit, and the table
+    CHECK_THAT(dom, Catch::Contains("data-seen=\"4 true true true true true\""));
+}
+
+TEST_CASE("a comparison is shown though its report cannot be written", "[train]") {
+  const Scratch scratch;
+  const std::string page = (scratch.path() / "page.html").string();
+  const Words words{"train", "--compare", "f32,bf16", "--width", "16",       "--heads",
+                    "2",     "--layers",  "1",        "--batch", "2",        "--context",
+                    "8",     "--steps",   "3",        "--quiet", "--report", page};
+  for (const bool json : {false, true}) {
+    const auto full = run(program::with(words, json ? Words{"--json"} : Words{}), "ulimit -f 2;");
+    INFO(full.out << full.err);
+    CHECK(full.code == 1);
+    CHECK(full.one_line_error());
+    CHECK_THAT(full.err, Catch::Contains("page.html: could not be written"));
+    if (json)
+      CHECK(full.json()["runs"].size() == 2);
+    else
+      CHECK(std::count(full.out.begin(), full.out.end(), '\n') == 3);
+    CHECK_FALSE(fs::exists(page));
+  }
+}
+
+TEST_CASE("a comparison that is ended shows the policies that were trained", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", err = scratch.path() / "err",
+                 page = scratch.path() / "page.html";
+  std::string line = "env --default-signal=INT,TERM " + program::quoted(PRECAST_PROGRAM);
+  // Seconds each, so that the end of the first is told before that of the second.
+  for (const std::string& word :
+       Words{"train", "--compare", "f32,amp-f16,amp-bf16", "--width", "64", "--layers", "2", "--batch", "8",
+             "--context", "64", "--steps", "300", "--threads", "1", "--json", "--report", page.string()})
+    line += " " + program::quoted(word);
+  const std::string script =
+      line + " >" + program::quoted(out.string()) + " 2>" + program::quoted(err.string()) +
+      " & child=$!; for i in $(seq 1200); do grep -q 'f32: done' " + program::quoted(err.string()) +
+      " && break; sleep 0.05; done; kill -INT $child; wait $child";
+  const int status = std::system(script.c_str());
+  const std::string said = program::content(err);
+  INFO(said);
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK_THAT(said, Catch::Contains("interrupted: 1 of 3 policies were trained"));
+  const auto runs = nlohmann::json::parse(program::content(out))["runs"];
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0]["policy"] == "f32");
+  CHECK(runs[0]["steps"] == 300);
+  CHECK_THAT(program::content(page), Catch::Contains("1 policy</h1>"));
 }
 
 TEST_CASE("a run that fails before its first checkpoint leaves the model of its folder as it was",
@@ -380,21 +465,28 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--data", brief}, 1, "fewer than the 9");
   refused({"--data", latin}, 1, "byte 3 is not UTF-8");
   refused({"--data", (scratch.path() / "none").string()}, 1, "none");
-  refused({"--lr", "0"}, 2, "must be above 0");
-  refused({"--lr", "-1"}, 2, "--lr");
-  refused({"--lr", "1e30"}, 2, "--lr");
-  refused({"--lr", "nan"}, 2, "--lr");
-  refused({"--betas", "0.9"}, 2, "--betas");
-  refused({"--betas", "0.9,1"}, 2, "--betas");
-  refused({"--betas", "0.9,"}, 2, "--betas");
-  refused({"--betas", "0.9,0.99,0.999"}, 2, "--betas");
-  refused({"--clip", "0"}, 2, "--clip");
+  for (const char* rate : {"0", "-1", "1e30", "nan", "inf", "", "1e-3x"})
+    refused({"--lr", rate}, 2,
+            "--lr is '" + std::string(rate) + "': it takes a number above 0 and up to 1000");
+  refused({"--lr", "1e-50"}, 2, "--lr is '1e-50', which f32 rounds to 0");
+  refused({"--betas", "0.9"}, 2, "--betas is '0.9': it must read B1,B2");
+  refused({"--betas", "1,0.9"}, 2, "the first of --betas is '1': it takes a number from 0 to below 1");
+  refused({"--betas", "0.9,1"}, 2, "the second of --betas is '1': it takes a number from 0 to below 1");
+  refused({"--betas", "0.9,"}, 2, "the second of --betas is ''");
+  refused({"--betas", "0.9,0.99,0.999"}, 2, "--betas is '0.9,0.99,0.999': it must read B1,B2");
+  refused({"--eps", "-1e-8"}, 2, "--eps is '-1e-8': it takes a number from 0 to 1");
+  refused({"--weight-decay", "-1"}, 2, "--weight-decay is '-1': it takes a number from 0 to 1000");
+  refused({"--clip", "0"}, 2, "--clip is '0': it takes a number above 0 and up to 3.4e+38");
   refused({"--warmup", "4", "--steps", "3"}, 2, "--warmup is 4, and --steps 3");
-  refused({"--steps", "0"}, 2, "--steps");
-  refused({"--steps", "-3"}, 2, "--steps");
-  refused({"--growth-factor", "1"}, 2, "--growth-factor");
-  refused({"--backoff-factor", "1"}, 2, "--backoff-factor");
-  refused({"--init-scale", "0"}, 2, "--init-scale");
+  refused({"--warmup", "-1"}, 2, "--warmup is '-1': it takes a whole number from 0 to 100000000");
+  refused({"--steps", "0"}, 2, "--steps is '0': it takes a whole number from 1 to 100000000");
+  refused({"--steps", "-3"}, 2, "--steps is '-3'");
+  refused({"--growth-factor", "1"}, 2, "--growth-factor is '1': it takes a number above 1 and up to 1e+06");
+  refused({"--growth-interval", "0"}, 2, "--growth-interval is '0': it takes a whole number from 1");
+  for (const char* factor : {"0", "1"})
+    refused({"--backoff-factor", factor}, 2,
+            "--backoff-factor is '" + std::string(factor) + "': it takes a number above 0 and below 1");
+  refused({"--init-scale", "0"}, 2, "--init-scale is '0': it takes a number above 0");
   refused({"--heads-kv", "1"}, 2, "--heads-kv");
   refused({"--policy", "f33"}, 1, "there is no training policy 'f33'");
   refused({"--policy", "naive-f16+flash"}, 1, "there is no training policy");

@@ -113,6 +113,36 @@ TEMPLATE_TEST_CASE("the gradient of an embedding's table adds rows in their orde
   CHECK_THROWS_AS(
       embedding_gradient_into<TestType>(Tensor<A>(Shape{1, 1}), outside_of_it, GradientOptions{}, out),
       InputError);
+  const std::vector<std::int32_t> below{-2};
+  CHECK_THROWS_AS(embedding_gradient_into<TestType>(Tensor<A>(Shape{1, 1}), below, GradientOptions{}, out),
+                  InputError);
+}
+
+TEST_CASE("tokens without a gradient leave their row of an embedding's table alone", "[gather]") {
+  const std::int64_t columns = 5;
+  const auto start = random_tensor<f32>({4, columns}, 2);
+  for (const std::vector<std::int32_t>& ids :
+       {std::vector<std::int32_t>{embedding_without_gradient, 2, 0, embedding_without_gradient, 2, 3},
+        std::vector<std::int32_t>(6, embedding_without_gradient)})
+    for (const bool accumulate : {false, true}) {
+      const auto dy = random_tensor<f32>({6, columns}, 1);
+      std::vector<double> expected(static_cast<std::size_t>(4 * columns));
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const auto row = static_cast<std::int32_t>(i) / static_cast<std::int32_t>(columns);
+        f32 sum = 0;
+        for (std::size_t n = 0; n < ids.size(); ++n)
+          if (ids[n] == row)
+            sum += dy.values()[n * static_cast<std::size_t>(columns) + i % static_cast<std::size_t>(columns)];
+        expected[i] = static_cast<double>(accumulate ? start.values()[i] + sum : sum);
+      }
+      const auto run = [&] {
+        Tensor<f32> out = sent(start);
+        embedding_gradient_into<F32>(sent(dy), ids, GradientOptions{accumulate}, out);
+        return out;
+      };
+      CHECK(wide(run()) == expected);
+      check_repeats(run);
+    }
 }
 
 TEST_CASE("rotary embeddings of halves are those of neighbours in another order, and turn back",

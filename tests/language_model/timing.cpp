@@ -23,7 +23,7 @@ std::int64_t parameters_of_size(const char* name, Architecture architecture) {
 }
 
 timing::Results results_of(const std::string& settings, const std::vector<double>& cases) {
-  timing::Results results{"lm", settings, {{timing::case_column, "model", "fwd avg (sec)"}, {}}};
+  timing::Results results{"lm", settings, {{timing::case_column, "model", "fwd avg (sec)"}, {}}, 4};
   for (const double number : cases)
     results.table.rows.push_back({number, std::string("S, with a comma"), number / 3});
   return results;
@@ -65,6 +65,10 @@ TEST_CASE("Shards of a benchmark are merged by the numbers of their cases", "[ti
   CHECK(timing::results_json(timing::merge_results(shards)) == timing::results_json(whole));
   CHECK(timing::results_csv(whole).starts_with("case,model,fwd avg (sec)\n0,\"S, with a comma\",0\n"));
   CHECK(timing::results_markdown(whole).starts_with("| case | model | fwd avg (sec) |\n|---|--:|--:|\n"));
+
+  CHECK(timing::missing_cases(timing::merge_results(shards)).empty());
+  CHECK(timing::missing_cases(timing::merge_results(std::array{shards[0]})) ==
+        std::vector<std::int64_t>{0, 2});
 
   const std::array same{shards[0], shards[0]};
   CHECK_THROWS_WITH(timing::merge_results(same), Catch::Contains("both have case 1"));

@@ -11,6 +11,7 @@
 #include <precast/host/column_sums.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/problem/embedding_without_gradient.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -20,7 +21,7 @@
 namespace precast::host {
 
 /// Row v of out = the sum of the rows i of dy with ids[i] = v, in the order of i; zeros where there is none.
-/// Or added to what is there. The ids are rows of `out`; ops check them.
+/// Or added to what is there. The ids are rows of `out` or `embedding_without_gradient`; ops check them.
 template <class Types, class DY>
 void embedding_gradient(HostView<const DY> dy, std::span<const std::int32_t> ids,
                         const GradientOptions& options, HostView<typename Types::result> out) {
@@ -28,11 +29,14 @@ void embedding_gradient(HostView<const DY> dy, std::span<const std::int32_t> ids
   using Result = typename Types::result;
   // Sorted by counting: the numbers are rows of a table.
   std::vector<std::int64_t> first(static_cast<std::size_t>(out.shape()[0]) + 1), order(ids.size());
-  for (const std::int32_t id : ids) ++first[static_cast<std::size_t>(id) + 1];
+  for (const std::int32_t id : ids)
+    if (id != embedding_without_gradient) ++first[static_cast<std::size_t>(id) + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());
   std::vector<std::int64_t> next(first.begin(), first.end());
   for (std::size_t i = 0; i < ids.size(); ++i)
-    order[static_cast<std::size_t>(next[static_cast<std::size_t>(ids[i])]++)] = static_cast<std::int64_t>(i);
+    if (ids[i] != embedding_without_gradient)
+      order[static_cast<std::size_t>(next[static_cast<std::size_t>(ids[i])]++)] =
+          static_cast<std::int64_t>(i);
   const std::int64_t columns = out.columns();
   constexpr std::int64_t rows_per_task = 16;
   parallel_for(ceil_divide(out.rows(), rows_per_task), [&](std::int64_t task) {

@@ -11,6 +11,7 @@
 #include <precast/error.hpp>
 #include <precast/ops/run_gradient.hpp>
 #include <precast/problem/context.hpp>
+#include <precast/problem/embedding_without_gradient.hpp>
 
 namespace precast {
 
@@ -18,8 +19,8 @@ inline namespace PRECAST_BACKEND {
 
 /// The gradient of the table of embedding(): out [V, C], of which row v is the sum of the rows i of dy [n, C]
 /// with ids[i] = v, in the order of i, so that its bits are always the same; zeros where there is none. Or
-/// added to what `out` holds. Throws ShapeError where shapes do not fit, and InputError for an id outside of
-/// [0, V).
+/// added to what `out` holds. A row of dy whose id is `embedding_without_gradient` is left out. Throws
+/// ShapeError where shapes do not fit, and InputError for any other id outside of [0, V).
 template <PolicyType P, ScalarArray DY>
 void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, const GradientOptions& options,
                              View<typename training<P>::parameter_gradient> out) {
@@ -29,7 +30,7 @@ void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, co
     detail::shapes_do_not_fit("embedding_gradient", rows.shape(), out.shape(),
                               "are not [" + std::to_string(ids.size()) + ", C] and a table [V, C]");
   for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] < 0 || ids[i] >= out.shape()[0])
+    if (ids[i] != embedding_without_gradient && (ids[i] < 0 || ids[i] >= out.shape()[0]))
       throw InputError("embedding_gradient: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
                        " is not one of the table's " + std::to_string(out.shape()[0]) + " rows");
   detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(

@@ -18,6 +18,7 @@
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/memory/buffer.hpp>
+#include <precast/problem/embedding_without_gradient.hpp>
 #include <precast/problem/gradient_kernels.hpp>
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/view.hpp>
@@ -76,7 +77,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads,
 }  // namespace detail
 
 /// Row v of out = the sum of the rows i of dy with ids[i] = v, in the order of i; zeros where there is none.
-/// Or added to what is there. The ids, which are the host's, are rows of `out`; ops check them.
+/// Or added to what is there. The ids, which are the host's, are rows of `out` or
+/// `embedding_without_gradient`; ops check them.
 template <class Types, class DY>
 void embedding_gradient(DeviceView<const DY> dy, std::span<const std::int32_t> ids,
                         const GradientOptions& options, DeviceView<typename Types::result> out,
@@ -91,12 +93,14 @@ void embedding_gradient(DeviceView<const DY> dy, std::span<const std::int32_t> i
     launch("clear_rows", detail::clear_rows_kernel<To>,
            {{across, static_cast<int>(min_of<std::int64_t>(out.rows(), 1024)), 1}, threads}, stream,
            pointer_to(out), out.rows(), out.row_stride(), columns);
-  if (ids.empty()) return;
-  const auto count = static_cast<std::int64_t>(ids.size());
-  std::vector<std::uint64_t> keys(ids.size());
+  std::vector<std::uint64_t> keys;
+  keys.reserve(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i)
-    keys[i] = NumberedRow::of(ids[i], static_cast<std::int64_t>(i));
-  const std::size_t bytes = ids.size() * sizeof(std::uint64_t);
+    if (ids[i] != embedding_without_gradient)
+      keys.push_back(NumberedRow::of(ids[i], static_cast<std::int64_t>(i)));
+  if (keys.empty()) return;
+  const auto count = static_cast<std::int64_t>(keys.size());
+  const std::size_t bytes = keys.size() * sizeof(std::uint64_t);
   const StreamScope scope(stream);  // of the keys
   BufferIn<Memory> given(bytes), sorted(bytes);
   given.upload(0, keys.data(), bytes);
