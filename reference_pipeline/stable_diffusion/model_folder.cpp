@@ -71,17 +71,36 @@ std::vector<std::string> notes_of(const io::Config& index) {
   return notes;
 }
 
+/// A component's own config.json, else the one that lies in the folder beside its file; "" where there is
+/// neither.
+std::filesystem::path config_of(const ModelFolder& model, const std::string& component) {
+  for (const std::filesystem::path& config :
+       {model.component(component) / "config.json", model.path / component / "config.json"})
+    if (io::is_there(config)) return config;
+  return {};
+}
+
 /// That a number of the UNet's config is not what another component needs.
 struct Misfit {
   const ModelFolder& model;
 
   InputError error(std::string_view key, const std::string& problem) const {
-    for (const std::filesystem::path& config :
-         {model.component("unet") / "config.json", model.path / "unet" / "config.json"})
-      if (io::is_there(config)) return io::Config::load(config).error(key, problem);
+    const std::filesystem::path config = config_of(model, "unet");
+    if (!config.empty()) return io::Config::load(config).error(key, problem);
     return io::file_error(model.component("unet"), std::string(key) + ": " + problem);
   }
 };
+
+/// Throws InputError where padding is to be hidden from a text encoder.
+void check_attention_mask(const ModelFolder& model) {
+  const std::filesystem::path config = config_of(model, "text_encoder");
+  if (config.empty()) return;
+  const io::Config json = io::Config::load(config);
+  if (json.boolean_or("use_attention_mask", false))
+    throw json.error("use_attention_mask",
+                     "is true, which hides padding from the text encoder and is not known here: use a model "
+                     "of Stable Diffusion 1.x, 2.x or XL");
+}
 
 }  // namespace
 
@@ -118,7 +137,7 @@ void ModelFolder::check_fit() const {
                      "must equal the hidden_size of " + encoders +
                          (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
                          std::to_string(width) + ", not " + std::to_string(model.unet.context_width));
-  if (!model.is_xl()) return;
+  if (!model.is_xl()) return check_attention_mask(model);  // XL's pipelines never read it
   const std::int64_t wanted =
       model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;
   if (model.unet.text_time_width != wanted)
@@ -153,13 +172,6 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path) {
     require(index, tokenizer, "its " + std::string(name) + " takes its tokens");
     text::ClipConfig config = text::ClipConfig::load(model.component(name) / "config.json");
     config.scope = name;
-    const io::Config json = io::Config::load(model.component(name) / "config.json");
-    // XL's pipelines never read it.
-    if (!model.is_xl() && json.boolean_or("use_attention_mask", false))
-      throw json.error(
-          "use_attention_mask",
-          "is true, which hides padding from the text encoder and is not known here: use a model of "
-          "Stable Diffusion 1.x, 2.x or XL");
     return config;
   };
   if (model.is_xl()) {

@@ -77,16 +77,21 @@ std::vector<std::string> compiled_presets() {
 }  // namespace
 
 TEST_CASE("estimates hold for a VAE in bands of rows", "[memory]") {
+  // Nine bands under one preset, four under the others.
+  const std::vector<std::string> presets = compiled_presets();
   for (const char* model : {"shapes-sd", "shapes-flux"})
-    for (const std::string& preset : compiled_presets())
+    for (const std::string& preset : presets) {
+      const std::string side = preset == presets.front() ? "768" : "512";
       check_estimate(
-          {"--model", model, "--preset", preset, "--width", "768", "--height", "768", "--vae-tiling"}, "1");
+          {"--model", model, "--preset", preset, "--width", side, "--height", side, "--vae-tiling"}, "1");
+    }
 }
 
 TEST_CASE("estimates hold for Stable Diffusion's pictures of all sizes", "[memory]") {
   for (const std::string& preset : compiled_presets())
-    for (const char* side : {"256", "512", "768"})
+    for (const char* side : {"256", "512"})
       check_estimate({"--model", "shapes-sd", "--preset", preset, "--width", side, "--height", side}, "1");
+  check_estimate({"--model", "shapes-sd", "--width", "768", "--height", "768"}, "1");
   check_estimate({"--model", "shapes-sd", "--width", "1024", "--height", "512"}, "1");
 }
 

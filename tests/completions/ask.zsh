@@ -1,10 +1,10 @@
 # ask.zsh SCRIPT LINES: types each line into an interactive zsh with SCRIPT, has it insert every match, and prints them.
-zmodload zsh/zpty
+zmodload zsh/zpty zsh/zselect
 export ASKED_SCRIPT=$1 ASKED_ANSWER=$PWD/answer
 zpty asked zsh -f -i
 settle() {  # until zsh has written its answer
   local i
-  for i in {1..200}; do [[ -e $ASKED_ANSWER ]] && return; zpty -r -t asked >/dev/null; sleep 0.05; done
+  for i in {1..1000}; do [[ -e $ASKED_ANSWER ]] && return; zpty -r -t asked >/dev/null; zselect -t 1; done
   print -u2 "zsh did not answer: $1"
 }
 cat >setup <<'END'

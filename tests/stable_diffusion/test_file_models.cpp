@@ -2,6 +2,7 @@
 // is not there.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 
@@ -70,6 +71,22 @@ TEST_CASE("single files draw the folders' pictures, bit for bit") {
     CHECK(std::ranges::equal(in_place.latents.values(), expected.latents.values()));
     CHECK(in_place.images.front().rgb == expected.images.front().rgb);
   }
+}
+
+TEST_CASE(
+    "a text encoder that padding is hidden from is refused beside a file, but for XL which never asks") {
+  const auto with_mask = [](const std::string& name) {
+    const TemporaryFolder place;
+    const fs::path folder = place.path() / "model", config = folder / "text_encoder/config.json";
+    copy_without_weights(name, folder);
+    fs::copy(stable_diffusion_file(name), folder / "file");
+    nlohmann::json json = nlohmann::json::parse(std::ifstream(config));
+    json["use_attention_mask"] = true;
+    std::ofstream(config) << json;
+    return problem(folder / "file");
+  };
+  CHECK(says(with_mask("sd15"), "text_encoder/config.json: key 'use_attention_mask': is true"));
+  CHECK(with_mask("sdxl") == "opened");
 }
 
 TEST_CASE("what tensors say of a file's noise is heeded, and no scheduler's file contradicts it") {
