@@ -80,9 +80,8 @@ TEMPLATE_TEST_CASE("norms and gates take their parameters as they lie, in one la
   CHECK(launches([&] { rms_norm_heads<P>(x, weight, {.eps = eps_of_slices}); }) == 1);
   CHECK(launches([&] { gated_add<P>(x, x, row); }) == 1);
   const auto picture = x.view().reshaped(Shape{1, 2, 3, 16});
-  CHECK(launches([&] {
-          group_norm<P>(picture, weight, weight, {.groups = 4, .eps = eps_of_slices});
-        }) == 3);  // moments twice, and values
+  CHECK(launches([&] { group_norm<P>(picture, weight, weight, {.groups = 4, .eps = eps_of_slices}); }) ==
+        3);  // moments twice, and values
 }
 
 TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
@@ -91,8 +90,7 @@ TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
   const auto run = [&] {
     const Tensor<bf16> x(values.shape(), values.values()), scale(Shape{32}, parameters.values()),
         shift(Shape{32}, parameters.values());
-    (void)group_norm<P>(x, scale, shift,
-                        {.groups = 8, .eps = 1e-5, .activation = ActivationFunction::silu});
+    (void)group_norm<P>(x, scale, shift, {.groups = 8, .eps = 1e-5, .activation = ActivationFunction::silu});
   };
   const std::int64_t before = gpu::memory_use().in_use;
   gpu::reset_peak_memory();
