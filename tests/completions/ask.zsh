@@ -8,7 +8,7 @@ settle() {  # until zsh has written its answer
   print -u2 "zsh did not answer: $1"
 }
 cat >setup <<'END'
-PS1= PS2= RPS1=
+PS1= PS2= RPS1= KEYTIMEOUT=1  # ^X begins longer keys, for which zsh would wait 0.4 s each time
 unsetopt beep
 autoload -Uz compinit && compinit -u -D
 source $ASKED_SCRIPT
