@@ -150,7 +150,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
                                   "of measuring")
                       ->type_name("FILE...")
                       ->take_all();
-  add_threads_option(command, options.threads, "CPU threads; default: all cores");
+  add_threads_option(command, options.threads, "");
   add_quiet_option(command);
 }
 

@@ -129,8 +129,12 @@ void add_device_option(CLI::App& command, std::string& device, const std::string
       ->capture_default_str();
 }
 
-void add_threads_option(CLI::App& command, std::optional<int>& threads, const std::string& description) {
-  add_integer(command, "--threads", threads, 1, 1024, description);
+void add_threads_option(CLI::App& command, std::optional<int>& threads, const std::string& unaffected) {
+  add_integer(
+      command, "--threads", threads, 1, host::most_threads,
+      "CPU threads; default: what PRECAST_THREADS says, or a thread for each core that the process may "
+      "run on" +
+          (unaffected.empty() ? "" : "; " + unaffected));
 }
 
 void add_run_options(CLI::App& command, RunOptions& options) {
@@ -195,7 +199,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       "picture's statistics: the same picture but for rounding, in less memory, and slower; default: "
       "off");
   add_stable_diffusion_options(command, options);
-  add_threads_option(command, options.threads, "CPU threads; the picture does not depend on them");
+  add_threads_option(command, options.threads, "the picture does not depend on them");
   add_quiet_option(command);
 }
 

@@ -46,12 +46,13 @@ struct RunOptions {
 /// Adds --prompt, --model, --device, --seed, --steps and the other options of a run.
 void add_run_options(CLI::App& command, RunOptions& options);
 
-/// Adds --model, --device or --threads alone.
+/// Adds --model, --device or --threads alone. `unaffected` ends the help of --threads: what does not depend
+/// on them.
 void add_model_option(CLI::App& command, std::optional<std::string>& model);
 void add_device_option(
     CLI::App& command, std::string& device,
     const std::string& description = "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device");
-void add_threads_option(CLI::App& command, std::optional<int>& threads, const std::string& description);
+void add_threads_option(CLI::App& command, std::optional<int>& threads, const std::string& unaffected);
 
 /// Adds --quiet.
 void add_quiet_option(CLI::App& command);

@@ -138,8 +138,7 @@ void add_run(CLI::App& command, TrainOptions& options) {
   add_device_option(command, options.device,
                     "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device. Of several ranks "
                     "(mpirun) cuda is a device for each, auto the CPU");
-  add_threads_option(command, options.threads,
-                     "Threads to use; default: all cores; bits do not depend on it");
+  add_threads_option(command, options.threads, "bits do not depend on them");
   command.add_flag("--json", options.json, "The result as JSON on stdout");
   add_quiet_option(command);
 }

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
-#include <thread>
 
 #include <cli/arguments.hpp>
 #include <cli/html.hpp>
@@ -215,7 +214,7 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
   scaling.machine = {.ranks = options.ranks_per_machine.value_or(static_cast<int>(scaling.ranks_measured)),
                      .threads = host::threads(),
                      .cores = std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)),
-                     .cores_of_rank = std::max(1u, std::thread::hardware_concurrency())};
+                     .cores_of_rank = host::available_cores()};
   if (job.size() > 1) scaling.link = cluster::measured_link(job);
   if (options.latency) scaling.link.latency = *options.latency * 1e-6;
   if (options.bandwidth) scaling.link.bandwidth = static_cast<double>(*options.bandwidth);

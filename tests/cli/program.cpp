@@ -273,6 +273,17 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
   }
 }
 
+TEST_CASE("PRECAST_THREADS is the number of threads, and anything else is one line") {
+  const Scratch scratch;
+  const std::vector<std::string> words = {
+      "generate", "--prompt", "a", "--steps", "1", "--output", (scratch.path() / "a.png").string()};
+  CHECK(run(words, "PRECAST_THREADS=1").code == 0);
+  const auto wrong = run(words, "PRECAST_THREADS=all");
+  CHECK(wrong.code == 1);
+  CHECK(wrong.one_line_error());
+  CHECK_THAT(wrong.err, Catch::Contains("PRECAST_THREADS is 'all'"));
+}
+
 TEST_CASE("a file that is not what it should be is one line with its name and exit code 1") {
   const Scratch scratch;
   const std::string here = scratch.path().string();

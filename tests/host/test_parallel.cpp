@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <sched.h>
 #include <sys/wait.h>
 
 #include <precast/host/parallel.hpp>
@@ -131,6 +133,45 @@ TEST_CASE("a number of threads that makes no sense is refused", "[parallel]") {
   const WithThreads scope(2);
   REQUIRE_THROWS_AS(host::parallel_for(2, [](std::int64_t) { host::set_threads(3); }), Error);
   REQUIRE(host::threads() == 2);
+}
+
+TEST_CASE("threads are as many as the cores that a process may run on, or as PRECAST_THREADS says",
+          "[parallel]") {
+  struct AsBefore {
+    AsBefore() { sched_getaffinity(0, sizeof cores, &cores); }
+    ~AsBefore() {
+      sched_setaffinity(0, sizeof cores, &cores);
+      set(value);
+    }
+    static void set(const std::optional<std::string>& to) {
+      to ? setenv("PRECAST_THREADS", to->c_str(), 1) : unsetenv("PRECAST_THREADS");
+    }
+    cpu_set_t cores{};
+    std::optional<std::string> value = std::getenv("PRECAST_THREADS")
+                                           ? std::optional<std::string>(std::getenv("PRECAST_THREADS"))
+                                           : std::nullopt;
+  } const before;
+
+  AsBefore::set(std::nullopt);
+  const int all = CPU_COUNT(&before.cores);
+  CHECK(host::default_threads() == all);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int core = 0; CPU_COUNT(&one) == 0; ++core)
+    if (CPU_ISSET(core, &before.cores)) CPU_SET(core, &one);
+  REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  CHECK(host::available_cores() == 1);
+  CHECK(host::default_threads() == 1);
+
+  AsBefore::set("3");
+  CHECK(host::default_threads() == 3);
+  AsBefore::set("");
+  CHECK(host::default_threads() == 1);
+  for (const char* wrong : {"0", "-2", "1025", "4x", "two", "99999999999", " 2"}) {
+    AsBefore::set(wrong);
+    CHECK_THROWS_WITH(host::default_threads(),
+                      Catch::Contains("PRECAST_THREADS is '" + std::string(wrong) + "'"));
+  }
 }
 
 // Hidden: the case below runs it in a process of its own.

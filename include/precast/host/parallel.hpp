@@ -2,7 +2,6 @@
 // depend on the number of threads.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include <precast/error.hpp>
+#include <precast/host/default_threads.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
 
@@ -63,7 +63,6 @@ class ThreadPool {
  public:
   using Task = void (*)(void* context, std::int64_t task);
   static constexpr std::int64_t most_tasks = 0xffff'fffe;
-  static constexpr int most_threads = 1024;
 
   static ThreadPool& instance() {
     precast::detail::MemoryPool::instance();  // first, so that it outlives the workers' scratch memory
@@ -123,8 +122,7 @@ class ThreadPool {
   static constexpr int spins =
       4000;  // some tens of microseconds: longer than the serial part between two ops
 
-  ThreadPool()
-      : threads_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_threads)) {}
+  ThreadPool() : threads_(default_threads()) {}
 
   static std::uint64_t job_number(std::uint64_t ticket) { return ticket & ~closed; }
 
@@ -234,7 +232,9 @@ class InsideParallelFor {
 
 }  // namespace detail
 
-/// How many threads parallel_for uses, the calling one included. The default is the machine's.
+/// How many threads parallel_for uses, the calling one included: `default_threads`, until set_threads is
+/// called. Throws Error where the environment variable PRECAST_THREADS is set to what is no number of
+/// threads.
 inline int threads() { return detail::ThreadPool::instance().threads(); }
 /// Changes it. Throws Error for fewer than 1 or more than 1024, and inside a parallel_for.
 inline void set_threads(int count) { detail::ThreadPool::instance().set_threads(count); }
