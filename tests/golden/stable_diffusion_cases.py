@@ -35,6 +35,7 @@ PIPELINES = {
     ("lcm", "txt2img"): LatentConsistencyModelPipeline,
     ("lcm", "img2img"): LatentConsistencyModelImg2ImgPipeline,
 }
+MORE_SEEDS = range(43, 50)  # of rounded cases, for their errors alone
 PROMPT, NEGATIVE = "A large red circle on a blue background!", "blurry, two cats"
 SIDES = {"sd15": (64, 64), "sd21": (72, 56), "sdxl": (48, 64), "refiner": (48, 64), "inpaint": (72, 56), "lcm": (56, 48)}
 
@@ -256,6 +257,13 @@ def stages(root, name, tensors):
   tensors[f"{name}.vae.sample"] = moments.sample(generator(11)) * pipe.vae.config.scaling_factor
 
 
+def errors_of_seed(root, case, seed):
+  """The errors of a case in lower precisions, with another seed than its own."""
+  other = case | dict(seed=seed)
+  exact = run(root, other)[0]
+  return {label: relative(run(root, other, models.TORCH[label])[0], exact) for label in ("bf16", "f16")}
+
+
 def spec_of(name):
   return folders.SPECS[name]
 
@@ -277,6 +285,7 @@ def write(root, path, chosen=None):
         value = run(root, case, models.TORCH[label])[0]
         tensors[f"{name}.{label}"] = value
         case["errors"][label] = relative(value, final)
+      case["seeds"] = {str(seed): errors_of_seed(root, case, seed) for seed in MORE_SEEDS}
     spread = float(final.float().std())
     print(f"{name}: std {spread:.3g}, errors {case['errors']}", flush=True)
     if not torch.isfinite(final).all():
