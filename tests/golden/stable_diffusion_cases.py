@@ -83,6 +83,10 @@ def all_cases():
     add("sd21", "txt2img", sampler, 3, 4.0, **negative, **(rounded if sampler == "euler" else {}))
   add("sd21", "img2img", "dpmpp_2m_karras", 6, 4.0, strength=0.6, **negative)
   add("sd21", "inpaint", None, 3, 3.0, strength=0.7, **negative)
+  for sampler in SAMPLERS:
+    if sampler != "dpmpp_2m_karras":
+      add("sd21", "img2img", sampler, 4, 1.5, strength=0.9, **negative)
+    add("sd21", "inpaint", sampler, 4, 1.5, strength=0.9, **negative)
 
   add("sdxl", "txt2img", None, 4, 5.0, label="no_negative", **rounded)
   add("sdxl", "txt2img", None, 4, 5.0, **negative, **rounded)
@@ -94,6 +98,9 @@ def all_cases():
   add("sdxl", "img2img", None, 5, 5.0, strength=0.6, **negative, **rounded)
   add("sdxl", "inpaint", None, 4, 5.0, strength=0.75, **negative)
   add("sdxl", "inpaint", "dpmpp_2m", 4, 5.0, strength=1.0, label="whole")
+  for sampler in ("ddim", "pndm", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "lcm"):
+    add("sdxl", "img2img", sampler, 4, 5.0, strength=0.6, **negative)
+    add("sdxl", "inpaint", sampler, 4, 5.0, strength=0.75, **negative)
   add("sdxl", "txt2img", None, 5, 5.0, refiner_start=0.6, label="refined", **negative, **rounded)
   add("sdxl", "txt2img", "dpmpp_2m", 6, 5.0, refiner_start=0.8, label="refined")
   add("sdxl", "txt2img", "ddim", 5, 5.0, refiner_start=0.5, label="refined", **negative)
@@ -108,8 +115,8 @@ def all_cases():
 
   add("inpaint", "inpaint", None, 4, 5.0, strength=1.0, label="whole", **negative, **rounded)
   add("inpaint", "inpaint", None, 5, 5.0, strength=0.6, **negative)
-  for sampler in ("pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras"):
-    add("inpaint", "inpaint", sampler, 4, 5.0, strength=0.8, width=64, height=64)
+  for sampler in ("pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "lcm"):
+    add("inpaint", "inpaint", sampler, 4, 1.0 if sampler == "lcm" else 5.0, strength=0.8, width=64, height=64)
   add("inpaint", "inpaint", "euler_a", 3, 5.0, strength=1.0, label="whole", **negative)
 
   add("lcm", "txt2img", None, 4, 8.5, **rounded)
