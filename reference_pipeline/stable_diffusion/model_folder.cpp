@@ -124,6 +124,10 @@ void ModelFolder::check_fit() const {
                                         std::to_string(2 * latents + 1) +
                                         " with a mask and a masked picture beside them, not " +
                                         std::to_string(model.unet.in_channels));
+  if (model.is_lcm && model.unet.guidance_channels == 0)
+    throw unet.error(
+        "time_cond_proj_dim",
+        "is missing, and a latent consistency model takes its guidance by it: get the file anew");
   std::int64_t width = 0;
   std::string encoders;
   for (const auto& [name, config] :
@@ -179,7 +183,7 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path) {
     model.text_encoder_2 = encoder("text_encoder_2", "tokenizer_2");
     model.text_encoder_2->projects = true;
   } else {
-    require(index, "text_encoder", "this model has no other");
+    require(index, "text_encoder", "a model without addition_embed_type in unet/config.json has no other");
   }
   if (is_listed(index, "text_encoder")) model.text_encoder = encoder("text_encoder", "tokenizer");
   if (!model.is_xl() && is_listed(index, "text_encoder_2"))

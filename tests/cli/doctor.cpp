@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -86,6 +87,28 @@ TEST_CASE("doctor: models that are well are safe under every path, in every comp
     // The headroom of f16 is that of its largest result; text encoders of f16 give f16.
     const double largest = f16["components"]["text_encoder"]["largest"];
     CHECK(f16["components"]["text_encoder"]["headroom"].get<double>() == Approx(65504 / largest));
+    CHECK(report["recommended"]["verdict"] == "safe");
+  }
+}
+
+TEST_CASE(
+    "doctor: XL, its refiner and a latent consistency model are examined in the components that they have") {
+  const std::vector<std::pair<std::string, Words>> models{
+      {"sdxl", {"text_encoder", "text_encoder_2", "unet", "vae"}},
+      {"refiner", {"text_encoder_2", "unet", "vae"}},
+      {"lcm", {"text_encoder", "unet", "vae"}}};
+  for (const auto& [model, components] : models) {
+    INFO(model);
+    const nlohmann::json report =
+        examined(program::stable_diffusion_models + model, {"--policies", "quality,fast,f16"});
+    REQUIRE(report["policies"].size() == 3);
+    for (const nlohmann::json& policy : report["policies"]) {
+      INFO(policy["name"]);
+      CHECK(policy["verdict"] == "safe");
+      CHECK(policy["components"].size() == components.size());
+      for (const std::string& name : components) CHECK(policy["components"].at(name)["largest"] > 0);
+    }
+    CHECK(policy_of(report, "f16")["psnr"] > 30);
     CHECK(report["recommended"]["verdict"] == "safe");
   }
 }

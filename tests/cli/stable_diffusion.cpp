@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -11,6 +12,9 @@
 #include <cli/latents_file.hpp>
 #include <image/picture_file.hpp>
 #include <sampling/torch_random.hpp>
+
+#include <precast/policy/paths.hpp>
+#include <precast/policy/presets.hpp>
 
 #include "given.hpp"
 #include "program.hpp"
@@ -136,6 +140,37 @@ TEST_CASE("the embedded models by their names: generate, compare, inspect, and i
       run({"inspect", "shapes-sd"}, "PRECAST_SHAPES_SD=" + scratch.path().string() + "/none");
   CHECK(elsewhere.code == 1);
   CHECK(elsewhere.err.find("/none") != std::string::npos);
+}
+
+TEST_CASE("generate: --threads 1 and 2 make the same bits of shapes-sd at 256 x 256, under every preset") {
+  const Scratch scratch;
+  for (const NamedPreset& preset : named_presets) {
+    if (!path_compiled(preset.choice)) continue;
+    INFO(preset.name);
+    std::vector<std::string> pictures, latents;
+    for (const std::string threads : {"1", "2"}) {
+      const std::string picture = (scratch.path() / (threads + ".png")).string(),
+                        file = (scratch.path() / (threads + ".latents")).string();
+      const auto made = run({"generate", "--model", "shapes-sd", "--prompt", "a red ring", "--width", "256",
+                             "--height", "256", "--steps", "2", "--preset", std::string(preset.name),
+                             "--threads", threads, "--save-latents", file, "--output", picture});
+      INFO(made.err);
+      REQUIRE(made.code == 0);
+      pictures.push_back(program::content(picture));
+      latents.push_back(program::content(file));
+    }
+    CHECK(latents[0] == latents[1]);
+    CHECK(pictures[0] == pictures[1]);
+  }
+}
+
+TEST_CASE("the embedded shapes-sd takes at most 8 MB") {
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           std::filesystem::path(program::source) / "reference_pipeline/shapes/model_sd"))
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  CHECK(bytes <= 8'000'000);
+  CHECK(bytes > 1'000'000);  // its weights are there
 }
 
 TEST_CASE("option --vae-tiling takes less memory of a large picture, and is the same picture") {

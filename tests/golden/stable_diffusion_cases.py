@@ -35,6 +35,7 @@ PIPELINES = {
     ("lcm", "txt2img"): LatentConsistencyModelPipeline,
     ("lcm", "img2img"): LatentConsistencyModelImg2ImgPipeline,
 }
+MORE_SEEDS = range(43, 50)  # of rounded cases, for their errors alone
 PROMPT, NEGATIVE = "A large red circle on a blue background!", "blurry, two cats"
 SIDES = {"sd15": (64, 64), "sd21": (72, 56), "sdxl": (48, 64), "refiner": (48, 64), "inpaint": (72, 56), "lcm": (56, 48)}
 
@@ -82,6 +83,10 @@ def all_cases():
     add("sd21", "txt2img", sampler, 3, 4.0, **negative, **(rounded if sampler == "euler" else {}))
   add("sd21", "img2img", "dpmpp_2m_karras", 6, 4.0, strength=0.6, **negative)
   add("sd21", "inpaint", None, 3, 3.0, strength=0.7, **negative)
+  for sampler in SAMPLERS:
+    if sampler != "dpmpp_2m_karras":
+      add("sd21", "img2img", sampler, 4, 1.5, strength=0.9, **negative)
+    add("sd21", "inpaint", sampler, 4, 1.5, strength=0.9, **negative)
 
   add("sdxl", "txt2img", None, 4, 5.0, label="no_negative", **rounded)
   add("sdxl", "txt2img", None, 4, 5.0, **negative, **rounded)
@@ -93,6 +98,9 @@ def all_cases():
   add("sdxl", "img2img", None, 5, 5.0, strength=0.6, **negative, **rounded)
   add("sdxl", "inpaint", None, 4, 5.0, strength=0.75, **negative)
   add("sdxl", "inpaint", "dpmpp_2m", 4, 5.0, strength=1.0, label="whole")
+  for sampler in ("ddim", "pndm", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "lcm"):
+    add("sdxl", "img2img", sampler, 4, 5.0, strength=0.6, **negative)
+    add("sdxl", "inpaint", sampler, 4, 5.0, strength=0.75, **negative)
   add("sdxl", "txt2img", None, 5, 5.0, refiner_start=0.6, label="refined", **negative, **rounded)
   add("sdxl", "txt2img", "dpmpp_2m", 6, 5.0, refiner_start=0.8, label="refined")
   add("sdxl", "txt2img", "ddim", 5, 5.0, refiner_start=0.5, label="refined", **negative)
@@ -107,8 +115,8 @@ def all_cases():
 
   add("inpaint", "inpaint", None, 4, 5.0, strength=1.0, label="whole", **negative, **rounded)
   add("inpaint", "inpaint", None, 5, 5.0, strength=0.6, **negative)
-  for sampler in ("pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras"):
-    add("inpaint", "inpaint", sampler, 4, 5.0, strength=0.8, width=64, height=64)
+  for sampler in ("pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "lcm"):
+    add("inpaint", "inpaint", sampler, 4, 1.0 if sampler == "lcm" else 5.0, strength=0.8, width=64, height=64)
   add("inpaint", "inpaint", "euler_a", 3, 5.0, strength=1.0, label="whole", **negative)
 
   add("lcm", "txt2img", None, 4, 8.5, **rounded)
@@ -256,6 +264,13 @@ def stages(root, name, tensors):
   tensors[f"{name}.vae.sample"] = moments.sample(generator(11)) * pipe.vae.config.scaling_factor
 
 
+def errors_of_seed(root, case, seed):
+  """The errors of a case in lower precisions, with another seed than its own."""
+  other = case | dict(seed=seed)
+  exact = run(root, other)[0]
+  return {label: relative(run(root, other, models.TORCH[label])[0], exact) for label in ("bf16", "f16")}
+
+
 def spec_of(name):
   return folders.SPECS[name]
 
@@ -277,6 +292,7 @@ def write(root, path, chosen=None):
         value = run(root, case, models.TORCH[label])[0]
         tensors[f"{name}.{label}"] = value
         case["errors"][label] = relative(value, final)
+      case["seeds"] = {str(seed): errors_of_seed(root, case, seed) for seed in MORE_SEEDS}
     spread = float(final.float().std())
     print(f"{name}: std {spread:.3g}, errors {case['errors']}", flush=True)
     if not torch.isfinite(final).all():

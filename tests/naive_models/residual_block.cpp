@@ -12,6 +12,7 @@
 #include <support/arrays.hpp>
 #include <support/generated_weights.hpp>
 
+#include <precast/memory/memory.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/watch/trace.hpp>
 
@@ -26,15 +27,21 @@ using Naive = Policy<Storage<f16>, Downcast<Norm>>;
 using ConvUp = Policy<Storage<bf16>, Upcast<Conv>>;
 using Bf16 = Policy<Storage<bf16>>;
 
+struct Size {
+  std::int64_t channels, groups, side;
+};
 // A group of XL's first level: 320 channels in 32 groups, 128 x 128 latents.
-constexpr std::int64_t channels = 10, side = 128, time_width = 4;
-static_assert(channels * side * side == 163840);
+constexpr Size of_xl{10, 1, 128};
+static_assert(of_xl.channels * of_xl.side * of_xl.side == 163840);
+/// The first level of 1.5's UNet for 512 x 512 pixels, all of it.
+constexpr Size of_v1{320, 32, 64};
+constexpr std::int64_t time_width = 4;
 
 /// The block's input: values around 3, as deviations of a trained model's are of that size, so that a group's
 /// sum is half a million.
 template <class T>
-Tensor<T> picture() {
-  Tensor<T> x(Shape{1, side, side, channels});
+Tensor<T> picture(const Size& size) {
+  Tensor<T> x(Shape{1, size.side, size.side, size.channels});
   const std::vector<f32> noise = generated_values("picture", x.elements());
   for (std::size_t i = 0; i < noise.size(); ++i) x.values()[i] = convert<T>(noise[i] + 3);
   return x;
@@ -44,11 +51,13 @@ struct Outcome {
   std::vector<double> values;
   watch::Trace trace;
   double seconds = 0;
+  std::int64_t peak_bytes = 0;  ///< of tensors, the input and the weights among them
 };
 
 template <PolicyType P>
-Outcome run() {
+Outcome run(const Size& size = of_xl) {
   using T = typename P::activation;
+  const std::int64_t channels = size.channels;
   const GeneratedSource source("block", {{"norm1.weight", Shape{channels}},
                                          {"norm1.bias", Shape{channels}},
                                          {"conv1.weight", Shape{channels, channels, 3, 3}},
@@ -60,10 +69,10 @@ Outcome run() {
                                          {"conv2.weight", Shape{channels, channels, 3, 3}},
                                          {"conv2.bias", Shape{channels}}});
   stable_diffusion::UNetConfig config;
-  config.norm_groups = 1;
+  config.norm_groups = size.groups;
   config.time_width = time_width;
   const stable_diffusion::ResidualBlock<P> block(nn::ParameterPath(source), channels, channels, config);
-  const Tensor<T> x = picture<T>();
+  const Tensor<T> x = picture<T>(size);
   Tensor<T> time(Shape{1, time_width});
   for (T& value : time.values()) value = convert<T>(0.5f);
   Outcome outcome;
@@ -72,9 +81,11 @@ Outcome run() {
     const Tensor<T> result = block(x, time);
     outcome.values = wide(result);
   }
+  reset_peak_memory();
   const auto start = std::chrono::steady_clock::now();
   block(x, time);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.peak_bytes = memory_use().peak;
   return outcome;
 }
 
@@ -132,7 +143,12 @@ TEST_CASE("convolutions cast up take f32 operands in a block of Stable Diffusion
   CHECK(error(up.values, plain.values) < unit<bf16>);
 }
 
-TEST_CASE("what the sums of norms cost, in milliseconds", "[.cost]") {
-  for (int i = 0; i < 3; ++i)
-    WARN("in f16 " << 1000 * run<Naive>().seconds << ", in f32 " << 1000 * run<Plain>().seconds);
+TEST_CASE("what the sums of norms cost, in milliseconds and MiB", "[.cost]") {
+  for (const Size& size : {of_xl, of_v1})
+    for (int i = 0; i < 3; ++i) {
+      const Outcome naive = run<Naive>(size), plain = run<Plain>(size);
+      WARN(size.side << " x " << size.side << " x " << size.channels << ": in f16 " << 1000 * naive.seconds
+                     << " and " << static_cast<double>(naive.peak_bytes) / (1 << 20) << ", in f32 "
+                     << 1000 * plain.seconds << " and " << static_cast<double>(plain.peak_bytes) / (1 << 20));
+    }
 }

@@ -38,6 +38,15 @@ HostTensor<f32> picture(const Golden& golden, const std::string& name) {
   return one;
 }
 
+/// The largest difference of two pictures in 8-bit levels, of what is seen: values end at -1 and 1.
+f32 levels_apart(const HostTensor<f32>& a, const HostTensor<f32>& b) {
+  f32 largest = 0;
+  for (std::int64_t i = 0; i < a.elements(); ++i)
+    largest = std::max(largest,
+                       std::abs(std::clamp(a.data()[i], -1.0f, 1.0f) - std::clamp(b.data()[i], -1.0f, 1.0f)));
+  return largest * 255 / 2;
+}
+
 /// The paths of all ops of a run.
 template <class Run>
 std::set<std::string> paths_of(Run&& run) {
@@ -132,6 +141,34 @@ TEST_CASE("Stable Diffusion's VAE in bands of rows gives what it gives of the wh
       }
     }
   }
+}
+
+TEST_CASE(
+    "bands of rows are under an 8-bit level from the whole picture in f16, and nearer to it than f32 is in "
+    "bf16") {
+  const Golden golden("stable_diffusion");
+  int apart = 0;
+  for (const std::string folder : stable_diffusion_folders) {
+    const ComponentWeights weights(stable_diffusion_model(folder) / "vae", "vae");
+    const vae::AutoencoderConfig config = config_of(folder);
+    const HostTensor<f32> latents = picture(golden, folder + ".vae.latents"),
+                          exact = golden.channels_last(folder + ".vae.image");
+    for (const PolicyChoice& choice : compiled_choices()) {
+      if (choice.precision == precision_of<f32>) continue;
+      const auto decoder = flux::models_of(families::cpu_backend(), choice).decoder(config, weights);
+      const HostTensor<f32> whole = decoder->decode(latents);
+      const f32 whole_from_f32 = levels_apart(whole, exact);
+      for (const std::int64_t rows : {2, 5}) {
+        INFO(folder << " under " << to_string(choice) << ", bands of " << rows << " rows");
+        const auto tiled = decoder->decode(latents, vae::Tiling{rows * whole.shape()[2]});
+        const f32 levels = levels_apart(tiled, whole);
+        if (choice.precision == precision_of<f16>) CHECK(levels < 1);
+        CHECK(levels < whole_from_f32);
+        apart += levels > 0 ? 1 : 0;
+      }
+    }
+  }
+  CHECK(apart > 0);  // bands are what ran
 }
 
 TEST_CASE("bands of rows are reported under the names that ops of the whole picture have") {

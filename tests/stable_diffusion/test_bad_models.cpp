@@ -1,7 +1,10 @@
 // Stable Diffusion folders of which one thing is broken, and requests that cannot be met: one line that names
 // the file or the setting, and what to do.
+#include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,6 +120,69 @@ const std::vector<BadValue> bad_values{
     {"sd15", "scheduler/scheduler_config.json", "num_train_timesteps", -1},
 };
 
+/// A source that reads configs, a folder whose file it reads, and those of its words that are no keys there.
+struct Reader {
+  std::string source, folder, file;
+  std::vector<std::string> no_keys, samplers{""};
+};
+const std::vector<Reader> readers{
+    {"stable_diffusion/unet_config.cpp",
+     "sdxl",
+     "unet/config.json",
+     {"default", "null", "positional", "silu", "swish", "text_time"}},
+    {"vae/autoencoder_config.cpp", "sdxl", "vae/config.json", {"silu", "swish"}},
+    {"text/text_configs.cpp",
+     "sdxl",
+     "text_encoder/config.json",
+     {"clip", "gelu", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "relu", "silu", "swish",
+      "text_config",  // of a whole CLIP
+      "d_ff", "d_kv", "d_model", "feed_forward_proj", "layer_norm_epsilon", "num_heads", "num_layers",
+      "relative_attention_max_distance", "relative_attention_num_buckets"}},  // of T5
+    {"sampling/scheduler_config.cpp",
+     "sdxl",
+     "scheduler/scheduler_config.json",
+     {"bh1",
+      "bh2",
+      "continuous",
+      "ddim",
+      "deis",
+      "discrete",
+      "dpmpp_2m",
+      "dpmpp_2m_karras",
+      "epsilon",
+      "euler",
+      "euler_a",
+      "heun",
+      "lcm",
+      "leading",
+      "linear",
+      "linspace",
+      "logrho",
+      "midpoint",
+      "null",
+      "pndm",
+      "sample",
+      "scaled_linear",
+      "squaredcos_cap_v2",
+      "trailing",
+      "v_prediction",
+      "zero"},
+     {"ddim", "pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "lcm"}},
+};
+const std::vector<nlohmann::json> absurd_values{
+    nlohmann::json::object({{"absurd", 1}}), nlohmann::json::array({nlohmann::json::array()}), -7.5, 1e300};
+
+/// Words in quotes in a source, as keys are written there.
+std::set<std::string> words_of(const Reader& reader) {
+  const std::string text =
+      read_text(std::filesystem::path(PRECAST_SOURCE_DIR) / "reference_pipeline" / reader.source);
+  const std::regex word("\"([a-z][a-z0-9_]*)\"");
+  std::set<std::string> words;
+  for (std::sregex_iterator at(text.begin(), text.end(), word), end; at != end; ++at)
+    words.insert((*at)[1].str());
+  return words;
+}
+
 struct BadRequest {
   std::string what, folder;
   std::function<void(families::Request&)> change;
@@ -163,6 +229,33 @@ TEST_CASE("a bad value in a Stable Diffusion folder is one line that names file 
     const DamagedFolder folder(stable_diffusion_model(bad.folder));
     folder.set(bad.file, bad.key, bad.value);
     check_line(complaint(folder.path(), small_request()), {bad.file, bad.key});
+  }
+}
+
+TEST_CASE("every key that a reader of configs knows is refused where its value is absurd") {
+  for (const Reader& reader : readers) {
+    const DamagedFolder folder(stable_diffusion_model(reader.folder));
+    const std::string whole = read_text(folder.path() / reader.file);
+    const std::set<std::string> words = words_of(reader);
+    CHECK(words.size() > reader.no_keys.size() + 10);
+    for (const std::string& word : reader.no_keys) CHECK(words.contains(word));
+    for (const std::string& key : words) {
+      if (std::ranges::find(reader.no_keys, key) != reader.no_keys.end()) continue;
+      for (const nlohmann::json& value : absurd_values) {
+        folder.set(reader.file, key, value);
+        std::vector<std::string> messages;
+        for (const std::string& sampler : reader.samplers) {
+          families::Request request = small_request();
+          if (!sampler.empty()) request.sampler = sampler;
+          if (std::string line = complaint(folder.path(), request); !line.empty()) messages.push_back(line);
+        }
+        INFO(reader.source << ": " << key << " = " << value);
+        // Of a list or a number some key makes sense; an object is of no key's type.
+        if (value.is_object()) CHECK(!messages.empty());
+        for (const std::string& message : messages) check_line(message, {reader.file, key});
+        write_text(folder.path() / reader.file, whole);
+      }
+    }
   }
 }
 

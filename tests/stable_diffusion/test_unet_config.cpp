@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <stable_diffusion/golden_unets.hpp>
+#include <stable_diffusion/released_unets.hpp>
 #include <stable_diffusion/unet.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
 
@@ -19,70 +20,6 @@ using stable_diffusion::UNetConfig;
 using Json = nlohmann::json;
 
 namespace {
-
-/// unet/config.json of released models, with what tells them from the defaults.
-const std::vector<std::pair<Json, std::int64_t>> released{
-    {{{"_class_name", "UNet2DConditionModel"}, {"cross_attention_dim", 768}, {"sample_size", 64}}, 859520964},
-    {{{"cross_attention_dim", 768}, {"in_channels", 9}}, 859535364},  // inpainting: 5 x 9 x 320 weights more
-    {{{"attention_head_dim", {5, 10, 20, 20}},
-      {"cross_attention_dim", 1024},
-      {"dual_cross_attention", false},
-      {"use_linear_projection", true},
-      {"upcast_attention", true},
-      {"only_cross_attention", false},
-      {"sample_size", 96}},
-     865910724},
-    {{{"block_out_channels", {320, 640, 1280}},
-      {"down_block_types", {"DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"}},
-      {"up_block_types", {"CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"}},
-      {"attention_head_dim", {5, 10, 20}},
-      {"transformer_layers_per_block", {1, 2, 10}},
-      {"cross_attention_dim", 2048},
-      {"use_linear_projection", true},
-      {"addition_embed_type", "text_time"},
-      {"addition_time_embed_dim", 256},
-      {"projection_class_embeddings_input_dim", 2816},
-      {"class_embed_type", nullptr},
-      {"sample_size", 128}},
-     2567463684},
-    {{{"block_out_channels", {384, 768, 1536, 1536}},
-      {"down_block_types", {"DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"}},
-      {"up_block_types", {"UpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"}},
-      {"attention_head_dim", {6, 12, 24, 24}},
-      {"transformer_layers_per_block", 4},
-      {"cross_attention_dim", 1280},
-      {"use_linear_projection", true},
-      {"addition_embed_type", "text_time"},
-      {"addition_time_embed_dim", 256},
-      {"projection_class_embeddings_input_dim", 2560}},
-     2259526660},
-    // SSD-1B and Vega, which are XL with layers taken out
-    {{{"block_out_channels", {320, 640, 1280}},
-      {"down_block_types", {"DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"}},
-      {"up_block_types", {"CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"}},
-      {"mid_block_type", "UNetMidBlock2D"},
-      {"attention_head_dim", {5, 10, 20}},
-      {"transformer_layers_per_block", {1, Json{2, 2}, Json{4, 4}}},
-      {"reverse_transformer_layers_per_block", {Json{4, 4, 10}, Json{2, 1, 1}, 1}},
-      {"cross_attention_dim", 2048},
-      {"use_linear_projection", true},
-      {"addition_embed_type", "text_time"},
-      {"addition_time_embed_dim", 256},
-      {"projection_class_embeddings_input_dim", 2816}},
-     1331334404},
-    {{{"block_out_channels", {320, 640, 1280}},
-      {"down_block_types", {"DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"}},
-      {"up_block_types", {"CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"}},
-      {"mid_block_type", "UNetMidBlock2D"},
-      {"attention_head_dim", {5, 10, 20}},
-      {"transformer_layers_per_block", {1, Json{1, 1}, Json{2, 2}}},
-      {"reverse_transformer_layers_per_block", {Json{2, 2, 2}, Json{1, 1, 1}, 1}},
-      {"cross_attention_dim", 2048},
-      {"use_linear_projection", true},
-      {"addition_embed_type", "text_time"},
-      {"addition_time_embed_dim", 256},
-      {"projection_class_embeddings_input_dim", 2816}},
-     745225604}};
 
 UNetConfig config_of(const Json& json) { return UNetConfig::from(io::Config("unet/config.json", json)); }
 
@@ -135,8 +72,8 @@ Json whole() {
 }  // namespace
 
 TEST_CASE("released UNets have the parameters that they are known to have") {
-  for (const auto& [json, parameters] : released) {
-    INFO(json.dump());
+  for (const auto& [name, json, parameters] : released_unets()) {
+    INFO(name);
     CHECK(stable_diffusion::unet_parameters(config_of(json)) == parameters);
   }
 }
