@@ -1,7 +1,9 @@
 // Norms of results of ops.
 #include <stamp.hpp>
 
-#include <precast/backend/norm.hpp>
+#include <precast/backend/group_norm.hpp>
+#include <precast/backend/layer_norm.hpp>
+#include <precast/backend/rms_norm.hpp>
 
 namespace precast::kernels {
 namespace {

@@ -2,9 +2,10 @@
 #include <stamp.hpp>
 
 #include <precast/backend/convert.hpp>
-#include <precast/backend/gather.hpp>
+#include <precast/backend/embedding.hpp>
 #include <precast/backend/pointwise.hpp>
 #include <precast/backend/position.hpp>
+#include <precast/backend/upsample_nearest.hpp>
 #include <precast/problem/broadcast.hpp>
 #include <precast/problem/elementwise.hpp>
 

@@ -1,13 +1,14 @@
 // Norms, functions of values, positions and losses of language models in training, and their gradients.
 #include <training.hpp>
 
-#include <precast/backend/gather.hpp>
+#include <precast/backend/embedding.hpp>
+#include <precast/backend/layer_norm.hpp>
 #include <precast/backend/loss.hpp>
 #include <precast/backend/loss_gradient.hpp>
-#include <precast/backend/norm.hpp>
 #include <precast/backend/norm_gradient.hpp>
 #include <precast/backend/pointwise.hpp>
 #include <precast/backend/pointwise_gradient.hpp>
+#include <precast/backend/rms_norm.hpp>
 #include <precast/backend/rotation.hpp>
 #include <precast/problem/broadcast.hpp>
 #include <precast/problem/elementwise.hpp>

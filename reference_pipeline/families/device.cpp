@@ -37,15 +37,37 @@ ChosenDevice on_cuda([[maybe_unused]] int number) {
 #endif
 }
 
+ChosenDevice on_any_cuda() {
+#if PRECAST_HAS_CUDA
+  return first_usable_device(count_cuda_devices(), find_cuda_backend);
+#else
+  return on_cuda(0);
+#endif
+}
+
 /// Whether there was anything to choose.
 constexpr bool has_cuda = PRECAST_HAS_CUDA;
 
 }  // namespace
 
+ChosenDevice first_usable_device(int count, const std::function<ChosenDevice(int)>& find) {
+  ChosenDevice found = find(0);
+  std::string passed_over = found.reason;
+  for (int number = 1; number < count && !found.backend; ++number) {
+    found = find(number);
+    if (found.backend)
+      found.reason = "it is the first that can be used: " + passed_over;
+    else
+      passed_over += "; " + found.reason;
+  }
+  if (!found.backend) found.reason = passed_over;
+  return found;
+}
+
 ChosenDevice choose_device(std::string_view wanted) {
   if (wanted == "cpu") return on_cpu({});
   if (wanted == "auto") {
-    ChosenDevice found = on_cuda(0);
+    ChosenDevice found = on_any_cuda();
     return found.backend ? found : on_cpu(has_cuda ? found.reason : std::string());
   }
   const auto number = cuda_number(wanted);

@@ -17,6 +17,7 @@
 #include <precast/nn/linear.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/position.hpp>
+#include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/watch/scope.hpp>
 

@@ -14,6 +14,7 @@
 
 #include <precast/ops/embedding_gradient.hpp>
 #include <precast/ops/loss_gradient.hpp>
+#include <precast/ops/position.hpp>
 #include <precast/ops/rotary.hpp>
 
 using namespace precast;

@@ -51,8 +51,9 @@ inline constexpr std::int64_t most_skinny_rows = 4;
 
 /// Whether few rows may meet a weight pair of bf16 by pair, as it lies; else they do in f32.
 template <class Types>
-inline constexpr bool skinny_in_pairs = has_bf16_products&& std::is_same_v<typename Types::operand, bf16>&&
-    std::is_same_v<typename Types::storage, bf16>;
+inline constexpr bool skinny_in_pairs =
+    std::conjunction_v<std::bool_constant<has_bf16_products>, std::is_same<typename Types::operand, bf16>,
+                       std::is_same<typename Types::storage, bf16>>;
 
 /// sums[row][feature] = x[row] . weight[feature] for every row of x, of operands, and the features of a
 /// panel. x is f32, or bf16 where skinny_in_pairs().

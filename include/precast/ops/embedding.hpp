@@ -6,7 +6,7 @@
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/gather.hpp>
+#include <precast/backend/embedding.hpp>
 #include <precast/error.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/context.hpp>

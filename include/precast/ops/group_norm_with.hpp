@@ -6,8 +6,8 @@
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/norm.hpp>
-#include <precast/ops/norm.hpp>
+#include <precast/backend/group_norm.hpp>
+#include <precast/ops/norm_options.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>

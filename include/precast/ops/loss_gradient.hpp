@@ -7,7 +7,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/loss_gradient.hpp>
-#include <precast/ops/loss.hpp>
+#include <precast/ops/class_targets.hpp>
 #include <precast/ops/run_gradient.hpp>
 #include <precast/problem/context.hpp>
 

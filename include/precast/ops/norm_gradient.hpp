@@ -4,7 +4,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/norm_gradient.hpp>
-#include <precast/ops/norm.hpp>
+#include <precast/ops/norm_options.hpp>
 #include <precast/ops/run_gradient.hpp>
 #include <precast/problem/context.hpp>
 

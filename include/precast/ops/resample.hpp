@@ -5,7 +5,7 @@
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/gather.hpp>
+#include <precast/backend/upsample_nearest.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/context.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/rotation.hpp>
-#include <precast/ops/position.hpp>
+#include <precast/ops/rotary_table.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/gradient_table.hpp>
 #include <precast/problem/context.hpp>

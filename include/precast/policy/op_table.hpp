@@ -122,8 +122,9 @@ inline constexpr bool takes_as_given =
     std::is_same_v<typename Types::operand, AsGiven> || std::is_same_v<typename Types::operand, f32>;
 /// What kernels of positions ask of theirs.
 template <class Types>
-inline constexpr bool computes_in_f32 = std::is_same_v<typename Types::operand, f32>&&
-    std::is_same_v<typename Types::accumulate, f32>&& std::is_same_v<typename Types::inside, f32>;
+inline constexpr bool computes_in_f32 = std::conjunction_v<std::is_same<typename Types::operand, f32>,
+                                                           std::is_same<typename Types::accumulate, f32>,
+                                                           std::is_same<typename Types::inside, f32>>;
 
 /// What the sampler's step computes in under every policy.
 using SamplerStep = OpDtypes<f32, f32, NoDtype, f32, f32>;

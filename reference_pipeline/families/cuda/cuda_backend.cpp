@@ -65,4 +65,6 @@ ChosenDevice find_cuda_backend(int number) {
   return {&backend, backend.name(), "it is the fastest here", true};
 }
 
+int count_cuda_devices() { return gpu::count_devices(); }
+
 }  // namespace precast::families

@@ -53,9 +53,10 @@ inline constexpr bool product_is_stamped =
     (std::is_same_v<X, f32> &&
      kernels::is_stamped<Types, typename Types::storage, kernels::EveryPolicy, Ops...>);
 template <class Types, class Q, class K, class V, bool UsesFlash>
-inline constexpr bool attention_is_stamped =
-    std::is_same_v<Q, K>&& std::is_same_v<Q, V>&& kernels::is_stamped<
-        Types, Q, std::conditional_t<UsesFlash, kernels::WithFlash, kernels::WithoutFlash>, Attention>;
+inline constexpr bool attention_is_stamped = std::conjunction_v<
+    std::is_same<Q, K>, std::is_same<Q, V>,
+    std::bool_constant<kernels::is_stamped<
+        Types, Q, std::conditional_t<UsesFlash, kernels::WithFlash, kernels::WithoutFlash>, Attention>>>;
 
 }  // namespace detail
 

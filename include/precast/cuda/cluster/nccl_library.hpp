@@ -75,9 +75,8 @@ class NcclLibrary {
   /// Throws CommunicationError for another result than success. `doing` completes "NCCL could not ...".
   void check(NcclResult result, const std::string& doing) const {
     if (result == 0) return;
-    throw cluster::CommunicationError(
-        "NCCL could not " + doing + " (" + functions_.error_string(result) +
-        "): start the job anew with --resume, with NCCL_DEBUG=WARN to see more");
+    throw cluster::CommunicationError("NCCL could not " + doing + " (" + functions_.error_string(result) +
+                                      "): start the job anew, with NCCL_DEBUG=WARN to see more");
   }
 
  private:

@@ -41,10 +41,8 @@ inline void check_boxes(const void* data, const BoxedTensor& of) {
   if (!fits)
     throw Error(
         "make_tensor_map: the TMA takes tensors whose address and strides are multiples of 16 bytes, "
-        "each "
-        "stride a multiple of the one before, and boxes of at most 256 values along each side whose rows "
-        "fill "
-        "their swizzle");
+        "each stride a multiple of the one before, and boxes of at most 256 values along each side "
+        "whose rows fill their swizzle");
 }
 
 #if PRECAST_ON_DEVICE

@@ -1,12 +1,12 @@
 // Embedding: rows of a table by number.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/gather/ids.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
@@ -18,12 +18,6 @@
 namespace precast::gpu {
 
 namespace detail {
-
-/// The numbers of one launch, which travel with it: nothing is copied to the device before.
-struct Ids {
-  static constexpr int most = 512;
-  std::int32_t values[most];
-};
 
 template <class T>
 struct EmbeddingInput {
@@ -53,18 +47,6 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(256, 1) void embedding_of_blocks(GlobalPoin
   const int column = block_index().x * 256 + thread_index();
   if (column < table.columns)
     out[row * row_stride + column] = round_to<To, Saturates>(table.value(table.row(ids.values[row]), column));
-}
-
-/// Calls `start(rows of out, their ids)` for as many rows at a time as a launch takes along.
-template <class To, class Start>
-void for_each_launch(std::span<const std::int32_t> ids, const DeviceView<To>& out, Start&& start) {
-  if (out.elements() == 0) return;
-  for (std::size_t first = 0; first < ids.size(); first += Ids::most) {
-    const auto some = ids.subspan(first, std::min<std::size_t>(ids.size() - first, Ids::most));
-    Ids part{};
-    std::copy(some.begin(), some.end(), part.values);
-    start(out.rows_between(static_cast<std::int64_t>(first), static_cast<std::int64_t>(some.size())), part);
-  }
 }
 
 }  // namespace detail

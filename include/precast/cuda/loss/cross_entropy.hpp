@@ -8,10 +8,9 @@
 
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/side.hpp>
-#include <precast/cuda/gather/embedding.hpp>
+#include <precast/cuda/gather/ids.hpp>
 #include <precast/cuda/norm/narrow_sum.hpp>
 #include <precast/cuda/norm/row.hpp>
-#include <precast/cuda/reduction/reduce_values.hpp>
 #include <precast/cuda/reduction/sum_rows.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/loss_kernels.hpp>

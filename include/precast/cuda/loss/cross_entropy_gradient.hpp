@@ -9,7 +9,7 @@
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/side.hpp>
-#include <precast/cuda/gather/embedding.hpp>
+#include <precast/cuda/gather/ids.hpp>
 #include <precast/cuda/norm/column_sums.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/gradient_kernels.hpp>

@@ -9,6 +9,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/narrow_sum.hpp>
+#include <precast/cuda/reduction/counted_values.hpp>
 #include <precast/cuda/reduction/sum_rows.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/reduction_kernels.hpp>
@@ -19,21 +20,6 @@
 namespace precast::gpu {
 
 namespace detail {
-
-/// Values of an array as f32, counted row by row.
-template <class T>
-struct CountedValues {
-  GlobalPointer<const T> data;
-  std::int64_t columns, row_stride;
-  PRECAST_DEVICE f32 operator[](std::int64_t place) const {
-    const DividedIndex index = divide_index(place, columns);
-    return to_f32(data[index.quotient * row_stride + index.rest]);
-  }
-};
-template <class T>
-CountedValues<T> counted_values(const DeviceView<const T>& x) {
-  return {pointer_to(x), x.columns(), x.row_stride()};
-}
 
 // Bytes moved: each value read once and 4 written for a group, the minimum. One order of additions: slow.
 template <class Types, class From>

@@ -71,6 +71,14 @@ inline AnswersOfDevice ask_device(int number, CodeProbe probe) {
 
 }  // namespace detail
 
+/// How many devices CUDA counts, those among them that kernels cannot run on; 0 where there is no driver.
+inline int count_devices() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  (void)cudaGetLastError();
+  return 0;
+}
+
 /// Looks for a device, without one being needed: no driver, no device, a number that no device has, a device
 /// that is too old and one that this program was not compiled for, as `probe` says, are reasons, not errors.
 inline FoundDevice find_device(int number = 0, CodeProbe probe = nullptr) {

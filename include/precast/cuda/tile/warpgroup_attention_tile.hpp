@@ -48,9 +48,10 @@ inline constexpr bool has_sm_90a_kernels = true;
 /// bf16 or f16, and heads that fill rows of 128 bytes.
 template <class Operand, class Q, class K, class V>
 constexpr bool takes_warpgroups(int width) {
-  return has_sm_90a_kernels && (width == 64 || width == 128) &&
-         (std::is_same_v<Operand, bf16> || std::is_same_v<Operand, f16>)&&std::is_same_v<Q, Operand> &&
-         std::is_same_v<K, Operand> && std::is_same_v<V, Operand>;
+  constexpr bool has_16_bits = std::is_same_v<Operand, bf16> || std::is_same_v<Operand, f16>;
+  constexpr bool as_it_lies =
+      std::is_same_v<Q, Operand> && std::is_same_v<K, Operand> && std::is_same_v<V, Operand>;
+  return has_sm_90a_kernels && (width == 64 || width == 128) && has_16_bits && as_it_lies;
 }
 
 }  // namespace precast::gpu

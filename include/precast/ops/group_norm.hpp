@@ -1,0 +1,63 @@
+// Group normalisation, with its activation fused into the one store.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <precast/backend.hpp>
+#include <precast/backend/group_norm.hpp>
+#include <precast/ops/norm_options.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/owned_tensor.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight
+/// [C] plus bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void group_norm_into(const X& x, const W& weight, const W& bias, const GroupNormOptions& options,
+                     View<typename precisions<P, Norm>::result> out) {
+  const Shape& shape = x.shape();
+  const std::int64_t groups = options.groups;
+  detail::require_one_per_column("group_norm", shape, weight.shape());
+  detail::require_one_per_column("group_norm", shape, bias.shape());
+  if (shape.rank() != 4) throw ShapeError("group_norm: " + to_string(shape) + " is not [B, H, W, C]");
+  if (groups < 1 || shape.back() % groups != 0)
+    throw ShapeError("group_norm: " + std::to_string(groups) + " groups do not divide the channels of " +
+                     to_string(shape));
+  detail::require_same_shape("group_norm", shape, out.shape());
+  detail::run_op_into<Norm, precisions<P, Norm>>("group_norm", out, [&](auto types, auto to) {
+    if (to.elements() == 0) return;
+    backend::group_norm<decltype(types)>(as_view(x), groups, as_view(weight), as_view(bias),
+                                         static_cast<f32>(options.eps), options.activation, to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto group_norm(const X& x, const W& weight, const W& bias, const GroupNormOptions& options) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  group_norm_into<P>(x, weight, bias, options, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void group_norm_into(const Context& context, const X& x, const W& weight, const W& bias,
+                     const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { group_norm_into<P>(x, weight, bias, options, out); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto group_norm(const Context& context, const X& x, const W& weight, const W& bias,
+                const GroupNormOptions& options) {
+  return with_context(context, [&] { return group_norm<P>(x, weight, bias, options); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,116 @@
+// Layer normalisation, with modulation fused into the one store.
+#pragma once
+
+#include <cstdint>
+
+#include <precast/backend.hpp>
+#include <precast/backend/layer_norm.hpp>
+#include <precast/ops/norm_options.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/problem/affine.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/owned_tensor.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var +
+/// eps). x [..., C] -> [..., C] in Activation; statistics in the op table's dtypes, f32 without
+/// Downcast<Norm>.
+template <PolicyType P, ScalarArray X>
+void layer_norm_into(const X& x, const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
+  detail::require_same_shape("layer_norm", x.shape(), out.shape());
+  detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm", out, [&](auto types, auto to) {
+    using None = Affine<typename precisions<P, Norm>::result>;
+    backend::layer_norm<decltype(types)>(as_view(x), None{}, static_cast<f32>(options.eps), to);
+  });
+}
+
+/// Layer normalisation with a weight and a bias, both [C]. Throws ShapeError where they are not.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void layer_norm_into(const X& x, const W& weight, const W& bias, const NormOptions& options,
+                     View<typename precisions<P, Norm>::result> out) {
+  detail::require_one_per_column("layer_norm", x.shape(), weight.shape());
+  detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
+  detail::require_same_shape("layer_norm", x.shape(), out.shape());
+  const Affine<value_type_of<W>> affine{as_view(weight), as_view(bias)};
+  detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm", out, [&](auto types, auto to) {
+    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(options.eps), to);
+  });
+}
+
+/// Both into a new tensor.
+template <PolicyType P, ScalarArray X>
+auto layer_norm(const X& x, const NormOptions& options) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  layer_norm_into<P>(x, options, out.view());
+  return out;
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto layer_norm(const X& x, const W& weight, const W& bias, const NormOptions& options) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  layer_norm_into<P>(x, weight, bias, options, out.view());
+  return out;
+}
+
+/// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each
+/// sample of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
+/// one sample, [S, C]; scale and shift [B, C].
+template <PolicyType P, ScalarArray X, ScalarArray M>
+void layer_norm_modulate_into(const X& x, const M& scale, const M& shift, const NormOptions& options,
+                              View<typename precisions<P, Norm>::result> out) {
+  const std::int64_t rows_per_picture =
+      detail::rows_per_picture("layer_norm_modulate", x.shape(), scale.shape());
+  detail::rows_per_picture("layer_norm_modulate", x.shape(), shift.shape());
+  const Affine<value_type_of<M>> affine{as_view(scale), as_view(shift), rows_per_picture, true};
+  detail::require_same_shape("layer_norm_modulate", x.shape(), out.shape());
+  detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm_modulate", out, [&](auto types, auto to) {
+    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(options.eps), to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X, ScalarArray M>
+auto layer_norm_modulate(const X& x, const M& scale, const M& shift, const NormOptions& options) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  layer_norm_modulate_into<P>(x, scale, shift, options, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, ScalarArray X>
+void layer_norm_into(const Context& context, const X& x, const NormOptions& options,
+                     View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { layer_norm_into<P>(x, options, out); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void layer_norm_into(const Context& context, const X& x, const W& weight, const W& bias,
+                     const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { layer_norm_into<P>(x, weight, bias, options, out); });
+}
+template <PolicyType P, ScalarArray X>
+auto layer_norm(const Context& context, const X& x, const NormOptions& options) {
+  return with_context(context, [&] { return layer_norm<P>(x, options); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto layer_norm(const Context& context, const X& x, const W& weight, const W& bias,
+                const NormOptions& options) {
+  return with_context(context, [&] { return layer_norm<P>(x, weight, bias, options); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray M>
+void layer_norm_modulate_into(const Context& context, const X& x, const M& scale, const M& shift,
+                              const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { layer_norm_modulate_into<P>(x, scale, shift, options, out); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray M>
+auto layer_norm_modulate(const Context& context, const X& x, const M& scale, const M& shift,
+                         const NormOptions& options) {
+  return with_context(context, [&] { return layer_norm_modulate<P>(x, scale, shift, options); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast

@@ -1,0 +1,38 @@
+// What norms and their gradients are told, and what they ask of their parameters.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <precast/backend.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/problem/activate.hpp>
+#include <precast/tensor/shape.hpp>
+
+namespace precast {
+
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// Throws unless `parameters` is [C] with C the last size of x.
+inline void require_one_per_column(std::string_view op, const Shape& x, const Shape& parameters) {
+  if (x.rank() == 0 || parameters != Shape{x.back()})
+    shapes_do_not_fit(op, x, parameters, "do not fit: one parameter for each value of the last dimension");
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
+struct NormOptions {
+  double eps = 1e-5;  ///< added to the variance, or to the mean of squares
+};
+
+struct GroupNormOptions {
+  std::int64_t groups = 1;  ///< of neighbouring channels
+  double eps = 1e-5;        ///< added to the variance
+  ActivationFunction activation = ActivationFunction::none;
+};
+
+}  // namespace precast

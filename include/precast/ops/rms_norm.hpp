@@ -1,0 +1,82 @@
+// RMS normalisation, of rows and of heads.
+#pragma once
+
+#include <precast/backend.hpp>
+#include <precast/backend/rms_norm.hpp>
+#include <precast/ops/norm_options.hpp>
+#include <precast/ops/run_op.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/tensor/owned_tensor.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps)
+/// weight. x [..., C], weight [C] -> [..., C] in Activation, into a tensor or slice that does not overlap x.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void rms_norm_into(const X& x, const W& weight, const NormOptions& options,
+                   View<typename precisions<P, Norm>::result> out) {
+  detail::require_one_per_column("rms_norm", x.shape(), weight.shape());
+  detail::require_same_shape("rms_norm", x.shape(), out.shape());
+  detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm", out, [&](auto types, auto to) {
+    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(options.eps), to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto rms_norm(const X& x, const W& weight, const NormOptions& options) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  rms_norm_into<P>(x, weight, options, out.view());
+  return out;
+}
+
+/// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D].
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options,
+                         View<typename precisions<P, Norm>::result> out) {
+  const Shape& shape = x.shape();
+  if (shape.rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
+      shape.back() % weight.elements() != 0)
+    detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(), "are not [..., heads * D] and [D]");
+  if (out.shape() != shape)
+    detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
+  detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm_heads", out, [&](auto types, auto to) {
+    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(options.eps), to);
+  });
+}
+
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto rms_norm_heads(const X& x, const W& weight, const NormOptions& options) {
+  Tensor<typename precisions<P, Norm>::result> out(x.shape());
+  rms_norm_heads_into<P>(x, weight, options, out.view());
+  return out;
+}
+
+/// Each in a context, which stands before its other arguments.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void rms_norm_into(const Context& context, const X& x, const W& weight, const NormOptions& options,
+                   View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { rms_norm_into<P>(x, weight, options, out); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto rms_norm(const Context& context, const X& x, const W& weight, const NormOptions& options) {
+  return with_context(context, [&] { return rms_norm<P>(x, weight, options); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+void rms_norm_heads_into(const Context& context, const X& x, const W& weight, const NormOptions& options,
+                         View<typename precisions<P, Norm>::result> out) {
+  with_context(context, [&] { rms_norm_heads_into<P>(x, weight, options, out); });
+}
+template <PolicyType P, ScalarArray X, ScalarArray W>
+auto rms_norm_heads(const Context& context, const X& x, const W& weight, const NormOptions& options) {
+  return with_context(context, [&] { return rms_norm_heads<P>(x, weight, options); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast
