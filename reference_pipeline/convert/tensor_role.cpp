@@ -3,13 +3,11 @@
 #include <array>
 
 #include <convert/tensor_role.hpp>
+#include <weights/layouts.hpp>
 
 namespace precast::conversion {
 
 namespace {
-
-constexpr std::array<std::string_view, 5> prefixes{"model.diffusion_model.", "model.model.",
-                                                   "diffusion_model.", "net.", "model."};
 
 /// Flux's layers at its two ends, as its authors name them and as diffusers does.
 constexpr std::array<std::string_view, 11> flux_ends{
@@ -29,9 +27,7 @@ bool has(const InputWeights& weights, std::string_view begin, std::string_view e
 }  // namespace
 
 std::string_view without_prefix(std::string_view name) {
-  for (const std::string_view prefix : prefixes)
-    if (name.starts_with(prefix)) return name.substr(prefix.size());
-  return name;
+  return weights::without_prefix(name, weights::Part::transformer);
 }
 
 WeightsKind kind_of(const InputWeights& weights) {

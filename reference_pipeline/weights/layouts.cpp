@@ -31,8 +31,8 @@ constexpr Signature signatures[] = {
 };
 
 std::span<const std::string_view> prefixes_of(Part part) {
-  static constexpr std::array<std::string_view, 6> transformer{
-      "", "model.diffusion_model.", "model.model.", "net.", "model.", "transformer."};
+  static constexpr std::array<std::string_view, 7> transformer{
+      "", "model.diffusion_model.", "model.model.", "net.", "model.", "transformer.", "diffusion_model."};
   static constexpr std::array<std::string_view, 6> clip{"",
                                                         "text_encoders.clip_l.transformer.",
                                                         "text_encoders.clip_l.",
@@ -71,6 +71,14 @@ constexpr Stranger strangers[] = {
     {"single_stream_modulation.", "a FLUX.2 model"},
     {"double_stream_modulation_img.", "a FLUX.2 model"},
     {"distilled_guidance_layer.", "a Chroma model"},
+    {"txt_in.individual_token_refiner.", "a HunyuanVideo or HunyuanImage model"},
+    {"double_layers.", "an AuraFlow model"},
+    {"double_stream_blocks.", "a HiDream model"},
+    {"patchify_proj.", "an LTX video model"},
+    {"t_block.", "a PixArt model"},
+    {"adaln_single.", "a PixArt or LTX model"},  // in diffusers' names; PixArt has a pos_embed too
+    {"blocks.block0.", "a Cosmos model"},
+    {"blocks.0.adaln_modulation_self_attn.", "a Cosmos model"},
     {"joint_blocks.", "a Stable Diffusion 3 model"},
     {"input_blocks.", "a Stable Diffusion 1, 2 or XL model"},
     {"down_blocks.0.attentions.", lone_unet},
@@ -109,12 +117,18 @@ std::string kind_by_channels(const io::ComponentSource& file, const FoundPart& p
 
 }  // namespace
 
-std::string_view without_prefix(std::string_view name) {
+std::string_view without_prefix(std::string_view name, Part part) {
   std::size_t longest = 0;
-  for (const Part part : all_parts)
-    for (const std::string_view prefix : prefixes_of(part))
-      if (name.starts_with(prefix)) longest = std::max(longest, prefix.size());
+  for (const std::string_view prefix : prefixes_of(part))
+    if (name.starts_with(prefix)) longest = std::max(longest, prefix.size());
   return name.substr(longest);
+}
+
+std::string_view without_prefix(std::string_view name) {
+  std::string_view shortest = name;
+  for (const Part part : all_parts)
+    if (const auto plain = without_prefix(name, part); plain.size() < shortest.size()) shortest = plain;
+  return shortest;
 }
 
 std::string_view in_words(Part part) {

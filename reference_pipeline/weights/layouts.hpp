@@ -42,6 +42,8 @@ std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part par
 /// A name without what files of several parts put in front of a part's tensors: "model.diffusion_model.",
 /// "text_encoders.t5xxl.transformer." and their kin.
 std::string_view without_prefix(std::string_view name);
+/// The same of one part's prefixes.
+std::string_view without_prefix(std::string_view name, Part part);
 
 /// What other_model says of a UNet in diffusers' names: a file of it cannot stand for a whole model.
 inline constexpr std::string_view lone_unet = "a Stable Diffusion UNet in diffusers' names";

@@ -33,6 +33,29 @@ void refuse_layouts(const Companions& companions) {
                                          ", which is not read: get a GGUF, fp8 or 16-bit file of this model");
 }
 
+/// Refuses what is named as a scale or a zero point of a quantised weight and was taken by no format that is
+/// read: without it the weight would have other values.
+void refuse_unread_scales(const Companions& companions) {
+  for (const auto& [name, entry] : companions.tensors) {
+    if (companions.used.contains(name)) continue;
+    // Beside LAYER.weight stand LAYER.scales and the like, and LAYER.weight.scale.
+    std::string_view layer = std::string_view(name).substr(0, std::min(name.rfind('.'), name.size()));
+    const std::string_view last = std::string_view(name).substr(layer.size());
+    if (last.find("scale") == last.npos && last.find("zero") == last.npos) continue;
+    constexpr std::string_view ending = ".weight";
+    if (layer.ends_with(ending)) layer.remove_suffix(ending.size());
+    const auto weight = companions.tensors.find(std::string(layer).append(ending));
+    if (weight == companions.tensors.end()) continue;
+    const DtypeInfo& type = weight->second->dtype.info;
+    const bool quantised =
+        !weight->second->dtype.is_float || 8 * type.bytes_per_block < 16 * type.values_per_block;
+    if (quantised)
+      throw companions.error(name,
+                             "belongs to a quantised weight in a way that is not read: get a GGUF, fp8 "
+                             "or 16-bit file of this model");
+  }
+}
+
 /// How a tensor in a format that this program added becomes f32; empty for others, which ops read.
 Decode added_decode(const io::TensorEntry& entry) {
   for (const formats::StoredFormat& format : formats::added_formats())
@@ -76,6 +99,7 @@ WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix
     if (!weight) weight = comfy_weight(companions, layer);
     if (weight) weights_.emplace(name, std::move(*weight));
   }
+  refuse_unread_scales(companions);
   for (const auto& [name, entry] : companions.tensors)
     if (!companions.used.contains(name))
       weights_.try_emplace(name, WeightTensor{entry, entry->shape, std::string(entry->dtype.info.name),

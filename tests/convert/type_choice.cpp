@@ -36,7 +36,8 @@ TEST_CASE("entry and exit layers, norms and biases stay precise in both namings"
        {"img_in.weight", "txt_in.weight", "time_in.in_layer.weight", "vector_in.out_layer.weight",
         "guidance_in.in_layer.weight", "final_layer.linear.weight", "final_layer.adaLN_modulation.1.weight",
         "x_embedder.weight", "context_embedder.weight", "time_text_embed.text_embedder.linear_1.weight",
-        "proj_out.weight", "norm_out.linear.weight", "model.diffusion_model.img_in.weight"}) {
+        "proj_out.weight", "norm_out.linear.weight", "model.diffusion_model.img_in.weight",
+        "transformer.x_embedder.weight", "diffusion_model.img_in.weight"}) {
     INFO(name);
     CHECK(chosen(wishes("q4_k"), name, {256, 256}).type.name == "bf16");
     CHECK(chosen(wishes("q4_k"), name, {256, 256}).kept_because == "entry or exit layer");

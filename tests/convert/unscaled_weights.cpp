@@ -135,6 +135,9 @@ TEST_CASE("scaled weights are read under every announcement, and a missing scale
              "'m.a.weight': has no scale, which the file's tensor scaled_fp8 announces"));
   CHECK(says(refusal_of_converting({{"m.a.weight", weight}}, header), "'m.a.weight': has no scale"));
   CHECK(refusal_of_converting({{"m.a.weight", weight}, {"n.scaled_fp8", mark}}).empty());
+  for (const std::string name : {"m.a.weight_scale_inv", "m.a.weight_zero_point"})
+    CHECK(says(refusal_of_converting({{"m.a.weight", weight}, {name, scale}}),
+               "'" + name + "': belongs to a quantised weight in a way that is not read"));
 }
 
 }  // namespace unscaled_weights

@@ -1,6 +1,7 @@
 // Files in other programs' layouts hold the parameters that the model's folder holds, bit for bit.
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -228,6 +229,16 @@ TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line"
   };
   CHECK(says(with("single_stream_modulation.lin.weight"), "is a FLUX.2 model, which is not read"));
   CHECK(says(with("distilled_guidance_layer.in_proj.weight"), "is a Chroma model"));
+  for (const auto& [name, model] : std::map<std::string, std::string>{
+           {"txt_in.individual_token_refiner.blocks.0.norm1.weight", "a HunyuanVideo or HunyuanImage model"},
+           {"double_layers.0.attn.w1q.weight", "an AuraFlow model"},
+           {"double_stream_blocks.0.block.attn1.to_q.weight", "a HiDream model"},
+           {"patchify_proj.weight", "an LTX video model"},
+           {"t_block.1.weight", "a PixArt model"},
+           {"adaln_single.linear.weight", "a PixArt or LTX model"},
+           {"blocks.block0.blocks.0.block.attn.to_q.0.weight", "a Cosmos model"},
+           {"blocks.0.adaln_modulation_self_attn.1.weight", "a Cosmos model"}})
+    CHECK(says(with(name), "is " + model + ", which is not read"));
   CHECK(says(with("double_blocks.0.img_attn.qkv.lora_A.weight"), "is a LoRA"));
   const auto channels = [&](std::int64_t columns) {
     FileTensors tensors = bfl;

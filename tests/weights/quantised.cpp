@@ -149,6 +149,26 @@ TEST_CASE("quantised: announcements that are no JSON, or of formats that are not
   CHECK(says(header.refused(), "_quantization_metadata must hold an object 'layers'"));
 }
 
+TEST_CASE(
+    "quantised: a scale or a zero point that no format takes is refused, beside 16 bits it is a tensor") {
+  const FileTensor fp8 = file_tensor("F8_E4M3", {4, 64}, codes()),
+                   whole = file_tensor("F32", {4, 64}, std::vector<f32>(256));
+  const std::vector<std::string> names{"a.b.weight_scale_inv", "a.b.weight_zero_point", "a.b.scales",
+                                       "a.b.qzeros", "a.b.weight.scale"};
+  for (const std::string& name : names) {
+    INFO(name);
+    for (const std::string prefix : {"", "model.diffusion_model."})
+      CHECK(says(OneLayer({{"a.b.weight", fp8}, {name, number(2)}}, {}, prefix).refused(),
+                 "tensor '" + prefix + name + "': belongs to a quantised weight in a way that is not read"));
+    // Beside a scale that is read, too.
+    CHECK(says(OneLayer({{"a.b.weight", fp8}, {"a.b.weight_scale", number(1)}, {name, number(2)}}).refused(),
+               "tensor '" + name + "': belongs to a quantised weight"));
+    CHECK(OneLayer({{"a.b.weight", whole}, {name, number(2)}}).count() == 2);
+    CHECK(OneLayer({{"c.weight", fp8}, {name, number(2)}}).count() == 2);
+  }
+  CHECK(OneLayer({{"a.b.weight", fp8}, {"a.b.bias", number(2)}}).count() == 2);
+}
+
 TEST_CASE("quantised: int8 with scales, and rotated") {
   const Shape shape{3, 16};
   std::vector<std::int8_t> stored(48);
