@@ -65,7 +65,8 @@ ProgressReporter::ProgressReporter(const ProgressStyle& style, Sink sink, Clock 
 
 ProgressReporter::~ProgressReporter() { wipe(); }
 
-void ProgressReporter::update(std::string_view stage, std::int64_t done, std::int64_t total) {
+void ProgressReporter::update(std::string_view stage, std::int64_t done, std::int64_t total,
+                              std::string_view note) {
   const double now = clock_();
   const bool over = total > 0 && done >= total;
   if (stage != stage_) {
@@ -78,11 +79,11 @@ void ProgressReporter::update(std::string_view stage, std::int64_t done, std::in
   if (over) return end(now);
   if (style_.terminal) {
     if (drawn_ && now - shown_ < redraw_seconds) return;
-    sink_("\r" + line(done, total, now) + "\x1b[K");
+    sink_("\r" + line(done, total, now, note) + "\x1b[K");
     drawn_ = true;
     shown_ = now;
   } else if (now - shown_ >= line_seconds) {
-    sink_(stage_ + ": " + numbers(done, total, now, " of ") + "\n");
+    sink_(stage_ + ": " + numbers(done, total, now, " of ", note) + "\n");
     shown_ = now;
   }
 }
@@ -107,8 +108,8 @@ void ProgressReporter::wipe() {
   drawn_ = false;
 }
 
-std::string ProgressReporter::numbers(std::int64_t done, std::int64_t total, double now,
-                                      std::string_view of) const {
+std::string ProgressReporter::numbers(std::int64_t done, std::int64_t total, double now, std::string_view of,
+                                      std::string_view note) const {
   const std::string gap = of == "/" ? "  " : ", ";
   const bool counts = total <= longest_count;
   std::string text = std::to_string(done);
@@ -121,15 +122,18 @@ std::string ProgressReporter::numbers(std::int64_t done, std::int64_t total, dou
           "%";
   }
   const auto made = static_cast<double>(done - first_done_);
-  if (made <= 0 || now <= started_) return text;
-  const double rate = made / (now - started_);
-  if (counts) text += gap + rate_text(rate);
-  if (total > 0) text += gap + human_duration(static_cast<double>(total - done) / rate) + " left";
+  if (made > 0 && now > started_) {
+    const double rate = made / (now - started_);
+    if (counts) text += gap + rate_text(rate);
+    if (total > 0) text += gap + human_duration(static_cast<double>(total - done) / rate) + " left";
+  }
+  if (!note.empty()) text.append(gap).append(note);
   return text;
 }
 
-std::string ProgressReporter::line(std::int64_t done, std::int64_t total, double now) const {
-  const std::string right = numbers(done, total, now, "/");
+std::string ProgressReporter::line(std::int64_t done, std::int64_t total, double now,
+                                   std::string_view note) const {
+  const std::string right = numbers(done, total, now, "/", note);
   // The last column stays free: some terminals wrap as soon as it is taken.
   const auto room = static_cast<std::size_t>(std::max(style_.columns - 1, 1));
   const std::string plain = stage_ + "  " + right;

@@ -36,8 +36,8 @@ class ProgressReporter {
   ~ProgressReporter();
 
   /// `done` of `total` units of a stage; a total below 1 is not known. A stage is over where `done` reaches
-  /// `total`, or another stage begins.
-  void update(std::string_view stage, std::int64_t done, std::int64_t total);
+  /// `total`, or another stage begins. `note` ends the line: what the stage has come to, "loss 2.31".
+  void update(std::string_view stage, std::int64_t done, std::int64_t total, std::string_view note = {});
 
   /// Wipes the line, for other text to take its place; the next update draws it anew.
   void wipe();
@@ -45,8 +45,9 @@ class ProgressReporter {
  private:
   void start(std::string_view stage, std::int64_t done, double now);
   void end(double now);
-  std::string numbers(std::int64_t done, std::int64_t total, double now, std::string_view of) const;
-  std::string line(std::int64_t done, std::int64_t total, double now) const;
+  std::string numbers(std::int64_t done, std::int64_t total, double now, std::string_view of,
+                      std::string_view note) const;
+  std::string line(std::int64_t done, std::int64_t total, double now, std::string_view note) const;
 
   ProgressStyle style_;
   Sink sink_;

@@ -1,7 +1,5 @@
 // precast train: a language model on a text, under a policy.
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,13 +35,6 @@ namespace precast::cli {
 namespace {
 
 using namespace language_model;
-
-std::string four_digits(double value) {
-  if (std::isnan(value)) return "NaN";  // printf shows a sign, which says nothing
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
 
 std::string sampled(Trainer& trainer, const TrainInputs& inputs, const TrainOptions& options) {
   const std::int64_t count = options.sample.value_or(200);
@@ -182,7 +173,10 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   const StepFacts& last = run.steps.back();
   print("loss " + four_digits(run.steps.front().loss) + " -> " + four_digits(last.loss) + " in " +
         std::to_string(run.steps.size()) + " steps, " + std::to_string(run.skipped()) + " skipped, " +
-        four_digits(middle_speed(run)) + " tokens/s, peak memory " + in_bytes(last.memory) + "\n");
+        four_digits(middle_speed(run)) + " tokens/s, peak memory " + in_bytes(last.memory) +
+        "\ngradient norm " + four_digits(last.grad_norm) + " in the last step, loss scale " +
+        four_digits(last.scale) + ", " + std::to_string(run.non_finite()) +
+        " values of gradients inf or NaN in all\n");
   if (run.failed_at())
     print("The loss is not finite from step " + std::to_string(*run.failed_at()) + " on.\n");
   if (!text.empty()) print("\n" + text + "\n");

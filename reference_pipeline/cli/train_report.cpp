@@ -18,13 +18,6 @@ using language_model::StepFacts;
 
 constexpr double left = 64, top = 48, width = 1000, height = 280;
 
-std::string shown(double value) {
-  if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : value > 0 ? "inf" : "-inf";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
-
 /// A plot of one number of each step, a line a run. Where a number stops being finite is a cross.
 template <class Number>
 std::string plot_of_steps(std::span<const TrainedRun> runs, const std::string& name, Number&& number) {
@@ -116,12 +109,15 @@ double middle_speed(const TrainedRun& run) {
 
 std::vector<std::vector<std::string>> comparison_table(std::span<const TrainedRun> runs) {
   std::vector<std::vector<std::string>> table{{"policy", "first loss", "last loss", "mean of last tenth",
-                                               "not finite from", "skipped", "scale", "tokens/s", "memory"}};
+                                               "not finite from", "gradient norm", "inf or NaN", "skipped",
+                                               "scale", "tokens/s", "memory"}};
   for (const TrainedRun& run : runs)
-    table.push_back(
-        {run.policy, shown(run.steps.front().loss), shown(run.steps.back().loss), shown(run.final_loss()),
-         run.failed_at() ? "step " + std::to_string(*run.failed_at()) : "-", std::to_string(run.skipped()),
-         shown(run.steps.back().scale), shown(middle_speed(run)), in_bytes(run.steps.back().memory)});
+    table.push_back({run.policy, four_digits(run.steps.front().loss), four_digits(run.steps.back().loss),
+                     four_digits(run.final_loss()),
+                     run.failed_at() ? "step " + std::to_string(*run.failed_at()) : "-",
+                     four_digits(run.steps.back().grad_norm), std::to_string(run.non_finite()),
+                     std::to_string(run.skipped()), four_digits(run.steps.back().scale),
+                     four_digits(middle_speed(run)), in_bytes(run.steps.back().memory)});
   return table;
 }
 
@@ -165,6 +161,8 @@ Json run_json(const TrainedRun& run) {
           {"loss", json_number(last.loss)},
           {"mean_loss_of_last_tenth", json_number(run.final_loss())},
           {"not_finite_from", run.failed_at() ? Json(*run.failed_at()) : Json()},
+          {"grad_norm", json_number(last.grad_norm)},
+          {"non_finite", run.non_finite()},
           {"skipped", run.skipped()},
           {"scale", json_number(last.scale)},
           {"tokens_per_second", json_number(middle_speed(run))},

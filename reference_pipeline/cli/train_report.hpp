@@ -13,7 +13,8 @@ namespace precast::cli {
 /// Tokens a second of the step in the middle of all, by speed.
 double middle_speed(const TrainedRun& run);
 
-/// A row a run, with a head: policy, losses, where it was no longer finite, skipped steps, speed, memory.
+/// A row a run, with a head: policy, losses, where it was no longer finite, the last gradient norm, how many
+/// values of gradients were inf or NaN, skipped steps, loss scale, speed, memory.
 std::vector<std::vector<std::string>> comparison_table(std::span<const TrainedRun> runs);
 
 /// An HTML page of the runs: the table; loss and loss scale by step; the first run's gradients by their

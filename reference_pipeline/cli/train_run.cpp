@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <iostream>
 
 #include <cli/arguments.hpp>
@@ -121,7 +122,20 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
   return inputs;
 }
 
+std::string four_digits(double value) {
+  if (std::isnan(value)) return "NaN";  // printf shows a sign, which says nothing
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
 std::int64_t TrainedRun::skipped() const { return std::ranges::count_if(steps, &StepFacts::skipped); }
+
+std::int64_t TrainedRun::non_finite() const {
+  std::int64_t values = 0;
+  for (const StepFacts& step : steps) values += step.non_finite;
+  return values;
+}
 
 std::optional<std::int64_t> TrainedRun::failed_at() const {
   for (const StepFacts& step : steps)
@@ -150,7 +164,8 @@ TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const 
     }
     run.steps.push_back(trainer.step(batches));
     after_step(run.steps.back());
-    progress.update("training " + policy, trainer.next_step(), steps);
+    progress.update("training " + policy, trainer.next_step(), steps,
+                    "loss " + four_digits(run.steps.back().loss));
   }
   progress.wipe();
   run.gradients = trainer.model().histogram();

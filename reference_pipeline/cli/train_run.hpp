@@ -28,12 +28,17 @@ struct TrainInputs {
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
                         const families::Backend& device);
 
+/// A loss or a norm for people, "2.312", "NaN".
+std::string four_digits(double value);
+
 /// How a run went.
 struct TrainedRun {
   std::string policy;
   std::vector<language_model::StepFacts> steps;
   language_model::GradientHistogram gradients;  ///< of the last step, unscaled
   std::int64_t skipped() const;
+  /// Values of gradients that were inf or NaN, of all steps together.
+  std::int64_t non_finite() const;
   /// The first step whose loss or values are not finite, or nothing.
   std::optional<std::int64_t> failed_at() const;
   /// The mean loss of the last tenth of the steps, which is smoother than the last one's.

@@ -72,6 +72,16 @@ TEST_CASE("a terminal has one line with bar, count, rate and time left") {
   CHECK(recording.pieces[2] == wiped);
 }
 
+TEST_CASE("a note of what a stage has come to ends its line") {
+  Recording recording(terminal);
+  recording.reporter.update("train", 0, 8, "loss 3.2");
+  recording.now += 1;
+  recording.reporter.update("train", 4, 8, "loss 2.1");
+  REQUIRE(recording.pieces.size() == 2);
+  CHECK(recording.pieces[0] == "\rtrain  [........................]  0/8  loss 3.2\x1b[K");
+  CHECK(recording.pieces[1] == "\rtrain  [############............]  4/8  4.0/s  1.0 s left  loss 2.1\x1b[K");
+}
+
 TEST_CASE("a terminal is drawn on at most ten times a second") {
   Recording recording(terminal);
   for (int i = 0; i < 1000; ++i, recording.now += 0.001) recording.reporter.update("load", i, 1001);

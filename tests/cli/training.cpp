@@ -51,6 +51,7 @@ TEST_CASE("train writes a model, a checkpoint and a line of JSON a step", "[trai
   INFO(trained.err);
   REQUIRE(trained.code == 0);
   CHECK(trained.json()["loss"].get<double>() < trained.json()["first_loss"].get<double>());
+  CHECK(trained.json()["non_finite"] == 0);
   for (const char* file :
        {"config.json", "model.safetensors", "checkpoint.safetensors", "precast_tokenizer.json"})
     CHECK(fs::exists(out / file));
@@ -62,6 +63,7 @@ TEST_CASE("train writes a model, a checkpoint and a line of JSON a step", "[trai
       CHECK(lines[i][key].is_number());
     CHECK(lines[i]["skipped"] == false);
   }
+  CHECK(trained.json()["grad_norm"] == lines.back()["grad_norm"]);
   const auto more = run(train(scratch.path() / "more", {"--model", out.string(), "--steps", "3", "--json"}));
   INFO(more.err);
   REQUIRE(more.code == 0);
@@ -349,6 +351,9 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
   CHECK(runs[2]["not_finite_from"].is_null());
   CHECK(runs[2]["skipped"] > 0);
   CHECK(runs[2]["scale"] < 1e9);
+  CHECK(runs[0]["non_finite"] == 0);
+  CHECK(runs[2]["non_finite"] > 0);
+  CHECK(runs[2].contains("grad_norm"));
   const std::string html = program::content(page);
   for (const char* part :
        {"<svg", "naive-f16", "Loss scale", "0 in f16", "gradient norm by step", "class=\"non-finite\"",
