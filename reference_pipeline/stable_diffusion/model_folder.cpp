@@ -57,9 +57,9 @@ std::vector<std::string> notes_of(const io::Config& index) {
   const std::string where = io::shown(index.path()) + ": ";
   for (const auto& [name, entry] : index.json().items()) {
     if (!entry.is_array() || entry.size() != 2 || entry[1].is_null()) continue;
-    const bool known =
-        std::ranges::find(other_components, name) != other_components.end() ||
-        std::ranges::any_of(component_classes, [&](const auto& one) { return one.first == name; });
+    const auto is_named = [&wanted = name](const auto& one) { return one.first == wanted; };
+    const bool known = std::ranges::find(other_components, name) != other_components.end() ||
+                       std::ranges::any_of(component_classes, is_named);
     if (known) continue;
     if (name == "safety_checker")
       notes.push_back(where + "its safety_checker is not run: pictures are not looked at");
