@@ -123,7 +123,7 @@ void check_blocks(std::int64_t columns) {
   }
 }
 
-std::string message_of(const std::function<void()>& action) {
+std::string input_error_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const InputError& error) {
@@ -188,7 +188,7 @@ TEST_CASE("rows that share blocks are decoded, and not taken for rows of blocks"
   CHECK(std::memcmp(read.data(), expected.data(), read.size() * sizeof(f32)) == 0);
   HostStoredMatrix<q4_k> rows(Shape{8, 64});
   CHECK_THAT(
-      message_of([&] { nn::read_rows<q4_k>(nn::ParameterPath(source, "w"), parameter, 0, rows.view()); }),
+      input_error_of([&] { nn::read_rows<q4_k>(nn::ParameterPath(source, "w"), parameter, 0, rows.view()); }),
       Catch::Contains("tensor 'w' of shape [8, 64] does not begin each row with a block of q4_k"));
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("sizes of 1 at a shape's end may be missing or too many") {
   source.add<f32>("b", {2, 3, 1, 1}, std::vector<f32>(6, 1.0f));
   CHECK(nn::load_tensor<f32>(nn::ParameterPath(source) / "a", {2, 3, 1, 1}).shape() == Shape{2, 3, 1, 1});
   CHECK(nn::load_tensor<f32>(nn::ParameterPath(source) / "b", {2, 3}).shape() == Shape{2, 3});
-  CHECK_THAT(message_of([&] {
+  CHECK_THAT(input_error_of([&] {
                nn::load_tensor<f32>(nn::ParameterPath(source) / "a", {1, 2, 3});
              }),
              Catch::Contains("has shape [2, 3]"));
@@ -244,14 +244,15 @@ TEST_CASE("a wrong shape or dtype is named with its file and tensor") {
   source.add_integers("a.bias", {3});
   const nn::ParameterPath place = nn::ParameterPath(source) / "a";
   CHECK_THAT(
-      message_of([&] {
+      input_error_of([&] {
         nn::load_tensor<f32>(place / "weight", {3, 2});
       }),
       Catch::Contains("memory: tensor 'a.weight'") && Catch::Contains("[2, 3]") && Catch::Contains("[3, 2]"));
-  CHECK_THAT(message_of([&] { nn::load_tensor<f32>(place / "weight", {6}); }), Catch::Contains("[6]"));
-  CHECK_THAT(message_of([&] { nn::load_tensor<bf16>(place / "bias", {3}); }),
+  CHECK_THAT(input_error_of([&] { nn::load_tensor<f32>(place / "weight", {6}); }), Catch::Contains("[6]"));
+  CHECK_THAT(input_error_of([&] { nn::load_tensor<bf16>(place / "bias", {3}); }),
              Catch::Contains("tensor 'a.bias'") && Catch::Contains("i64"));
-  CHECK_THAT(message_of([&] { nn::load_tensor<bf16>(place / "gain", {3}); }), Catch::Contains("'a.gain'"));
+  CHECK_THAT(input_error_of([&] { nn::load_tensor<bf16>(place / "gain", {3}); }),
+             Catch::Contains("'a.gain'"));
 }
 
 TEST_CASE("widened gives the same numbers in f32, and moves an f32 tensor through") {
