@@ -310,7 +310,7 @@ complete -c precast -n '__precast_command train' -l resume -d 'Goes on from the 
 complete -c precast -n '__precast_command train' -l overwrite -d 'Trains anew where --output has a model or a checkpoint, which is an error otherwise'
 complete -c precast -n '__precast_command train' -l sample -x -d 'Tokens of text to print at the end'
 complete -c precast -n '__precast_command train' -l device -x -a 'auto cpu cuda' -d 'auto, cpu, cuda or cuda:N'
-complete -c precast -n '__precast_command train' -l threads -x -d 'Threads to use'
+complete -c precast -n '__precast_command train' -l threads -x -d 'CPU threads'
 complete -c precast -n '__precast_command train' -l json -d 'The result as JSON on stdout'
 complete -c precast -n '__precast_command train' -l quiet -s q -d 'Nothing on stderr but warnings and errors'
 complete -c precast -n '__precast_command train' -l architecture -x -a 'gpt2 llama' -d 'Of a new model'
