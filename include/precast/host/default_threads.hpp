@@ -1,6 +1,7 @@
 // How many threads share the work where nobody has said it.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -46,7 +47,7 @@ inline int available_cores() {
 inline int default_threads() {
   const char* const set = std::getenv("PRECAST_THREADS");
   const std::string_view text = set ? set : "";
-  if (text.empty()) return available_cores() < most_threads ? available_cores() : most_threads;
+  if (text.empty()) return std::min(available_cores(), most_threads);
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > most_threads)
