@@ -136,12 +136,10 @@ TEST_CASE("bench lm: a wrong word is one line that says what it takes", "[bench]
 TEST_CASE("bench lm that is ended leaves what was measured", "[bench]") {
   const Scratch scratch;
   const fs::path json = scratch.path() / "lm.json", csv = scratch.path() / "lm.csv";
-  const auto result =
-      run({"bench", "lm", "--sizes", "tiny", "--contexts", "8,2048", "--steps", "100", "--parts", "forward",
-           "--policies", "f32", "--json", json.string(), "--csv", csv.string(), "--quiet"},
-          "env --default-signal=INT,TERM",
-          "& p=$!; until [ -e " + program::quoted(json.string()) +
-              " ]; do sleep 0.02; done; kill -INT $p; wait $p");
+  const auto result = program::run_until(
+      program::exists(json), "INT",
+      {"bench", "lm", "--sizes", "tiny", "--contexts", "8,2048", "--steps", "100", "--parts", "forward",
+       "--policies", "f32", "--json", json.string(), "--csv", csv.string(), "--quiet"});
   INFO(result.err);
   CHECK(result.code == 130);
   CHECK_THAT(result.err, Catch::Contains("interrupted: 1 of 2 cases were measured"));

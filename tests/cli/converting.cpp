@@ -183,8 +183,8 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
   const fs::path big = scratch.path() / "big.safetensors", out = scratch.path() / "out" / "o.gguf";
   fs::create_directory(out.parent_path());
   write_sparse(big, 2'000'000);  // 16 GB: nobody waits for its end
-  const auto interrupted =
-      run({"convert", big, out, "--type", "q2_k"}, "timeout --preserve-status -s INT 0.5");
+  const auto interrupted = program::run_until(program::files_in(out.parent_path(), 1), "INT",
+                                              {"convert", big, out, "--type", "q2_k"});
   INFO(interrupted.err);
   CHECK(interrupted.code == 130);
   CHECK_THAT(interrupted.err, Catch::Contains("interrupted: nothing was written"));

@@ -133,7 +133,8 @@ TEST_CASE("generate: Ctrl-C leaves nothing") {
   std::vector<std::string> arguments = generate({"--prompt", "a", "--output", output, "--batch", "200"});
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i)
     if (arguments[i] == "--steps") arguments[i + 1] = "10000";
-  const auto result = run(arguments, "timeout --preserve-status -s INT 2");
+  const auto result = program::run_until(program::said("10000 steps"), "INT", arguments);
+  INFO(result.err);
   CHECK(result.code == 130);
   CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted"));
   CHECK(names_in(scratch.path()).empty());  // no picture, no temporary file

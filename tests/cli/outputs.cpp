@@ -120,18 +120,12 @@ TEST_CASE("what a killed run left is swept by the next, and nothing else") {
   CHECK(names_in(scratch.path()) == std::set<std::string>{".precast-mine.tmp", "p.png"});
 }
 
-/// A shell without job control has its background programs ignore SIGINT, and so would precast.
-const std::string heard = "env --default-signal=INT,TERM";
-
 TEST_CASE("a batch that is ended keeps the pictures that were made") {
   for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
     const Scratch scratch;
-    const std::string folder = program::quoted(scratch.path().string());
-    // The shell waits for the second picture, then sends the signal.
-    const auto result =
-        run(small("generate", {"--batch", "900", "--output", (scratch.path() / "o.png").string()}), heard,
-            "& p=$!; until [ $(ls " + folder + " | wc -l) -ge 2 ]; do sleep 0.02; done; kill -" + signal +
-                " $p; wait $p");
+    const auto result = program::run_until(
+        program::files_in(scratch.path(), 3), signal,
+        small("generate", {"--batch", "900", "--output", (scratch.path() / "o.png").string()}));
     INFO(signal << ": " << result.err);
     CHECK(result.code == code);
     const std::set<std::string> names = names_in(scratch.path());
@@ -149,10 +143,7 @@ TEST_CASE("a comparison that is ended keeps the policies that were done") {
   const std::string output = (scratch.path() / "c.png").string();
   std::vector<std::string> arguments = small("compare", {"--output", output});
   *(std::find(arguments.begin(), arguments.end(), "--steps") + 1) = "1000";
-  const auto result = run(arguments, heard,
-                          "& p=$!; until [ -e " + program::quoted(output) +
-                              " ]; do sleep 0.02; done; kill -INT $p; "
-                              "wait $p");
+  const auto result = program::run_until(program::exists(output), "INT", arguments);
   INFO(result.err);
   if (result.code == 0) return;  // a build of one policy is done with the first
   CHECK(result.code == 130);
@@ -168,7 +159,7 @@ TEST_CASE("a signal ends the wait for prompts on standard input") {
     // The pipe stays open for longer than the program is to wait.
     const auto result =
         run(small("generate", {"--prompts-file", "-", "--output", (scratch.path() / "o.png").string()}),
-            "mkfifo " + pipe + "; (echo a star; sleep 20) >" + pipe + " 2>/dev/null & " + heard,
+            "mkfifo " + pipe + "; (echo a star; sleep 20) >" + pipe + " 2>/dev/null & " + program::heard,
             "<" + pipe + " & p=$!; sleep 1; kill -" + signal + " $p; wait $p");
     INFO(signal << ": " << result.err);
     CHECK(result.code == code);

@@ -79,4 +79,28 @@ inline Outcome run(const std::vector<std::string>& arguments, const std::string&
           content(scratch.path() / "err")};
 }
 
+/// A shell without job control has its background programs ignore SIGINT, and so would precast.
+inline const std::string heard = "env --default-signal=INT,TERM";
+
+/// Runs the program, sends it one signal as soon as the shell's `condition` holds ("$err" names the file of
+/// its stderr), and waits for its end. No fixed time: on a slow machine it may not have begun by then.
+inline Outcome run_until(const std::string& condition, const std::string& signal,
+                         const std::vector<std::string>& arguments) {
+  return run(arguments, heard,
+             "& p=$!; err=$(readlink /proc/$p/fd/2); until " + condition +
+                 "; do kill -0 $p 2>/dev/null || break; sleep 0.02; done; kill -" + signal +
+                 " $p 2>/dev/null; wait $p");
+}
+
+/// The condition of `run_until` that the program has said this.
+inline std::string said(const std::string& text) { return "grep -q " + quoted(text) + " \"$err\""; }
+/// The condition of `run_until` that there is such a file or folder.
+inline std::string exists(const std::filesystem::path& path) {
+  return "[ -e " + quoted(path.string()) + " ]";
+}
+/// The condition of `run_until` that the folder holds so many files, hidden ones too.
+inline std::string files_in(const std::filesystem::path& folder, int count) {
+  return "[ $(ls -A " + quoted(folder.string()) + " | wc -l) -ge " + std::to_string(count) + " ]";
+}
+
 }  // namespace program

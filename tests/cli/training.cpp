@@ -123,14 +123,8 @@ TEST_CASE("train has PyTorch's names for its options, and a line of its log thes
 TEST_CASE("a training run that is killed goes on with the bits of one that was not", "[train]") {
   const Scratch scratch;
   const fs::path killed = scratch.path() / "killed", whole = scratch.path() / "whole";
-  std::string line = program::quoted(PRECAST_PROGRAM);
-  for (const std::string& word :
-       train(killed, {"--policy", "amp-f16", "--checkpoint-every", "7", "--steps", "1000000"}))
-    line += " " + program::quoted(word);
-  const std::string script = "(exec " + line + ") >/dev/null 2>&1 & child=$!; for i in $(seq 600); do [ -e " +
-                             program::quoted((killed / "checkpoint.safetensors").string()) +
-                             " ] && break; sleep 0.1; done; kill -9 $child; wait";
-  REQUIRE(std::system(script.c_str()) != -1);
+  program::run_until(program::exists(killed / "checkpoint.safetensors"), "KILL",
+                     train(killed, {"--policy", "amp-f16", "--checkpoint-every", "7", "--steps", "1000000"}));
   const precast::io::SafetensorsFile left(killed / "checkpoint.safetensors");
   const std::string steps = std::to_string(std::stoi(left.metadata().at("step")) + 5);
   CHECK(std::stoi(left.metadata().at("step")) % 7 == 0);
@@ -404,24 +398,16 @@ TEST_CASE("a comparison is shown though its report cannot be written", "[train]"
 
 TEST_CASE("a comparison that is ended shows the policies that were trained", "[train]") {
   const Scratch scratch;
-  const fs::path out = scratch.path() / "out", err = scratch.path() / "err",
-                 page = scratch.path() / "page.html";
-  std::string line = "env --default-signal=INT,TERM " + program::quoted(PRECAST_PROGRAM);
+  const fs::path page = scratch.path() / "page.html";
   // Seconds each, so that the end of the first is told before that of the second.
-  for (const std::string& word :
-       Words{"train", "--compare", "f32,amp-f16,amp-bf16", "--width", "64", "--layers", "2", "--batch", "8",
-             "--context", "64", "--steps", "300", "--threads", "1", "--json", "--report", page.string()})
-    line += " " + program::quoted(word);
-  const std::string script =
-      line + " >" + program::quoted(out.string()) + " 2>" + program::quoted(err.string()) +
-      " & child=$!; for i in $(seq 1200); do grep -q 'f32: done' " + program::quoted(err.string()) +
-      " && break; sleep 0.05; done; kill -INT $child; wait $child";
-  const int status = std::system(script.c_str());
-  const std::string said = program::content(err);
-  INFO(said);
-  CHECK(WEXITSTATUS(status) == 130);
-  CHECK_THAT(said, Catch::Contains("interrupted: 1 of 3 policies were trained"));
-  const auto runs = nlohmann::json::parse(program::content(out))["runs"];
+  const auto ended = program::run_until(
+      program::said("f32: done"), "INT",
+      {"train", "--compare", "f32,amp-f16,amp-bf16", "--width", "64", "--layers", "2", "--batch", "8",
+       "--context", "64", "--steps", "300", "--threads", "1", "--json", "--report", page.string()});
+  INFO(ended.err);
+  CHECK(ended.code == 130);
+  CHECK_THAT(ended.err, Catch::Contains("interrupted: 1 of 3 policies were trained"));
+  const auto runs = ended.json()["runs"];
   REQUIRE(runs.size() == 1);
   CHECK(runs[0]["policy"] == "f32");
   CHECK(runs[0]["steps"] == 300);
@@ -638,21 +624,15 @@ TEST_CASE("option --resume refuses what its checkpoint has otherwise, and names 
 TEST_CASE("Ctrl-C leaves a checkpoint, also before the first one is due", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out", whole = scratch.path() / "whole",
-                 log = scratch.path() / "log.jsonl", err = scratch.path() / "err";
-  std::string line = program::quoted(PRECAST_PROGRAM);
-  for (const std::string& word :
-       train(out, {"--steps", "100000000", "--checkpoint-every", "1000000000", "--log", log.string()}))
-    line += " " + program::quoted(word);
-  const std::string script = "(exec " + line + ") >/dev/null 2>" + program::quoted(err.string()) +
-                             " & child=$!; for i in $(seq 600); do [ -s " + program::quoted(log.string()) +
-                             " ] && break; sleep 0.1; done; kill -TERM $child; wait $child; exit $?";
-  const int status = std::system(script.c_str());
-  CHECK(WEXITSTATUS(status) == 143);
-  const std::string said = program::content(err);
-  INFO(said);
+                 log = scratch.path() / "log.jsonl";
+  const auto ended = program::run_until(
+      "[ -s " + program::quoted(log.string()) + " ]", "TERM",
+      train(out, {"--steps", "100000000", "--checkpoint-every", "1000000000", "--log", log.string()}));
+  INFO(ended.err);
+  CHECK(ended.code == 143);
   const precast::io::SafetensorsFile left(out / "checkpoint.safetensors");
   const std::string step = left.metadata().at("step");
-  CHECK_THAT(said, Catch::Contains("--resume goes on from the checkpoint of step " + step));
+  CHECK_THAT(ended.err, Catch::Contains("--resume goes on from the checkpoint of step " + step));
   CHECK(lines_of(log).size() == std::stoul(step));
   const std::string steps = std::to_string(std::stoi(step) + 3);
   REQUIRE(run(train(out, {"--steps", steps, "--resume"})).code == 0);
