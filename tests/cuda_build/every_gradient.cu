@@ -21,7 +21,7 @@ void run(const Context& context) {
   using A = typename training<P>::gradient;
   using G = typename training<P>::parameter_gradient;
   using S = typename P::storage;
-  const GradientOptions options;
+  const GradientOptions options{};
   Tensor<A> x(Shape{1, 8, 64}), y(x.shape()), z(x.shape()), image(Shape{1, 8, 8, 64}),
       of_image(image.shape());
   Tensor<A> rows(Shape{8, 64}), products(Shape{8, 64}), square(Shape{64, 64}), of_square(Shape{64, 64});

@@ -24,7 +24,7 @@
 #include <precast/ops/softmax.hpp>
 #include <precast/tensor/tensor.hpp>
 using namespace precast;
-template <class P>
+using P = Policy<Storage<bf16>, Flash>;
 void run() {
   using A = typename P::activation;
   using S = typename P::storage;
@@ -82,4 +82,3 @@ void run() {
   rescale_guidance_into(state, state, 0.7f, state);
   repaint_into(state, state, state, state, {1, 0}, state);
 }
-template void run<Policy<Storage<bf16>, Flash>>();

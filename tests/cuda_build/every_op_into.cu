@@ -22,7 +22,7 @@
 #include <precast/ops/softmax.hpp>
 #include <precast/tensor/tensor.hpp>
 using namespace precast;
-template <class P>
+using P = Policy<Storage<bf16>, Flash>;
 void run(const Context& context) {
   using A = typename P::activation;
   using S = typename P::storage;
@@ -94,4 +94,3 @@ void run(const Context& context) {
   rescale_guidance_into(context, state.view(), state.view(), 0.7f, state.view());
   repaint_into(context, state.view(), state.view(), state.view(), state.view(), {1, 0}, state.view());
 }
-template void run<Policy<Storage<bf16>, Flash>>(const Context&);

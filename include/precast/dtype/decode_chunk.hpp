@@ -26,7 +26,7 @@ struct TableInWords {
   std::uint64_t low = 0, high = 0;
 
   template <class F>
-  static consteval TableInWords of(F&& value) {
+  static PRECAST_HOST_DEVICE_CONSTEXPR TableInWords of(F&& value) {
     TableInWords table;
     for (int code = 0; code < 8; ++code) {
       table.low |= std::uint64_t{static_cast<std::uint8_t>(value(code))} << (8 * code);

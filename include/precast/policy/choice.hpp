@@ -76,9 +76,10 @@ constexpr std::size_t bytes_of(Precision precision) {
 
 /// The precision of that name, or nothing.
 constexpr std::optional<Precision> precision_named(std::string_view name) {
+  std::optional<Precision> found;  // not returned out of the loop, which nvcc 12.0 takes for no constant
   for (const Precision precision : all_precisions)
-    if (to_string(precision) == name) return precision;
-  return std::nullopt;
+    if (to_string(precision) == name) found = precision;
+  return found;
 }
 
 /// What the command line can ask of one component.

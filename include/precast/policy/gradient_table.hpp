@@ -47,13 +47,19 @@ using gradient_row =
     OpDtypes<typename Row::storage, typename gradient_operand_of<typename Row::operand>::type,
              typename Row::accumulate, typename Row::inside, Result, Row::saturate>;
 
+// A class between the two, as for the rows of ops.
+template <PolicyType P>
+struct Training {
+  using type = decltype(training_of<P>());
+};
+
 }  // namespace detail
 
 /// Gradients of a policy: those between ops are stored in its Activation; those of parameters, and the
 /// parameters that an optimiser changes, are f32. With Downcast<Reduction> (naive f16) gradients of
 /// parameters are in Compute, and parameters are changed as they are stored.
 template <PolicyType P>
-using training = decltype(detail::training_of<P>());
+using training = typename detail::Training<P>::type;
 
 /// The row for the gradient of an op's inputs: operands, sums and what is kept between steps are the op's,
 /// the result is stored as activations are. Operands of fp8_e4m3 become bf16.

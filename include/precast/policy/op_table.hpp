@@ -103,11 +103,17 @@ template <class T>
 using f32_unless_marked =
     std::conditional_t<std::is_same_v<T, NoDtype> || std::is_same_v<T, AsGiven>, T, f32>;
 
+// A class between the two: nvcc before 13 writes an alias of a decltype as some other alias of one.
+template <PolicyType P, OpClass Op>
+struct Row {
+  using type = decltype(row_of<P, Op>());
+};
+
 }  // namespace detail
 
 /// The row of the op table for a policy and an op class.
 template <PolicyType P, OpClass Op>
-using precisions = decltype(detail::row_of<P, Op>());
+using precisions = typename detail::Row<P, Op>::type;
 
 /// The same op with every value in f32: what the watch hook compares a non-finite result with.
 template <class Types>

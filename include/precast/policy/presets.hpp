@@ -38,9 +38,10 @@ inline constexpr std::array named_presets{
 
 /// The preset of that name, or nothing.
 constexpr std::optional<NamedPreset> preset_named(std::string_view name) {
+  std::optional<NamedPreset> found;  // not returned out of the loop, which nvcc 12.0 takes for no constant
   for (const NamedPreset& preset : named_presets)
-    if (preset.name == name) return preset;
-  return std::nullopt;
+    if (preset.name == name) found = preset;
+  return found;
 }
 
 /// Component options of Mixed.

@@ -81,15 +81,21 @@ struct GatedAdd {
   }
 };
 
+/// Functions of several steps, between which values are rounded to Inside.
+template <class F, class Inside, class... Values>
+concept HasSteps = requires(const F& function, Values... values) {
+  function.template in<Inside>(values...);
+};
+
 /// A function with each value between its steps rounded to Inside.
 template <class Inside, class F>
 struct Stepwise {
   F function;
   template <class... Values>
   PRECAST_HOST_DEVICE f32 operator()(Values... values) const {
-    if constexpr (requires { function.template in<Inside>(values...); })
+    if constexpr (HasSteps<F, Inside, Values...>)
       return function.template in<Inside>(values...);
-    else  // of one step
+    else
       return function(values...);
   }
 };

@@ -93,15 +93,16 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
   const detail::FlashArguments<Q, K, V, typename Types::result> arguments{
       detail::heads_in(q), detail::heads_in(k), detail::heads_in(v), detail::heads_in(out),
       detail::shape_of(problem)};
-  const auto start = [&](auto width, auto biased) {
-    if constexpr (takes_warpgroups<Operand, Q, K, V>(width()))
+  const auto start = [&]<int width, bool biased>(std::integral_constant<int, width>,
+                                                 std::bool_constant<biased>) {
+    if constexpr (takes_warpgroups<Operand, Q, K, V>(width))
       if (architecture == Architecture::sm_90 &&
-          detail::launch_warpgroup_attention<Operand, width(), biased(), Types::saturate>(arguments, stream))
+          detail::launch_warpgroup_attention<Operand, width, biased, Types::saturate>(arguments, stream))
         return;
-    using Selector = FlashAttentionSelector<Operand, width(), biased()>;
+    using Selector = FlashAttentionSelector<Operand, width, biased>;
     visit_selectors<Selector>(architecture, [&](auto selector) {
-      detail::launch_flash_attention<Operand, width(), decltype(selector), biased(), Types::saturate>(
-          arguments, stream);
+      detail::launch_flash_attention<Operand, width, decltype(selector), biased, Types::saturate>(arguments,
+                                                                                                  stream);
     });
   };
   const bool done = problem.width > 0 &&  // plain attention's products may be of nothing

@@ -170,9 +170,9 @@ void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::s
   const auto start = [&]<int Rows>(std::integral_constant<int, Rows>) {
     constexpr BlockGemvTile tile = select_block_gemv_tile(Rows);
     launch("block_gemv", block_gemv<Types, X, Rows>,
-           {.blocks = {ceil_divide(store.features, tile.warps * tile.features_per_warp), 1, 1},
-            .threads = threads_per_warp * tile.warps,
-            .shared_bytes = static_cast<std::size_t>(tile.shared_bytes<Format>())},
+           LaunchShape{.blocks = {ceil_divide(store.features, tile.warps * tile.features_per_warp), 1, 1},
+                       .threads = threads_per_warp * tile.warps,
+                       .shared_bytes = static_cast<std::size_t>(tile.shared_bytes<Format>())},
            stream, BlockGemv<Types, X>{x, bytes, store});
   };
   if (store.rows == 1)

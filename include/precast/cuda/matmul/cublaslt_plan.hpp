@@ -1,6 +1,7 @@
 // CublasLtPlan: what cuBLASLt chose for a product of one shape.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,7 +24,7 @@ struct CublasLtShape {
   LibraryDtype operand, result;
   std::int64_t rows, features, columns, x_stride, weight_stride, out_stride, residual_stride;
   bool bias, residual, gelu_tanh, x_scale, weight_scale;
-  friend auto operator<=>(const CublasLtShape&, const CublasLtShape&) = default;
+  auto operator<=>(const CublasLtShape&) const = default;  // no friend: nvcc 12.0 fails on it
 };
 
 inline CublasLtShape shape_of(const ProductRequest& product) {

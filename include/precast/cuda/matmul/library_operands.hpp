@@ -52,8 +52,8 @@ void round_values(const DeviceView<const From>& from, const DeviceView<LibraryOp
   constexpr std::int64_t most_blocks = 4096;
   const std::int64_t blocks = ceil_divide(from.elements(), round_values_threads);
   launch("round_values", round_values_kernel<Operand, From>,
-         {.blocks = {static_cast<int>(blocks < most_blocks ? blocks : most_blocks), 1, 1},
-          .threads = round_values_threads},
+         LaunchShape{.blocks = {static_cast<int>(blocks < most_blocks ? blocks : most_blocks), 1, 1},
+                     .threads = round_values_threads},
          stream,
          RoundedValues<From, LibraryOperand<Operand>>{pointer_to(from), pointer_to(to), from.rows(),
                                                       from.columns(), from.row_stride(), to.row_stride()});

@@ -21,16 +21,16 @@ void multiply_by_blocks(const DeviceView<const X>& x, const HeldBlocks& weight, 
     using Operand = typename Types::operand;
     if (const auto multiply = weight.multipliers.of<Operand>()) {
       const LibraryOperands<Operand, X> rows(x, stream);
-      return multiply({.rows = out.rows(),
-                       .columns = x.columns(),
-                       .features = out.columns(),
-                       .x = rows.view().data(),
-                       .x_stride = rows.view().row_stride(),
-                       .weight = weight.memory.data(),
-                       .epilogue = epilogue,
-                       .result = library_dtype<typename Types::result>(),
-                       .out = out.data(),
-                       .out_stride = out.row_stride()},
+      return multiply(BlockProductRequest{.rows = out.rows(),
+                                          .columns = x.columns(),
+                                          .features = out.columns(),
+                                          .x = rows.view().data(),
+                                          .x_stride = rows.view().row_stride(),
+                                          .weight = weight.memory.data(),
+                                          .epilogue = epilogue,
+                                          .result = library_dtype<typename Types::result>(),
+                                          .out = out.data(),
+                                          .out_stride = out.row_stride()},
                       stream);
     }
   }

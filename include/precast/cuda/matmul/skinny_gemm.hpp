@@ -128,8 +128,8 @@ void launch_skinny_gemm(const MatrixRows<X>& x, const MatrixRows<typename Types:
     constexpr SkinnyGemmTile tile = select_skinny_gemm_tile(Rows);
     constexpr int features_per_block = tile.warps * tile.features_per_warp;
     launch("skinny_gemm", skinny_gemm<Types, X, Rows>,
-           {.blocks = {ceil_divide(store.features, features_per_block), 1, 1},
-            .threads = threads_per_warp * tile.warps},
+           LaunchShape{.blocks = {ceil_divide(store.features, features_per_block), 1, 1},
+                       .threads = threads_per_warp * tile.warps},
            stream, SkinnyGemm<Types, X>{x, weight, store});
   };
   if (store.rows == 1)

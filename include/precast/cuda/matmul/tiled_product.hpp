@@ -132,9 +132,9 @@ void launch_product_of_tiles(const char* name, const Source& x,
     throw ShapeError(std::string(name) + ": " + std::to_string(store.rows) + " x " +
                      std::to_string(store.features) + " results are more than one launch computes");
   launch(name, kernel,
-         {.blocks = {static_cast<int>(row_tiles * feature_tiles), 1, 1},
-          .threads = tile.threads(),
-          .shared_bytes = static_cast<std::size_t>(tile.shared_bytes())},
+         LaunchShape{.blocks = {static_cast<int>(row_tiles * feature_tiles), 1, 1},
+                     .threads = tile.threads(),
+                     .shared_bytes = static_cast<std::size_t>(tile.shared_bytes())},
          stream,
          TiledProduct<Types, Source>{x, weight, store, static_cast<int>(row_tiles),
                                      static_cast<int>(feature_tiles)});

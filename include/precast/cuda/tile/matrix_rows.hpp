@@ -44,10 +44,9 @@ struct MatrixRows {
   }
   /// The `count` values from `column` on, fewer at the end of the row.
   PRECAST_DEVICE Extent extent(const Row& row, int column, int count) const {
-    if constexpr (WholeChunks)
-      return row.there && column < columns ? Extent{row.offset + column, count} : Extent{0, 0};
     const int left = row.there ? columns - column : 0;
     if (left <= 0) return {0, 0};
+    if constexpr (WholeChunks) return {row.offset + column, count};
     return {row.offset + column, left < count ? planted<"columns past the end">(left, count) : count};
   }
   PRECAST_DEVICE T value(const Row& row, int column) const {
