@@ -7,7 +7,9 @@
 namespace precast::gpu {
 namespace {
 
-using Operand = precision_type<*precision_named(PRECAST_STAMPED_PRECISION)>;
+// On a line of its own, since nvcc 12.0 crashes where it is read at once.
+constexpr auto precision = precision_named(PRECAST_STAMPED_PRECISION);
+using Operand = precision_type<*precision>;
 
 const BlockProductsRegistration registered{block_products<Operand, BlockFormats>};
 
