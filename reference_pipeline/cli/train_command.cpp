@@ -126,7 +126,10 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
                        ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
   }
   std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
-  if (is_first) made.emplace(folder);
+  if (is_first) {
+    made.emplace(folder);
+    const io::AtomicFile probe(checkpoint);  // one that cannot be written is found before it is trained for
+  }
   // Appears with the first checkpoint: a run that fails sooner leaves a model of --output as it was.
   bool is_described = options.resume;
   const auto write_checkpoint = [&] {

@@ -275,6 +275,7 @@ TEST_CASE("a checkpoint whose numbers make no sense is refused", "[train]") {
     INFO(refused.err);
     CHECK(refused.code == 1);
     CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::StartsWith("precast: error: " + checkpoint.string() + ": "));
     CHECK(program::content(checkpoint) == before);
   }
   std::ofstream(checkpoint, std::ios::binary) << whole;
@@ -291,6 +292,38 @@ TEST_CASE("the log of a run that goes on has each step once", "[train]") {
   const auto lines = lines_of(log);
   REQUIRE(lines.size() == 9);
   for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i]["step"] == i);
+}
+
+TEST_CASE("a folder that cannot be written is told of before it is trained for", "[train]") {
+  const Scratch scratch;
+  const fs::path log = scratch.path() / "log.jsonl";
+  const auto refused = run(train("/proc", {"--steps", "3", "--log", log.string()}));
+  INFO(refused.err);
+  CHECK(refused.code == 1);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err,
+             Catch::StartsWith("precast: error: /proc/checkpoint.safetensors: cannot be written"));
+  CHECK_FALSE(fs::exists(log));
+}
+
+TEST_CASE("what a run that goes on lacks is named", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", tokenizer = out / "precast_tokenizer.json",
+                 checkpoint = out / "checkpoint.safetensors";
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  fs::remove(tokenizer);
+  const auto mute = run(train(out, {"--steps", "4", "--resume"}));
+  INFO(mute.err);
+  CHECK(mute.one_line_error());
+  CHECK_THAT(mute.err,
+             Catch::Contains(tokenizer.string() + ": is not there") && Catch::Contains("--batches"));
+  fs::remove(checkpoint);
+  CHECK_THAT(run(train(out, {"--steps", "4", "--resume"})).err, Catch::Contains("nothing to go on from"));
+  fs::create_symlink(checkpoint, checkpoint);  // there, and cannot be read, whoever runs this
+  const auto circle = run(train(out, {"--steps", "4", "--resume"}));
+  INFO(circle.err);
+  CHECK(circle.one_line_error());
+  CHECK_THAT(circle.err, Catch::Contains("checkpoint.safetensors: cannot be opened: Too many levels"));
 }
 
 TEST_CASE("a full disk leaves the last good checkpoint", "[train]") {
