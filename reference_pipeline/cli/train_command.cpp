@@ -126,7 +126,10 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
                        ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
   }
   std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
-  if (is_first) made.emplace(folder);
+  if (is_first) {
+    made.emplace(folder);
+    const io::AtomicFile probe(checkpoint);  // one that cannot be written is found before it is trained for
+  }
   // Appears with the first checkpoint: a run that fails sooner leaves a model of --output as it was.
   bool is_described = options.resume;
   const auto write_checkpoint = [&] {
@@ -189,7 +192,7 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
   for (const char* name : {"--output", "--sample"})
     if (command.get_option(name)->count() > 0)
       throw UsageError(std::string(name) +
-                       " does not go with --compare, which writes a table and --report: "
+                       " does not go with --compare, which writes a table, --report and --log: "
                        "leave it out, or train under one --policy");
   std::vector<std::string> names = parse_list("--compare", options.compare);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -199,6 +202,7 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
   }
   const TrainInputs inputs = open_inputs(options, job, *device.backend);
   if (!options.model.empty()) require_settings_of_model(command, settings_of(options, inputs, job.size()));
+  TrainLog log(job.rank() == 0 ? options.log : "", 0);
   tell_device(options, chosen);
   std::vector<TrainedRun> runs;
   const auto finish = [&] {
@@ -226,7 +230,7 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
     device.backend->reset_peak_memory();
     Trainer trainer(inputs.config, training, inputs.values, device, shared(options, job));
     runs.push_back(train_to_the_end(trainer, job, *inputs.batches, name, training.steps, leave_behind,
-                                    [](const StepFacts&) {}));
+                                    [&](const StepFacts& step) { log.write(step, name); }));
   }
   finish();
 }
@@ -252,8 +256,12 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   if (!predicts && options.compare.empty()) return train_one(options, command, chosen, job);
   take_steps_of_batches(options, command);
   check_training(options.training);
-  if (!options.report.empty() && job.rank() == 0)
-    check_output_files(std::array{std::filesystem::path(options.report)});
+  if (job.rank() == 0) {
+    std::vector<std::filesystem::path> files;
+    for (const std::string& name : {options.report, options.log})
+      if (!name.empty()) files.emplace_back(name);
+    check_output_files(files);
+  }
   if (!predicts) return compare(options, command, chosen, job);
   const Scaling measured = measured_scaling(options, scaling, job);
   if (job.rank() == 0) show(measured, options);

@@ -32,8 +32,8 @@ TrainLog::TrainLog(const std::string& file, std::int64_t next_step) {
   if (!file.empty()) file_.emplace(file, lines_before(file, next_step));
 }
 
-void TrainLog::write(const language_model::StepFacts& step) {
-  if (file_) file_->append(step.json());
+void TrainLog::write(const language_model::StepFacts& step, const std::string& policy) {
+  if (file_) file_->append(step.json(policy));
 }
 
 }  // namespace precast::cli

@@ -16,7 +16,8 @@ class TrainLog {
  public:
   /// Throws InputError where a log to go on with is none, or the file cannot be written.
   TrainLog(const std::string& file, std::int64_t next_step);
-  void write(const language_model::StepFacts& step);
+  /// With a policy the line says whose step it is.
+  void write(const language_model::StepFacts& step, const std::string& policy = "");
 
  private:
   std::optional<io::LineFile> file_;

@@ -83,7 +83,10 @@ void add_data(CLI::App& command, TrainOptions& options) {
       .add_option("--output,-o", options.output,
                   "Folder for the model, as transformers reads it, and the checkpoint; default trained")
       ->type_name("DIR");
-  command.add_option("--log", options.log, "File for a line of JSON a step: loss, gradient norm, scale, ...")
+  command
+      .add_option("--log", options.log,
+                  "File for a line of JSON a step: loss, gradient norm, scale, ...; with --compare each has "
+                  "its policy")
       ->type_name("FILE");
 }
 
@@ -101,7 +104,7 @@ void add_run(CLI::App& command, TrainOptions& options) {
           .add_option(
               "--compare", options.compare,
               "Trains once under each of these policies, from the same values on the same batches, and "
-              "makes one table; nothing else is written but --report")
+              "makes one table; nothing else is written but --report and --log")
           ->type_name(policy_words() + ",...")
           ->excludes(policy);
   command
@@ -132,7 +135,6 @@ void add_run(CLI::App& command, TrainOptions& options) {
                 "Trains anew where --output has a model or a checkpoint, which is an error otherwise")
       ->excludes(resume)
       ->excludes(compare);
-  command.get_option("--log")->excludes(compare);
   add_integer(command, "--sample", options.sample, 0, 100'000,
               "Tokens of text to print at the end; default 200");
   add_device_option(command, options.device,

@@ -96,6 +96,10 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
     inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
     batches_name = io::shown(options.batches);
   } else {
+    if (!inputs.tokenizer && options.resume)
+      throw io::file_error(
+          folder / tokenizer_file,
+          "is not there, which says what the tokens are: put it back, or give the run's --batches");
     if (!inputs.tokenizer)
       throw UsageError("--model has a tokenizer that precast does not read: give its tokens by --batches");
     if (inputs.tokenizer->size() > inputs.config.vocabulary)

@@ -80,7 +80,8 @@ std::string settings_text(const TrainSettings& settings) { return to_text(Json(s
 
 TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint) {
   std::error_code ignored;
-  if (!std::filesystem::exists(checkpoint, ignored))
+  namespace fs = std::filesystem;  // of one that is there and cannot be read, reading says why
+  if (fs::status(checkpoint, ignored).type() == fs::file_type::not_found)
     throw io::file_error(checkpoint, "is not there: there is nothing to go on from; leave out --resume");
   const io::SafetensorsFile file(checkpoint);
   const auto found = file.metadata().find("settings");

@@ -1,11 +1,13 @@
 // Finds precast_mpi.so where it is needed: a program that was started alone never looks for it.
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <cluster/job.hpp>
+#include <cluster/last_word.hpp>
 #include <cluster/launch.hpp>
 #include <cluster/mpi/mpi_module.hpp>
 #include <dlfcn.h>
@@ -20,6 +22,11 @@ namespace {
 std::unique_ptr<MpiJob>& current() {
   static std::unique_ptr<MpiJob> job;
   return job;
+}
+
+std::optional<LastWord>& last_word() {
+  static std::optional<LastWord> word;
+  return word;
 }
 
 /// The module's function. Its libraries are found by all, since MPI loads parts of itself that use them.
@@ -51,12 +58,17 @@ Communicator& join_job(std::function<bool()> is_told_to_stop) {
   if (launch.size == 1) return alone;
   join_function()(&current(), &is_told_to_stop);
   const int size = current()->size();
-  if (size == launch.size) return *current();
+  if (size == launch.size) {
+    last_word().emplace(*current());
+    return *current();
+  }
   current().reset();
   throw InputError(std::to_string(launch.size) + " processes were started (" + launch.by +
                    "), and MPI knows of " + std::to_string(size) +
                    ": start them by mpirun, or by srun --mpi=pmix");
 }
+
+bool says_why_it_ended() { return last_word() && last_word()->is_ours(); }
 
 void end_job(int code) {
   if (current() && code != 0) current()->abort(code);

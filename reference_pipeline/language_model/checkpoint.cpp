@@ -104,8 +104,15 @@ void Trainer::read_checkpoint(const std::filesystem::path& path) {
   const auto optimiser_steps = number_of<std::int64_t>(file, "optimiser_steps");
   if (step < 0 || optimiser_steps < 0 || optimiser_steps > step)
     throw io::file_error(path, "the checkpoint's steps make no sense: take another one");
-  if (scaler_.enabled())
-    scaler_.restore(number_of<f32>(file, "scale"), number_of<std::int64_t>(file, "growth_tracker"));
+  if (scaler_.enabled()) {
+    const auto scale = number_of<f32>(file, "scale");
+    const auto growth_tracker = number_of<std::int64_t>(file, "growth_tracker");
+    try {
+      scaler_.restore(scale, growth_tracker);
+    } catch (const InputError& wrong) {
+      throw io::file_error(path, wrong.what());
+    }
+  }
   for (const StateTensor& tensor : state) {
     const auto bytes = file.at(tensor.name).bytes;
     std::memcpy(tensor.bytes.data(), bytes.data(), bytes.size());

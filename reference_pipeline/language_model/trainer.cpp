@@ -46,16 +46,18 @@ void TrainingOptions::check() const {
   require(!clip || (*clip > 0 && std::isfinite(*clip)), "the largest norm of gradients must be above 0");
 }
 
-std::string StepFacts::json() const {
-  nlohmann::ordered_json line{{"step", step},
-                              {"loss", number(loss)},
-                              {"grad_norm", number(grad_norm)},
-                              {"scale", number(scale)},
-                              {"skipped", skipped},
-                              {"lr", number(lr)},
-                              {"tokens_per_second", number(tokens_per_second)},
-                              {"memory", memory},
-                              {"non_finite", non_finite}};
+std::string StepFacts::json(const std::string& policy) const {
+  nlohmann::ordered_json line = nlohmann::ordered_json::object();
+  if (!policy.empty()) line["policy"] = policy;
+  line.update({{"step", step},
+               {"loss", number(loss)},
+               {"grad_norm", number(grad_norm)},
+               {"scale", number(scale)},
+               {"skipped", skipped},
+               {"lr", number(lr)},
+               {"tokens_per_second", number(tokens_per_second)},
+               {"memory", memory},
+               {"non_finite", non_finite}});
   if (ranks > 1) {
     line["ranks"] = ranks;
     line["all_reduce"] = exchange.seconds;

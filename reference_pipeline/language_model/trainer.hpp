@@ -57,8 +57,8 @@ struct StepFacts {
   cluster::ExchangeFacts exchange{};  ///< of gradients between ranks
 
   /// A line of JSON without a newline; inf and NaN as texts. Of several ranks it has "ranks", and the seconds
-  /// "all_reduce" and "all_reduce_wait".
-  std::string json() const;
+  /// "all_reduce" and "all_reduce_wait"; of a comparison it begins with the "policy".
+  std::string json(const std::string& policy = "") const;
 };
 
 class Trainer {

@@ -269,6 +269,7 @@ TEST_CASE("a checkpoint whose numbers make no sense is refused", "[train]") {
     INFO(refused.err);
     CHECK(refused.code == 1);
     CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::StartsWith("precast: error: " + checkpoint.string() + ": "));
     CHECK(program::content(checkpoint) == before);
   }
   std::ofstream(checkpoint, std::ios::binary) << whole;
@@ -285,6 +286,38 @@ TEST_CASE("the log of a run that goes on has each step once", "[train]") {
   const auto lines = lines_of(log);
   REQUIRE(lines.size() == 9);
   for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i]["step"] == i);
+}
+
+TEST_CASE("a folder that cannot be written is told of before it is trained for", "[train]") {
+  const Scratch scratch;
+  const fs::path log = scratch.path() / "log.jsonl";
+  const auto refused = run(train("/proc", {"--steps", "3", "--log", log.string()}));
+  INFO(refused.err);
+  CHECK(refused.code == 1);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err,
+             Catch::StartsWith("precast: error: /proc/checkpoint.safetensors: cannot be written"));
+  CHECK_FALSE(fs::exists(log));
+}
+
+TEST_CASE("what a run that goes on lacks is named", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", tokenizer = out / "precast_tokenizer.json",
+                 checkpoint = out / "checkpoint.safetensors";
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  fs::remove(tokenizer);
+  const auto mute = run(train(out, {"--steps", "4", "--resume"}));
+  INFO(mute.err);
+  CHECK(mute.one_line_error());
+  CHECK_THAT(mute.err,
+             Catch::Contains(tokenizer.string() + ": is not there") && Catch::Contains("--batches"));
+  fs::remove(checkpoint);
+  CHECK_THAT(run(train(out, {"--steps", "4", "--resume"})).err, Catch::Contains("nothing to go on from"));
+  fs::create_symlink(checkpoint, checkpoint);  // there, and cannot be read, whoever runs this
+  const auto circle = run(train(out, {"--steps", "4", "--resume"}));
+  INFO(circle.err);
+  CHECK(circle.one_line_error());
+  CHECK_THAT(circle.err, Catch::Contains("checkpoint.safetensors: cannot be opened: Too many levels"));
 }
 
 TEST_CASE("a full disk leaves the last good checkpoint", "[train]") {
@@ -396,6 +429,28 @@ TEST_CASE("a comparison is shown though its report cannot be written", "[train]"
   }
 }
 
+TEST_CASE("the log of a comparison has each policy's steps, with its name", "[train]") {
+  const Scratch scratch;
+  const fs::path log = scratch.path() / "log.jsonl";
+  const auto compared =
+      run({"train", "--compare", "f32,fast", "--width", "16", "--heads", "2", "--layers", "1", "--batch", "2",
+           "--steps", "3", "--context", "8", "--quiet", "--json", "--log", log.string()});
+  INFO(compared.err);
+  REQUIRE(compared.code == 0);
+  const auto lines = lines_of(log);
+  REQUIRE(lines.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(lines[i]["policy"] == (i < 3 ? "f32" : "bf16+flash"));
+    CHECK(lines[i]["step"] == i % 3);
+  }
+  for (const std::size_t policy : {0u, 1u}) {
+    const auto shown = compared.json()["runs"][policy];
+    CHECK(lines[3 * policy + 2]["loss"] == shown["loss"]);
+    CHECK(lines[3 * policy]["policy"] == shown["policy"]);
+  }
+  CHECK(program::content(log).starts_with("{\"policy\":\"f32\",\"step\":0,"));
+}
+
 TEST_CASE("a comparison that is ended shows the policies that were trained", "[train]") {
   const Scratch scratch;
   const fs::path page = scratch.path() / "page.html";
@@ -499,7 +554,10 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--context", "1e9"}, 2, "--context");
   refused({"--schedule", "linear"}, 2, "--schedule");
   refused({"--report", "page.html"}, 2, "--compare");
-  refused({"--compare", "f32", "--log", "log.jsonl"}, 2, "--log");
+  const std::string twice_written = (scratch.path() / "page.html").string();
+  const auto one_name = run({"train", "--compare", "f32", "--log", twice_written, "--report", twice_written});
+  CHECK(one_name.code == 2);
+  CHECK_THAT(one_name.err, Catch::Contains("written twice"));
   refused({"--resume"}, 1, "nothing to go on from");
   refused({"--model", (scratch.path() / "nothing").string()}, 1, "config.json");
   const std::string other = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/language_models/tiny_gpt2/";

@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
-# A Slurm of one node with a munge of its own, in a temporary folder: a cost sweep as an array of three tasks, merged, must
-# be the file that one process measures; and a comparison as an array of two tasks have the distances of one process.  slurm.sh PROGRAM. Ends with 77 where Slurm or munge is not installed.
+# A Slurm of one node with a munge of its own, in a temporary folder.  slurm.sh PROGRAM sweeps|training
+#   sweeps    a cost sweep as an array of three tasks, merged, must be the file that one process measures; a comparison as an
+#             array of two have the distances of one process; and a benchmark as an array of two its cases.
+#   training  the script of docs/cluster.md, put back into the queue after its first checkpoint, must go on from that, and end
+#             at the bits of a run that nobody stopped.
+# Ends with 77 where Slurm or munge, or for training Open MPI, is not there.
 set -euo pipefail
 program=$1
+what=$2
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 export PATH="$PATH:/usr/sbin:/sbin"
 for tool in slurmctld slurmd sbatch sinfo munged; do
@@ -11,6 +16,10 @@ for tool in slurmctld slurmd sbatch sinfo munged; do
     exit 77
   }
 done
+if [ "$what" = training ] && ! { command -v mpirun >/dev/null && [ -e "$(dirname "$program")/precast_mpi.so" ]; }; then
+  echo "skipped: there is no mpirun, or this build has no MPI (on Debian: apt-get install libopenmpi-dev openmpi-bin)"
+  exit 77
+fi
 
 folder=$(mktemp -d /tmp/precast-slurm-XXXXXX)
 chmod 755 "$folder"  # munge checks who may write above its files
@@ -73,6 +82,36 @@ for _ in $(seq 300); do sinfo -h -o %t 2>/dev/null | grep -q idle && break; slee
 sinfo -h -o %t | grep -q idle || { echo "the node is not idle: $(sinfo 2>&1)"; exit 1; }
 
 cd "$folder"
+if [ "$what" = training ]; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+  head -c 20000 "$source/README.md" >book.txt
+  tiny="--steps 3000 --width 16 --heads 2 --layers 1 --batch 2 --context 8 --sample 0 --quiet --threads 1"
+  # One node of two cores, and a tiny model; all else is the page's.
+  awk '/^```sh$/ {script = ""; inside = 1; next} /^```$/ {if (script ~ /--requeue/) printf "%s", script; inside = 0}
+       inside {script = script $0 "\n"}' "$source/docs/cluster.md" |
+    sed -e 's/--nodes=4/--nodes=1/' -e 's/--cpus-per-task=16/--cpus-per-task=1/' -e 's/--time=[0-9:]*/--time=5/' \
+      -e "s|mpirun precast train|mpirun --oversubscribe $program train|" -e "s/--threads 16 --steps 20000/$tiny/" >train.sbatch
+  grep -q -- "$tiny" train.sbatch || { echo "docs/cluster.md has another script: $(cat train.sbatch)"; exit 1; }
+  job=$(sbatch --parsable train.sbatch)
+  state() { scontrol show job "$job" | grep -o "$1=[^ ]*" | cut -d= -f2; }
+  for _ in $(seq 200); do [ -e book/checkpoint.safetensors ] && break; sleep 0.05; done
+  scontrol requeue "$job"
+  for _ in $(seq 300); do
+    case $(state JobState) in
+      PENDING) scontrol update JobId="$job" StartTime=now 2>/dev/null || true ;;  # it would wait for two minutes
+      COMPLETED) break ;;
+      FAILED | CANCELLED | TIMEOUT) break ;;
+    esac
+    sleep 0.1
+  done
+  [ "$(state JobState) $(state Restarts)" = "COMPLETED 1" ] || { scontrol show job "$job"; cat train-*.out; exit 1; }
+  # shellcheck disable=SC2086
+  mpirun -n 2 --oversubscribe "$program" train --data book.txt --output whole $tiny >/dev/null
+  cmp book/checkpoint.safetensors whole/checkpoint.safetensors
+  echo "a job that was put back into the queue went on with the same bits"
+  exit
+fi
+
 model=$source/tests/golden/models/dev_f32
 "$program" record --model "$model" --prompt "a red circle" --width 32 --height 16 --steps 4 --every 2 \
   --max-sequence-length 8 --precision f32 --output samples.safetensors --quiet
@@ -101,4 +140,17 @@ END
 sbatch --wait --parsable compare.sbatch
 merged=$("$program" compare --quiet --json --output merged.png --merge compare-{1,2}-of-2.json | distances)
 [ "$merged" = "$whole" ] || { echo "merged: $merged; one process: $whole"; exit 1; }
+if "$program" bench --help >/dev/null 2>&1; then  # a build may have no policy of training
+bench=("$program" bench lm --sizes tiny --contexts 16,32,64 --warmup 0 --steps 1 --policies f32,bf16 --batch 1 --threads 1 --quiet)
+cases() { python3 -c 'import json, sys; print([(r["case"], r["context_length"], r["policy"], r["status"]) for r in json.load(open(sys.argv[1]))["rows"]])' "$1"; }
+"${bench[@]}" --json whole.bench.json >/dev/null
+cat >bench.sbatch <<END
+#!/bin/bash
+#SBATCH --job-name=bench --array=1-2 --ntasks=1 --output=bench-task-%a.out
+$(printf '%q ' "${bench[@]}") --json bench.json --shard auto
+END
+sbatch --wait --parsable bench.sbatch
+"$program" bench lm --quiet --json merged.bench.json --merge bench-{1,2}-of-2.json >/dev/null
+[ "$(cases merged.bench.json)" = "$(cases whole.bench.json)" ] || { echo "merged: $(cases merged.bench.json)"; exit 1; }
+fi
 echo "tasks of Slurm arrays, merged, are the whole"

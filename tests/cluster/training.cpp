@@ -174,31 +174,36 @@ TEST_CASE("gradients may travel in bf16", "[mpi]") {
 
 TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint goes on with the same bits",
           "[mpi]") {
-  const Scratch scratch;
-  const fs::path killed = scratch.path() / "killed", whole = scratch.path() / "whole",
-                 said = scratch.path() / "said";
-  std::string line = mpirun(2) + " " + program::quoted(PRECAST_PROGRAM);
-  for (const std::string& word : words_of(killed, 2, {"--checkpoint-every", "7", "--steps", "1000000"}))
-    line += " " + program::quoted(word);
-  const std::string file = program::quoted((killed / "checkpoint.safetensors").string());
-  const std::string script = "(exec env " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
-                             " & job=$!; for i in $(seq 600); do [ -e " + file +
-                             " ] && break; sleep 0.1; done; "
-                             "for rank in $(pgrep -P $job); do grep -qz OMPI_COMM_WORLD_RANK=1 "
-                             "/proc/$rank/environ && kill -9 $rank; done; "
-                             "wait $job";
-  CHECK(std::system(script.c_str()) != 0);
-  const std::string err = program::content(said);
-  INFO(err);
-  CHECK(count_of(err, "precast: error:") == 1);
-  CHECK_THAT(err, Catch::Contains("--resume"));
-  const precast::io::SafetensorsFile left(killed / "checkpoint.safetensors");
-  const int reached = std::stoi(left.metadata().at("step"));
-  CHECK(reached % 7 == 0);
-  const std::string steps = std::to_string(reached + 5);
-  trained(killed, 2, 2, {"--steps", steps, "--resume"});
-  trained(whole, 2, 2, {"--steps", steps});
-  CHECK(checkpoint(killed) == checkpoint(whole));
+  for (const int victim : {1, 0}) {
+    CAPTURE(victim);
+    const Scratch scratch;
+    const fs::path killed = scratch.path() / "killed", whole = scratch.path() / "whole",
+                   said = scratch.path() / "said";
+    const int ranks = victim == 0 ? 3 : 2;  // of the two that are left one speaks
+    std::string line = mpirun(ranks) + " " + program::quoted(PRECAST_PROGRAM);
+    for (const std::string& word : words_of(killed, 2, {"--checkpoint-every", "7", "--steps", "1000000"}))
+      line += " " + program::quoted(word);
+    const std::string file = program::quoted((killed / "checkpoint.safetensors").string());
+    const std::string script = "(exec env " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
+                               " & job=$!; for i in $(seq 600); do [ -e " + file +
+                               " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx "
+                               "OMPI_COMM_WORLD_RANK=" +
+                               std::to_string(victim) +
+                               " /proc/$rank/environ && kill -9 $rank; done; wait $job";
+    CHECK(std::system(script.c_str()) != 0);
+    const std::string err = program::content(said);
+    INFO(err);
+    CHECK(count_of(err, "precast: error:") == 1);
+    CHECK(count_of(err, "precast: error: rank") == (victim == 0 ? 1 : 0));
+    CHECK_THAT(err, Catch::Contains("--resume"));
+    const precast::io::SafetensorsFile left(killed / "checkpoint.safetensors");
+    const int reached = std::stoi(left.metadata().at("step"));
+    CHECK(reached % 7 == 0);
+    const std::string steps = std::to_string(reached + 5);
+    trained(killed, ranks, 2, {"--steps", steps, "--resume"});
+    trained(whole, ranks, 2, {"--steps", steps});
+    CHECK(checkpoint(killed) == checkpoint(whole));
+  }
 }
 
 TEST_CASE("another number of ranks goes on with the same windows, or is refused", "[mpi]") {

@@ -11,6 +11,7 @@
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/matmul.hpp>
+#include <precast/train/optimiser.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -101,4 +102,38 @@ TEST_CASE("an op on a stream that is not ordered behind its input is found", "[c
   done.order_before(second.stream);
   CHECK_NOTHROW(matmul_transposed<Bf16>(second, product, next));
   CHECK_NOTHROW(simt::wait_for_device());  // before the inputs end
+}
+
+TEST_CASE("the end of a training step runs in the context that it is given", "[context]") {
+  const auto start = random_tensor<f32>({3, 700}, 1);
+  const train::GradScaler scaler({.init_scale = 1024});
+  // Every function on one gradient, its parameter and the moments.
+  const auto step = [&](const auto&... context) {
+    Tensor<f32> gradient = sent(start), master = sent(start), mean = sent(start), square = sent(start);
+    Tensor<bf16> stored(start.shape());
+    const std::vector<View<f32>> gradients{gradient.view()};
+    const std::vector<AdamWArrays<f32, bf16>> all{{.master = master.view(),
+                                                   .gradient = std::as_const(gradient).view(),
+                                                   .mean = mean.view(),
+                                                   .square = square.view(),
+                                                   .stored = stored.view()}};
+    simt::wait_for_device();  // of these, which lie in the current context: no function may come back to it
+    train::clear(context..., mean.view());
+    train::clear(context..., square.view());
+    const GradientSums sums = train::unscale<f32>(context..., gradients, scaler);
+    train::scale_gradients<f32>(context..., gradients, 0.3f);
+    train::round_in_place<bf16>(context..., gradient.view());
+    train::adamw_step<f32, bf16>(context..., all, AdamWOptions{}, 1);
+    simt::wait_for_device();
+    return std::pair(to_host(stored), sums.squares);
+  };
+  const auto expected = step();
+  Counting memory;
+  const Context context{simt::make_stream(), &memory};
+  const auto got = step(context);
+  CHECK(same_bits(got.first, expected.first));
+  CHECK(got.second == expected.second);
+  CHECK_FALSE(memory.streams.empty());
+  CHECK(memory.blocks == 0);
+  CHECK(memory.only_on(context.stream));
 }

@@ -54,6 +54,12 @@ def cases():
   yield "attention.causal", "attention", {"heads": 2, "heads_kv": 2, "causal": True}, attention(1, 2, 2, 19, 19, 10)
   yield "attention.shared", "attention", {"heads": 4, "heads_kv": 2, "causal": True}, attention(1, 4, 2, 13, 13, 6, 2.0)
   yield "rotary.halves", "rotary", {"heads": 2, "theta": 10000.0}, dict(x=normal(1, 5, 16), dy=normal(1, 5, 16))
+  neighbours = {"heads": 3, "theta": 10000.0}
+  yield "rotary.neighbours", "rotary_of_neighbours", neighbours, dict(x=normal(2, 5, 18), dy=normal(2, 5, 18))
+  yield "matmul.batched", "matmul", {}, dict(a=normal(2, 9, 21), b=normal(21, 13), dy=normal(2, 9, 13))
+  biased = dict(attention(2, 2, 1, 9, 11, 6), bias=normal(2, 9, 11, scale=2.0))
+  yield "attention.biased", "attention", {"heads": 2, "heads_kv": 1, "causal": False}, biased
+  yield "relu.points", "relu", {}, dict(x=points, dy=normal(71))
 
 
 def rotated(x, heads, theta):
@@ -65,6 +71,18 @@ def rotated(x, heads, theta):
   cos, sin = (torch.cat([f(angles)] * 2, -1).float().to(x.dtype)[None, :, None] for f in (torch.cos, torch.sin))
   heads_of = x.view(batch, tokens, heads, width)
   turned = torch.cat([-heads_of[..., width // 2:], heads_of[..., :width // 2]], -1)
+  return (heads_of * cos + turned * sin).reshape(x.shape)
+
+
+def rotated_neighbours(x, heads, theta):
+  """The same of neighbouring pairs, as diffusers' Flux has them, of tokens that are counted from 0."""
+  batch, tokens, columns = x.shape
+  width = columns // heads
+  angles = torch.arange(tokens, dtype=torch.float64)[:, None] * theta ** (
+      -2.0 * torch.arange(width // 2, dtype=torch.float64) / width)
+  cos, sin = (f(angles).repeat_interleave(2, -1).float().to(x.dtype)[None, :, None] for f in (torch.cos, torch.sin))
+  heads_of = x.view(batch, tokens, heads, width)
+  turned = torch.stack([-heads_of[..., 1::2], heads_of[..., ::2]], -1).flatten(-2)
   return (heads_of * cos + turned * sin).reshape(x.shape)
 
 
@@ -92,23 +110,32 @@ def apply(op, options, values):
     return F.cross_entropy(x, torch.tensor(options["targets"]), ignore_index=options["ignore_index"])
   if op == "rotary":
     return rotated(x, options["heads"], options["theta"])
+  if op == "rotary_of_neighbours":
+    return rotated_neighbours(x, options["heads"], options["theta"])
+  if op == "matmul":
+    return values["a"] @ values["b"]
+  if op == "relu":
+    return F.relu(x)
   if op == "attention":
     def heads(value, count):
       return value.view(value.shape[0], value.shape[1], count, -1).transpose(1, 2)
     q = heads(values["q"], options["heads"])
     k, v = (heads(values[name], options["heads_kv"]).repeat_interleave(options["heads"] // options["heads_kv"], 1)
             for name in "kv")
-    result = F.scaled_dot_product_attention(q, k, v, is_causal=options["causal"])
+    # Of four dimensions, or PyTorch takes another kernel than for the cases without one.
+    bias = values["bias"][None] if "bias" in values else None
+    result = F.scaled_dot_product_attention(q, k, v, bias, is_causal=options["causal"])
     return result.transpose(1, 2).reshape(values["q"].shape)
   raise ValueError(op)
 
 
 def gradients(op, options, inputs, dtype):
-  """The gradient of each input but dy."""
-  values = {k: v.detach().to(dtype).clone().requires_grad_(k != "dy") for k, v in inputs.items()}
+  """The gradient of each input but dy, and but the bias of attention, to which Precast gives none."""
+  given = {"dy", "bias"} if op == "attention" else {"dy"}
+  values = {k: v.detach().to(dtype).clone().requires_grad_(k not in given) for k, v in inputs.items()}
   result = apply(op, options, values)
   result.backward(values["dy"].detach() if "dy" in values else torch.ones_like(result))
-  return {k: v.grad for k, v in values.items() if k != "dy"}
+  return {k: v.grad for k, v in values.items() if k not in given}
 
 
 def main():

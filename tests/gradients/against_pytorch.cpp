@@ -1,5 +1,6 @@
 // Gradients of the golden file on this translation unit's backend against float64: no more than twice as far
 // off as PyTorch's own in the same dtype.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -17,6 +18,7 @@
 #include <precast/ops/attention_gradient.hpp>
 #include <precast/ops/embedding_gradient.hpp>
 #include <precast/ops/loss_gradient.hpp>
+#include <precast/ops/matmul_gradient.hpp>
 #include <precast/ops/norm_gradient.hpp>
 #include <precast/ops/pointwise_gradient.hpp>
 #include <precast/ops/rotary.hpp>
@@ -63,18 +65,29 @@ class GradientCase {
                                      {.ignore_index = options_["ignore_index"]}, logits);
       return {{"x", wide(logits)}};
     }
-    if (op == "rotary") {
+    if (op == "matmul") {
+      auto a = like("a"), b = like("b");
+      matmul_left_gradient_into<P>(input("dy"), input("b"), a);
+      matmul_right_gradient_into<P>(input("a"), input("dy"), b);
+      return {{"a", wide(a)}, {"b", wide(b)}};
+    }
+    if (op == "rotary" || op == "rotary_of_neighbours") {
       auto x = like("x");
       const std::int64_t heads = options_["heads"];
       const Shape& shape = golden_.shape(name_ + ".x");
       std::vector<f32> positions;
       for (std::int64_t i = 0; i < shape[1]; ++i) positions.push_back(static_cast<f32>(i));
-      const RotaryTable table = rotary_table_of_halves(shape[2] / heads, options_["theta"], positions);
-      rotary_gradient_into<P>(input("dy"), table, Rotation{RotaryPairs::halves}, x);
+      const std::vector<std::int64_t> axes{shape[2] / heads};
+      const bool halves = op == "rotary";
+      const RotaryTable table = halves ? rotary_table_of_halves(axes[0], options_["theta"], positions)
+                                       : rotary_table(axes, options_["theta"], positions);
+      const RotaryPairs pairs = halves ? RotaryPairs::halves : RotaryPairs::neighbours;
+      rotary_gradient_into<P>(input("dy"), table, Rotation{pairs}, x);
       return {{"x", wide(x)}};
     }
-    for (const ActivationFunction activation : {ActivationFunction::gelu_tanh, ActivationFunction::gelu_erf,
-                                                ActivationFunction::silu, ActivationFunction::quick_gelu})
+    for (const ActivationFunction activation :
+         {ActivationFunction::gelu_tanh, ActivationFunction::gelu_erf, ActivationFunction::silu,
+          ActivationFunction::quick_gelu, ActivationFunction::relu})
       if (op == to_string(activation)) {
         auto x = like("x");
         activate_gradient_into<P>(input("dy"), input("x"), activation, x);
@@ -108,6 +121,12 @@ class GradientCase {
     for (std::int64_t i = 0; i < result.elements(); ++i) result.data()[i] = convert<T>(values.data()[i]);
     return result;
   }
+  HostTensor<f32> widened(const std::string& name) const {
+    const HostTensor<T> narrow = rounded(name);
+    HostTensor<f32> result(narrow.shape());
+    for (std::int64_t i = 0; i < result.elements(); ++i) result.data()[i] = convert<f32>(narrow.data()[i]);
+    return result;
+  }
   Tensor<T> input(const std::string& name) const { return sent(rounded(name)); }
   Tensor<T> like(const std::string& name) const { return Tensor<T>(golden_.shape(name_ + "." + name)); }
   Tensor<f32> sums(const std::string& name) const { return Tensor<f32>(golden_.shape(name_ + "." + name)); }
@@ -139,6 +158,10 @@ class GradientCase {
     options.heads = options_["heads"];
     options.heads_kv = options_["heads_kv"].template get<std::int64_t>();
     options.causal = options_["causal"];
+    Tensor<f32> bias;
+    const std::vector<std::string> inputs = options_["inputs"];
+    if (std::count(inputs.begin(), inputs.end(), "bias") > 0)
+      bias = sent(widened("bias")), options.bias = bias.view();
     const auto q = input("q"), k = input("k"), v = input("v");
     auto out = like("q"), dq = like("q"), dk = like("k"), dv = like("v");
     Tensor<f32> log_sums(Shape{q.shape()[0], options.heads, q.shape()[1]});
@@ -161,7 +184,7 @@ TEMPLATE_LIST_TEST_CASE("gradients are no more than twice as far from float64 as
                         PytorchPolicies) {
   const Golden golden("gradients");
   const nlohmann::json cases = golden.fact("cases");
-  REQUIRE(cases.size() >= 18);
+  REQUIRE(cases.size() >= 22);
   for (const auto& [name, options] : cases.items()) {
     const GradientCase<TestType> one(golden, name, options);
     for (const auto& [input, gradient] : one.run()) {

@@ -1,6 +1,7 @@
 // Gradients in float64 by finite differences, and what a kernel's may be away from them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -29,6 +30,23 @@ inline Doubles differences(Doubles x, const Doubles& dy, const std::function<Dou
         (8 * (at(i, x[i] + h) - at(i, x[i] - h)) - (at(i, x[i] + 2 * h) - at(i, x[i] - 2 * h))) / (12 * h);
   }
   return gradient;
+}
+
+/// The Euclidean length of x, and of a - b.
+inline double length(const Doubles& x) {
+  double sum = 0;
+  for (const double value : x) sum += value * value;
+  return std::sqrt(sum);
+}
+inline double distance(const Doubles& a, const Doubles& b) {
+  Doubles difference = a;
+  for (std::size_t i = 0; i < b.size(); ++i) difference[i] -= b[i];
+  return a.size() == b.size() ? length(difference) : HUGE_VAL;
+}
+
+/// How far a gradient by the chain rule in float64 is from differences, in units of what theirs may be off.
+inline double apart(const Doubles& gradient, const Doubles& by_differences) {
+  return distance(gradient, by_differences) / (1e-9 * (1 + length(by_differences)));
 }
 
 }  // namespace precast::testing

@@ -1,10 +1,13 @@
 // Gradients of linear layers, products and biases against float64.
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <gradients/differences.hpp>
 #include <op_cases/run.hpp>
 #include <support/arrays.hpp>
 #include <support/policies.hpp>
@@ -56,10 +59,30 @@ struct Products {
         bounds.push_back(magnitude * unit<f32> * static_cast<double>(depth));
       }
   }
+  /// Whether differences say the same of a gradient; of the smaller ones, as each value takes four products.
+  void check_differences(const Doubles& x, const Doubles& dy,
+                         const std::function<Doubles(const Doubles&)>& forward) const {
+    if (values.size() * dy.size() < 4000) CHECK(apart(values, differences(x, dy, forward)) <= 1);
+  }
   auto bound() const {
     return [this](std::size_t i) { return bounds[i]; };
   }
 };
+
+/// x w^T for x [rows, in] and w [out, in], and a b for a [rows, depth] and b [depth, columns], in float64.
+Doubles times_transposed(const Doubles& x, const Doubles& w, std::int64_t in) {
+  Doubles y;
+  for (auto row = x.begin(); row != x.end(); row += in)
+    for (auto column = w.begin(); column != w.end(); column += in)
+      y.push_back(std::inner_product(row, row + in, column, 0.0));
+  return y;
+}
+Doubles times(const Doubles& a, const Doubles& b, std::int64_t depth) {
+  const auto rows = static_cast<std::size_t>(depth), columns = b.size() / rows;
+  Doubles turned(b.size());
+  for (std::size_t i = 0; i < b.size(); ++i) turned[i % columns * rows + i / columns] = b[i];
+  return times_transposed(a, turned, depth);
+}
 
 }  // namespace
 
@@ -104,6 +127,8 @@ TEMPLATE_LIST_TEST_CASE("linear of a borrowed weight, and its three gradients", 
     const Products expected_dx(
         c.rows, c.in, c.out, [&](std::int64_t i, std::int64_t k) { return at(gdy, i * c.out + k); },
         [&](std::int64_t k, std::int64_t j) { return at(gw, k * c.in + j); });
+    expected_dx.check_differences(gx, gdy,
+                                  [&](const Doubles& at_x) { return times_transposed(at_x, gw, c.in); });
     CHECK(outside(dx(), expected_dx.values, expected_dx.bound()) == "");
     check_repeats(dx);
     const auto start = random_tensor<f32>({c.out, c.in}, 5, 3);
@@ -115,6 +140,8 @@ TEMPLATE_LIST_TEST_CASE("linear of a borrowed weight, and its three gradients", 
     Products expected_dw(
         c.out, c.in, c.rows, [&](std::int64_t i, std::int64_t k) { return at(gdy, k * c.out + i); },
         [&](std::int64_t k, std::int64_t j) { return at(gx, k * c.in + j); });
+    expected_dw.check_differences(gw, gdy,
+                                  [&](const Doubles& at_w) { return times_transposed(gx, at_w, c.in); });
     CHECK(outside(dw(false), expected_dw.values, expected_dw.bound()) == "");
     check_repeats([&] { return dw(false); });
     for (std::size_t i = 0; i < expected_dw.values.size(); ++i) expected_dw.values[i] += start.values()[i];
@@ -138,6 +165,8 @@ TEMPLATE_TEST_CASE("gradients of both sides of a matmul", "[linear]", F32, Bf16,
   const Products right(
       depth, columns, rows, [&](std::int64_t i, std::int64_t k) { return at(wa, k * depth + i); },
       [&](std::int64_t k, std::int64_t j) { return at(wc, k * columns + j); });
+  CHECK(apart(left.values, differences(wa, wc, [&](const Doubles& x) { return times(x, wb, depth); })) <= 1);
+  CHECK(apart(right.values, differences(wb, wc, [&](const Doubles& x) { return times(wa, x, depth); })) <= 1);
   CHECK(outside(da, left.values, left.bound()) == "");
   CHECK(outside(db, right.values, right.bound()) == "");
 }
@@ -205,6 +234,13 @@ TEMPLATE_TEST_CASE("the gradient of a bias is the sum of rows", "[linear]", F32,
           expected[i % expected.size()] += values[i];
           magnitudes[i % expected.size()] += std::abs(values[i]);
         }
+        if (values.size() < 200)
+          CHECK(apart(expected, differences(Doubles(expected.size()), values, [&](const Doubles& bias) {
+                        Doubles sums;
+                        for (std::size_t i = 0; i < values.size(); ++i)
+                          sums.push_back(bias[i % expected.size()]);
+                        return sums;
+                      })) <= 1);
         const auto run = [&] {
           Tensor<f32> out(shape, start.values().first(expected.size()));
           bias_gradient_into<TestType>(sent(dy), GradientOptions{accumulate}, out);

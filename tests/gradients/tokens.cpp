@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <gradients/differences.hpp>
 #include <op_cases/run.hpp>
 #include <support/arrays.hpp>
 #include <support/norm_reference.hpp>
@@ -52,6 +53,18 @@ TEMPLATE_TEST_CASE("the gradient of the cross entropy", "[loss]", F32, Bf16, F16
                           std::exp(-86.0)));
       }
     }
+    const auto loss = [&, width = classes](const Doubles& at) {
+      double all = 0;
+      for (std::size_t r = 0; r < targets.size(); ++r) {
+        if (targets[r] < 0) continue;
+        const auto row = row_of(at, static_cast<std::int64_t>(r), width);
+        double sum = 0;
+        for (const double each : row) sum += std::exp(each);
+        all += std::log(sum) - row[static_cast<std::size_t>(targets[r])];
+      }
+      return Doubles{all / kept};
+    };
+    if (rows * classes < 2000) CHECK(apart(expected, differences(logits, {loss_scale}, loss)) <= 1);
     const auto run = [&] {
       Tensor<A> out(x.shape());
       cross_entropy_gradient_into<TestType>(static_cast<f32>(loss_scale), sent(x), targets,
@@ -100,6 +113,19 @@ TEMPLATE_TEST_CASE("the gradient of an embedding's table adds rows in their orde
           sums[static_cast<std::size_t>(ids[i] * columns + c)] +=
               convert<f32>(dy.data()[static_cast<std::int64_t>(i) * columns + c]);
       for (std::size_t i = 0; accumulate && i < sums.size(); ++i) sums[i] = start.values()[i] + sums[i];
+      if (!accumulate && count < 10) {
+        const Doubles by_differences =
+            differences(wide(start), wide(dy), [&, width = columns](const Doubles& table) {
+              Doubles read;
+              for (const std::int32_t id : ids)
+                for (std::int64_t c = 0; c < width; ++c)
+                  read.push_back(table[static_cast<std::size_t>(id * width + c)]);
+              return read;
+            });
+        // In f32 each row that is added rounds once.
+        CHECK(distance(Doubles(sums.begin(), sums.end()), by_differences) <=
+              (static_cast<double>(count) * unit<f32> + 1e-9) * length(wide(dy)));
+      }
       const auto run = [&] {
         Tensor<f32> out = sent(start);
         embedding_gradient_into<TestType>(sent(dy), ids, GradientOptions{accumulate}, out);
@@ -176,4 +202,38 @@ TEST_CASE("rotary embeddings of halves are those of neighbours in another order,
           return 8 * unit<f32> * (std::abs(wide(x)[i]) + std::abs(wide(x)[pair]));
         }) == "");
   CHECK_THROWS_AS(rotary_table_of_halves(5, 10000, positions), ShapeError);
+}
+
+TEMPLATE_TEST_CASE("the gradients of rotary embeddings of either layout follow finite differences",
+                   "[position]", F32, Bf16, F16) {
+  using A = typename training<TestType>::gradient;
+  const std::int64_t width = 6, heads = 3, tokens = 5;
+  const std::vector<f32> positions{0, 1, 2, 30, 1000};
+  const std::vector<std::int64_t> axes{width};
+  for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::neighbours}) {
+    CAPTURE(pairs == RotaryPairs::halves);
+    const RotaryTable table = pairs == RotaryPairs::halves ? rotary_table_of_halves(width, 10000, positions)
+                                                           : rotary_table(axes, 10000, positions);
+    const auto cosines = wide(table.cos), sines = wide(table.sin);
+    const auto x = random_tensor<A>({2, tokens, heads * width}, 1), dy = random_tensor<A>(x.shape(), 2);
+    const auto partner = [&](std::size_t i) {
+      if (pairs == RotaryPairs::neighbours) return i ^ 1;
+      return i % width < width / 2 ? i + width / 2 : i - width / 2;
+    };
+    const Doubles expected = differences(wide(x), wide(dy), [&](const Doubles& at) {
+      Doubles turned;
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        const std::size_t angle = i / (heads * width) % tokens * width + i % width;
+        const double sign = partner(i) > i ? -1 : 1;
+        turned.push_back(at[i] * cosines[angle] + sign * at[partner(i)] * sines[angle]);
+      }
+      return turned;
+    });
+    Tensor<A> dx(x.shape());
+    rotary_gradient_into<TestType>(sent(dy), table, Rotation{pairs}, dx);
+    // Two products and their sum.
+    CHECK(outside(dx, expected, [&](std::size_t i) {
+            return 3 * unit<f32> * (std::abs(wide(dy)[i]) + std::abs(wide(dy)[partner(i)])) + 1e-9;
+          }) == "");
+  }
 }

@@ -105,6 +105,13 @@ TEMPLATE_TEST_CASE("the gradients of a gated product", "[pointwise]", F32, Bf16,
       // f is x s: its error is that of s, which is among the slope's.
       bound_b.push_back(std::abs(wy[i] * wa[i]) * slope_error(f, wa[i]) + 3 * unit<f32> * std::abs(of_b[i]));
     }
+    const auto product = [&](const Doubles& at_a, const Doubles& at_b) {
+      Doubles y;
+      for (std::size_t i = 0; i < at_a.size(); ++i) y.push_back(activated(f, at_a[i]) * at_b[i]);
+      return y;
+    };
+    CHECK(apart(of_a, differences(wa, wy, [&](const Doubles& x) { return product(x, wb); })) <= 1);
+    CHECK(apart(of_b, differences(wb, wy, [&](const Doubles& x) { return product(wa, x); })) <= 1);
     Tensor<A> da(a.shape()), db(b.shape());
     const auto run = [&] {
       gated_product_gradient_into<TestType>(sent(dy), sent(a), sent(b), f, da, db);
@@ -194,4 +201,23 @@ TEMPLATE_TEST_CASE("dropout drops by seed, offset and place alone", "[dropout]",
   dropout_into<TestType>(sent(x), DropoutOptions{.probability = 0.25f, .seed = 42, .offset = 8}, other);
   CHECK(wide(other) != y);
   CHECK_THROWS_AS(dropout_into<TestType>(sent(x), DropoutOptions{.probability = 1.0f}, other), InputError);
+}
+
+TEST_CASE("the gradient of dropout is dropout of what comes in, and follows finite differences",
+          "[dropout]") {
+  const DropoutOptions options{.probability = 0.25f, .seed = 42, .offset = 7};
+  const auto x = random_tensor<f32>({3, 23}, 1), dy = random_tensor<f32>(x.shape(), 2);
+  Tensor<f32> dx(x.shape());
+  dropout_into<F32>(sent(dy), options, dx);
+  const Doubles expected = differences(wide(x), wide(dy), [&](const Doubles& at) {
+    Doubles kept;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const bool goes = philox(i / 4, options.offset, options.seed).words[i % 4] < 0x40000000u;
+      kept.push_back(goes ? 0 : at[i] / 0.75);
+    }
+    return kept;
+  });
+  // 1 / 0.75 is rounded, and the product with it.
+  CHECK(outside(dx, expected, [&](std::size_t i) { return unit<f32> * std::abs(expected[i]) * 2 + 1e-9; }) ==
+        "");
 }

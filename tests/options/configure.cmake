@@ -1,6 +1,6 @@
 # Configures SOURCE with OPTIONS (separated by |), programs of the folder PROGRAMS before those of PATH. Either it must fail
 # and say SAYS, or it must succeed, with a note that says NOTES, with the models of PATHS paths, PATH among them, the same for
-# CUDA where CUDA is said, and nothing that names a precision in WITHOUT.
+# CUDA where CUDA is said, those of TRAINED policies of training where that is said, and nothing that names a precision in WITHOUT.
 cmake_minimum_required(VERSION 3.25)
 
 set(build "${SCRATCH}/${NAME}")
@@ -50,6 +50,10 @@ else()
   list(LENGTH paths count)
   if(NOT count EQUAL PATHS OR NOT PATH IN_LIST paths)
     message(FATAL_ERROR "expected the models of ${PATHS} paths with ${PATH} among them, found ${count}: ${paths}")
+  endif()
+  list(LENGTH training_policies trained)
+  if(TRAINED AND NOT trained EQUAL TRAINED)
+    message(FATAL_ERROR "expected the models of ${TRAINED} policies of training, found ${trained}: ${training_policies}")
   endif()
   if(CUDA)
     stamped_models(cuda_paths "${build}/kernels/cuda" compiled_models)

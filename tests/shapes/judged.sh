@@ -3,7 +3,7 @@
 # judges the pictures; without a program, proves the judge itself on drawn pictures. Exits with 77 where no Python with
 # numpy is found.
 set -eu
-. "$(dirname "$0")/find_python.sh"
+. "$(dirname "$0")/../support/find_python.sh"
 [ $# -eq 1 ] && exec "$python" "$1" --validate
 
 scratch=$(mktemp -d)

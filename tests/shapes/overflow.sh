@@ -3,7 +3,7 @@
 # is right in f32, black in plain f16, located by the watch hook, and cured by --upcast-attention and by --flash.
 set -eu
 shapes=$1 program=$2
-. "$(dirname "$0")/find_python.sh"
+. "$(dirname "$0")/../support/find_python.sh"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 prompt="a large red circle on a blue background, at the left"

@@ -1,5 +1,6 @@
 // The end of a step for all parameters of a model at once, on this translation unit's backend: gradients
-// unscaled and measured, clipped, and AdamW.
+// unscaled and measured, clipped, and AdamW. All change the arrays that they are given, in place of writing
+// others: none is an _into.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <precast/backend/optimiser.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/problem/optimiser_kernels.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/train/grad_scaler.hpp>
@@ -60,6 +62,28 @@ void round_in_place(View<T> values) {
 template <ScalarDtype T>
 void clear(View<T> values) {
   backend::clear_values<T>(values);
+}
+
+/// Each in a context, which stands before its other arguments.
+template <ScalarDtype T, class... Arguments>
+GradientSums unscale(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return unscale<T>(arguments...); });
+}
+template <ScalarDtype T, class... Arguments>
+void scale_gradients(const Context& context, const Arguments&... arguments) {
+  with_context(context, [&] { scale_gradients<T>(arguments...); });
+}
+template <ScalarDtype T, ScalarDtype Stored, class... Arguments>
+void adamw_step(const Context& context, const Arguments&... arguments) {
+  with_context(context, [&] { adamw_step<T, Stored>(arguments...); });
+}
+template <ScalarDtype Rounded, ScalarDtype T>
+void round_in_place(const Context& context, View<T> values) {
+  with_context(context, [&] { round_in_place<Rounded>(values); });
+}
+template <ScalarDtype T>
+void clear(const Context& context, View<T> values) {
+  with_context(context, [&] { clear(values); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -99,11 +99,14 @@ class Job final : public MpiJob {
   void wait(Ticket ticket) override {
     std::unique_lock lock(mutex_);
     const auto is_done = [&] { return done_ >= ticket || failure_; };
-    std::chrono::milliseconds told{0};
-    constexpr std::chrono::milliseconds pause(100), patience(500);
+    // mpirun kills those that it stopped after a second: until then this one has to have said why.
+    constexpr std::chrono::milliseconds pause(50), patience(400);
+    std::optional<Clock::time_point> told;
     while (!changed_.wait_for(lock, pause, is_done)) {
-      if (is_told_to_stop_ && is_told_to_stop_()) told += pause;
-      if (told >= patience)
+      if (!is_told_to_stop_ || !is_told_to_stop_()) continue;
+      if (!told) told = Clock::now();
+      gave_up_ = gave_up_ || Clock::now() - *told >= patience;
+      if (gave_up_)
         throw CommunicationError(
             "the job was stopped while this rank waited for the others; where nobody stopped it, another "
             "rank "
@@ -259,6 +262,7 @@ class Job final : public MpiJob {
   Ticket asked_ = 0, done_ = 0;
   std::map<Ticket, double> seconds_;  ///< of the latest sums
   std::optional<int> abort_code_;
+  bool gave_up_ = false;  ///< a wait did: those for the sums behind it do at once
   bool has_joined_ = false, is_over_ = false;
   std::exception_ptr failure_;
   std::thread thread_;

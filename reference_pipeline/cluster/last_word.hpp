@@ -1,0 +1,27 @@
+// Which rank says why a job ended, where rank 0, which speaks for all, was killed before it could.
+#pragma once
+
+#include <precast/cluster/communicator.hpp>
+
+namespace precast::cluster {
+
+/// A file in memory of rank 0's machine, without a name once all ranks there have it open. Rank 0 has it
+/// locked as long as it lives.
+class LastWord {
+ public:
+  /// Every rank of the job makes one. Throws CommunicationError.
+  explicit LastWord(Communicator& job);
+  LastWord(const LastWord&) = delete;
+  LastWord& operator=(const LastWord&) = delete;
+  ~LastWord();
+
+  /// Whether this rank is to speak. Rank 0 is; another where it is on rank 0's machine, rank 0 is gone and
+  /// has not said why, and no other rank has taken its place.
+  bool is_ours();
+
+ private:
+  bool is_first_;
+  int file_ = -1;  ///< -1 on other machines, and where there is no such file
+};
+
+}  // namespace precast::cluster
