@@ -123,7 +123,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       command
           .add_option("--policies",
                       "What is stored, multiplied and summed in which format: the names that precast train "
-                      "--policy takes; default f32,bf16")
+                      "--policy takes; of attention f32, bf16 and f16; default f32,bf16")
           ->type_name("NAME,...")
           ->take_all();
   add_text(command, "--variant", options.variants, joined(variant_names) + ",...",
@@ -150,6 +150,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
                                   "of measuring")
                       ->type_name("FILE...")
                       ->take_all();
+  add_device_option(command, options.device);
   add_threads_option(command, options.threads, "");
   add_quiet_option(command);
 }

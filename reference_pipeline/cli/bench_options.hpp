@@ -15,7 +15,7 @@ namespace precast::cli {
 struct BenchOptions {
   std::string name;  ///< "lm" or "attention"
   std::optional<std::string> sizes, contexts, warmups, variants, parts, head_widths, kinds;
-  std::string json, csv, page;
+  std::string json, csv, page, device = "auto";
   std::optional<int> steps, batch, threads;
   SweepPart part;
   CLI::Option* policies = nullptr;

@@ -12,6 +12,7 @@
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
+#include <cli/run_options.hpp>
 #include <cli/train_folder.hpp>
 #include <cli/train_log.hpp>
 #include <cli/train_options.hpp>
@@ -77,12 +78,6 @@ std::string device_of_rank(const std::string& wanted, cluster::Communicator& job
                      "of a machine takes the next");
   if (wanted != "cuda") return wanted;
   return "cuda:" + std::to_string(cluster::place_on_this_machine(job));
-}
-
-/// Comes after all checks, so that an error is the only line.
-void tell_device(const TrainOptions& options, const families::ChosenDevice& chosen) {
-  if (options.device == "auto" && !chosen.reason.empty())
-    notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
 }
 
 /// The model of a run that ended, or was ended, before it was written: after its last checkpoint.
@@ -153,7 +148,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     return is_described ? "--resume goes on from the checkpoint of step " + step : "nothing was written";
   };
   TrainLog log(is_first ? options.log : "", first_step);
-  tell_device(options, chosen);
+  tell_device(options.device, chosen);
   const std::int64_t every = options.checkpoint_every.value_or(50);
   const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
                                           options.training.steps, leave_behind, [&](const StepFacts& step) {
@@ -199,7 +194,7 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
   }
   const TrainInputs inputs = open_inputs(options, job, *device.backend);
   if (!options.model.empty()) require_settings_of_model(command, settings_of(options, inputs, job.size()));
-  tell_device(options, chosen);
+  tell_device(options.device, chosen);
   std::vector<TrainedRun> runs;
   const auto finish = [&] {
     if (job.rank() != 0) return;

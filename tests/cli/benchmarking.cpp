@@ -16,9 +16,10 @@ namespace {
 
 /// Cases of a moment each.
 Words bench(const Words& more) {
-  return program::with({"bench", "lm", "--sizes", "tiny", "--contexts", "16,24", "--warmup", "1", "--steps",
-                        "2", "--batch", "2", "--policies", "f32", "--threads", "2", "--quiet"},
-                       more);
+  return program::with(
+      {"bench", "lm", "--device", "cpu", "--sizes", "tiny", "--contexts", "16,24", "--warmup", "1", "--steps",
+       "2", "--batch", "2", "--policies", "f32", "--threads", "2", "--quiet"},
+      more);
 }
 
 nlohmann::json rows_of(const fs::path& file) { return nlohmann::json::parse(program::content(file))["rows"]; }
@@ -39,6 +40,7 @@ TEST_CASE("bench lm writes a table in the shape of the source, as JSON, CSV and 
   REQUIRE(rows.size() == 4);
   for (const auto& row : rows) {
     CHECK(row["status"] == "ok");
+    CHECK(row["device"] == "cpu");
     const double forward = row["fwd avg (sec)"], back = row["back avg (sec)"],
                  both = row["fwd & back avg (sec)"], optimizer = row["optimizer avg (sec)"];
     CHECK(forward > 0);
@@ -122,7 +124,8 @@ TEST_CASE("bench lm: a wrong word is one line that says what it takes", "[bench]
                                     {Words{"--parts", "sideways"}, "--parts"},
                                     {Words{"--policies", "f33"}, "f33"},
                                     {Words{"--variant", "opt"}, "--variant"},
-                                    {Words{"--warmup", "-1"}, "--warmup"}}) {
+                                    {Words{"--warmup", "-1"}, "--warmup"},
+                                    {Words{"--device", "tpu"}, "'tpu'"}}) {
     Words all{"bench", "lm"};
     all.insert(all.end(), words.begin(), words.end());
     const auto result = run(all);
@@ -153,13 +156,13 @@ TEST_CASE("bench lm that is ended leaves what was measured", "[bench]") {
 TEST_CASE("bench attention measures both passes, plain and flash, and what lies between them", "[bench]") {
   const Scratch scratch;
   const fs::path json = scratch.path() / "attention.json", page = scratch.path() / "attention.html";
-  const auto result =
-      run({"bench", "attention", "--head-widths", "16,40", "--contexts", "32,160", "--batch", "2", "--steps",
-           "2", "--json", json.string(), "--output", page.string(), "--quiet"});
+  const auto result = run({"bench", "attention", "--device", "cpu", "--head-widths", "16,40", "--contexts",
+                           "32,160", "--batch", "2", "--steps", "2", "--policies", "f32,bf16,f16", "--json",
+                           json.string(), "--output", page.string(), "--quiet"});
   INFO(result.err);
   REQUIRE(result.code == 0);
   const auto rows = rows_of(json);
-  REQUIRE(rows.size() == 16);
+  REQUIRE(rows.size() == 24);
   for (const auto& row : rows) {
     CHECK(row["status"] == "ok");
     CHECK(row["fwd avg (sec)"].get<double>() > 0);
