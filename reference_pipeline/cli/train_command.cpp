@@ -8,6 +8,7 @@
 
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/format.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
