@@ -49,6 +49,15 @@ void write_json(const BenchOptions& options, const Results& results) {
   if (!options.json.empty()) io::write_file(options.json, timing::results_json(results));
 }
 
+/// Writes what there is up to now. A disk that is full now ends no run of hours: `finish` says so where it
+/// still is.
+void keep(const BenchOptions& options, const Results& results) {
+  try {
+    write_json(options, results);
+  } catch (const Error&) {
+  }
+}
+
 /// Writes every file, and the table to standard output.
 void finish(const BenchOptions& options, const Results& results) {
   write_and_show(
@@ -99,7 +108,7 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
         results.table.rows.push_back(of.refused(reason));
       }
       done += of.work;
-      write_json(options, results);
+      keep(options, results);
     }
   } catch (const Interrupted&) {
     progress.wipe();
@@ -110,8 +119,9 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
   }
   progress.wipe();
   if (refusals == chosen.size())
-    throw OutOfMemory((chosen.size() == 1 ? "" : "no case fits; the last, ") + refused +
-                      ": try a smaller size, --contexts or --batch, or --policies bf16");
+    throw OutOfMemory((chosen.size() == 1 ? "" : "no case fits; the last, ") + refused + ": try smaller " +
+                      (options.name == "lm" ? "--sizes" : "--head-widths") +
+                      ", --contexts or --batch, or --policies bf16");
   return results;
 }
 
@@ -147,8 +157,9 @@ void merge(const BenchOptions& options) {
                    ": add the parts that have them, and measure again what was interrupted"});
 }
 
-void bench(BenchOptions& options) {
+void bench(BenchOptions& options, const CLI::App& command) {
   parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
+  if (options.merge->count() > 0) options.check_merge(command);
   if (options.part.names_files)
     for (std::string* const file : {&options.json, &options.csv, &options.page})
       if (!file->empty() && !is_standard_output(*file)) *file = part_file(*file, options.part.shard);
@@ -186,7 +197,7 @@ void add_bench_command(CLI::App& app) {
       "  precast bench attention --policies f32 --contexts 256,1024 --output attention.html\n"
       "  precast bench lm --shard 1/2 --json lm-1.json                 # and 2/2 on another machine\n"
       "  precast bench lm --merge lm-1.json lm-2.json --csv lm.csv");
-  command->callback([options] { bench(*options); });
+  command->callback([options, command] { bench(*options, *command); });
 }
 
 }  // namespace precast::cli

@@ -1,9 +1,7 @@
 // precast train: a language model on a text, under a policy.
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <cli/arguments.hpp>
@@ -21,6 +19,7 @@
 #include <cli/train_run.hpp>
 #include <cli/train_scaling.hpp>
 #include <cli/train_settings.hpp>
+#include <cli/training_policies.hpp>
 #include <cluster/job.hpp>
 #include <cluster/measure_link.hpp>
 #include <families/device.hpp>
@@ -187,12 +186,8 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
       throw UsageError(std::string(name) +
                        " does not go with --compare, which writes a table and --report: "
                        "leave it out, or train under one --policy");
-  std::vector<std::string> names = parse_list("--compare", options.compare);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string given = std::exchange(names[i], training_policy(names[i]).name);
-    if (std::ranges::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]))
-      throw UsageError("--compare: " + given + " is " + names[i] + ", which stands there already");
-  }
+  const std::vector<std::string> names =
+      training_policies_named("--compare", parse_list("--compare", options.compare));
   const TrainInputs inputs = open_inputs(options, job, *device.backend);
   if (!options.model.empty()) require_settings_of_model(command, settings_of(options, inputs, job.size()));
   tell_device(options.device, chosen);
