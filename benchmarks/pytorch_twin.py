@@ -53,7 +53,7 @@ class Cpu:
     cases_kept = 2
     graphed = ()
     # One op alone has nothing to fuse.
-    compiled = ("double_block", "single_block", "t5_layer", "language_model", "unet_step", "vae_decode")
+    compiled = ("double_block", "single_block", "t5_layer", "language_model", "unet_step", "unet_xl_step", "vae_decode")
 
     def runs(self, kind):
         if kind in ("vae_decode", "denoise_step", "unet_step", "unet_xl_step"):

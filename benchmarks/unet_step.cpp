@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <common/model_work.hpp>
-#include <nlohmann/json.hpp>
+#include <stable_diffusion/released_unets.hpp>
 #include <stable_diffusion/unet_model.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
 
@@ -32,25 +32,6 @@ std::int64_t level_of(std::string_view name, std::int64_t levels) {
     return levels - 1 - index - (name.find("upsamplers") != std::string_view::npos ? 1 : 0);
   }
   return name.starts_with("mid_block.") ? levels - 1 : 0;
-}
-
-stable_diffusion::UNetConfig sd15() {
-  return stable_diffusion::UNetConfig::from(io::Config("config.json", {{"cross_attention_dim", 768}}));
-}
-
-stable_diffusion::UNetConfig sdxl() {
-  const nlohmann::json config = {
-      {"block_out_channels", {320, 640, 1280}},
-      {"down_block_types", {"DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"}},
-      {"up_block_types", {"CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"}},
-      {"transformer_layers_per_block", {1, 2, 10}},
-      {"attention_head_dim", {5, 10, 20}},
-      {"cross_attention_dim", 2048},
-      {"use_linear_projection", true},
-      {"addition_embed_type", "text_time"},
-      {"addition_time_embed_dim", 256},
-      {"projection_class_embeddings_input_dim", 2816}};
-  return stable_diffusion::UNetConfig::from(io::Config("config.json", config));
 }
 
 /// The products of a prediction: linear layers, and convolutions as products with patches.
@@ -117,13 +98,13 @@ void run_unet(benchmark::State& state, const stable_diffusion::UNetConfig& confi
 }
 
 const bool small = add_model("unet_step", "256x256", 3, []<class P>(P*, benchmark::State& state) {
-  run_unet<P>(state, sd15(), 256, Mark::onednn);
+  run_unet<P>(state, testing::released_unet("1.5").parsed(), 256, Mark::onednn);
 });
 const bool large = add_model("unet_step", "512x512", 1, []<class P>(P*, benchmark::State& state) {
-  run_unet<P>(state, sd15(), 512, Mark::onednn);
+  run_unet<P>(state, testing::released_unet("1.5").parsed(), 512, Mark::onednn);
 });
 const bool xl = add_model("unet_xl_step", "512x512", 1, []<class P>(P*, benchmark::State& state) {
-  run_unet<P>(state, sdxl(), 512, Mark::none);
+  run_unet<P>(state, testing::released_unet("XL").parsed(), 512, Mark::none);
 });
 
 }  // namespace

@@ -1,14 +1,16 @@
-// Attention in training as precast bench attention measures it. Kernels of gradients are no units of their
-// own: language models, which call them too, have those of their policies.
-#include <cstddef>
+// Attention in training as precast bench attention measures it, on this unit's backend. trained_attention.cpp
+// stamps its kernels.
+#include <string>
 #include <utility>
 
+#include <boost/hana/unpack.hpp>
+#include <timed_attention.hpp>
 #include <timing/attention_step.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/ops/attention_gradient.hpp>
-#include <precast/policy/paths.hpp>
 #include <precast/policy/policy.hpp>
+#include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::timing {
@@ -23,15 +25,10 @@ class StepUnder final : public AttentionStep {
 
   explicit StepUnder(const AttentionSizes& sizes)
       : shape_{sizes.batch, sizes.context, sizes.head_width},
-        q_(shape_),
-        k_(shape_),
-        v_(shape_),
-        dout_(shape_) {
-    fill(q_, 1);
-    fill(k_, 2);
-    fill(v_, 3);
-    fill(dout_, 4);
-  }
+        q_(filled<Activation>(1)),
+        k_(filled<Activation>(2)),
+        v_(filled<Activation>(3)),
+        dout_(filled<Gradient>(4)) {}
 
   void forward() override {
     out_ = Tensor<Activation>(shape_);
@@ -49,7 +46,8 @@ class StepUnder final : public AttentionStep {
 
   /// Numbers from -1 to 1 without a pattern.
   template <ScalarDtype T>
-  static void fill(Tensor<T>& tensor, std::uint32_t seed) {
+  Tensor<T> filled(std::uint32_t seed) const {
+    HostTensor<T> tensor(shape_);
     host::parallel_for(tensor.rows(), [&](std::int64_t row) {
       auto value = seed * 2654435761u + static_cast<std::uint32_t>(row) * 40503u;
       for (T& to : tensor.view().row(row)) {
@@ -57,6 +55,7 @@ class StepUnder final : public AttentionStep {
         to = convert<T>(static_cast<f32>(value >> 8) * 0x1p-23f - 1.0f);
       }
     });
+    return arrived(std::move(tensor));
   }
 
   Shape shape_;
@@ -70,23 +69,18 @@ std::unique_ptr<AttentionStep> make(const AttentionSizes& sizes) {
   return std::make_unique<StepUnder<P>>(sizes);
 }
 
-template <PathDtype T>
-void add(std::vector<AttentionPolicy>& all, const char* name) {
-  if constexpr (compiled_preset == "all" && precision_compiled(precision_of<T>)) {
-    all.push_back({name, "plain", &make<Policy<Storage<T>>>});
-    all.push_back({name, "flash", &make<Policy<Storage<T>, Flash>>});
-  }
-}
-
 }  // namespace
 
+#if PRECAST_BACKEND_IS_CUDA
+const std::vector<AttentionPolicy>& cuda_attention_policies() {
+#else
 const std::vector<AttentionPolicy>& attention_policies() {
-  static const std::vector<AttentionPolicy> all = [] {
-    std::vector<AttentionPolicy> list;
-    add<f32>(list, "f32");
-    add<bf16>(list, "bf16");
-    return list;
-  }();
+#endif
+  static const std::vector<AttentionPolicy> all =
+      boost::hana::unpack(kernels::TimedPolicies(), []<class... P>(P...) {
+        return std::vector<AttentionPolicy>{{std::string(dtype_traits<typename P::type::activation>::name),
+                                             P::type::flash ? "flash" : "plain", &make<typename P::type>}...};
+      });
   return all;
 }
 

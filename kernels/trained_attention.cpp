@@ -1,5 +1,6 @@
-// Attention of language models in training, and its gradients.
+// Attention of language models in training, and as precast bench attention measures it, and its gradients.
 #include <attention_kernels.hpp>
+#include <timed_attention.hpp>
 #include <training.hpp>
 
 #include <precast/backend/attention_gradient.hpp>
@@ -51,6 +52,7 @@ struct AttentionInTraining {
 };
 
 [[gnu::used, maybe_unused]] constexpr auto trained_attention = addresses<AttentionInTraining>();
+[[gnu::used, maybe_unused]] constexpr auto timed_attention = addresses<AttentionInTraining, TimedPolicies>();
 
 }  // namespace
 }  // namespace precast::kernels::trained

@@ -56,9 +56,9 @@ constexpr auto functions_of_this_unit() {
 }  // namespace detail
 
 /// The addresses of `Kernels<P>::functions` for the policies of training of this unit.
-template <template <class P> class Kernels>
+template <template <class P> class Kernels, class Policies = TrainedPolicies>
 constexpr auto addresses() {
-  return boost::hana::unpack(TrainedPolicies{}, []<class... P>(P...) {
+  return boost::hana::unpack(Policies{}, []<class... P>(P...) {
     return std::tuple(detail::functions_of_this_unit<Kernels, typename P::type>()...);
   });
 }

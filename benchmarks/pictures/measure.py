@@ -17,15 +17,14 @@ import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import run as benchmarks
+from outcome import outcome
 from tables import marks_of, table, write
 
 PRESETS = {"f32": "balanced", "bf16": "fast", "f16": "memory"}
@@ -37,23 +36,6 @@ MEASURES = {"step": "step", "decode": "decode", "total": "picture", "peak": "mem
 # What issue 12 asks: how many times as fast as another, or how many times less memory.
 REQUIRED = {("step", "sd.cpp"): 2.5, ("decode", "sd.cpp"): 3.0, ("step", "PyTorch"): 1.0, ("decode", "PyTorch"): 1.0,
             ("peak", "sd.cpp"): 1.0, ("peak", "PyTorch"): 1.0}
-
-
-def outcome(command):
-    """What a program printed, its seconds, those of the processor, and the most bytes that it held."""
-    begin = time.perf_counter()
-    with tempfile.TemporaryFile("w+", errors="replace") as out, tempfile.TemporaryFile("w+", errors="replace") as err:
-        process = subprocess.Popen([str(part) for part in command], stdout=out, stderr=err)
-        _, status, use = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.perf_counter() - begin
-        out.seek(0)
-        err.seek(0)
-        printed, said = out.read(), err.read()
-    if process.returncode != 0:
-        last = (said.strip() or printed.strip() or "it failed").splitlines()[-1]
-        raise benchmarks.NothingMeasured(f"{command[0]}: {last}")
-    return printed + said, seconds, use.ru_utime + use.ru_stime, 1024 * use.ru_maxrss
 
 
 class Ours:

@@ -15,11 +15,14 @@
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/progress.hpp>
+#include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
 #include <cli/sweep_options.hpp>
+#include <families/device.hpp>
 #include <families/free_memory.hpp>
 #include <timing/results.hpp>
 #include <timing/suite.hpp>
+#include <timing/timed_device.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
@@ -46,6 +49,15 @@ void write_json(const BenchOptions& options, const Results& results) {
   if (!options.json.empty()) io::write_file(options.json, timing::results_json(results));
 }
 
+/// Writes what there is up to now. A disk that is full now ends no run of hours: `finish` says so where it
+/// still is.
+void keep(const BenchOptions& options, const Results& results) {
+  try {
+    write_json(options, results);
+  } catch (const Error&) {
+  }
+}
+
 /// Writes every file, and the table to standard output.
 void finish(const BenchOptions& options, const Results& results) {
   write_and_show(
@@ -59,15 +71,15 @@ void finish(const BenchOptions& options, const Results& results) {
 }
 
 /// What a case lacks, or nothing.
-std::string lacking(const SuiteCase& of) {
+std::string lacking(const SuiteCase& of, const families::Backend& device) {
   families::give_back_memory();
   const std::int64_t needed = of.needed_memory();
-  const auto free_bytes = families::free_memory();
+  const auto free_bytes = device.free_memory();
   if (!free_bytes || needed <= *free_bytes) return "";
   return "needs " + in_bytes(needed) + ", and " + in_bytes(*free_bytes) + " are free";
 }
 
-Results measured(const BenchOptions& options, const timing::Suite& suite) {
+Results measured(const BenchOptions& options, const timing::Suite& suite, const families::Backend& device) {
   std::vector<std::int64_t> chosen(suite.cases.size());
   std::iota(chosen.begin(), chosen.end(), std::int64_t{0});
   chosen = casting::layers_of(chosen, options.part.shard);
@@ -83,7 +95,7 @@ Results measured(const BenchOptions& options, const timing::Suite& suite) {
   try {
     for (const std::int64_t place : chosen) {
       const SuiteCase& of = suite.cases[static_cast<std::size_t>(place)];
-      const std::string reason = lacking(of);
+      const std::string reason = lacking(of, device);
       if (reason.empty()) {
         std::int64_t run = 0;
         results.table.rows.push_back(of.measure([&] {
@@ -96,7 +108,7 @@ Results measured(const BenchOptions& options, const timing::Suite& suite) {
         results.table.rows.push_back(of.refused(reason));
       }
       done += of.work;
-      write_json(options, results);
+      keep(options, results);
     }
   } catch (const Interrupted&) {
     progress.wipe();
@@ -107,8 +119,9 @@ Results measured(const BenchOptions& options, const timing::Suite& suite) {
   }
   progress.wipe();
   if (refusals == chosen.size())
-    throw OutOfMemory((chosen.size() == 1 ? "" : "no case fits; the last, ") + refused +
-                      ": try a smaller size, --contexts or --batch, or --policies bf16");
+    throw OutOfMemory((chosen.size() == 1 ? "" : "no case fits; the last, ") + refused + ": try smaller " +
+                      (options.name == "lm" ? "--sizes" : "--head-widths") +
+                      ", --contexts or --batch, or --policies bf16");
   return results;
 }
 
@@ -144,17 +157,22 @@ void merge(const BenchOptions& options) {
                    ": add the parts that have them, and measure again what was interrupted"});
 }
 
-void bench(BenchOptions& options) {
+void bench(BenchOptions& options, const CLI::App& command) {
   parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
+  if (options.merge->count() > 0) options.check_merge(command);
   if (options.part.names_files)
     for (std::string* const file : {&options.json, &options.csv, &options.page})
       if (!file->empty() && !is_standard_output(*file)) *file = part_file(*file, options.part.shard);
   check_output_files(files_of(options));
   if (options.merge->count() > 0) return merge(options);
   if (options.threads) host::set_threads(*options.threads);
-  finish(options,
-         measured(options, options.name == "lm" ? timing::model_suite(options.model_grid())
-                                                : timing::attention_suite(options.attention_grid())));
+  const families::ChosenDevice chosen = families::choose_device(options.device);
+  const timing::TimedDevice device = timing::timed_on(chosen);
+  const timing::Suite suite = options.name == "lm"
+                                  ? timing::model_suite(options.model_grid(), device)
+                                  : timing::attention_suite(options.attention_grid(), device);
+  tell_device(options.device, chosen);
+  finish(options, measured(options, suite, device.backend()));
 }
 
 }  // namespace
@@ -175,10 +193,11 @@ void add_bench_command(CLI::App& app) {
       "  precast bench lm --sizes tiny --contexts 32                   # a second\n"
       "  precast bench lm --sizes S,M --contexts 256 --output lm.html\n"
       "  precast bench lm --sizes S --warmup 0,1,5 --policies f32,amp-bf16 --json lm.json\n"
+      "  precast bench lm --device cuda --sizes L,XL,2.7B --contexts 256\n"
       "  precast bench attention --policies f32 --contexts 256,1024 --output attention.html\n"
       "  precast bench lm --shard 1/2 --json lm-1.json                 # and 2/2 on another machine\n"
       "  precast bench lm --merge lm-1.json lm-2.json --csv lm.csv");
-  command->callback([options] { bench(*options); });
+  command->callback([options, command] { bench(*options, *command); });
 }
 
 }  // namespace precast::cli

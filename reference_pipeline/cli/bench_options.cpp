@@ -1,8 +1,11 @@
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <cli/arguments.hpp>
 #include <cli/bench_options.hpp>
 #include <cli/run_options.hpp>
+#include <cli/training_policies.hpp>
 #include <timing/model_sizes.hpp>
 
 namespace precast::cli {
@@ -59,6 +62,16 @@ std::vector<std::string> BenchOptions::given_policies(const std::vector<std::str
   return names;
 }
 
+void BenchOptions::check_merge(const CLI::App& command) const {
+  static constexpr std::string_view of_merging[] = {"name",  "--merge",  "--json",
+                                                    "--csv", "--output", "--quiet"};
+  for (const CLI::Option* option : command.get_options())
+    if (const std::string& name = option->get_name();
+        option->count() > 0 && !std::ranges::count(of_merging, name))
+      throw UsageError(name + " is of measuring, which --merge does not do: leave one of them out");
+  check_each_file_once(merge->results());
+}
+
 timing::AttentionGrid BenchOptions::attention_grid() const {
   for (const auto& [value, option] :
        {std::pair(&sizes, "--sizes"), {&variants, "--variant"}, {&parts, "--parts"}})
@@ -81,7 +94,7 @@ timing::ModelGrid BenchOptions::model_grid() const {
   if (sizes) grid.sizes = parse_names("--sizes", *sizes, names_of_sizes());
   if (contexts) grid.contexts = parse_integers("--contexts", *contexts, 1, most_context);
   if (warmups) grid.warmups = parse_integers("--warmup", *warmups, 0, most_runs);
-  grid.policies = given_policies(grid.policies);
+  grid.policies = training_policies_named("--policies", given_policies(grid.policies));
   if (variants) {
     grid.architectures.clear();
     for (const std::string& name : parse_names("--variant", *variants, variant_names))
@@ -123,7 +136,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       command
           .add_option("--policies",
                       "What is stored, multiplied and summed in which format: the names that precast train "
-                      "--policy takes; default f32,bf16")
+                      "--policy takes; of attention f32, bf16 and f16; default f32,bf16")
           ->type_name("NAME,...")
           ->take_all();
   add_text(command, "--variant", options.variants, joined(variant_names) + ",...",
@@ -150,6 +163,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
                                   "of measuring")
                       ->type_name("FILE...")
                       ->take_all();
+  add_device_option(command, options.device);
   add_threads_option(command, options.threads, "");
   add_quiet_option(command);
 }

@@ -15,7 +15,7 @@ namespace precast::cli {
 struct BenchOptions {
   std::string name;  ///< "lm" or "attention"
   std::optional<std::string> sizes, contexts, warmups, variants, parts, head_widths, kinds;
-  std::string json, csv, page;
+  std::string json, csv, page, device = "auto";
   std::optional<int> steps, batch, threads;
   SweepPart part;
   CLI::Option* policies = nullptr;
@@ -25,6 +25,8 @@ struct BenchOptions {
   timing::ModelGrid model_grid() const;
   /// What `bench attention` measures. Throws UsageError.
   timing::AttentionGrid attention_grid() const;
+  /// Throws UsageError where --merge has a file twice, or stands beside an option of measuring.
+  void check_merge(const CLI::App& command) const;
 
  private:
   std::vector<std::string> given_policies(const std::vector<std::string>& usual) const;

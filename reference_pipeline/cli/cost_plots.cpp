@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <cli/cost_plots.hpp>
+#include <cli/format.hpp>
 #include <cli/html.hpp>
 #include <cli/output.hpp>
 #include <cli/svg.hpp>
@@ -161,7 +162,7 @@ std::string measure_plot(const casting::CostFile& file, casting::Measure measure
     if (file.layers[i].parameters) values += ", " + with_commas(*file.layers[i].parameters) + " parameters";
     for (const std::string& type : types)
       if (const auto value = number_of(file.layers[i], type, measure))
-        values += "\n" + type + ": " + svg_value(*value);
+        values += "\n" + type + ": " + four_digits(*value);
     inside += svg_box(axis.x(i) - axis.width() / 2, cost_top, axis.width(), cost_height, "class=\"column\"",
                       svg_title(values));
   }
@@ -184,7 +185,7 @@ std::string size_plot(const casting::CostFile& file, std::span<const casting::Pl
   const double every = last - first > 20 ? 2 : 1;
   for (double bits = first; bits <= last; bits += every) {
     inside += svg_line(x_of(bits), cost_top, x_of(bits), cost_top + cost_height, "grid");
-    inside += svg_text(x_of(bits), cost_top + cost_height + 16, "middle", svg_value(bits));
+    inside += svg_text(x_of(bits), cost_top + cost_height + 16, "middle", four_digits(bits));
   }
   inside += svg_text(cost_left + cost_width / 2, cost_top + cost_height + 34, "middle", "bits a parameter");
   for (const casting::PlannedSize& size : plans)
@@ -194,8 +195,8 @@ std::string size_plot(const casting::CostFile& file, std::span<const casting::Pl
   NamePlaces names;
   for (const casting::PlannedSize& size : sizes) {
     const double x = x_of(size.bits), y = scale.y(size.error);
-    const std::string words = svg_title(size.method + ": " + svg_value(size.bits) + " bits, " +
-                                        with_commas(size.bytes) + " bytes, error " + svg_value(size.error));
+    const std::string words = svg_title(size.method + ": " + four_digits(size.bits) + " bits, " +
+                                        with_commas(size.bytes) + " bytes, error " + four_digits(size.error));
     const std::size_t place = type_place(types, size.method);
     if (place < types.size())
       inside += svg_mark(place, x, y, words);

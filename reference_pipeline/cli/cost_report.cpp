@@ -7,6 +7,7 @@
 #include <cli/auto_preset.hpp>
 #include <cli/cost_plots.hpp>
 #include <cli/cost_report.hpp>
+#include <cli/format.hpp>
 #include <cli/html.hpp>
 #include <cli/output.hpp>
 #include <cli/plan_table.hpp>
@@ -142,8 +143,8 @@ std::string sizes_section(const CostReport& report) {
 std::string plan_section(const CostReport& report) {
   const casting::PlannedSize size = size_of_plan(report.file, *report.plan, report.plan_path, report.measure);
   return "<h2>The plan</h2>\n<p class=\"soft\">" + html_text(types_in_words(*report.plan)) + ": " +
-         svg_value(size.bits) + " bits a parameter, " + with_commas(size.bytes) + " bytes (" +
-         in_bytes(size.bytes) + "), predicted error " + svg_value(size.error) +
+         four_digits(size.bits) + " bits a parameter, " + with_commas(size.bytes) + " bytes (" +
+         in_bytes(size.bytes) + "), predicted error " + four_digits(size.error) +
          ". Layers are as wide as their parameters.</p>\n" + types_legend(report.file) +
          "<div class=\"scroll\">" + plan_bar(report.file, *report.plan) + "</div>\n";
 }
@@ -192,9 +193,9 @@ std::string cost_markdown(const CostReport& report) {
   if (report.plan) {
     const casting::PlannedSize size =
         size_of_plan(report.file, *report.plan, report.plan_path, report.measure);
-    text += "\n## The plan\n\n" + types_in_words(*report.plan) + ": " + svg_value(size.bits) +
+    text += "\n## The plan\n\n" + types_in_words(*report.plan) + ": " + four_digits(size.bits) +
             " bits a parameter, " + with_commas(size.bytes) + " bytes, predicted error (" +
-            name_of(report.measure) + ") " + svg_value(size.error) + "\n";
+            name_of(report.measure) + ") " + four_digits(size.error) + "\n";
   }
   for (const Measure measure : measures_of(report.file)) {
     text += "\n## " + name_of(measure) + "\n\n" + std::string(measure_words(measure)) + ".\n\n" +

@@ -7,6 +7,14 @@
 
 namespace precast::cli {
 
+/// A value in four digits, "2.312", "1e-06"; "NaN" without the sign that printf shows.
+inline std::string four_digits(double value) {
+  if (std::isnan(value)) return "NaN";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
 /// "0.42 s", "3.2 s", "41 s", "3 min 05 s", "2 h 07 min"; "?" where there is no such time.
 inline std::string human_duration(double seconds) {
   if (!(seconds >= 0 && seconds < 3.6e9)) return "?";

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include <cli/format.hpp>
 #include <cli/html.hpp>
 #include <cli/line_plot.hpp>
 #include <cli/svg.hpp>
@@ -64,7 +65,7 @@ std::vector<double> ticks(const LineAxis& axis) {
   return found;
 }
 
-std::string tick_name(double value) { return svg_value(std::fabs(value) < 1e-300 ? 0 : value); }
+std::string tick_name(double value) { return four_digits(std::fabs(value) < 1e-300 ? 0 : value); }
 
 /// `powers` takes the place of `upwards` where values are counted in them.
 struct LineAxes {
@@ -155,7 +156,7 @@ std::string marks(const experiments::Line& line, std::size_t place, std::size_t 
     const auto i = static_cast<std::size_t>(at);
     if (!std::isfinite(line.y[i])) continue;
     text += svg_mark(place + 1, axes.x(line.x[i]), axes.y(line.y[i]),
-                     svg_title(line.name + ": " + svg_value(line.y[i]) + " at " + svg_value(line.x[i])));
+                     svg_title(line.name + ": " + four_digits(line.y[i]) + " at " + four_digits(line.x[i])));
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 
+#include <cli/format.hpp>
 #include <cli/html.hpp>
 #include <cli/report_plot.hpp>
 #include <cli/svg.hpp>
@@ -120,7 +121,7 @@ std::string layer_columns(std::span<const Compared> rows, std::span<const LayerR
     std::string values = layers[i].name;
     for (std::size_t policy = 0; policy < rows.size(); ++policy) {
       if (layers[i].max_abs[policy] < 0) continue;
-      values += "\n" + rows[policy].name + ": " + svg_value(layers[i].max_abs[policy]);
+      values += "\n" + rows[policy].name + ": " + four_digits(layers[i].max_abs[policy]);
       if (layers[i].non_finite[policy])
         values += ", " + with_commas(layers[i].non_finite[policy]) + " not finite";
     }

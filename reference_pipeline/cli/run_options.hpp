@@ -43,6 +43,10 @@ struct RunOptions {
   void set_threads() const;
 };
 
+/// Says which device auto took, and why, where it had a choice. Comes after all checks, so that an error is
+/// the only line.
+void tell_device(const std::string& asked_for, const families::ChosenDevice& chosen);
+
 /// Adds --prompt, --model, --device, --seed, --steps and the other options of a run.
 void add_run_options(CLI::App& command, RunOptions& options);
 

@@ -27,12 +27,6 @@ std::string svg_number(double value) {
   return text;
 }
 
-std::string svg_value(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
-
 std::string svg_line(double x1, double y1, double x2, double y2, std::string_view kind) {
   return "<line class=\"" + std::string(kind) + "\" x1=\"" + svg_number(x1) + "\" y1=\"" + svg_number(y1) +
          "\" x2=\"" + svg_number(x2) + "\" y2=\"" + svg_number(y2) + "\"/>";

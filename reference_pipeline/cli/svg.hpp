@@ -16,8 +16,6 @@ std::string report_key(std::size_t place);
 
 /// "12.3": a coordinate.
 std::string svg_number(double value);
-/// Four digits of a value, for people.
-std::string svg_value(double value);
 std::string svg_line(double x1, double y1, double x2, double y2, std::string_view kind);
 /// `anchor` is start, middle or end.
 std::string svg_text(double x, double y, std::string_view anchor, const std::string& text);

@@ -1,17 +1,17 @@
 // precast train: a language model on a text, under a policy.
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/format.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
+#include <cli/run_options.hpp>
 #include <cli/train_folder.hpp>
 #include <cli/train_log.hpp>
 #include <cli/train_options.hpp>
@@ -19,6 +19,7 @@
 #include <cli/train_run.hpp>
 #include <cli/train_scaling.hpp>
 #include <cli/train_settings.hpp>
+#include <cli/training_policies.hpp>
 #include <cluster/job.hpp>
 #include <cluster/measure_link.hpp>
 #include <families/device.hpp>
@@ -77,12 +78,6 @@ std::string device_of_rank(const std::string& wanted, cluster::Communicator& job
                      "of a machine takes the next");
   if (wanted != "cuda") return wanted;
   return "cuda:" + std::to_string(cluster::place_on_this_machine(job));
-}
-
-/// Comes after all checks, so that an error is the only line.
-void tell_device(const TrainOptions& options, const families::ChosenDevice& chosen) {
-  if (options.device == "auto" && !chosen.reason.empty())
-    notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
 }
 
 /// The model of a run that ended, or was ended, before it was written: after its last checkpoint.
@@ -156,7 +151,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     return is_described ? "--resume goes on from the checkpoint of step " + step : "nothing was written";
   };
   TrainLog log(is_first ? options.log : "", first_step);
-  tell_device(options, chosen);
+  tell_device(options.device, chosen);
   const std::int64_t every = options.checkpoint_every.value_or(50);
   const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
                                           options.training.steps, leave_behind, [&](const StepFacts& step) {
@@ -194,16 +189,12 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
       throw UsageError(std::string(name) +
                        " does not go with --compare, which writes a table, --report and --log: "
                        "leave it out, or train under one --policy");
-  std::vector<std::string> names = parse_list("--compare", options.compare);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string given = std::exchange(names[i], training_policy(names[i]).name);
-    if (std::ranges::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]))
-      throw UsageError("--compare: " + given + " is " + names[i] + ", which stands there already");
-  }
+  const std::vector<std::string> names =
+      training_policies_named("--compare", parse_list("--compare", options.compare));
   const TrainInputs inputs = open_inputs(options, job, *device.backend);
   if (!options.model.empty()) require_settings_of_model(command, settings_of(options, inputs, job.size()));
   TrainLog log(job.rank() == 0 ? options.log : "", 0);
-  tell_device(options, chosen);
+  tell_device(options.device, chosen);
   std::vector<TrainedRun> runs;
   const auto finish = [&] {
     if (job.rank() != 0) return;

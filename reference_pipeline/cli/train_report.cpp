@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include <cli/format.hpp>
 #include <cli/html.hpp>
 #include <cli/line_plot.hpp>
 #include <cli/svg.hpp>

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iostream>
 
 #include <cli/arguments.hpp>
+#include <cli/format.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/output.hpp>
 #include <cli/progress.hpp>
@@ -124,13 +124,6 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
     throw UsageError("--batch is " + std::to_string(*options.batch) + ", and --batches has " +
                      std::to_string(inputs.batches->batch()) + " windows a step for each rank: leave it out");
   return inputs;
-}
-
-std::string four_digits(double value) {
-  if (std::isnan(value)) return "NaN";  // printf shows a sign, which says nothing
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
 }
 
 std::int64_t TrainedRun::skipped() const { return std::ranges::count_if(steps, &StepFacts::skipped); }

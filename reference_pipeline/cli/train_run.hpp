@@ -28,9 +28,6 @@ struct TrainInputs {
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
                         const families::Backend& device);
 
-/// A loss or a norm for people, "2.312", "NaN".
-std::string four_digits(double value);
-
 /// How a run went.
 struct TrainedRun {
   std::string policy;

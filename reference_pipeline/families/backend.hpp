@@ -8,6 +8,7 @@
 #include <string>
 
 #include <precast/error.hpp>
+#include <precast/memory/buffer.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/policy/choice.hpp>
 
@@ -17,6 +18,9 @@ namespace precast::families {
 class DeviceSession {
  public:
   virtual ~DeviceSession() = default;
+  /// Waits until what the device was given in this session is done: nothing where work is done as it is
+  /// given.
+  virtual void wait() const {}
 };
 
 /// What makes the components of one family under one policy on one backend. Each family derives its own, with
@@ -44,8 +48,9 @@ class Backend {
   virtual std::int64_t held_memory() const { return 0; }
   /// Bytes that running adds to what tensors take: code that is read or made, and stacks.
   virtual std::int64_t code_memory() const { return 0; }
-  /// The most bytes that tensors of components held since the last reset.
-  virtual std::int64_t peak_memory() const = 0;
+  /// What tensors of components hold, and held at most since the last reset.
+  virtual MemoryUse memory_use() const = 0;
+  std::int64_t peak_memory() const { return memory_use().peak; }
   virtual void reset_peak_memory() const = 0;
 };
 

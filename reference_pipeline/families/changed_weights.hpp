@@ -35,7 +35,7 @@ class ChangedWeights final : public Backend {
   DryRun::Counts counted_memory() const override { return backend_.counted_memory(); }
   std::int64_t held_memory() const override { return backend_.held_memory(); }
   std::int64_t code_memory() const override { return backend_.code_memory(); }
-  std::int64_t peak_memory() const override { return backend_.peak_memory(); }
+  MemoryUse memory_use() const override { return backend_.memory_use(); }
   void reset_peak_memory() const override { backend_.reset_peak_memory(); }
 
  private:

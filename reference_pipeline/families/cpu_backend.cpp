@@ -15,7 +15,7 @@ class HostBackend final : public CompiledBackend {
   std::int64_t held_memory() const override { return resident_memory(); }
   /// Measured: pages of oneDNN's and our own code that only a run reads, and holes between small blocks.
   std::int64_t code_memory() const override { return std::int64_t{2} << 20; }
-  std::int64_t peak_memory() const override { return memory_use().peak; }
+  MemoryUse memory_use() const override { return precast::memory_use(); }
   void reset_peak_memory() const override { precast::reset_peak_memory(); }
 };
 

@@ -2,13 +2,11 @@
 
 #include <families/free_memory.hpp>
 #include <timing/attention_grid.hpp>
-#include <timing/attention_step.hpp>
 #include <timing/words.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
 #include <precast/memory/dry_run.hpp>
-#include <precast/memory/memory.hpp>
 
 namespace precast::timing {
 
@@ -31,9 +29,9 @@ struct AttentionTimings {
   std::int64_t memory = 0;        ///< the most bytes at once
 };
 
-AttentionPolicy policy_named(const std::string& policy, const std::string& kind) {
+AttentionPolicy policy_named(const TimedDevice& device, const std::string& policy, const std::string& kind) {
   std::string names;
-  for (const AttentionPolicy& one : attention_policies()) {
+  for (const AttentionPolicy& one : *device.attention) {
     if (one.policy == policy && one.kind == kind) return one;
     if (one.kind == kind) names += (names.empty() ? "" : ", ") + one.policy;
   }
@@ -43,8 +41,8 @@ AttentionPolicy policy_named(const std::string& policy, const std::string& kind)
                    names);
 }
 
-std::int64_t needed_memory(const AttentionCase& of) {
-  const DryRun dry;
+std::int64_t needed_memory(const AttentionCase& of, const TimedDevice& device) {
+  const DryRun dry(device.backend().counted_memory());
   const auto step = of.under.make(of.sizes);
   for (int run = 0; run < 2; ++run) {
     step->forward();
@@ -53,20 +51,25 @@ std::int64_t needed_memory(const AttentionCase& of) {
   return dry.peak();
 }
 
-AttentionTimings measure(const AttentionCase& of, const BeforeRun& before_run) {
+AttentionTimings measure(const AttentionCase& of, const TimedDevice& device, const BeforeRun& before_run) {
+  const families::Backend& backend = device.backend();
   families::give_back_memory();
-  reset_peak_memory();
-  const std::int64_t before = memory_use().in_use;
+  backend.reset_peak_memory();
+  const std::int64_t before = backend.memory_use().in_use;
   const auto step = of.under.make(of.sizes);
+  const auto timed = [&](auto&& work) {
+    return measured(
+        of.warmup, of.steps, before_run, [&] { device.wait(); }, work);
+  };
   AttentionTimings timings;
-  timings.forward = measured(of.warmup, of.steps, before_run, [&] { step->forward(); });
-  timings.held_between = memory_use().in_use - before;
-  timings.backward = measured(of.warmup, of.steps, before_run, [&] { step->backward(); });
-  timings.memory = memory_use().most_held;
+  timings.forward = timed([&] { step->forward(); });
+  timings.held_between = backend.memory_use().in_use - before;
+  timings.backward = timed([&] { step->backward(); });
+  timings.memory = backend.memory_use().most_held;
   return timings;
 }
 
-Row row_of(const AttentionCase& of, const std::optional<AttentionTimings>& timings,
+Row row_of(const AttentionCase& of, const TimedDevice& device, const std::optional<AttentionTimings>& timings,
            const std::string& status) {
   Row row{static_cast<double>(of.number), static_cast<double>(of.sizes.head_width),
           static_cast<double>(of.sizes.context), of.under.kind};
@@ -76,7 +79,7 @@ Row row_of(const AttentionCase& of, const std::optional<AttentionTimings>& timin
                            in_mebibytes(timings->memory)});
   else
     row.insert(row.end(), 6, Cell(std::string()));
-  row.insert(row.end(), {in_mebibytes(needed_memory(of)), status, of.under.policy, std::string("cpu"),
+  row.insert(row.end(), {in_mebibytes(needed_memory(of, device)), status, of.under.policy, device.name,
                          static_cast<double>(of.sizes.batch), static_cast<double>(of.warmup),
                          static_cast<double>(of.steps)});
   return row;
@@ -99,9 +102,9 @@ std::string AttentionGrid::settings() const {
          joined(policies, same_text);
 }
 
-Suite attention_suite(const AttentionGrid& grid) {
+Suite attention_suite(const AttentionGrid& grid, const TimedDevice& device) {
   Suite suite{{"attention",
-               grid.settings(),
+               grid.settings() + "; device " + device.kind(),
                {{case_column, "head_width", "context_length", "attention", "fwd avg (sec)", "fwd std (sec)",
                  "back avg (sec)", "back std (sec)", "memory before back (MiB)", "memory (MiB)",
                  "needed (MiB)", "status", "policy", "device", "batch_size", "warmup", "steps"},
@@ -113,14 +116,18 @@ Suite attention_suite(const AttentionGrid& grid) {
         for (const std::int64_t context : grid.contexts)
           for (const std::int64_t warmup : grid.warmups) {
             const AttentionCase of{static_cast<std::int64_t>(suite.cases.size()),
-                                   policy_named(policy, kind),
+                                   policy_named(device, policy, kind),
                                    {.batch = grid.batch, .context = context, .head_width = width},
                                    warmup,
                                    grid.steps};
-            suite.cases.push_back(
-                {work_of(of), 2 * (of.warmup + of.steps), [of] { return needed_memory(of); },
-                 [of](const BeforeRun& before_run) { return row_of(of, measure(of, before_run), "ok"); },
-                 [of](const std::string& reason) { return row_of(of, std::nullopt, reason); }});
+            suite.cases.push_back({work_of(of), 2 * (of.warmup + of.steps),
+                                   [of, device] { return needed_memory(of, device); },
+                                   [of, device](const BeforeRun& before_run) {
+                                     return row_of(of, device, measure(of, device, before_run), "ok");
+                                   },
+                                   [of, device](const std::string& reason) {
+                                     return row_of(of, device, std::nullopt, reason);
+                                   }});
           }
   suite.empty.cases = static_cast<std::int64_t>(suite.cases.size());
   return suite;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <timing/suite.hpp>
+#include <timing/timed_device.hpp>
 
 namespace precast::timing {
 
@@ -23,7 +24,7 @@ struct AttentionGrid {
 };
 
 /// Its cases and its table: forward, backward, and what is in memory between the two. Throws InputError for
-/// a policy that attention is not measured under in this build.
-Suite attention_suite(const AttentionGrid& grid);
+/// a policy that attention is not measured under on this device in this build.
+Suite attention_suite(const AttentionGrid& grid, const TimedDevice& device);
 
 }  // namespace precast::timing

@@ -30,7 +30,10 @@ struct AttentionPolicy {
   std::unique_ptr<AttentionStep> (*make)(const AttentionSizes& sizes) = nullptr;
 };
 
-/// Those that this build holds: f32 and bf16, plain and flash, where all paths are compiled.
+/// Those that this build holds for the CPU: f32, bf16 and f16, plain and flash, of the precisions that are
+/// compiled.
 const std::vector<AttentionPolicy>& attention_policies();
+/// The same for CUDA devices. Only builds with CUDA have them.
+const std::vector<AttentionPolicy>& cuda_attention_policies();
 
 }  // namespace precast::timing

@@ -10,7 +10,6 @@
 
 #include <precast/host/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
-#include <precast/memory/memory.hpp>
 
 namespace precast::timing {
 
@@ -61,10 +60,10 @@ constexpr train::AdamWOptions optimizer_options{};
 
 }  // namespace
 
-TrainingStep::TrainingStep(const ModelCase& of) : batch_(of.batch) {
+TrainingStep::TrainingStep(const ModelCase& of, const TrainingDevice& device) : batch_(of.batch) {
   const LanguageModelConfig config = model_config(model_size(of.size), of.architecture, of.context);
   const std::vector<ParameterFacts> parameters = parameters_of(config);
-  const TrainingPolicy& policy = training_policy(of.policy);
+  const TrainingPolicy& policy = device.policy(of.policy);
   windows_ = random_windows(config, of);
   if (!DryRun::active()) {
     model_ = policy.make(config, random_values(parameters));
@@ -83,15 +82,15 @@ std::optional<Timing> ModelTimings::backward() const {
   return difference(*forward_backward, *forward);
 }
 
-std::int64_t needed_memory(const ModelCase& of) {
+std::int64_t needed_memory(const ModelCase& of, const TimedDevice& device) {
   // A dry run makes the tokens' numbers, which must not fill memory themselves: of more tokens the scores of
   // all words alone, which nothing holds, are said.
   constexpr std::int64_t most_tokens = std::int64_t{1} << 24;
   if (of.context > most_tokens / of.batch)
     return bytes_for<f32>(of.batch * of.context *
                           model_config(model_size(of.size), of.architecture, of.context).vocabulary);
-  const DryRun dry;
-  TrainingStep step(of);
+  const DryRun dry(device.backend().counted_memory());
+  TrainingStep step(of, device.training);
   const bool trains = of.parts.forward_backward || of.parts.optimizer;
   constexpr int until_the_pool_is_full = 3;
   for (int run = 0; run < until_the_pool_is_full; ++run) {
@@ -101,11 +100,14 @@ std::int64_t needed_memory(const ModelCase& of) {
   return dry.peak();
 }
 
-ModelTimings measure(const ModelCase& of, const BeforeRun& before_run) {
+ModelTimings measure(const ModelCase& of, const TimedDevice& device, const BeforeRun& before_run) {
   families::give_back_memory();
-  reset_peak_memory();
-  TrainingStep step(of);
-  const auto timed = [&](auto&& work) { return measured(of.warmup, of.steps, before_run, work); };
+  device.backend().reset_peak_memory();
+  TrainingStep step(of, device.training);
+  const auto timed = [&](auto&& work) {
+    return measured(
+        of.warmup, of.steps, before_run, [&] { device.wait(); }, work);
+  };
   ModelTimings timings;
   if (of.parts.forward) timings.forward = timed([&] { step.forward(); });
   if (of.parts.forward_backward) timings.forward_backward = timed([&] { step.forward_backward(); });
@@ -113,7 +115,7 @@ ModelTimings measure(const ModelCase& of, const BeforeRun& before_run) {
     if (!of.parts.forward_backward) step.forward_backward();
     timings.optimizer = timed([&] { step.optimizer(); });
   }
-  timings.memory = memory_use().most_held;
+  timings.memory = device.backend().memory_use().most_held;
   return timings;
 }
 

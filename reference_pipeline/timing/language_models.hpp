@@ -8,8 +8,9 @@
 #include <vector>
 
 #include <language_model/config.hpp>
-#include <language_model/trained_model.hpp>
+#include <language_model/training_device.hpp>
 #include <timing/runs.hpp>
+#include <timing/timed_device.hpp>
 
 #include <precast/memory/kept_memory.hpp>
 
@@ -32,8 +33,9 @@ struct ModelCase {
 /// A model with random values and the random tokens of a step.
 class TrainingStep {
  public:
-  /// In a dry run without the values. Throws what options and sizes do.
-  explicit TrainingStep(const ModelCase& of);
+  /// In a dry run without the values. Throws what options and sizes do, and TrainingDevice::policy.
+  explicit TrainingStep(const ModelCase& of,
+                        const language_model::TrainingDevice& device = language_model::training_on_cpu());
 
   void forward() { model_->loss(windows_, batch_, 0.0f); }
   void forward_backward() { model_->loss(windows_, batch_, 1.0f); }
@@ -56,14 +58,14 @@ struct ModelTimings {
   std::optional<Timing> backward() const;
 };
 
-/// The bytes that a case takes: the most that are in use at once while its model is made and while it runs,
-/// found by a dry run of the same code; of more than 16 million tokens, what their results take at least.
-/// Throws what options and sizes do.
-std::int64_t needed_memory(const ModelCase& of);
+/// The bytes of the device's memory that a case takes: the most that are in use at once while its model is
+/// made and while it runs, found by a dry run of the same code; of more than 16 million tokens, what their
+/// results take at least. Throws what options and sizes do.
+std::int64_t needed_memory(const ModelCase& of, const TimedDevice& device);
 
 /// Measures a case with random values and random tokens. `before_run` is called before each run, and may
 /// throw to stop. Throws what options and sizes do.
-ModelTimings measure(const ModelCase& of, const BeforeRun& before_run);
+ModelTimings measure(const ModelCase& of, const TimedDevice& device, const BeforeRun& before_run);
 
 /// How often `measure` calls `before_run`.
 std::int64_t runs_of(const ModelCase& of);

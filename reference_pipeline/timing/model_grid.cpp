@@ -27,16 +27,16 @@ void add(std::vector<Cell>& row, const std::optional<Timing>& timing) {
   }
 }
 
-std::vector<Cell> row_of(std::int64_t case_number, const ModelCase& of, const ModelTimings& timings,
-                         const Cell& memory, std::int64_t needed, const std::string& status) {
+std::vector<Cell> row_of(std::int64_t case_number, const ModelCase& of, const TimedDevice& device,
+                         const ModelTimings& timings, const Cell& memory, const std::string& status) {
   std::vector<Cell> row{static_cast<double>(case_number), of.size, static_cast<double>(of.context)};
   add(row, timings.forward);
   add(row, timings.backward());
   add(row, timings.forward_backward);
   add(row, timings.optimizer);
-  row.insert(row.end(),
-             {memory, in_mebibytes(needed), status, of.policy, name_of(of.architecture), std::string("cpu"),
-              static_cast<double>(of.batch), static_cast<double>(of.warmup), static_cast<double>(of.steps)});
+  row.insert(row.end(), {memory, in_mebibytes(needed_memory(of, device)), status, of.policy,
+                         name_of(of.architecture), device.name, static_cast<double>(of.batch),
+                         static_cast<double>(of.warmup), static_cast<double>(of.steps)});
   return row;
 }
 
@@ -54,9 +54,9 @@ std::int64_t work_of(const ModelCase& of) {
       1, static_cast<std::int64_t>(each * static_cast<double>(of.warmup + of.steps) / 1e9));
 }
 
-Results empty_results(const ModelGrid& grid) {
+Results empty_results(const ModelGrid& grid, const TimedDevice& device) {
   return {"lm",
-          grid.settings(),
+          grid.settings() + "; device " + device.kind(),
           {{case_column,
             "model",
             "context_length",
@@ -104,19 +104,18 @@ std::string ModelGrid::settings() const {
          "; parts " + measured.substr(1);
 }
 
-Suite model_suite(const ModelGrid& grid) {
-  Suite suite{empty_results(grid), {}};
+Suite model_suite(const ModelGrid& grid, const TimedDevice& device) {
+  Suite suite{empty_results(grid, device), {}};
   for (const ModelCase& of : grid.cases()) {
-    language_model::training_policy(of.policy);
+    device.training.policy(of.policy);
     const auto number = static_cast<std::int64_t>(suite.cases.size());
-    suite.cases.push_back({work_of(of), runs_of(of), [of] { return needed_memory(of); },
-                           [of, number](const BeforeRun& before_run) {
-                             const ModelTimings timings = measure(of, before_run);
-                             return row_of(number, of, timings, in_mebibytes(timings.memory),
-                                           needed_memory(of), "ok");
+    suite.cases.push_back({work_of(of), runs_of(of), [of, device] { return needed_memory(of, device); },
+                           [of, device, number](const BeforeRun& before_run) {
+                             const ModelTimings timings = measure(of, device, before_run);
+                             return row_of(number, of, device, timings, in_mebibytes(timings.memory), "ok");
                            },
-                           [of, number](const std::string& reason) {
-                             return row_of(number, of, {}, std::string(), needed_memory(of), reason);
+                           [of, device, number](const std::string& reason) {
+                             return row_of(number, of, device, {}, std::string(), reason);
                            }});
   }
   suite.empty.cases = static_cast<std::int64_t>(suite.cases.size());

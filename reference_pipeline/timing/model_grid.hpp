@@ -28,6 +28,6 @@ struct ModelGrid {
 
 /// Its cases and its table, whose columns are named as in the source's: averages and standard deviations in
 /// seconds. Throws what sizes and policies do that there are not.
-Suite model_suite(const ModelGrid& grid);
+Suite model_suite(const ModelGrid& grid, const TimedDevice& device);
 
 }  // namespace precast::timing

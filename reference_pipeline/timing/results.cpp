@@ -95,7 +95,7 @@ Results read_results(const std::filesystem::path& path) {
     throw fields.error("rows", "must be a list: check that this is a file of precast bench");
   for (const nlohmann::json& value : *rows) {
     const casting::JsonFields row(path, "row " + std::to_string(results.table.rows.size() + 1) + ": ", value);
-    if (!row.integer(case_column, 0, most_cases))
+    if (!row.integer(case_column, 0, results.cases > 0 ? results.cases - 1 : most_cases))
       throw row.error(case_column, "is missing: check that this is a file of precast bench");
     std::vector<Cell>& cells = results.table.rows.emplace_back();
     for (const std::string& name : results.table.columns) {

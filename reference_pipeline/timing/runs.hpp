@@ -36,14 +36,18 @@ inline Timing difference(const Timing& both, const Timing& part) {
 /// Is called before each run; throws to stop.
 using BeforeRun = std::function<void()>;
 
-/// Runs `work` `warmup` times, and then `steps` times by the clock.
-template <class Work>
-Timing measured(std::int64_t warmup, std::int64_t steps, const BeforeRun& before_run, Work&& work) {
+/// Runs `work` `warmup` times, and then `steps` times by the clock. `wait` returns when what the device was
+/// given is done, and is called before each reading of the clock.
+template <class Work, class Wait>
+Timing measured(std::int64_t warmup, std::int64_t steps, const BeforeRun& before_run, const Wait& wait,
+                Work&& work) {
   std::vector<double> seconds;
   for (std::int64_t run = 0; run < warmup + steps; ++run) {
     before_run();
+    wait();
     const auto start = std::chrono::steady_clock::now();
     work();
+    wait();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     if (run >= warmup) seconds.push_back(taken.count());
   }

@@ -16,9 +16,10 @@ namespace {
 
 /// Cases of a moment each.
 Words bench(const Words& more) {
-  return program::with({"bench", "lm", "--sizes", "tiny", "--contexts", "16,24", "--warmup", "1", "--steps",
-                        "2", "--batch", "2", "--policies", "f32", "--threads", "2", "--quiet"},
-                       more);
+  return program::with(
+      {"bench", "lm", "--device", "cpu", "--sizes", "tiny", "--contexts", "16,24", "--warmup", "1", "--steps",
+       "2", "--batch", "2", "--policies", "f32", "--threads", "2", "--quiet"},
+      more);
 }
 
 nlohmann::json rows_of(const fs::path& file) { return nlohmann::json::parse(program::content(file))["rows"]; }
@@ -39,6 +40,7 @@ TEST_CASE("bench lm writes a table in the shape of the source, as JSON, CSV and 
   REQUIRE(rows.size() == 4);
   for (const auto& row : rows) {
     CHECK(row["status"] == "ok");
+    CHECK(row["device"] == "cpu");
     const double forward = row["fwd avg (sec)"], back = row["back avg (sec)"],
                  both = row["fwd & back avg (sec)"], optimizer = row["optimizer avg (sec)"];
     CHECK(forward > 0);
@@ -92,8 +94,15 @@ TEST_CASE("bench lm: shards have every case once, and merge to one table", "[ben
   CHECK(part.code == 0);
   CHECK_THAT(part.err, Catch::StartsWith("precast: warning: --merge: no file has the cases 0, 2 of 4"));
   const auto twice = run({"bench", "lm", "--merge", first, first});
-  CHECK(twice.code == 1);
-  CHECK_THAT(twice.err, Catch::Contains("both have case 0"));
+  CHECK(twice.code == 2);
+  CHECK_THAT(twice.err, Catch::Contains("twice: give each file once"));
+  const std::string copy = scratch.file("copy.json", program::content(first));
+  const auto copied = run({"bench", "lm", "--merge", first, copy});
+  CHECK(copied.code == 1);
+  CHECK_THAT(copied.err, Catch::Contains("both have case 0"));
+  const auto measuring = run({"bench", "lm", "--merge", first, second, "--shard", "1/2"});
+  CHECK(measuring.code == 2);
+  CHECK_THAT(measuring.err, Catch::Contains("--shard is of measuring"));
   const auto none = run(bench({"--shard", "3/3"}));
   CHECK(none.code == 2);
   CHECK_THAT(none.err, Catch::Contains("--shard leaves none of 2 cases"));
@@ -104,7 +113,7 @@ TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it nee
                            "--policies", "f32", "--steps", "1"});
   CHECK(result.code == 1);
   CHECK_THAT(result.err, Catch::Contains("needs ") && Catch::Contains("iB are free") &&
-                             Catch::Contains("try a smaller size"));
+                             Catch::Contains("try smaller --sizes, --contexts"));
   const Scratch scratch;
   const fs::path json = scratch.path() / "lm.json";
   const auto some =
@@ -117,12 +126,16 @@ TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it nee
 }
 
 TEST_CASE("bench lm: a wrong word is one line that says what it takes", "[bench]") {
-  for (const auto& [words, said] : {std::pair(Words{"--sizes", "XXL"}, "--sizes"),
-                                    {Words{"--contexts", "0"}, "--contexts"},
-                                    {Words{"--parts", "sideways"}, "--parts"},
-                                    {Words{"--policies", "f33"}, "f33"},
-                                    {Words{"--variant", "opt"}, "--variant"},
-                                    {Words{"--warmup", "-1"}, "--warmup"}}) {
+  for (const auto& [words, said] :
+       {std::pair(Words{"--sizes", "XXL"}, "--sizes"),
+        {Words{"--contexts", "0"}, "--contexts"},
+        {Words{"--parts", "sideways"}, "--parts"},
+        {Words{"--policies", "f33"}, "f33"},
+        {Words{"--variant", "opt"}, "--variant"},
+        {Words{"--warmup", "-1"}, "--warmup"},
+        {Words{"--policies", "balanced,f32+flash"}, "which stands there already"},
+        {Words{"--policies", "f32", "--policies", "f32"}, "f32 is f32, which stands"},
+        {Words{"--device", "tpu"}, "'tpu'"}}) {
     Words all{"bench", "lm"};
     all.insert(all.end(), words.begin(), words.end());
     const auto result = run(all);
@@ -148,16 +161,28 @@ TEST_CASE("bench lm that is ended leaves what was measured", "[bench]") {
   CHECK(fs::exists(csv));
 }
 
+TEST_CASE("bench lm: a disk that is full takes no measurement away", "[bench]") {
+  const Scratch scratch;
+  const fs::path json = scratch.path() / "lm.json";
+  const auto full = run(bench({"--json", json.string()}), "ulimit -f 2;");
+  INFO(full.out << full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_THAT(full.err, Catch::Contains("lm.json: could not be written"));
+  CHECK(std::count(full.out.begin(), full.out.end(), '\n') == 4);
+  CHECK_FALSE(fs::exists(json));
+}
+
 TEST_CASE("bench attention measures both passes, plain and flash, and what lies between them", "[bench]") {
   const Scratch scratch;
   const fs::path json = scratch.path() / "attention.json", page = scratch.path() / "attention.html";
-  const auto result =
-      run({"bench", "attention", "--head-widths", "16,40", "--contexts", "32,160", "--batch", "2", "--steps",
-           "2", "--json", json.string(), "--output", page.string(), "--quiet"});
+  const auto result = run({"bench", "attention", "--device", "cpu", "--head-widths", "16,40", "--contexts",
+                           "32,160", "--batch", "2", "--steps", "2", "--policies", "f32,bf16,f16", "--json",
+                           json.string(), "--output", page.string(), "--quiet"});
   INFO(result.err);
   REQUIRE(result.code == 0);
   const auto rows = rows_of(json);
-  REQUIRE(rows.size() == 16);
+  REQUIRE(rows.size() == 24);
   for (const auto& row : rows) {
     CHECK(row["status"] == "ok");
     CHECK(row["fwd avg (sec)"].get<double>() > 0);

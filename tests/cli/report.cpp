@@ -136,25 +136,35 @@ TEST_CASE("a scale ends at round numbers that its values lie between") {
              Catch::Contains(">1e-09<") && Catch::Contains(">1<") && !Catch::Contains(">2"));
 }
 
-TEST_CASE("compare: a report of real runs, in a browser", "[watch]") {
-  const program::Scratch scratch;
-  const std::string page = (scratch.path() / "report.html").string();
+namespace {
+
+/// Where compare wrote its report of two runs.
+std::string report_of_real_runs(const program::Scratch& scratch) {
+  std::string page = (scratch.path() / "report.html").string();
   const auto result =
       program::run({"compare", "--prompt", "a small white star on a black background, at the top", "--steps",
                     "2", "--policies", "quality,f16", "--output", (scratch.path() / "sheet.jpg").string(),
                     "--report", page, "--json"});
   INFO(result.err);
   REQUIRE(result.code == 0);
-  CHECK(result.json()["report"] == page);
-  const std::string text = program::content(page);
+  REQUIRE(result.json()["report"] == page);
+  return page;
+}
+
+}  // namespace
+
+TEST_CASE("compare: a report of real runs", "[watch]") {
+  const program::Scratch scratch;
+  const std::string text = program::content(report_of_real_runs(scratch));
   CHECK(count_of(text, "class=\"column\"") > 100);
   CHECK_THAT(text, Catch::Contains("transformer.transformer_blocks.0"));
+}
 
+TEST_CASE("compare: a report of real runs, in a browser", "[watch]") {
+  if (!program::has_browser()) return;
+  const program::Scratch scratch;
+  const std::string page = report_of_real_runs(scratch), text = program::content(page);
   const std::string dom = program::rendered(page, "--dump-dom");
-  if (dom.empty()) {
-    WARN("skipped: chromium is not installed (414 MB with what it needs: apt-get install chromium)");
-    return;
-  }
   // The script ran, and put the slider where its value says.
   CHECK_THAT(dom, Catch::Contains("class=\"scripted\"") && Catch::Contains("inset(0px 50% 0px 0px)") &&
                       Catch::Contains("left: 50%"));

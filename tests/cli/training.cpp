@@ -345,30 +345,39 @@ TEST_CASE("a disk that is full at the first checkpoint leaves nothing of a run",
   CHECK_FALSE(fs::exists(out));
 }
 
+namespace {
+
+/// Three regimes of one run, and their report.
+program::Outcome compared_regimes(const std::string& page) {
+  return run({"train",
+              "--compare",
+              "f32,naive-f16,amp-f16",
+              "--width",
+              "16",
+              "--heads",
+              "2",
+              "--layers",
+              "1",
+              "--batch",
+              "2",
+              "--context",
+              "8",
+              "--steps",
+              "12",
+              "--init-scale",
+              "1e9",
+              "--quiet",
+              "--report",
+              page,
+              "--json"});
+}
+
+}  // namespace
+
 TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers", "[train]") {
   const Scratch scratch;
   const std::string page = (scratch.path() / "page.html").string();
-  const auto compared = run({"train",
-                             "--compare",
-                             "f32,naive-f16,amp-f16",
-                             "--width",
-                             "16",
-                             "--heads",
-                             "2",
-                             "--layers",
-                             "1",
-                             "--batch",
-                             "2",
-                             "--context",
-                             "8",
-                             "--steps",
-                             "12",
-                             "--init-scale",
-                             "1e9",
-                             "--quiet",
-                             "--report",
-                             page,
-                             "--json"});
+  const auto compared = compared_regimes(page);
   INFO(compared.err);
   REQUIRE(compared.code == 0);
   const auto runs = compared.json()["runs"];
@@ -387,8 +396,14 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
         "naive-f16: ", "amp-f16: 1e+09 at 0", ">2^-20</text>", ">2^-30</text>"})
     CHECK_THAT(html, Catch::Contains(part));
   CHECK(html.find("nan\"") == std::string::npos);
+}
 
-  std::string asked = html;
+TEST_CASE("the page of train --compare, in a browser", "[train]") {
+  if (!program::has_browser()) return;
+  const Scratch scratch;
+  const std::string page = (scratch.path() / "page.html").string();
+  REQUIRE(compared_regimes(page).code == 0);
+  std::string asked = program::content(page);
   asked.insert(asked.rfind("</body>"),
                "<script>const plots = [...document.querySelectorAll('svg[role=img]')], box = x => "
                "x.getBoundingClientRect(); document.body.dataset.seen = [plots.length, plots.every(x => "
@@ -403,10 +418,8 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
                "document.documentElement.scrollWidth <= innerWidth].join(' ');</script>");
   const std::string dom = program::rendered(scratch.file("asked.html", asked),
                                             "--virtual-time-budget=4000 --window-size=1200,900 --dump-dom");
-  if (dom.empty())
-    WARN("skipped: chromium is not installed (414 MB with what it needs: apt-get install chromium)");
-  else  // four plots, none of whose words lie outside of it, on another or on a limit, and the table
-    CHECK_THAT(dom, Catch::Contains("data-seen=\"4 true true true true true\""));
+  // Four plots, none of whose words lie outside of it, on another or on a limit, and the table.
+  CHECK_THAT(dom, Catch::Contains("data-seen=\"4 true true true true true\""));
 }
 
 TEST_CASE("a comparison is shown though its report cannot be written", "[train]") {

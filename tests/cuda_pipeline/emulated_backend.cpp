@@ -49,7 +49,7 @@ class EmulatedBackend final : public families::Backend {
   }
   std::optional<std::int64_t> free_memory() const override { return std::nullopt; }
   DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
-  std::int64_t peak_memory() const override { return gpu::memory_use().peak; }
+  MemoryUse memory_use() const override { return gpu::memory_use(); }
   void reset_peak_memory() const override { gpu::reset_peak_memory(); }
 };
 

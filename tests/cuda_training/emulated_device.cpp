@@ -11,6 +11,10 @@ namespace precast::testing {
 namespace {
 
 class EmulatedSession final : public families::DeviceSession {
+ public:
+  void wait() const override { gpu::wait_for(stream_.context().stream); }
+
+ private:
   gpu::OwnStream stream_;
 };
 
@@ -25,7 +29,7 @@ class EmulatedBackend final : public families::Backend {
   }
   std::optional<std::int64_t> free_memory() const override { return std::nullopt; }
   DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
-  std::int64_t peak_memory() const override { return gpu::memory_use().peak; }
+  MemoryUse memory_use() const override { return gpu::memory_use(); }
   void reset_peak_memory() const override { gpu::reset_peak_memory(); }
 };
 

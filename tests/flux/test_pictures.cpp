@@ -23,7 +23,7 @@ class SmallBackend final : public families::Backend {
   }
   std::unique_ptr<families::DeviceSession> start() const override { return families::cpu_backend().start(); }
   std::optional<std::int64_t> free_memory() const override { return free_bytes_; }
-  std::int64_t peak_memory() const override { return families::cpu_backend().peak_memory(); }
+  MemoryUse memory_use() const override { return families::cpu_backend().memory_use(); }
   void reset_peak_memory() const override { families::cpu_backend().reset_peak_memory(); }
 
  private:

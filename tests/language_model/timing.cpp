@@ -51,11 +51,11 @@ TEST_CASE("Runs are told by their mean and deviation, and a difference by those 
   const timing::Timing back = timing::difference({0.983585, 0.0505515}, {0.292967, 0.0101263});
   CHECK(back.mean == Approx(0.690617).epsilon(2e-6));
   CHECK(back.deviation == Approx(0.0515558).epsilon(2e-6));
-  int runs_by_the_clock = 0, warnings = 0;
+  // Of each run: a warning, a wait before the clock is read, the work, and a wait for its end.
+  std::string calls;
   timing::measured(
-      2, 3, [&] { ++warnings; }, [&] { ++runs_by_the_clock; });
-  CHECK(runs_by_the_clock == 5);
-  CHECK(warnings == 5);
+      1, 2, [&] { calls += "b"; }, [&] { calls += "w"; }, [&] { calls += "R"; });
+  CHECK(calls == "bwRwbwRwbwRw");
 }
 
 TEST_CASE("Shards of a benchmark are merged by the numbers of their cases", "[timing]") {
@@ -88,6 +88,8 @@ TEST_CASE("A file of a benchmark is read as it was written, and a broken one ref
       "{\"benchmark\": \"lm\", \"settings\": \"\", \"columns\": [\"case\", \"model\"], "
       "\"rows\": [{\"case\": 0}]}");
   CHECK_THROWS_WITH(timing::read_results(file), Catch::Contains("row 1") && Catch::Contains("model"));
+  write(timing::results_json(results_of("of four cases", {4})));
+  CHECK_THROWS_WITH(timing::read_results(file), Catch::Contains("row 1: key 'case'"));
   write("{\"benchmark\": \"lm\", \"settings\": \"\", \"columns\": [\"model\"], \"rows\": []}");
   CHECK_THROWS_WITH(timing::read_results(file), Catch::Contains("columns"));
   std::filesystem::remove(file);
@@ -95,8 +97,8 @@ TEST_CASE("A file of a benchmark is read as it was written, and a broken one ref
 
 TEST_CASE("A size that fits nowhere says what it needs without taking it", "[timing]") {
   timing::ModelCase of{.size = "2.7B", .policy = "f32", .context = 1024, .batch = 64};
-  const std::int64_t most = timing::needed_memory(of);
+  const std::int64_t most = timing::needed_memory(of, timing::timed_on_cpu());
   CHECK(most > std::int64_t{3'406'809'600} * 4 * 4);  // parameters, gradients and both moments
   of.parts = {.forward = true, .forward_backward = false, .optimizer = false};
-  CHECK(timing::needed_memory(of) < most);
+  CHECK(timing::needed_memory(of, timing::timed_on_cpu()) < most);
 }

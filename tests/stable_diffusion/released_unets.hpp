@@ -3,9 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <stable_diffusion/unet.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/config.hpp>
 
 namespace precast::testing {
 
@@ -13,6 +18,10 @@ struct ReleasedUNet {
   std::string name;
   nlohmann::json config;  ///< unet/config.json, with what tells it from the defaults
   std::int64_t parameters;
+
+  stable_diffusion::UNetConfig parsed() const {
+    return stable_diffusion::UNetConfig::from(io::Config("unet/config.json", config));
+  }
 };
 
 inline const std::vector<ReleasedUNet>& released_unets() {
@@ -89,6 +98,13 @@ inline const std::vector<ReleasedUNet>& released_unets() {
         {"projection_class_embeddings_input_dim", 2816}},
        745225604}};
   return unets;
+}
+
+/// The one of that name, which must be there.
+inline const ReleasedUNet& released_unet(std::string_view name) {
+  for (const ReleasedUNet& unet : released_unets())
+    if (unet.name == name) return unet;
+  throw Error("there is no released UNet '" + std::string(name) + "'");
 }
 
 }  // namespace precast::testing

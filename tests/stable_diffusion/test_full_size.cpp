@@ -100,9 +100,8 @@ TEST_CASE("text encoders of released Stable Diffusion models are accounted for a
 TEST_CASE("UNets of released Stable Diffusion models are accounted for at full size") {
   const nn::AbsentParameters absent;
   for (const FullModel& model : full_models) {
-    const auto released = std::ranges::find(released_unets(), model.unet, &ReleasedUNet::name);
-    REQUIRE(released != released_unets().end());
-    const UNetConfig config = UNetConfig::from(io::Config("unet/config.json", released->config));
+    const ReleasedUNet& released = released_unet(model.unet);
+    const UNetConfig config = released.parsed();
     std::int64_t width = 0, widened = 0;
     for (const FullEncoder& encoder : model.encoders) width += encoder.hidden;
     CHECK(config.context_width == width);
@@ -115,7 +114,7 @@ TEST_CASE("UNets of released Stable Diffusion models are accounted for at full s
       const auto denoiser =
           stable_diffusion::models_of(families::cpu_backend(), choice).denoiser(config, absent);
       const std::int64_t held = dry.in_use();
-      check_weights("UNet", held, released->parameters, choice);
+      check_weights("UNet", held, released.parameters, choice);
       const HostTensor<f32> context(Shape{77, width}), latents(Shape{1, model.side, model.side, 4}),
           pooled(Shape{1, model.encoders.back().hidden});
       stable_diffusion::Conditioning conditioning{.context = context.view()};

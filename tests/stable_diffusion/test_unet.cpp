@@ -11,6 +11,7 @@
 #include <families/backend.hpp>
 #include <stable_diffusion/golden_unets.hpp>
 #include <stable_diffusion/models.hpp>
+#include <stable_diffusion/released_unets.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
 #include <support/arrays.hpp>
 #include <support/check_estimate.hpp>
@@ -179,7 +180,7 @@ TEST_CASE("the estimate of a UNet is what it takes") {
 }
 
 TEST_CASE("a UNet of a released model's size loads without weights to count its memory") {
-  const UNetConfig config = UNetConfig::from(io::Config("config.json", {{"cross_attention_dim", 768}}));
+  const UNetConfig config = released_unet("1.5").parsed();
   for (const PolicyChoice& choice : compiled_choices()) {
     const DryRun dry;
     const nn::AbsentParameters absent;

@@ -342,9 +342,10 @@ _precast() {
         --output|-o) _precast_offer -f; return ;;
         --shard) _precast_offer -W 'auto'; return ;;
         --merge) _precast_offer -f; return ;;
+        --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --threads) :; return ;;
       esac
-      if [[ $word == -* ]]; then _precast_offer -W '--help -h --sizes --contexts --warmup --steps --batch --policies --variant --parts --head-widths --attention --json --csv --output -o --shard --merge --threads --quiet -q'
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --sizes --contexts --warmup --steps --batch --policies --variant --parts --head-widths --attention --json --csv --output -o --shard --merge --device --threads --quiet -q'
       else _precast_offer -W 'lm attention'
       fi ;;
     completions)

@@ -353,6 +353,7 @@ complete -c precast -n '__precast_command bench' -l csv -r -F -d 'File for the t
 complete -c precast -n '__precast_command bench' -l output -s o -r -F -d 'File for a report with plots (HTML)'
 complete -c precast -n '__precast_command bench' -l shard -x -a 'auto' -d 'Every Nth of the cases, beginning with the Ith, from 1: for N machines, whose JSON --merge puts together'
 complete -c precast -n '__precast_command bench' -l merge -r -F -d 'Puts files that --json wrote together, such as those of shards, in place of measuring'
+complete -c precast -n '__precast_command bench' -l device -x -a 'auto cpu cuda' -d 'auto, cpu, cuda or cuda:N'
 complete -c precast -n '__precast_command bench' -l threads -x -d 'CPU threads'
 complete -c precast -n '__precast_command bench' -l quiet -s q -d 'Nothing on stderr but warnings and errors'
 complete -c precast -n '__precast_command bench' -a 'lm attention'

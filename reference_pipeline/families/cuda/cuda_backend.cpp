@@ -27,6 +27,10 @@ void link_products() {
 }
 
 class CudaSession final : public DeviceSession {
+ public:
+  void wait() const override { gpu::wait_for(stream_.context().stream); }
+
+ private:
   gpu::OwnStream stream_;
 };
 
@@ -44,7 +48,7 @@ class CudaBackend final : public CompiledBackend {
     return found.device ? std::optional(found.device->free_memory) : std::nullopt;
   }
   DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
-  std::int64_t peak_memory() const override { return gpu::memory_use().peak; }
+  MemoryUse memory_use() const override { return gpu::memory_use(); }
   void reset_peak_memory() const override { gpu::reset_peak_memory(); }
 
   std::string name() const { return "cuda:" + std::to_string(device_.number) + " (" + device_.name + ")"; }
