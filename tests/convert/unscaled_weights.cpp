@@ -62,6 +62,7 @@ TEST_CASE("convert reads what it wrote under scales, and its values are those th
              plain = folder.path() / "plain.safetensors", blocks = folder.path() / "blocks.gguf";
   const PlainTensors tensors{{"a.b.weight", normal_tensor({160, 96}, 1)},
                              {"c.d.weight", normal_tensor({64, 128}, 2)},
+                             {"e.f.weight", normal_tensor({416, 384}, 4)},  // more than a task's values
                              {"a.b.bias", normal_tensor({160}, 3)}};
   write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
   for (const char* type :
@@ -71,13 +72,13 @@ TEST_CASE("convert reads what it wrote under scales, and its values are those th
     convert_file(scaled, plain, to_type("f32"));
     convert_file(scaled, blocks, to_type("q8_0"));
     const auto expected = loaded(scaled);
-    CHECK(expected.size() == 3);
+    CHECK(expected.size() == 4);
     CHECK(loaded(plain) == expected);
     const InputWeights written(blocks), unscaled(plain);
-    CHECK(written.tensors().size() == 3);
-    CHECK(unscaled.tensors().size() == 3);
+    CHECK(written.tensors().size() == 4);
+    CHECK(unscaled.tensors().size() == 4);
     for (const InputTensor& tensor : unscaled.tensors()) CHECK_FALSE(tensor.scaled);
-    for (const char* name : {"a.b.weight", "c.d.weight"})
+    for (const char* name : {"a.b.weight", "c.d.weight", "e.f.weight"})
       CHECK(decoded(*written.lookup(name)) == stored_as("q8_0", expected.at(name)));
     // What is said of the input is what lies there.
     const InputTensor& lies = *InputWeights(scaled).lookup("c.d.weight");
