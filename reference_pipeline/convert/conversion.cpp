@@ -210,13 +210,17 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
       container_(container),
       kind_(kind_of(input)),
       tensors_(arranged(input, kind_, settings.layout ? settings.layout : usual_layout(container))) {
+  // A file of a VAE alone may have the same prefix.
+  const bool holds_more = std::ranges::any_of(
+      input.tensors(), [](const InputTensor& tensor) { return !is_of_small_component(tensor.name); });
   for (OutputTensor& tensor : tensors_) {
     // What is put together from several types stays as precise as the best of them.
     const InputTensor& first = *std::ranges::max_element(tensor.pieces, {}, [](const Piece& piece) {
                                   return bits_per_value(piece.from->type);
                                 })->from;
     if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
-    TensorFacts facts{{tensor.name}, tensor.shape, first.type, first.is_float, kind_, is_small_component};
+    const bool is_small = is_small_component || (holds_more && is_of_small_component(first.name));
+    TensorFacts facts{{tensor.name}, tensor.shape, first.type, first.is_float, kind_, is_small};
     for (const Piece& piece : tensor.pieces)
       if (piece.from->name != facts.names.back()) facts.names.push_back(piece.from->name);
     if (!component.empty()) facts.names.push_back(component + '.' + tensor.name);
