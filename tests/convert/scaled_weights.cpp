@@ -266,6 +266,28 @@ TEST_CASE("the search encoder makes mxfp8 of a safetensors file nearer") {
   CHECK(squared_error(values_in(out, "a.weight", {64, 256}), values) < 0.95 * reference);
 }
 
+TEST_CASE("that a search changes nothing of rows under scales is said") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors",
+             other = folder.path() / "other.safetensors";
+  write_tensors<io::SafetensorsWriter>(source, {{"a.weight", normal_tensor({64, 256}, 1)}}, "f32");
+  for (const char* type : {"int8_row", "fp8_e5m2_tensor", "mxfp8"}) {
+    INFO(type);
+    Settings settings = to_type(type);
+    CHECK(ModelConversion(source, out, settings).warnings().empty());
+    convert_file(source, out, settings);
+    settings.encoder.encoder = quant::Encoder::search;
+    const auto warnings = ModelConversion(source, other, settings).warnings();
+    const bool searched = std::string_view(type) == "mxfp8";
+    REQUIRE(warnings.size() == (searched ? 0u : 1u));
+    if (!searched)
+      CHECK_THAT(warnings.front(), Catch::StartsWith("1 matrix, such as 'a.weight', in " + std::string(type) +
+                                                     ", whose scales have one encoder"));
+    convert_file(source, other, settings);
+    CHECK((values_in(out, "a.weight", {64, 256}) == values_in(other, "a.weight", {64, 256})) == !searched);
+  }
+}
+
 TEST_CASE("nvfp4 of a GGUF file keeps its values in safetensors, bit for bit") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors", gguf = folder.path() / "in.gguf",
