@@ -17,6 +17,7 @@
 #include <convert/weights_files.hpp>
 #include <families/registry.hpp>
 #include <support/drawn_latents.hpp>
+#include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/weight_tensors.hpp>
@@ -122,7 +123,7 @@ TEST_CASE("convert writes scaled weights as ComfyUI names and announces them") {
   }
 }
 
-TEST_CASE("a transformer of scaled weights draws what its decoded weights draw, bit for bit") {
+TEST_CASE("a transformer of scaled weights draws what its decoded weights draw") {
   const TemporaryFolder folder;
   const auto in = std::filesystem::path(shapes) / "transformer";
   const auto out = folder.path() / "scaled.safetensors", plain = folder.path() / "plain.safetensors";
@@ -146,8 +147,10 @@ TEST_CASE("a transformer of scaled weights draws what its decoded weights draw, 
           std::as_bytes(nn::load_host_tensor<f32>(nn::ParameterPath(read, name), weight.shape).values()));
     writer.commit();
     drawn.push_back(latents(out));
-    CHECK(drawn.back() == latents(plain));
-    for (std::size_t i = 0; i + 1 < drawn.size(); ++i) CHECK(drawn[i] != drawn.back());
+    // Few rows meet codes as they lie, in another order of sums.
+    CHECK(relative_error(drawn.back(), latents(plain)) <= largest_error);
+    for (std::size_t i = 0; i + 1 < drawn.size(); ++i)
+      CHECK(relative_error(drawn[i], drawn.back()) > 10 * largest_error);
   }
 }
 

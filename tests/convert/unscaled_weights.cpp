@@ -9,6 +9,7 @@
 #include <convert/weights_files.hpp>
 #include <families/registry.hpp>
 #include <support/drawn_latents.hpp>
+#include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/files.hpp>
@@ -97,7 +98,7 @@ TEST_CASE("scaled weights of a transformer change names and types as their value
   Settings back = to_type("f32");
   back.layout = Layout::diffusers;  // a fused matrix under scales, in parts
   convert_file(scaled, plain, back);
-  CHECK(latents(plain) == latents(scaled));
+  CHECK(relative_error(latents(plain), latents(scaled)) <= largest_error);  // whose codes stay packed
 
   // Three matrices under scales, put together under another one.
   convert_file(transformer, scaled, to_type("int8_row"));
