@@ -41,7 +41,7 @@ WeightTensor int8_weight(Companions& companions, const std::string& layer, const
   companions.take(layer + ".weight_format");
   const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1, columns = stored.shape.back();
   if (stored.dtype.info.name != "i8" || stored.shape.rank() != 2 || factors.shape.elements() != rows ||
-      !factors.dtype.is_float)
+      !holds_numbers(factors))
     throw companions.error(layer + ".weight",
                            "must be an I8 matrix with an SCB for each row: get the file anew");
   return {&stored, stored.shape, "int8 of bitsandbytes",
@@ -88,13 +88,13 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
   if (stored.dtype.info.name != "u8" || std::ssize(stored.bytes) != ceil_divide(count, 2))
     throw wrong("of " + std::to_string(stored.bytes.size()) + " bytes where " + to_string(state.shape) +
                 " takes " + std::to_string(ceil_divide(count, 2)));
-  if (codes->shape.elements() != 16 || !codes->dtype.is_float)
+  if (codes->shape.elements() != 16 || !holds_numbers(*codes))
     throw wrong("without 16 values in its quant_map");
-  if (scales->shape.elements() != blocks || (!nested && !scales->dtype.is_float))
+  if (scales->shape.elements() != blocks || (!nested && !holds_numbers(*scales)))
     throw wrong("its absmax has " + std::to_string(scales->shape.elements()) + " values for " +
                 std::to_string(blocks) + " blocks");
   if (nested && (!nested_scales || !nested_codes || nested_codes->shape.elements() != 256 ||
-                 !nested_scales->dtype.is_float || !nested_codes->dtype.is_float ||
+                 !holds_numbers(*nested_scales) || !holds_numbers(*nested_codes) ||
                  nested_scales->shape.elements() != ceil_divide(blocks, state.nested_block)))
     throw wrong("without the nested_absmax and nested_quant_map that its absmax of bytes needs");
 

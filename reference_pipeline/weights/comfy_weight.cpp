@@ -92,7 +92,7 @@ using RowFactors = std::function<void(std::int64_t first, std::span<f32> factors
 RowFactors row_factors(const Companions& companions, const io::TensorEntry& scale, const std::string& layer,
                        std::int64_t rows) {
   const std::int64_t count = scale.shape.elements();
-  if (!scale.dtype.is_float || (count != 1 && count != rows) || scale.dtype.info.values_per_block != 1)
+  if (!holds_numbers(scale) || (count != 1 && count != rows))
     throw companions.error(layer + ".weight",
                            "its scale is " + std::string(scale.dtype.file_name) + " " +
                                to_string(scale.shape) + " where one number, or one for each of " +
@@ -201,6 +201,9 @@ struct SwizzledBlocks {
   std::int64_t blocks() const { return ceil_divide(columns, in_block); }
   void check(const Companions& companions, const std::string& layer) const {
     const std::int64_t expected = rounded_up(rows, 128) * rounded_up(blocks(), 4);
+    if (scales->dtype.info.values_per_block != 1 || scales->dtype.info.bytes_per_block != 1)
+      throw companions.error(layer + ".weight", "its scales are " + std::string(scales->dtype.file_name) +
+                                                    " where bytes are expected: get the file anew");
     if (std::ssize(scales->bytes) != expected)
       throw companions.error(layer + ".weight", "its scales take " + std::to_string(scales->bytes.size()) +
                                                     " bytes where " + std::to_string(expected) +
@@ -290,7 +293,7 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
   };
   if (!scales || !whole) throw wrong(std::string("has no ") + (scales ? "weight_scale_2" : "weight_scale"));
   if (stored.dtype.info.name != "u8" || stored.shape.rank() != 2) throw wrong("is no U8 matrix");
-  if (whole->shape.elements() != 1 || !whole->dtype.is_float) throw wrong("its weight_scale_2 is no number");
+  if (whole->shape.elements() != 1 || !holds_numbers(*whole)) throw wrong("its weight_scale_2 is no number");
   constexpr std::int64_t padded_to = 16;
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               2 * stored.shape[1], 16};
@@ -346,11 +349,11 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                                      (marked && !to_fp8 ? "the file's tensor scaled_fp8" : "its format") +
                                      " announces: get the file anew");
   if (!scale) return std::nullopt;
-  if (!stored.dtype.is_float && !is_int8)
-    throw companions.error(name, "has a scale and is " + std::string(stored.dtype.file_name) +
-                                     " of a format that nothing announces: get the file anew");
   if (stored.dtype.info.values_per_block != 1)
     throw companions.error(name, "has a scale beside blocks that have their own: get the file anew");
+  if (!holds_numbers(stored) && !is_int8)
+    throw companions.error(name, "has a scale and is " + std::string(stored.dtype.file_name) +
+                                     " of a format that nothing announces: get the file anew");
   WeightTensor weight{&stored,
                       stored.shape,
                       {},

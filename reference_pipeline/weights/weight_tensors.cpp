@@ -161,6 +161,10 @@ std::size_t WeightTensors::bytes_to_take() const {
   return total;
 }
 
+bool holds_numbers(const io::TensorEntry& entry) {
+  return any_dtype(ScalarDtypes{}, [&]<class T>() { return entry.dtype.info == dtype_info<T>; });
+}
+
 void read_values(const io::TensorEntry& entry, std::int64_t first, std::span<f32> to) {
   const bool known = any_dtype(ScalarDtypes{}, [&]<class T>() {
     if (entry.dtype.info != dtype_info<T>) return false;

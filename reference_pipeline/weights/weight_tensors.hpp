@@ -102,6 +102,8 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
 /// Weights that bitsandbytes stores: nf4, fp4, int8 by rows.
 std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const std::string& layer);
 
+/// Whether a tensor is of scalars that read_values and values_of read.
+bool holds_numbers(const io::TensorEntry& entry);
 /// The values of a tensor of scalars as f32.
 std::vector<f32> values_of(const io::TensorEntry& entry);
 /// Values [first, first + to.size()) of it.

@@ -128,6 +128,10 @@ void check_scaled(const std::string& dtype, const std::string& format) {
              "its scale is F32 [3] where one number, or one for each of 4 rows"));
   CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", json_tensor("{}  ")}}).refused(),
              "its scale is U8"));
+  CHECK(
+      says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", file_tensor("F64", {}, std::vector{1.0})}})
+               .refused(),
+           "its scale is F64"));
   CHECK(says(
       OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", rows}, {"a.b.weight_scale", rows}}).refused(),
       "both a scale_weight and a weight_scale"));
@@ -258,6 +262,9 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
     CHECK(OneLayer(tensors).values({rows, columns}) == expected);
     tensors["a.b.weight_scale"].dtype = "F8_E8M0";
     CHECK(OneLayer(tensors).values({rows, columns}) == expected);
+    tensors["a.b.weight_scale"].dtype = "F32";
+    tensors["a.b.weight_scale"].shape = {256, 2};
+    CHECK(says(OneLayer(tensors).refused(), "its scales are F32 where bytes are expected"));
     tensors["a.b.weight_scale"] = file_tensor("U8", {130, 5}, std::vector<std::uint8_t>(650));
     CHECK(says(OneLayer(tensors).refused(), "its scales take 650 bytes where 2048 are expected"));
     tensors.erase("a.b.weight_scale");
