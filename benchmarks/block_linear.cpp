@@ -12,6 +12,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <common/measure.hpp>
@@ -19,6 +20,7 @@
 #include <common/random_tensor.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/ops/linear.hpp>
 
@@ -27,12 +29,23 @@ namespace {
 
 constexpr std::int64_t columns = 3072, features = 12288, most_of_few_rows = 8;
 
+/// The facts of a block format, or of rows of so many columns under a scale.
+DtypeInfo format_named(std::string_view name) {
+  DtypeInfo info;
+  const auto find = [&]<class F>(std::type_identity<F>) { info = dtype_info<F>; };
+  if (!visit_block_format(name, find)) info = scaled_row_info(name, columns);
+  return info;
+}
+
 /// A weight of random codes, whose scales are small numbers.
 template <PolicyType P>
 LinearWeight<P> weight_in(const DtypeInfo& format) {
-  return LinearWeight<P>::in_blocks(format, features, columns, [](std::span<std::byte> rows) {
+  return LinearWeight<P>::in_blocks(format, features, columns, [&](std::span<std::byte> rows) {
     std::uint32_t state = 1;
     for (std::byte& byte : rows) byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 26);
+    if (format.values_per_block == columns)
+      for (std::int64_t r = 0; r < features; ++r)
+        write_row_head(0.01f, columns, rows.data() + r * format.bytes_per_block);
   });
 }
 
@@ -88,9 +101,8 @@ void run_rows(benchmark::State& state, const DtypeInfo& format, std::int64_t row
 
 template <PolicyType P>
 void add(const char* format, std::int64_t rows) {
-  DtypeInfo info;
-  visit_block_format(format, [&]<class F>(std::type_identity<F>) { info = dtype_info<F>; });
   if (!block_format_compiled(format)) return;
+  const DtypeInfo info = format_named(format);
   const std::string name =
       "block_linear/" + std::string(format) + "/" + name_of<P> + "/" + std::to_string(rows);
   benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { run_rows<P>(state, info, rows); })
@@ -102,7 +114,8 @@ void add(const char* format, std::int64_t rows) {
 const bool added = [] {
   for (const std::int64_t rows : {1, 2, 4})
     for (const char* format :
-         {"q8_0", "q6_k", "q5_k", "q4_0", "q4_k", "iq4_nl", "iq4_xs", "mxfp4", "nvfp4"}) {
+         {"q8_0", "int8_row", "fp8_e4m3_row", "fp8_e5m2_row", "mxfp8", "q6_k", "q5_1", "q5_0", "q5_k", "q4_1",
+          "q4_0", "q4_k", "iq4_nl", "iq4_xs", "mxfp4", "nvfp4", "q3_k", "q2_k"}) {
       add<F32>(format, rows);
       add<Bf16>(format, rows);
     }

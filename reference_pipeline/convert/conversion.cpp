@@ -13,6 +13,7 @@
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/quant/largest_magnitude.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/watch/trace.hpp>
 
 namespace precast::conversion {
@@ -75,17 +76,16 @@ class Stream {
 
   void write(const OutputTensor& tensor) {
     const DtypeInfo& type = tensor.chosen.type;
-    unscale(tensor);
     if (is_scaled(type, container_)) return write_with_scales(tensor);
     for (const Piece& piece : tensor.pieces) {
       weigh(tensor, piece);
       for (std::int64_t done = 0; done < piece.count; done += at_once_) {
         const std::int64_t first = piece.first + done, count = std::min(at_once_, piece.count - done);
-        if (piece.from->type == type)
+        if (piece.from->type == type && !piece.from->scaled)
           copy(*piece.from, first, count);
         else
           encode(*piece.from, type, first, count);
-        if (!piece.from->scaled) read_ += bytes_of(piece.from->type, count);
+        read_ += bytes_of(piece.from->type, count);
         if (read_ >= release_every) {
           input_.release_pages();
           read_ = 0;
@@ -121,48 +121,28 @@ class Stream {
     });
   }
 
-  /// Makes values of weights that have scales beside them, and lets go of those before.
-  void unscale(const OutputTensor& tensor) {
-    std::erase_if(unscaled_, [&](const auto& made) {
-      return std::ranges::find(tensor.pieces, made.first, &Piece::from) == tensor.pieces.end();
-    });
-    for (const Piece& piece : tensor.pieces)
-      if (piece.from->scaled && !unscaled_.contains(piece.from)) {
-        std::vector<f32>& values = unscaled_[piece.from];
-        values.resize(static_cast<std::size_t>(piece.from->shape.elements()));
-        piece.from->scaled->decode(values);
-        read_ += piece.from->stored_bytes();
-      }
-  }
-
-  /// Bytes of values [first, first + count) of a tensor.
-  std::span<const std::byte> bytes_at(const InputTensor& tensor, std::int64_t first,
-                                      std::int64_t count) const {
-    const std::span<const std::byte> all =
-        tensor.scaled ? std::as_bytes(std::span(unscaled_.at(&tensor))) : tensor.bytes;
-    return all.subspan(static_cast<std::size_t>(bytes_of(tensor.type, first)),
-                       static_cast<std::size_t>(bytes_of(tensor.type, count)));
-  }
-
   /// The importance of a piece's columns, where there is one.
   std::span<const f32> importance_of(const OutputTensor& tensor, const Piece& piece) const {
     if (!settings_.importance || !gets_weights(tensor)) return {};
     return settings_.importance->of(names_of(tensor, piece), tensor.shape.back());
   }
 
-  /// Takes the importance of a piece's columns: tasks are whole rows then.
+  /// Takes the importance of a piece's columns: tasks are whole rows then, as they are where each row has
+  /// scales beside it.
   void weigh(const OutputTensor& tensor, const Piece& piece) {
-    const std::int64_t columns = tensor.shape.rank() == 0 ? 1 : tensor.shape.back();
     encoder_.importance = importance_of(tensor, piece);
-    task_ = encoder_.importance.empty() ? task_values
-                                        : std::max<std::int64_t>(1, task_values / columns) * columns;
+    const std::int64_t columns = std::max<std::int64_t>(
+        1, piece.from->scaled ? piece.from->scaled->row_values() : tensor.shape.back());
+    task_ = encoder_.importance.empty() && !piece.from->scaled
+                ? task_values
+                : std::max<std::int64_t>(1, task_values / columns) * columns;
     at_once_ = values_at_once / task_values * task_;
   }
 
   void copy(const InputTensor& tensor, std::int64_t first, std::int64_t count) {
     if (tensor.is_float && !is_block(tensor.type))
       for_tasks(count, [&](std::int64_t at, std::int64_t some) { decoded(tensor, first + at, some); });
-    file_.write(bytes_at(tensor, first, count));
+    file_.write(tensor.bytes_at(first, count));
   }
 
   void encode(const InputTensor& tensor, const DtypeInfo& type, std::int64_t first, std::int64_t count) {
@@ -180,9 +160,15 @@ class Stream {
   /// Values of a task, finite, in memory of this thread's.
   std::span<const f32> decoded(const InputTensor& tensor, std::int64_t first, std::int64_t count) const {
     static thread_local std::vector<f32> memory(task_values);
-    if (static_cast<std::size_t>(count) > memory.size()) memory.resize(static_cast<std::size_t>(count));
-    const std::span<f32> values = std::span(memory).first(static_cast<std::size_t>(count));
-    decode(tensor.type, bytes_at(tensor, first, count), values);
+    const std::int64_t row = tensor.scaled ? tensor.scaled->row_values() : 1, before = first % row;
+    const auto read = static_cast<std::size_t>(rounded_up(before + count, row));
+    if (read > memory.size()) memory.resize(read);
+    const std::span<f32> rows = std::span(memory).first(read);
+    if (tensor.scaled)
+      tensor.scaled->decode(first - before, rows);
+    else
+      decode(tensor.type, tensor.bytes_at(first, count), rows);
+    const auto values = rows.subspan(static_cast<std::size_t>(before), static_cast<std::size_t>(count));
     refuse_not_finite(input_, tensor, first, values);
     return values;
   }
@@ -202,7 +188,6 @@ class Stream {
   quant::EncodeOptions encoder_;
   const WrittenCallback& written_;
   std::vector<std::byte> encoded_;
-  std::map<const InputTensor*, std::vector<f32>> unscaled_;
   std::int64_t task_ = task_values, at_once_ = values_at_once;
   std::int64_t read_ = 0, values_ = 0;
 };
@@ -225,13 +210,17 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
       container_(container),
       kind_(kind_of(input)),
       tensors_(arranged(input, kind_, settings.layout ? settings.layout : usual_layout(container))) {
+  // A file of a VAE alone may have the same prefix.
+  const bool holds_more = std::ranges::any_of(
+      input.tensors(), [](const InputTensor& tensor) { return !is_of_small_component(tensor.name); });
   for (OutputTensor& tensor : tensors_) {
     // What is put together from several types stays as precise as the best of them.
     const InputTensor& first = *std::ranges::max_element(tensor.pieces, {}, [](const Piece& piece) {
                                   return bits_per_value(piece.from->type);
                                 })->from;
     if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
-    TensorFacts facts{{tensor.name}, tensor.shape, first.type, first.is_float, kind_, is_small_component};
+    const bool is_small = is_small_component || (holds_more && is_of_small_component(first.name));
+    TensorFacts facts{{tensor.name}, tensor.shape, first.type, first.is_float, kind_, is_small};
     for (const Piece& piece : tensor.pieces)
       if (piece.from->name != facts.names.back()) facts.names.push_back(piece.from->name);
     if (!component.empty()) facts.names.push_back(component + '.' + tensor.name);

@@ -29,7 +29,8 @@ std::vector<f32> values_of(const std::filesystem::path& path, const io::GgufTens
     throw io::tensor_error(path, tensor.name,
                            "is " + std::string(tensor.type.info.name) + ", not f32" + what_to_give);
   std::vector<f32> values(static_cast<std::size_t>(tensor.shape.elements()));
-  std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+  // An empty vector has no address that memcpy may be given.
+  if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
   return values;
 }
 

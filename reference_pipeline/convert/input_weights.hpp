@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <convert/value_type.hpp>
 #include <weights/weight_tensors.hpp>
 
 #include <precast/io/component_source.hpp>
@@ -30,6 +31,11 @@ struct InputTensor {
   /// What its values lie as, and in how many bytes.
   std::string stored_type() const { return scaled ? scaled->format : std::string(type.name); }
   std::int64_t stored_bytes() const { return scaled ? scaled->bytes : std::ssize(bytes); }
+  /// Those of values [first, first + count), which are whole blocks.
+  std::span<const std::byte> bytes_at(std::int64_t first, std::int64_t count) const {
+    return bytes.subspan(static_cast<std::size_t>(bytes_of(type, first)),
+                         static_cast<std::size_t>(bytes_of(type, count)));
+  }
 };
 
 /// A file of tensors, safetensors or GGUF by what it begins with, or the folder of a component. Opening

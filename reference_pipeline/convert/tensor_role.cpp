@@ -18,6 +18,9 @@ constexpr std::array<std::string_view, 6> embeddings{
     "shared.weight",          "embed_tokens.weight",       "token_embd.weight",
     "token_embedding.weight", "position_embedding.weight", "relative_attention_bias.weight"};
 
+/// Of Stable Diffusion's files, all of whose text encoders are CLIPs.
+constexpr std::array<std::string_view, 2> clips{"cond_stage_model.", "conditioner."};
+
 bool has(const InputWeights& weights, std::string_view begin, std::string_view end) {
   return std::ranges::any_of(weights.tensors(), [&](const InputTensor& tensor) {
     return without_prefix(tensor.name).starts_with(begin) && tensor.name.ends_with(end);
@@ -40,6 +43,13 @@ WeightsKind kind_of(const InputWeights& weights) {
     return WeightsKind::clip;
   if (has(weights, "decoder.", "conv_in.weight")) return WeightsKind::autoencoder;
   return WeightsKind::other;
+}
+
+bool is_of_small_component(std::string_view name) {
+  using weights::Part;
+  const auto has_prefix_of = [&](Part part) { return weights::without_prefix(name, part) != name; };
+  return has_prefix_of(Part::clip) || has_prefix_of(Part::autoencoder) ||
+         std::ranges::any_of(clips, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 bool is_bias(std::string_view name, const Shape& shape) {

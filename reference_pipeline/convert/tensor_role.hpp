@@ -16,6 +16,10 @@ WeightsKind kind_of(const InputWeights& weights);
 /// A name without what checkpoints put in front of a transformer's: "model.diffusion_model." and its kin.
 std::string_view without_prefix(std::string_view name);
 
+/// Whether a tensor's name says, as those of files that hold a whole model do, that it is of one of the small
+/// components: the text encoders that are CLIPs, and the VAE.
+bool is_of_small_component(std::string_view name);
+
 /// Why a tensor stays as precise as it is, in words of a table ("entry or exit layer"); "" where it is a
 /// matrix like others. Two sizes of which one is 1 count as one.
 std::string_view precise_because(WeightsKind kind, std::string_view name, const Shape& shape);

@@ -18,6 +18,14 @@ namespace {
 constexpr std::size_t longest_expression = 1000, longest_name = 1000;
 constexpr std::string_view keep = "keep";
 
+/// libstdc++ matches without going back then, and refuses back-references, which need that: '(.*)*x' would
+/// go on for days.
+constexpr auto in_bounded_time = std::regex::ECMAScript
+#if defined(__GLIBCXX__)
+                                 | std::regex_constants::__polynomial
+#endif
+    ;
+
 /// No tensor has this name: an expression that is found in it says nothing of names.
 constexpr const char* any_text = "~";
 
@@ -92,7 +100,7 @@ TypeRule parse_rule(const std::string& text) {
     throw refuse("has an expression of more than " + std::to_string(longest_expression) + " characters");
   if (type != keep) rule.type = parse_type("--rule '" + io::printable(text) + "'", type);
   try {
-    rule.expression = std::regex(expression, std::regex::ECMAScript);
+    rule.expression = std::regex(expression, in_bounded_time);
   } catch (const std::regex_error& wrong) {
     throw refuse(std::string("is no regular expression: ") + io::printable(wrong.what()));
   }

@@ -55,7 +55,7 @@ struct TensorFacts {
   DtypeInfo from;
   bool is_float = false;
   WeightsKind kind = WeightsKind::other;
-  bool part_of_small_component = false;  ///< of a model folder: its first text encoder and its VAE
+  bool part_of_small_component = false;  ///< of a whole model: its CLIPs and its VAE
 };
 
 struct ChosenType {

@@ -41,18 +41,19 @@ WeightTensor int8_weight(Companions& companions, const std::string& layer, const
   companions.take(layer + ".weight_format");
   const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1, columns = stored.shape.back();
   if (stored.dtype.info.name != "i8" || stored.shape.rank() != 2 || factors.shape.elements() != rows ||
-      !factors.dtype.is_float)
+      !holds_numbers(factors))
     throw companions.error(layer + ".weight",
                            "must be an I8 matrix with an SCB for each row: get the file anew");
   return {&stored, stored.shape, "int8 of bitsandbytes",
-          [&stored, &factors, rows, columns](std::span<f32> out) {
-            const std::vector<f32> by = values_of(factors);
-            for_rows(rows, columns, [&](std::int64_t first, std::int64_t count) {
-              for (std::int64_t i = first * columns; i < (first + count) * columns; ++i) {
-                const auto at = static_cast<std::size_t>(i);
-                out[at] = static_cast<f32>(static_cast<std::int8_t>(stored.bytes[at])) *
-                          by[static_cast<std::size_t>(i / columns)] / 127.0f;
-              }
+          [&stored, &factors, columns](std::int64_t from, std::span<f32> out) {
+            for_rows_in(out, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
+              const std::int64_t row = from / columns + first;
+              std::vector<f32> by(static_cast<std::size_t>(count));
+              read_values(factors, row, by);
+              for (std::size_t i = 0; i < here.size(); ++i)
+                here[i] = static_cast<f32>(static_cast<std::int8_t>(
+                              stored.bytes[static_cast<std::size_t>(row * columns) + i])) *
+                          by[i / static_cast<std::size_t>(columns)] / 127.0f;
             });
           },
           std::ssize(stored.bytes) + std::ssize(factors.bytes)};
@@ -87,34 +88,38 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
   if (stored.dtype.info.name != "u8" || std::ssize(stored.bytes) != ceil_divide(count, 2))
     throw wrong("of " + std::to_string(stored.bytes.size()) + " bytes where " + to_string(state.shape) +
                 " takes " + std::to_string(ceil_divide(count, 2)));
-  if (codes->shape.elements() != 16 || !codes->dtype.is_float)
+  if (codes->shape.elements() != 16 || !holds_numbers(*codes))
     throw wrong("without 16 values in its quant_map");
-  if (scales->shape.elements() != blocks || (!nested && !scales->dtype.is_float))
+  if (scales->shape.elements() != blocks || (!nested && !holds_numbers(*scales)))
     throw wrong("its absmax has " + std::to_string(scales->shape.elements()) + " values for " +
                 std::to_string(blocks) + " blocks");
   if (nested && (!nested_scales || !nested_codes || nested_codes->shape.elements() != 256 ||
-                 !nested_scales->dtype.is_float || !nested_codes->dtype.is_float ||
+                 !holds_numbers(*nested_scales) || !holds_numbers(*nested_codes) ||
                  nested_scales->shape.elements() != ceil_divide(blocks, state.nested_block)))
     throw wrong("without the nested_absmax and nested_quant_map that its absmax of bytes needs");
 
-  const auto decode = [=, &stored](std::span<f32> out) {
+  const auto decode = [=, &stored](std::int64_t from, std::span<f32> out) {
     const std::vector<f32> map = values_of(*codes);
-    std::vector<f32> factors(static_cast<std::size_t>(blocks));
+    const std::int64_t first_block = from / state.block, end = from + std::ssize(out);
+    std::vector<f32> factors(static_cast<std::size_t>(ceil_divide(end, state.block) - first_block));
     if (nested) {
       const std::vector<f32> map2 = values_of(*nested_codes), by = values_of(*nested_scales);
-      for (std::size_t b = 0; b < factors.size(); ++b)
-        factors[b] = map2[static_cast<std::size_t>(scales->bytes[b])] *
-                         by[b / static_cast<std::size_t>(state.nested_block)] +
+      for (std::size_t b = 0; b < factors.size(); ++b) {
+        const std::size_t block = static_cast<std::size_t>(first_block) + b;
+        factors[b] = map2[static_cast<std::size_t>(scales->bytes[block])] *
+                         by[block / static_cast<std::size_t>(state.nested_block)] +
                      state.nested_offset;
+      }
     } else {
-      read_values(*scales, 0, factors);
+      read_values(*scales, first_block, factors);
     }
-    for_rows(blocks, state.block, [&](std::int64_t first, std::int64_t some) {
-      for (std::int64_t i = first * state.block; i < std::min(count, (first + some) * state.block); ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        const auto pair = static_cast<unsigned>(stored.bytes[at / 2]);
-        out[at] =
-            map[i % 2 == 0 ? pair >> 4 : pair & 15] * factors[static_cast<std::size_t>(i / state.block)];
+    for_rows(std::ssize(factors), state.block, [&](std::int64_t first, std::int64_t some) {
+      const std::int64_t begin = (first_block + first) * state.block;
+      for (std::int64_t i = std::max(from, begin); i < std::min(end, begin + some * state.block); ++i) {
+        const auto pair = static_cast<unsigned>(stored.bytes[static_cast<std::size_t>(i / 2)]);
+        out[static_cast<std::size_t>(i - from)] =
+            map[i % 2 == 0 ? pair >> 4 : pair & 15] *
+            factors[static_cast<std::size_t>(i / state.block - first_block)];
       }
     });
   };

@@ -85,18 +85,23 @@ const io::TensorEntry* take_scale(Companions& companions, const std::string& lay
   return old_name ? old_name : new_name;
 }
 
+/// Writes the factors of rows from `first` on.
+using RowFactors = std::function<void(std::int64_t first, std::span<f32> factors)>;
+
 /// The factor of each row: one for all of them, or one each.
-std::function<f32(std::int64_t)> row_factors(const Companions& companions, const io::TensorEntry& scale,
-                                             const std::string& layer, std::int64_t rows) {
+RowFactors row_factors(const Companions& companions, const io::TensorEntry& scale, const std::string& layer,
+                       std::int64_t rows) {
   const std::int64_t count = scale.shape.elements();
-  if (!scale.dtype.is_float || (count != 1 && count != rows) || scale.dtype.info.values_per_block != 1)
+  if (!holds_numbers(scale) || (count != 1 && count != rows))
     throw companions.error(layer + ".weight",
                            "its scale is " + std::string(scale.dtype.file_name) + " " +
                                to_string(scale.shape) + " where one number, or one for each of " +
                                std::to_string(rows) + " rows, is expected: get the file anew");
-  return [values = std::vector<f32>(), &scale, count](std::int64_t row) mutable {
-    if (values.empty()) values = values_of(scale);
-    return values[static_cast<std::size_t>(count == 1 ? 0 : row)];
+  return [&scale, count](std::int64_t first, std::span<f32> factors) {
+    if (count == 1)
+      std::ranges::fill(factors, values_of(scale).front());
+    else
+      read_values(scale, first, factors);
   };
 }
 
@@ -105,25 +110,20 @@ Decode scaled_rows(const Companions& companions, const io::TensorEntry& stored, 
                    const std::string& layer) {
   const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1;
   const std::int64_t columns = stored.shape.elements() / std::max<std::int64_t>(rows, 1);
-  auto factor = row_factors(companions, scale, layer, rows);
   const bool bytes = stored.dtype.info.name == "i8";
-  return [&stored, rows, columns, factor, bytes](std::span<f32> out) mutable {
-    if (rows) factor(0);
-    for_rows(rows, columns, [&, by = factor](std::int64_t first, std::int64_t count) mutable {
-      const auto here =
-          out.subspan(static_cast<std::size_t>(first * columns), static_cast<std::size_t>(count * columns));
+  return [&stored, columns, factors = row_factors(companions, scale, layer, rows), bytes](
+             std::int64_t from, std::span<f32> out) {
+    for_rows_in(out, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
+      const std::int64_t row = from / columns + first;
       if (bytes)
         std::ranges::transform(
-            stored.bytes.subspan(static_cast<std::size_t>(first * columns), here.size()), here.begin(),
+            stored.bytes.subspan(static_cast<std::size_t>(row * columns), here.size()), here.begin(),
             [](std::byte value) { return static_cast<f32>(static_cast<std::int8_t>(value)); });
       else
-        read_values(stored, first * columns, here);
-      for (std::int64_t row = 0; row < count; ++row) {
-        const f32 scale_of_row = by(first + row);
-        for (f32& value :
-             here.subspan(static_cast<std::size_t>(row * columns), static_cast<std::size_t>(columns)))
-          value *= scale_of_row;
-      }
+        read_values(stored, row * columns, here);
+      std::vector<f32> by(static_cast<std::size_t>(count));
+      factors(row, by);
+      for (std::size_t i = 0; i < here.size(); ++i) here[i] *= by[i / static_cast<std::size_t>(columns)];
     });
   };
 }
@@ -153,13 +153,13 @@ void hold_rows(WeightTensor& weight, const Companions& companions, const io::Ten
     weight.held = scaled_row_info(dtype_traits<Format>::name, columns);
     weight.held_bytes = rows * row_bytes;
     weight.arrange = [&stored, rows, columns, row_bytes,
-                      factor =
-                          row_factors(companions, scale, layer, rows)](std::span<std::byte> out) mutable {
-      factor(0);
-      for_rows(rows, columns, [&, by = factor](std::int64_t first, std::int64_t count) mutable {
+                      factors = row_factors(companions, scale, layer, rows)](std::span<std::byte> out) {
+      std::vector<f32> by(static_cast<std::size_t>(rows));
+      factors(0, by);
+      for_rows(rows, columns, [&](std::int64_t first, std::int64_t count) {
         for (std::int64_t r = first; r < first + count; ++r) {
           std::byte* const row = out.data() + r * row_bytes;
-          write_row_head(by(r), columns, row);
+          write_row_head(by[static_cast<std::size_t>(r)], columns, row);
           std::memcpy(row + row_head_bytes, stored.bytes.data() + r * columns,
                       static_cast<std::size_t>(columns));
         }
@@ -201,10 +201,22 @@ struct SwizzledBlocks {
   std::int64_t blocks() const { return ceil_divide(columns, in_block); }
   void check(const Companions& companions, const std::string& layer) const {
     const std::int64_t expected = rounded_up(rows, 128) * rounded_up(blocks(), 4);
+    if (scales->dtype.info.values_per_block != 1 || scales->dtype.info.bytes_per_block != 1)
+      throw companions.error(layer + ".weight", "its scales are " + std::string(scales->dtype.file_name) +
+                                                    " where bytes are expected: get the file anew");
     if (std::ssize(scales->bytes) != expected)
       throw companions.error(layer + ".weight", "its scales take " + std::to_string(scales->bytes.size()) +
                                                     " bytes where " + std::to_string(expected) +
                                                     " are expected: get the file anew");
+  }
+  /// Calls body(place, row) for each row of values that begin at value `from`.
+  void for_values(std::span<f32> values, std::int64_t from,
+                  const std::function<void(std::int64_t, std::span<f32>)>& body) const {
+    for_rows_in(values, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
+      for (std::int64_t r = 0; r < count; ++r)
+        body(from + (first + r) * columns,
+             here.subspan(static_cast<std::size_t>(r * columns), static_cast<std::size_t>(columns)));
+    });
   }
   std::byte scale(std::int64_t row, std::int64_t block) const {
     return scales->bytes[swizzled(row, block, rounded_up(blocks(), 4))];
@@ -221,8 +233,16 @@ f32 from_e2m1(unsigned code) {
   return code & 8 ? -magnitudes[code & 7] : magnitudes[code & 7];
 }
 
-/// Logical columns are fewer than stored ones where a matrix was padded; ours are as stored, and padding is
-/// refused where a model asks for another shape.
+/// The rows of a matrix without those that it was padded with: those that its bias has.
+std::int64_t rows_of_layer(const Companions& companions, const std::string& layer, std::int64_t stored,
+                           std::int64_t padded_to) {
+  const auto bias = companions.tensors.find(layer + ".bias");
+  if (bias == companions.tensors.end() || bias->second->shape.rank() != 1) return stored;
+  const std::int64_t rows = bias->second->shape[0];
+  return rounded_up(rows, padded_to) == stored ? rows : stored;
+}
+
+/// Which of the columns are padding no file says: a module that asks for fewer leaves them out.
 WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
   const io::TensorEntry* scales = take_scale(companions, layer);
   if (!scales)
@@ -231,21 +251,21 @@ WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, cons
   if (stored.dtype.info != dtype_info<fp8_e4m3> || stored.shape.rank() != 2)
     throw companions.error(layer + ".weight",
                            "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
-  const SwizzledBlocks blocks{&stored, scales, stored.shape[0], stored.shape[1], 32};
+  constexpr std::int64_t padded_to = 32;
+  const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
+                              stored.shape[1], 32};
   blocks.check(companions, layer);
-  WeightTensor weight{&stored, stored.shape, "swizzled mxfp8",
-                      [blocks](std::span<f32> out) {
-                        for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
-                          for (std::int64_t r = first; r < first + count; ++r) {
-                            const auto row = out.subspan(static_cast<std::size_t>(r * blocks.columns),
-                                                         static_cast<std::size_t>(blocks.columns));
-                            read_values(*blocks.stored, r * blocks.columns, row);
-                            for (std::size_t i = 0; i < row.size(); ++i)
-                              row[i] *= from_e8m0(blocks.scale(r, static_cast<std::int64_t>(i) / 32));
-                          }
-                        });
-                      },
-                      std::ssize(stored.bytes) + std::ssize(scales->bytes)};
+  WeightTensor weight{
+      &stored, Shape{blocks.rows, blocks.columns}, "swizzled mxfp8",
+      [blocks](std::int64_t from, std::span<f32> out) {
+        blocks.for_values(out, from, [&](std::int64_t at, std::span<f32> row) {
+          read_values(*blocks.stored, at, row);
+          for (std::size_t i = 0; i < row.size(); ++i)
+            row[i] *= from_e8m0(blocks.scale(at / blocks.columns, static_cast<std::int64_t>(i) / 32));
+        });
+      },
+      std::ssize(stored.bytes) + std::ssize(scales->bytes)};
+  weight.padded_to = padded_to;
   if (blocks.columns % blocks.in_block != 0 || !block_format_compiled(dtype_traits<mxfp8>::name))
     return weight;
   weight.held = dtype_info<mxfp8>;
@@ -273,23 +293,28 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
   };
   if (!scales || !whole) throw wrong(std::string("has no ") + (scales ? "weight_scale_2" : "weight_scale"));
   if (stored.dtype.info.name != "u8" || stored.shape.rank() != 2) throw wrong("is no U8 matrix");
-  if (whole->shape.elements() != 1 || !whole->dtype.is_float) throw wrong("its weight_scale_2 is no number");
-  const SwizzledBlocks blocks{&stored, scales, stored.shape[0], 2 * stored.shape[1], 16};
+  if (whole->shape.elements() != 1 || !holds_numbers(*whole)) throw wrong("its weight_scale_2 is no number");
+  constexpr std::int64_t padded_to = 16;
+  const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
+                              2 * stored.shape[1], 16};
   blocks.check(companions, layer);
-  return {&stored, Shape{blocks.rows, blocks.columns}, "swizzled nvfp4",
-          [blocks, whole](std::span<f32> out) {
-            const f32 factor = values_of(*whole).front();
-            for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
-              for (std::int64_t r = first; r < first + count; ++r)
-                for (std::int64_t c = 0; c < blocks.columns; ++c) {
-                  const auto at = static_cast<std::size_t>(r * blocks.columns + c);
-                  const auto pair = static_cast<unsigned>(blocks.stored->bytes[at / 2]);
-                  const unsigned code = c % 2 == 0 ? pair >> 4 : pair & 15;
-                  out[at] = from_e2m1(code) * (from_e4m3(blocks.scale(r, c / 16)) * factor);
-                }
-            });
-          },
-          std::ssize(stored.bytes) + std::ssize(scales->bytes) + std::ssize(whole->bytes)};
+  WeightTensor weight{&stored, Shape{blocks.rows, blocks.columns}, "swizzled nvfp4",
+                      [blocks, whole](std::int64_t from, std::span<f32> out) {
+                        const f32 factor = values_of(*whole).front();
+                        blocks.for_values(out, from, [&](std::int64_t at, std::span<f32> row) {
+                          const std::byte* const pairs = blocks.stored->bytes.data() + at / 2;
+                          for (std::size_t i = 0; i < row.size(); ++i) {
+                            const auto pair = static_cast<unsigned>(pairs[i / 2]);
+                            const unsigned code = i % 2 == 0 ? pair >> 4 : pair & 15;
+                            const std::byte scale =
+                                blocks.scale(at / blocks.columns, static_cast<std::int64_t>(i) / 16);
+                            row[i] = from_e2m1(code) * (from_e4m3(scale) * factor);
+                          }
+                        });
+                      },
+                      std::ssize(stored.bytes) + std::ssize(scales->bytes) + std::ssize(whole->bytes)};
+  weight.padded_to = padded_to;
+  return weight;
 }
 
 }  // namespace
@@ -324,11 +349,11 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                                      (marked && !to_fp8 ? "the file's tensor scaled_fp8" : "its format") +
                                      " announces: get the file anew");
   if (!scale) return std::nullopt;
-  if (!stored.dtype.is_float && !is_int8)
-    throw companions.error(name, "has a scale and is " + std::string(stored.dtype.file_name) +
-                                     " of a format that nothing announces: get the file anew");
   if (stored.dtype.info.values_per_block != 1)
     throw companions.error(name, "has a scale beside blocks that have their own: get the file anew");
+  if (!holds_numbers(stored) && !is_int8)
+    throw companions.error(name, "has a scale and is " + std::string(stored.dtype.file_name) +
+                                     " of a format that nothing announces: get the file anew");
   WeightTensor weight{&stored,
                       stored.shape,
                       {},
@@ -346,12 +371,11 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
           name, "was rotated in groups of " + std::to_string(group) + " of its " + std::to_string(columns) +
                     " columns, which is no power of 4 that divides them: get the file anew");
     weight.format.insert(0, "rotated ");
-    weight.decode = [decode = weight.decode, group, columns](std::span<f32> out) {
-      decode(out);
-      for_rows(std::ssize(out) / columns, columns, [&](std::int64_t first, std::int64_t count) {
-        for (std::int64_t r = first; r < first + count; ++r)
-          turn_back(out.subspan(static_cast<std::size_t>(r * columns), static_cast<std::size_t>(columns)),
-                    group);
+    weight.decode = [decode = weight.decode, group, columns](std::int64_t from, std::span<f32> out) {
+      decode(from, out);
+      for_rows_in(out, columns, [&](std::int64_t, std::int64_t, std::span<f32> here) {
+        for (std::size_t r = 0; r < here.size(); r += static_cast<std::size_t>(columns))
+          turn_back(here.subspan(r, static_cast<std::size_t>(columns)), group);
       });
     };
   }

@@ -106,8 +106,7 @@ std::string kind_by_channels(const io::ComponentSource& file, const FoundPart& p
   if (!in || !out || in->shape.rank() != 2 || out->shape.rank() != 1 || in->dtype.info.name == "u8")
     return {};
   const std::int64_t rows = in->shape[0], columns = in->shape[1], made = out->shape[0];
-  // Some K-quants of Flux store this matrix in rows of 256 and do not say so.
-  if (columns == made || columns == 256 || rows == 0) return {};
+  if (columns == made || rows == 0) return {};
   if (columns == 2 * made) return "a Flux Canny or Depth model, which follows a map of edges or depths";
   if (columns == 6 * made) return "a Flux Fill model, which fills the part of a picture that a mask names";
   if (columns == 196 && made == 64) return "a Flex.2 model";

@@ -60,7 +60,12 @@ void refuse_unread_scales(const Companions& companions) {
 Decode added_decode(const io::TensorEntry& entry) {
   for (const formats::StoredFormat& format : formats::added_formats())
     if (format.info == entry.dtype.info)
-      return [decode = format.decode, bytes = entry.bytes](std::span<f32> values) { decode(bytes, values); };
+      return [format, bytes = entry.bytes](std::int64_t first, std::span<f32> values) {
+        const auto bytes_of = [&](std::int64_t count) {
+          return static_cast<std::size_t>(count / format.info.values_per_block * format.info.bytes_per_block);
+        };
+        format.decode(bytes.subspan(bytes_of(first), bytes_of(std::ssize(values))), values);
+      };
   return {};
 }
 
@@ -126,13 +131,23 @@ nn::Parameter WeightTensors::find(std::string_view name) const {
       last_ = blocks;
     } else {
       const auto values = std::make_shared<std::vector<f32>>(bytes / sizeof(f32));
-      weight->decode(*values);
+      weight->decode(0, *values);
       last_bytes_ = std::as_bytes(std::span(*values));
       last_ = values;
     }
     last_name_ = name;
   }
-  return {weight->arrange ? weight->held : dtype_info<f32>, weight->shape, last_bytes_, {}, last_};
+  return {weight->arrange ? weight->held : dtype_info<f32>,
+          weight->shape,
+          last_bytes_,
+          {},
+          last_,
+          weight->padded_to};
+}
+
+std::int64_t WeightTensor::row_values() const {
+  const std::int64_t rows = shape.rank() ? shape[0] : 1;
+  return shape.elements() / std::max<std::int64_t>(rows, 1);
 }
 
 std::int64_t WeightTensor::given_bytes() const {
@@ -144,6 +159,10 @@ std::size_t WeightTensors::bytes_to_take() const {
   for (const auto& [name, weight] : weights_)
     total += weight.decode ? static_cast<std::size_t>(weight.given_bytes()) : weight.stored->bytes.size();
   return total;
+}
+
+bool holds_numbers(const io::TensorEntry& entry) {
+  return any_dtype(ScalarDtypes{}, [&]<class T>() { return entry.dtype.info == dtype_info<T>; });
 }
 
 void read_values(const io::TensorEntry& entry, std::int64_t first, std::span<f32> to) {
@@ -176,6 +195,16 @@ void for_rows(std::int64_t rows, std::int64_t columns,
   const std::int64_t at_once = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(columns, 1));
   host::parallel_for(ceil_divide(rows, at_once), [&](std::int64_t task) {
     body(task * at_once, std::min(at_once, rows - task * at_once));
+  });
+}
+
+void for_rows_in(std::span<f32> values, std::int64_t columns,
+                 const std::function<void(std::int64_t, std::int64_t, std::span<f32>)>& body) {
+  if (values.empty()) return;
+  for_rows(std::ssize(values) / columns, columns, [&](std::int64_t first, std::int64_t count) {
+    body(
+        first, count,
+        values.subspan(static_cast<std::size_t>(first * columns), static_cast<std::size_t>(count * columns)));
   });
 }
 

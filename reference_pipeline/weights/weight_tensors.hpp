@@ -19,8 +19,9 @@
 
 namespace precast::weights {
 
-/// Writes all values of a weight as f32, each computed in f32.
-using Decode = std::function<void(std::span<f32>)>;
+/// Writes values [first, first + values.size()) of a weight as f32, each computed in f32: whole rows of it.
+/// Several threads may call it.
+using Decode = std::function<void(std::int64_t first, std::span<f32> values)>;
 /// Writes a weight's bytes in a block format.
 using Arrange = std::function<void(std::span<std::byte>)>;
 
@@ -35,7 +36,11 @@ struct WeightTensor {
   DtypeInfo held{};
   std::int64_t held_bytes = 0;
   Arrange arrange{};
+  /// Rows and columns may have been padded to multiples of this.
+  std::int64_t padded_to = 1;
 
+  /// Values in a row, of which `decode` writes whole ones.
+  std::int64_t row_values() const;
   /// Bytes that WeightTensors::find gives for it where it has scales.
   std::int64_t given_bytes() const;
 };
@@ -97,6 +102,8 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
 /// Weights that bitsandbytes stores: nf4, fp4, int8 by rows.
 std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const std::string& layer);
 
+/// Whether a tensor is of scalars that read_values and values_of read.
+bool holds_numbers(const io::TensorEntry& entry);
 /// The values of a tensor of scalars as f32.
 std::vector<f32> values_of(const io::TensorEntry& entry);
 /// Values [first, first + to.size()) of it.
@@ -104,6 +111,9 @@ void read_values(const io::TensorEntry& entry, std::int64_t first, std::span<f32
 /// Calls body(first_row, rows) for groups of a matrix's rows, on all threads.
 void for_rows(std::int64_t rows, std::int64_t columns,
               const std::function<void(std::int64_t, std::int64_t)>& body);
+/// Calls body(first_row, rows, values) for groups of the rows that `values` are, on all threads.
+void for_rows_in(std::span<f32> values, std::int64_t columns,
+                 const std::function<void(std::int64_t, std::int64_t, std::span<f32>)>& body);
 /// A U8 tensor that is a JSON object.
 nlohmann::json json_of(const Companions& companions, const io::TensorEntry& entry);
 

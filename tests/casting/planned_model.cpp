@@ -1,5 +1,6 @@
 // Planned models: the matrices of each layer in its format, and the error that a plan predicts against the
 // one that is measured, on the embedded model.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include <casting/measure_plan.hpp>
 #include <casting/plan_source.hpp>
 #include <casting/planner.hpp>
+#include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
 #include <flux/pipeline.hpp>
 #include <support/golden_requests.hpp>
@@ -102,20 +104,31 @@ TEST_CASE("on the embedded model a plan beats every uniform format of its size, 
   const auto blocks = pipeline().load_blocks();
   const std::vector<RecordedState> some = samples();
   CostSettings settings;
-  settings.types = {"q8_0", "q5_1", "q4_0", "mxfp4"};
+  for (const CastType& type : cast_types())
+    if (bits_per_value(type.info) < 16) settings.types.emplace_back(type.info.name);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(blocks->list().size()); ++i)
     settings.layers.push_back(i);
   const CostFile costs = measure_cost(*blocks, some, settings, {}, {}, [](const CostFile&) {});
-  for (const char* type : {"q5_1", "q4_0"}) {
+  std::size_t beaten = 0;
+  for (const std::string& type : settings.types) {
     const PlanMeasurement uniform = measure_plan(*blocks, some, plan_of(*blocks, type), "p.json", {});
     PlanRequest request;
     request.bits = uniform.bits;
     const PlanResult best = make_plan(costs, "c.json", request);
     const PlanMeasurement planned = measure_plan(*blocks, some, best.plan, "p.json", {});
-    INFO(type << ": " << uniform.cost << ", planned " << planned.cost << ", predicted " << *best.plan.error);
+    const double predicted = std::ranges::find(best.sizes, type, &PlannedSize::method)->error;
+    INFO(type << ": " << uniform.cost << ", planned " << planned.cost << ", predicted " << predicted
+              << " and " << *best.plan.error);
     CHECK(planned.bits <= uniform.bits);
-    if (best.plan.types != plan_of(*blocks, type).types) CHECK(planned.cost < uniform.cost);
+    // Where rows that blocks do not divide have another format, two names may be one model.
+    if (*best.plan.error == predicted) {
+      CHECK(planned.cost == uniform.cost);
+    } else {
+      CHECK(planned.cost < uniform.cost);
+      ++beaten;
+    }
   }
+  CHECK(beaten >= settings.types.size() - 4);
 }
 
 }  // namespace planned_models

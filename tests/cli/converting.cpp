@@ -30,17 +30,25 @@ namespace {
 
 const std::string transformer = shapes_model + "/transformer/diffusion_pytorch_model.safetensors";
 
-/// A file of one bf16 matrix of so many rows of 4096 zeros: it takes no room on the disk.
-void write_sparse(const fs::path& file, std::int64_t rows) {
-  const std::int64_t bytes = rows * 4096 * 2;
-  std::string header = R"({"a.weight":{"dtype":"BF16","shape":[)" + std::to_string(rows) +
-                       R"(,4096],"data_offsets":[0,)" + std::to_string(bytes) + "]}}";
+/// A file of one matrix of so many rows of 4096 zeros of so many bytes: it takes no room on the
+/// disk. fp8 has a scale beside it.
+void write_sparse(const fs::path& file, std::int64_t rows, const std::string& dtype = "BF16",
+                  std::int64_t value_bytes = 2) {
+  const std::int64_t bytes = rows * 4096 * value_bytes;
+  const auto offsets = [](std::int64_t from, std::int64_t to) {
+    return "\"data_offsets\":[" + std::to_string(from) + "," + std::to_string(to) + "]}";
+  };
+  std::string header = R"({"a.weight":{"dtype":")" + dtype + R"(","shape":[)" + std::to_string(rows) +
+                       ",4096]," + offsets(0, bytes);
+  if (value_bytes == 1)
+    header += R"(,"a.weight_scale":{"dtype":"F32","shape":[],)" + offsets(bytes, bytes + 4);
+  header += "}";
   const std::uint64_t length = header.size();
   std::ofstream stream(file, std::ios::binary);
   stream.write(reinterpret_cast<const char*>(&length), sizeof length);
   stream << header;
   stream.close();
-  fs::resize_file(file, 8 + header.size() + static_cast<std::uintmax_t>(bytes));
+  fs::resize_file(file, 8 + header.size() + static_cast<std::uintmax_t>(bytes + (value_bytes == 1 ? 4 : 0)));
 }
 
 }  // namespace
@@ -176,6 +184,16 @@ TEST_CASE("convert: memory stays under 512 MB whatever the size") {
   const auto json = converted.json();
   CHECK(json["before"]["bytes"] == 1'310'720'000);
   CHECK(json["peak_resident_bytes"].get<std::int64_t>() < 512'000'000);
+
+  write_sparse(big, 40'000, "F8_E4M3", 1);  // which takes 655 MB in f32
+  for (const auto& [out, type] : {std::pair("out.gguf", "q4_0"), {"out.safetensors", "int8_row"}}) {
+    const auto scaled =
+        run({"convert", big, scratch.path() / out, "--rule", std::string("a=") + type, "--quiet", "--json"});
+    INFO(scaled.err);
+    REQUIRE(scaled.code == 0);
+    CHECK(scaled.json()["before"]["bytes"] == 163'840'004);
+    CHECK(scaled.json()["peak_resident_bytes"].get<std::int64_t>() < 256'000'000);
+  }
 }
 
 TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written") {

@@ -100,6 +100,39 @@ TEST_CASE("GGUF of a Flux transformer has the names and keys that other readers 
   CHECK(io::GgufFile(out).at("single_blocks.0.linear1.weight").type.info.name == "q4_0");
 }
 
+TEST_CASE("of a file that holds a whole model its CLIPs and its VAE stay as they are, alone they do not") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf";
+  const std::string unet = "model.diffusion_model.input_blocks.1.1.proj_in.weight",
+                    t5 = "text_encoders.t5xxl.transformer.encoder.block.0.layer.0.SelfAttention.q.weight";
+  const std::string layer = "text_model.encoder.layers.0.mlp.fc1.weight", mid = "decoder.mid.attn_1.q.weight";
+  const auto types = [&](const std::vector<std::string>& names, const Settings& settings) {
+    PlainTensors tensors;
+    for (const std::string& name : names) tensors[name] = normal_tensor({64, 64}, 1);
+    write_tensors<io::SafetensorsWriter>(source, tensors, "bf16");
+    convert_file(source, out, settings);
+    std::vector<std::string> found;
+    for (const std::string& name : names) found.emplace_back(io::TensorFile(out).at(name).dtype.info.name);
+    return found;
+  };
+  using Types = std::vector<std::string>;
+  Settings to_q8 = to_type("q8_0");
+  to_q8.layout = Layout::diffusers;
+  for (const std::string clip :
+       {"text_encoders.clip_l.transformer.", "text_encoder.", "cond_stage_model.transformer.",
+        "cond_stage_model.model.", "conditioner.embedders.1.model."})
+    for (const std::string vae : {"vae.", "first_stage_model."}) {
+      INFO(clip << " " << vae);
+      CHECK(types({unet, clip + layer, vae + mid, t5}, to_q8) == Types{"q8_0", "bf16", "bf16", "q8_0"});
+      CHECK(types({unet, clip + layer, vae + mid}, to_type("q8_0", {"mid=q5_1"})) ==
+            Types{"q8_0", "bf16", "q5_1"});
+      CHECK(types({unet, clip + layer, vae + mid}, to_type("f16")) == Types{"f16", "f16", "f16"});
+      CHECK(types({clip + layer}, to_q8) == Types{"q8_0"});
+      CHECK(types({vae + mid}, to_q8) == Types{"q8_0"});
+    }
+  CHECK(types({layer}, to_q8) == Types{"q8_0"});
+}
+
 TEST_CASE("what cannot be put together or divided is refused by name") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf";

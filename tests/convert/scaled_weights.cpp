@@ -17,6 +17,7 @@
 #include <convert/weights_files.hpp>
 #include <families/registry.hpp>
 #include <support/drawn_latents.hpp>
+#include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/weight_tensors.hpp>
@@ -122,7 +123,7 @@ TEST_CASE("convert writes scaled weights as ComfyUI names and announces them") {
   }
 }
 
-TEST_CASE("a transformer of scaled weights draws what its decoded weights draw, bit for bit") {
+TEST_CASE("a transformer of scaled weights draws what its decoded weights draw") {
   const TemporaryFolder folder;
   const auto in = std::filesystem::path(shapes) / "transformer";
   const auto out = folder.path() / "scaled.safetensors", plain = folder.path() / "plain.safetensors";
@@ -146,8 +147,10 @@ TEST_CASE("a transformer of scaled weights draws what its decoded weights draw, 
           std::as_bytes(nn::load_host_tensor<f32>(nn::ParameterPath(read, name), weight.shape).values()));
     writer.commit();
     drawn.push_back(latents(out));
-    CHECK(drawn.back() == latents(plain));
-    for (std::size_t i = 0; i + 1 < drawn.size(); ++i) CHECK(drawn[i] != drawn.back());
+    // Few rows meet codes as they lie, in another order of sums.
+    CHECK(relative_error(drawn.back(), latents(plain)) <= largest_error);
+    for (std::size_t i = 0; i + 1 < drawn.size(); ++i)
+      CHECK(relative_error(drawn[i], drawn.back()) > 10 * largest_error);
   }
 }
 
@@ -264,6 +267,28 @@ TEST_CASE("the search encoder makes mxfp8 of a safetensors file nearer") {
   settings.encoder.encoder = quant::Encoder::search;
   convert_file(source, out, settings);
   CHECK(squared_error(values_in(out, "a.weight", {64, 256}), values) < 0.95 * reference);
+}
+
+TEST_CASE("that a search changes nothing of rows under scales is said") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors",
+             other = folder.path() / "other.safetensors";
+  write_tensors<io::SafetensorsWriter>(source, {{"a.weight", normal_tensor({64, 256}, 1)}}, "f32");
+  for (const char* type : {"int8_row", "fp8_e5m2_tensor", "mxfp8"}) {
+    INFO(type);
+    Settings settings = to_type(type);
+    CHECK(ModelConversion(source, out, settings).warnings().empty());
+    convert_file(source, out, settings);
+    settings.encoder.encoder = quant::Encoder::search;
+    const auto warnings = ModelConversion(source, other, settings).warnings();
+    const bool searched = std::string_view(type) == "mxfp8";
+    REQUIRE(warnings.size() == (searched ? 0u : 1u));
+    if (!searched)
+      CHECK_THAT(warnings.front(), Catch::StartsWith("1 matrix, such as 'a.weight', in " + std::string(type) +
+                                                     ", whose scales have one encoder"));
+    convert_file(source, other, settings);
+    CHECK((values_in(out, "a.weight", {64, 256}) == values_in(other, "a.weight", {64, 256})) == !searched);
+  }
 }
 
 TEST_CASE("nvfp4 of a GGUF file keeps its values in safetensors, bit for bit") {

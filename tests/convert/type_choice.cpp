@@ -182,6 +182,19 @@ TEST_CASE("rules of expressions that are none, and of types that are none, are r
   CHECK(expressions.size() + types.size() > 80);
 }
 
+TEST_CASE("rules whose expressions have many ways to match are matched in time that is bounded") {
+  const std::string name = "model.diffusion_model.double_blocks.17.img_attn.norm.key_norm.weight";
+  // Trying one way after the other, each of these takes days.
+  for (const std::string expression :
+       {"(.*)*x", "(([a-z._0-9])*)*Q", "(((((.*)*)*)*)*)*Q", "((a|aa|.)+)+Q$"}) {
+    INFO(expression);
+    CHECK(chosen(wishes("q4_k", {expression + "=q8_0"}), name, {256, 256}).type.name == "q4_k");
+  }
+  CHECK(chosen(wishes("q4_k", {"(.*)*weight$=q8_0"}), name, {256, 256}).type.name == "q8_0");
+  CHECK_THAT(refusal_of([] { parse_rule("(.)\\1=q8_0"); }),
+             Catch::Contains("is no regular expression") && Catch::Contains("back-reference"));
+}
+
 TEST_CASE("the largest magnitude of values is told wherever it stands, and what is no number") {
   constexpr f32 infinity = std::numeric_limits<f32>::infinity(), nan = std::numeric_limits<f32>::quiet_NaN();
   CHECK(quant::largest_magnitude({}) == 0);

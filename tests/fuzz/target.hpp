@@ -63,5 +63,6 @@ void fuzz_picture(std::span<const std::byte> input);
 void fuzz_picture_text(std::span<const std::byte> input);
 void fuzz_cost(std::span<const std::byte> input);
 void fuzz_plan(std::span<const std::byte> input);
+void fuzz_importance(std::span<const std::byte> input);
 
 }  // namespace precast::testing

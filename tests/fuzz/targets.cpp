@@ -36,6 +36,12 @@ std::vector<std::string> pictures() {
   return files;
 }
 
+std::vector<std::string> importances() {
+  auto files = files_ending(".imatrix.dat");
+  for (auto& file : files_ending(".imatrix.gguf")) files.push_back(std::move(file));
+  return files;
+}
+
 constexpr std::array targets{
     FuzzTarget{"clip_merges", &fuzz_clip_merges, [] { return files_ending("tokenizer/merges.txt"); }},
     FuzzTarget{"clip_settings", &fuzz_clip_settings,
@@ -47,6 +53,7 @@ constexpr std::array targets{
     FuzzTarget{"config", &fuzz_config, [] { return files_ending("config.json"); }},
     FuzzTarget{"cost", &fuzz_cost, [] { return files_ending(".cost.json"); }},
     FuzzTarget{"gguf", &fuzz_gguf, [] { return files_ending(".gguf"); }},
+    FuzzTarget{"importance", &fuzz_importance, &importances},
     FuzzTarget{"picture", &fuzz_picture, &pictures},
     FuzzTarget{"picture_text", &fuzz_picture_text, [] { return files_ending(".settings.txt"); }},
     FuzzTarget{"plan", &fuzz_plan, [] { return files_ending(".plan.json"); }},

@@ -35,7 +35,7 @@ void read_weight(const weights::WeightTensor& weight) {
   if (weight.decode)
     answer_or_refusal([&] {
       std::vector<f32> values(static_cast<std::size_t>(weight.shape.elements()));
-      weight.decode(values);
+      weight.decode(0, values);
       seen = touch(std::as_bytes(std::span(values)));
     });
   if (weight.arrange)

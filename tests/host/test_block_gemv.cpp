@@ -21,17 +21,44 @@ using namespace precast;
 
 namespace {
 
-/// Rows of random bytes, whose scales and least values in f16 are numbers below 2; nvfp4's are as they come.
+/// A code of 8 bits, or the finite one next to it.
+template <class Code>
+std::uint8_t finite(std::uint8_t code) {
+  if constexpr (!std::is_same_v<Code, std::int8_t>)
+    while (!std::isfinite(convert_value<f32>(Code{code}))) --code;
+  return code;
+}
+
+/// Random bytes as blocks, whose scales and least values in f16 are numbers below 2; nvfp4's are as they
+/// come.
 template <class Format>
 std::vector<Format> random_blocks(std::size_t count, std::uint32_t seed) {
   std::vector<Format> blocks = testing::random_bytes<Format>(count, seed);
-  if constexpr (!std::is_same_v<Format, nvfp4>)
+  if constexpr (std::is_same_v<Format, mxfp8>)
+    for (mxfp8& block : blocks)
+      for (std::uint8_t& code : block.codes) code = finite<fp8_e4m3>(code);
+  if constexpr (!std::is_same_v<Format, nvfp4> && !ScaledRowDtype<Format>)
     for (Format& block : blocks) {
       if constexpr (sizeof block.scale == 2) block.scale = block.scale & 0xbfff;
       if constexpr (requires { block.least; }) block.least = block.least & 0xbfff;
       // Powers of two that f32 sums without a loss.
       if constexpr (sizeof block.scale == 1) block.scale = static_cast<std::uint8_t>(96 + block.scale % 64);
     }
+  return blocks;
+}
+
+/// Rows of a matrix: of a format whose blocks are rows, with scales of any power that f32 sums without a
+/// loss.
+template <class Format>
+std::vector<Format> random_rows(std::int64_t rows, std::int64_t columns, std::uint32_t seed) {
+  auto blocks = random_blocks<Format>(
+      static_cast<std::size_t>(rows * bytes_for<Format>(columns)) / sizeof(Format), seed);
+  if constexpr (ScaledRowDtype<Format>) {
+    for (Format& byte : blocks) byte.first_byte = finite<scaled_code_of<Format>>(byte.first_byte);
+    for (std::int64_t r = 0; r < rows; ++r)
+      write_row_head(std::ldexp(r % 2 == 0 ? 1.3f : -1.7f, static_cast<int>(9 * r) - 40), columns,
+                     reinterpret_cast<std::byte*>(blocks.data()) + r * bytes_for<Format>(columns));
+  }
   return blocks;
 }
 
@@ -67,8 +94,8 @@ void check(std::int64_t columns) {
   const auto gemv = host::block_gemv_for<T>(dtype_traits<Format>::name);
   REQUIRE(gemv.multiply);
   constexpr std::int64_t features = 7, rows = 4;
-  const std::int64_t in_row = ceil_divide(columns, std::int64_t{dtype_traits<Format>::values_per_block});
-  const auto blocks = random_blocks<Format>(static_cast<std::size_t>(features * in_row), 5);
+  const std::int64_t in_row = bytes_for<Format>(columns) / std::int64_t{sizeof(Format)};
+  const auto blocks = random_rows<Format>(features, columns, 5);
   std::vector<Format> offset_blocks;
   if constexpr (requires(Format block) { block.least; }) offset_blocks = without_codes(blocks);
   std::mt19937 engine(9);
@@ -127,6 +154,11 @@ void check_all() {
           check<Format, T>(columns);
       }
     });
+  any_scaled_row_dtype([]<class Format>(std::type_identity<Format>) {
+    if (host::detail::ReaderFor<Format>::type::exists && block_format_compiled(dtype_traits<Format>::name))
+      for (const std::int64_t columns : {1, 31, 128, 256, 300, 1027}) check<Format, T>(columns);
+    return false;
+  });
 }
 
 /// One value of a block with each scale of a byte, whose product with 1 is the value.
@@ -144,12 +176,16 @@ void check_scales_of_a_byte() {
         std::memset(block.scales, scale, sizeof block.scales);
       else
         std::memset(&block.scale, scale, sizeof block.scale);
-      std::memset(block.low, 0x77, sizeof block.low);
+      if constexpr (requires { block.low; })
+        std::memset(block.low, 0x77, sizeof block.low);
+      else
+        std::memset(block.codes, 0x31, sizeof block.codes);
       f32 value = 0;
       decode_run<Format>(&block, std::ssize(x) - 1, 1, &value);
       const host::BlockRows weight{reinterpret_cast<const std::byte*>(&block), sizeof block};
       INFO(dtype_traits<Format>::name << ", scale " << scale);
-      CHECK(product<f32>(gemv, weight, 1, std::ssize(x), x).values[0] == value);
+      const f32 sum = product<f32>(gemv, weight, 1, std::ssize(x), x).values[0];
+      CHECK((sum == value || (std::isnan(sum) && std::isnan(value))));
     }
   }
 }
@@ -168,6 +204,35 @@ TEST_CASE("few rows take every scale of a byte", "[blocks]") {
   if (!host::has_block_gemv) return;
   check_scales_of_a_byte<mxfp4>();
   check_scales_of_a_byte<nvfp4>();
+  check_scales_of_a_byte<mxfp8>();
+}
+
+TEST_CASE("few rows take every code of 8 bits", "[blocks]") {
+  if (!host::has_block_gemv) return;
+  any_scaled_row_dtype([]<class Format>(std::type_identity<Format>) {
+    if (!host::detail::ReaderFor<Format>::type::exists || !block_format_compiled(dtype_traits<Format>::name))
+      return false;
+    const auto check_in = [&]<class T>(T) {
+      const auto gemv = host::block_gemv_for<T>(dtype_traits<Format>::name);
+      REQUIRE(gemv.multiply);
+      std::vector<std::byte> row(row_head_bytes + 1);
+      write_row_head(0.37f, 1, row.data());
+      const std::vector<T> one{convert_value<T>(1.0f)};
+      for (int code = 0; code < 256; ++code) {
+        row.back() = static_cast<std::byte>(code);
+        f32 value = 0;
+        decode_run<Format>(reinterpret_cast<const Format*>(row.data()), 0, 1, &value);
+        const f32 sum = product<T>(gemv, {row.data(), std::ssize(row)}, 1, 1, one).values[0];
+        INFO(dtype_traits<Format>::name << " with " << dtype_traits<T>::name << ", code " << code);
+        CHECK((sum == value || (std::isnan(sum) && std::isnan(value))));
+      }
+    };
+    check_in(f32{});
+#if defined(__AVX512BF16__)
+    check_in(bf16{});
+#endif
+    return false;
+  });
 }
 
 TEST_CASE("a scale that is no number makes no number", "[blocks]") {

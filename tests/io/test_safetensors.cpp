@@ -136,6 +136,18 @@ TEST_CASE("safetensors: a header that is not JSON of the right form is refused")
   mentions(refusal_of_header(R"({"a":{"dtype":"F32","shape":[4]}})"), "lacks its data_offsets");
 }
 
+TEST_CASE("safetensors: many tensors are read in a time that grows as their number does") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "weights.safetensors";
+  constexpr std::size_t count = 200'000;  // of which each pair would take minutes
+  std::string header = "{";
+  for (std::size_t i = 0; i < count; ++i)
+    header +=
+        (i ? ",\"" : "\"") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  write_text(file, file_of(header + "}", 0));
+  CHECK(io::SafetensorsFile(file).tensors().size() == count);
+}
+
 TEST_CASE("safetensors: a tensor whose description does not hold is refused") {
   const auto tensor = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return refusal_of_header(R"({"x.y":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" +

@@ -107,6 +107,50 @@ TEST_CASE("tensor file: shapes that ComfyUI-GGUF stores beside a tensor are its 
   CHECK(refused([&](io::GgufWriter& w) { w.set(key, 2048); }));
 }
 
+TEST_CASE("tensor file: the oldest ComfyUI-GGUF files have the shapes of all tensors in one text") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "a.gguf";
+  const std::string key = "comfy.gguf.tensor_fixup";
+  const auto shape_with = [&](const std::string& text) {
+    write_two(file, [&](io::GgufWriter& w) { w.set(key, text); });
+    const io::TensorFile opened(file);
+    CHECK(opened.at("half").shape == Shape{3});
+    return opened.at("blocks").shape;
+  };
+  CHECK(shape_with("gone 2 2\nblocks 16 128") == Shape{16, 128});
+  CHECK(shape_with("blocks 8 16 4 4\n") == Shape{8, 16, 4, 4});
+  CHECK(shape_with("block 16 128") == Shape{4, 512});
+  CHECK(shape_with("") == Shape{4, 512});
+  const auto refused = [&](const auto& value) {
+    write_two(file, [&](io::GgufWriter& w) { w.set(key, value); });
+    return says(refusal(file, [&] { io::TensorFile{file}; }), "key '" + key + "' must be");
+  };
+  for (const std::string text : {"blocks", "blocks ", " 16 128", "blocks 16, 128", "blocks 16 127", "\n",
+                                 "blocks -16 -128", "blocks 16 128 x", "blocks 1 1 1 1 1 1 1 16 128"})
+    CHECK(refused(text));
+  CHECK(refused(2048));
+}
+
+TEST_CASE("tensor file: a matrix that was stored in rows of 256, and nothing says so, has its bias's rows") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "a.gguf";
+  const auto shape_with = [&](const Shape& stored, const Shape& bias, const std::string& name = "a.bias") {
+    io::GgufWriter writer(file);
+    writer.declare("a.weight", dtype_info<f32>, stored);
+    writer.declare(name, dtype_info<f32>, bias);
+    const std::vector<f32> values = waves(static_cast<std::size_t>(stored.elements() + bias.elements()));
+    writer.write(std::as_bytes(std::span(values)));
+    writer.commit();
+    return io::TensorFile(file).at("a.weight").shape;
+  };
+  CHECK(shape_with({24, 256}, {96}) == Shape{96, 64});  // as Flux's img_in lies in some K-quants
+  CHECK(shape_with({24, 256}, {24}) == Shape{24, 256});
+  CHECK(shape_with({24, 256}, {7}) == Shape{24, 256});  // which the model that asks for it refuses
+  CHECK(shape_with({24, 128}, {96}) == Shape{24, 128});
+  CHECK(shape_with({24, 256}, {8, 12}) == Shape{24, 256});
+  CHECK(shape_with({24, 256}, {96}, "b.bias") == Shape{24, 256});
+}
+
 TEST_CASE("tensor file: a header's length may look like the start of a checkpoint") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "a.safetensors";

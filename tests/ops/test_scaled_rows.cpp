@@ -1,5 +1,7 @@
 // Products of a policy of scalars with rows under scales of a file's choosing: the bits of the same product
-// of the decoded values, for few rows and many; and parameters that are read as such rows.
+// of the decoded values; of few rows, whose products are of codes, the sums in float64 of values that nothing
+// rounded; and parameters that are read as such rows.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,8 +12,11 @@
 
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
+#include <support/products.hpp>
 
+#include <precast/host/block_dots.hpp>
 #include <precast/host/convert.hpp>
+#include <precast/host/skinny_gemm.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/policy/policy.hpp>
@@ -86,11 +91,31 @@ void check(std::int64_t features, std::int64_t columns) {
       return linear<Wide>(x, LinearWeight<Wide>(weight.view(), bias_in_f32.values()));
     }
   };
+  using Types = precisions<P, Matmul>;
   for (const std::int64_t rows : {1, 4, 5, 70}) {
     CAPTURE(rows);
-    const auto x = random_tensor<typename precisions<P, Matmul>::result>({rows, columns}, 3);
-    CHECK(same_bits(layer(x), product_of(values, x)));
-    CHECK_FALSE(same_bits(layer(x), product_of(original, x)));
+    const auto x = random_tensor<typename Types::result>({rows, columns}, 3);
+    if (rows <= host::most_skinny_rows && host::block_gemv_for<f32>(dtype_traits<Format>::name).multiply) {
+      const auto wide_x = operands<Types>(x), weight = wide(values), wide_bias = wide(stored_bias);
+      ExpectedSums<Types> sums;
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t f = 0; f < features; ++f) {
+          double sum = 0, magnitude = 0;
+          for (std::int64_t k = 0; k < columns; ++k) {
+            const double product = wide_x[static_cast<std::size_t>(r * columns + k)] *
+                                   weight[static_cast<std::size_t>(f * columns + k)];
+            sum += product;
+            magnitude += std::abs(product);
+          }
+          // As in test_blocks_of_files.cpp.
+          sums.add(sum, magnitude, columns + 3, wide_bias[static_cast<std::size_t>(f)]);
+        }
+      CHECK(sums.outside(layer(x)) == "");
+      CHECK(sums.outside(product_of(original, x)) != "");
+    } else {
+      CHECK(same_bits(layer(x), product_of(values, x)));
+      CHECK_FALSE(same_bits(layer(x), product_of(original, x)));
+    }
   }
 }
 

@@ -106,8 +106,9 @@ TEST_CASE("files: an fp8 file with scales draws what its values times the scales
   scaled["scaled_fp8"] = file_tensor("F8_E4M3", {0}, std::vector<std::uint8_t>{});
   write_tensors(folder.path() / "a.safetensors", scaled);
   write_tensors(folder.path() / "b.safetensors", decoded);
-  CHECK(latents({shapes_model(), {{"transformer", folder.path() / "a.safetensors"}}}) ==
-        latents({shapes_model(), {{"transformer", folder.path() / "b.safetensors"}}}));
+  CHECK(relative_error(latents({shapes_model(), {{"transformer", folder.path() / "a.safetensors"}}}),
+                       latents({shapes_model(), {{"transformer", folder.path() / "b.safetensors"}}})) <=
+        largest_error);  // codes stay packed, as blocks of GGUF do
 }
 
 TEST_CASE("files: what is lacking, unread or of another model is said in one line") {

@@ -20,6 +20,19 @@ using namespace precast::testing;
 
 namespace {
 
+/// Whether rows that are decoded alone, or from the third on, are those of the whole.
+bool decodes_by_rows(const weights::WeightTensor& weight) {
+  const std::int64_t row = weight.row_values();
+  std::vector<f32> whole(static_cast<std::size_t>(weight.shape.elements())), rows(whole.size());
+  weight.decode(0, whole);
+  for (std::int64_t at = 0; at < std::ssize(rows);) {
+    const std::int64_t count = at < 2 * row ? row : std::ssize(rows) - at;
+    weight.decode(at, std::span(rows).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(count)));
+    at += count;
+  }
+  return std::memcmp(whole.data(), rows.data(), whole.size() * sizeof(f32)) == 0;
+}
+
 /// A file of one layer "a.b" and what else there is.
 class OneLayer {
  public:
@@ -31,6 +44,8 @@ class OneLayer {
   std::vector<f32> values(const Shape& shape, const std::string& prefix = "") const {
     const io::ComponentSource source(file());
     const weights::WeightTensors tensors(source, prefix);
+    const weights::WeightTensor& weight = *tensors.lookup("a.b.weight");
+    if (weight.decode) CHECK(decodes_by_rows(weight));
     const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::ParameterPath(tensors, "a.b.weight"), shape);
     return {loaded.values().begin(), loaded.values().end()};
   }
@@ -113,6 +128,10 @@ void check_scaled(const std::string& dtype, const std::string& format) {
              "its scale is F32 [3] where one number, or one for each of 4 rows"));
   CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", json_tensor("{}  ")}}).refused(),
              "its scale is U8"));
+  CHECK(
+      says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", file_tensor("F64", {}, std::vector{1.0})}})
+               .refused(),
+           "its scale is F64"));
   CHECK(says(
       OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", rows}, {"a.b.weight_scale", rows}}).refused(),
       "both a scale_weight and a weight_scale"));
@@ -243,6 +262,9 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
     CHECK(OneLayer(tensors).values({rows, columns}) == expected);
     tensors["a.b.weight_scale"].dtype = "F8_E8M0";
     CHECK(OneLayer(tensors).values({rows, columns}) == expected);
+    tensors["a.b.weight_scale"].dtype = "F32";
+    tensors["a.b.weight_scale"].shape = {256, 2};
+    CHECK(says(OneLayer(tensors).refused(), "its scales are F32 where bytes are expected"));
     tensors["a.b.weight_scale"] = file_tensor("U8", {130, 5}, std::vector<std::uint8_t>(650));
     CHECK(says(OneLayer(tensors).refused(), "its scales take 650 bytes where 2048 are expected"));
     tensors.erase("a.b.weight_scale");
@@ -272,6 +294,62 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
   broken = tensors;
   broken["a.b.weight_scale_2"] = file_tensor("F32", {2}, std::vector<f32>(2));
   CHECK(says(OneLayer(broken).refused(), "weight_scale_2 is no number"));
+}
+
+namespace {
+
+/// A layer of 40 rows and 72 columns that was padded as ComfyUI pads it. What is beyond these is no 0 here,
+/// so that who reads it is seen.
+void check_padding(FileTensors tensors, const std::vector<f32>& stored, std::int64_t stored_columns) {
+  const auto first = [&](const Shape& part) {
+    std::vector<f32> values;
+    for (std::int64_t r = 0; r < part[0]; ++r)
+      for (std::int64_t c = 0; c < part[1]; ++c)
+        values.push_back(stored[static_cast<std::size_t>(r * stored_columns + c)]);
+    return values;
+  };
+  for (const Shape& shape : {Shape{40, 72}, Shape{33, 65}, Shape{40, stored_columns}})
+    CHECK(OneLayer(tensors).values(shape) == first(shape));
+  tensors["a.b.bias"] = file_tensor("F32", {40}, std::vector<f32>(40));
+  const OneLayer with_bias(tensors);
+  CHECK(with_bias.values({40, 72}) == first({40, 72}));
+  const io::ComponentSource source(with_bias.file());
+  CHECK(weights::WeightTensors(source, "").lookup("a.b.weight")->shape == Shape{40, stored_columns});
+  // Sizes that would not have been rounded up to those that are stored.
+  for (const Shape& shape : {Shape{40, 64}, Shape{39, 72}, Shape{40, 97}, Shape{65, 72}})
+    CHECK(says(refusal(with_bias.file(), [&] { with_bias.values(shape); }), "has shape [40, "));
+}
+
+}  // namespace
+
+TEST_CASE("quantised: mxfp8 and nvfp4 that were padded lose what a model does not have") {
+  std::vector<std::uint8_t> bytes(64 * 96), scales(128 * 8);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = codes()[i * 7 % 256];
+  for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = static_cast<std::uint8_t>(124 + i % 7);
+  const auto values = [&](const FileTensors& tensors, const Shape& shape) {
+    return OneLayer(tensors).values(shape);
+  };
+  FileTensors mx{
+      {"a.b.weight", file_tensor("F8_E4M3", {64, 96}, bytes)},
+      {"a.b.weight_scale",
+       file_tensor("U8", {128, 4}, std::vector<std::uint8_t>(scales.begin(), scales.begin() + 512))},
+      {"a.b.comfy_quant", json_tensor(R"({"format": "mxfp8"})")}};
+  check_padding(mx, values(mx, {64, 96}), 96);
+  // Blocks stay where no block is cut.
+  const OneLayer layer(mx);
+  const io::ComponentSource source(layer.file());
+  const weights::WeightTensors tensors(source, "");
+  CHECK(nn::ParameterPath(tensors, "a.b.weight").find({40, 96}).dtype == dtype_info<mxfp8>);
+  CHECK(nn::ParameterPath(tensors, "a.b.weight").find({40, 72}).dtype == dtype_info<f32>);
+
+  for (std::uint8_t& scale : scales) scale = static_cast<std::uint8_t>(scale - 80);
+  FileTensors nv{
+      {"a.b.weight",
+       file_tensor("U8", {48, 40}, std::vector<std::uint8_t>(bytes.begin(), bytes.begin() + 48 * 40))},
+      {"a.b.weight_scale", file_tensor("F8_E4M3", {128, 8}, scales)},
+      {"a.b.weight_scale_2", number(0.013f)},
+      {"a.b.comfy_quant", json_tensor(R"({"format": "nvfp4"})")}};
+  check_padding(nv, values(nv, {48, 80}), 80);
 }
 
 TEST_CASE("quantised: bitsandbytes' 4 bits with scales as they are and in bytes, and int8 by rows") {

@@ -11,6 +11,7 @@
 
 #include <precast/dtype/convert_value.hpp>
 #include <precast/host/block_readers.hpp>
+#include <precast/host/byte_code_readers.hpp>
 #include <precast/host/code_numbers.hpp>
 #include <precast/host/k_block_readers.hpp>
 #include <precast/host/onednn.hpp>

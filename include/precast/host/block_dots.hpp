@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/host/arranged_rows.hpp>
 #include <precast/host/block_gemv.hpp>
 #include <precast/host/code_numbers.hpp>
@@ -50,10 +51,19 @@ template <OneDnnOperand M>
     return plus_products<M>(_mm512_setzero_ps(), a, b);
 }
 
-/// A row of blocks with Rows rows of x: sums[r * stride]. Runs of columns from `whole_runs` on, if there are
-/// any, are one, which lies in `rest`.
+/// Bytes before the blocks of a row.
+template <class Reader>
+constexpr std::int64_t head_bytes_of() {
+  if constexpr (requires { Reader::head_bytes; })
+    return Reader::head_bytes;
+  else
+    return 0;
+}
+
+/// A row of blocks, whose scales are multiplied by `factor`, with Rows rows of x: sums[r * stride]. Runs of
+/// columns from `whole_runs` on, if there are any, are one, which lies in `rest`.
 template <class Reader, OneDnnOperand M, int Rows>
-[[gnu::always_inline]] inline void multiply_row(const std::byte* row, const std::byte* rest,
+[[gnu::always_inline]] inline void multiply_row(const std::byte* row, const std::byte* rest, f32 factor,
                                                 std::int64_t whole_runs, std::int64_t runs,
                                                 const std::byte* x, std::int64_t row_bytes, f32* sums,
                                                 std::int64_t stride) {
@@ -65,7 +75,7 @@ template <class Reader, OneDnnOperand M, int Rows>
   constexpr bool reads_ahead = Rows * Reader::vectors <= 8;
   CodeLanes<Reader::vectors> lanes{}, next{};
   const auto read = [&](std::int64_t run, const std::byte* from, CodeLanes<Reader::vectors>& to) {
-    Reader::read(run < whole_runs ? from : rest, two_to_minus(least_power<Reader, M>()), to);
+    Reader::read(run < whole_runs ? from : rest, factor, to);
   };
   if constexpr (reads_ahead) read(0, row, next);
   __m512 totals[Rows][2], of_offsets[Rows];
@@ -109,18 +119,23 @@ template <class Reader, OneDnnOperand M, int Rows>
 template <class Reader, OneDnnOperand M>
 void multiply_blocks(const BlockRows& weight, std::int64_t features, std::int64_t columns, const std::byte* x,
                      std::int64_t rows, f32* sums, std::int64_t stride) {
+  constexpr std::int64_t head = head_bytes_of<Reader>();
+  constexpr f32 power = two_to_minus(least_power<Reader, M>());
   const std::int64_t runs = ceil_divide(columns, std::int64_t{Reader::columns}),
-                     whole_runs = weight.bytes_per_row / Reader::bytes,
+                     block_bytes = weight.bytes_per_row - head, whole_runs = block_bytes / Reader::bytes,
                      row_bytes = runs * std::int64_t{sizeof(ArrangedRun<Reader, M>)};
   // What does not fill a run is followed by zeros: scales of 0.
   alignas(64) std::byte rest[Reader::bytes] = {};
   const auto multiply = [&]<int Rows>(std::integral_constant<int, Rows>) {
     for (std::int64_t f = 0; f < features; ++f) {
-      const std::byte* const row = weight.from_row(f).first;
+      const std::byte* const row = weight.from_row(f).first + head;
+      f32 factor = power;
+      if constexpr (head > 0)
+        factor *= precast::detail::scale_of_row(reinterpret_cast<const std::uint8_t*>(row - head));
       if (whole_runs < runs)
         std::memcpy(rest, row + whole_runs * Reader::bytes,
-                    static_cast<std::size_t>(weight.bytes_per_row - whole_runs * Reader::bytes));
-      multiply_row<Reader, M, Rows>(row, rest, whole_runs, runs, x, row_bytes, sums + f, stride);
+                    static_cast<std::size_t>(block_bytes - whole_runs * Reader::bytes));
+      multiply_row<Reader, M, Rows>(row, rest, factor, whole_runs, runs, x, row_bytes, sums + f, stride);
     }
   };
   if (rows == 1) return multiply(std::integral_constant<int, 1>{});
@@ -136,9 +151,9 @@ template <OneDnnOperand T>
 BlockGemv<T> block_gemv_for([[maybe_unused]] std::string_view format) {
   BlockGemv<T> found;
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  if constexpr (std::is_same_v<T, f32> || has_bf16_products)
-    visit_block_format(format, [&]<class Format>(std::type_identity<Format>) {
-      using Reader = detail::BlockReader<Format>;
+  if constexpr (std::is_same_v<T, f32> || has_bf16_products) {
+    const auto find = [&]<class Format>(std::type_identity<Format>) {
+      using Reader = typename detail::ReaderFor<Format>::type;
       if constexpr (Reader::exists && block_format_compiled(dtype_traits<Format>::name)) {
         using M = detail::Multiplied<Reader, T>;
         found = {[](std::int64_t columns) {
@@ -147,7 +162,9 @@ BlockGemv<T> block_gemv_for([[maybe_unused]] std::string_view format) {
                  },
                  &detail::arrange_row<Reader, T>, &detail::multiply_blocks<Reader, M>};
       }
-    });
+    };
+    if (!visit_block_format(format, find)) visit_scaled_row_dtype(format, find);
+  }
 #endif
   return found;
 }

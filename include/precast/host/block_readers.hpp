@@ -1,5 +1,5 @@
 // BlockReader of the formats with one scale for 16 or 32 values: how some columns of a row become codes in
-// lanes. Readers of blocks of 256 are in k_block_readers.hpp.
+// lanes. Readers of blocks of 256 are in k_block_readers.hpp, of mxfp8 and of rows in byte_code_readers.hpp.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,10 @@ namespace precast::host::detail {
 ///   bits                  of a code in its byte; bits above them are anything
 ///   value(code)           the integer that a code stands for, or that times a power of two that the scales
 ///   leave
-///                         out; value(0) + code if it has more than four bits
+///                         out; value(0) + code if it has more than four bits. Or Code, of which dtype
+///                         the codes are
 ///   column(vector, byte)  which column's code a byte of a vector is
+///   head_bytes            those before the first block of a row, if there are any
 ///   has_offsets, offset_columns(lane)   the columns that CodeLanes::offsets are for
 ///   read(from, factor, to)    the codes; the scales times `factor`, a power of two
 ///

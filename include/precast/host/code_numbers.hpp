@@ -14,15 +14,21 @@ namespace precast::host::detail {
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
 
-/// What codes are multiplied in: pairs of bf16 where a register has a table of them.
+/// Whether codes are floats of 8 bits, of the dtype Reader::Code, each of which bf16 holds.
+template <class Reader>
+concept ReadsFloats = requires {
+  typename Reader::Code;
+};
+
+/// What codes are multiplied in: pairs of bf16 where registers have a table of them.
 template <class Reader, OneDnnOperand T>
-using Multiplied = std::conditional_t<Reader::bits <= 6, T, f32>;
+using Multiplied = std::conditional_t<Reader::bits <= 6 || ReadsFloats<Reader>, T, f32>;
 
 /// How f32 numbers are made of the codes in byte `step` of each lane.
 enum class Way {
   table,     ///< looked up, in one register or two
   mantissa,  ///< put into the mantissa of 2^23 where they lie, from which their offset is subtracted
-  integers,  ///< shifted to the top, and converted: of 8 bits
+  integers,  ///< shifted to the top and back, and converted: of 8 bits
 };
 template <class Reader>
 constexpr Way way_of(int step) {
@@ -36,8 +42,7 @@ constexpr Way way_of(int step) {
 /// of the last byte, which has no place there.
 template <class Reader, OneDnnOperand M>
 constexpr int power_of_step(int step) {
-  if (!std::is_same_v<M, f32>) return 0;
-  if (way_of<Reader>(step) == Way::integers) return 32 - Reader::bits;
+  if (!std::is_same_v<M, f32> || Reader::bits == 8) return 0;
   if (way_of<Reader>(step) == Way::mantissa) return step == 3 ? 0 : 8 * step;
   return Reader::bits > 4 ? 8 : 0;
 }
@@ -63,15 +68,38 @@ inline constexpr auto values_table =
         return bit_cast<std::uint32_t>(static_cast<f32>(value)) >> 16;
     });
 
+/// Upper or lower bytes of the bf16 of codes without their sign: 64 of them.
+template <ScalarDtype Code, bool upper, int part>
+inline constexpr auto bf16_bytes = indices<std::uint8_t>([](int i) {
+  const auto value =
+      static_cast<f32>(dtype_traits<Code>::format.decode(static_cast<std::uint32_t>(64 * part + i)));
+  return bit_cast<std::uint32_t>(value) >> (upper ? 24 : 16) & 0xff;
+});
+
+/// Pairs of bf16 behind bytes `step` and `step + 2` of each lane.
+template <ScalarDtype Code>
+[[gnu::always_inline]] inline Words16 float_pairs_of(Words16 codes, [[maybe_unused]] int step) {
+#if defined(__AVX512VBMI__)
+  const auto looked_up = [&](const Indices<std::uint8_t>& first, const Indices<std::uint8_t>& second) {
+    return same_bits_as<Words16>(_mm512_permutex2var_epi8(
+        table_of_indices(first), same_bits_as<__m512i>(codes), table_of_indices(second)));
+  };
+  const Words16 upper = selected(0x80808080, codes,
+                                 looked_up(bf16_bytes<Code, true, 0>, bf16_bytes<Code, true, 1>)),
+                lower = looked_up(bf16_bytes<Code, false, 0>, bf16_bytes<Code, false, 1>);
+  return step == 0 ? selected(0xff00ff00, upper << 8, lower) : selected(0xff00ff00, upper, lower >> 8);
+#else
+  return codes;
+#endif
+}
+
 /// Sixteen numbers of byte `step` of each lane.
 template <class Reader>
 [[gnu::always_inline]] inline __m512i f32_of(Words16 codes, int step) {
   switch (way_of<Reader>(step)) {
     case Way::integers: {
-      Words16 at_top = codes << (24 - 8 * step);
-      if (step > 0) at_top &= 0xff000000u;
-      const Floats16 numbers = __builtin_convertvector(same_bits_as<Ints16>(at_top), Floats16);
-      return same_bits_as<__m512i>(numbers);
+      const auto at_top = same_bits_as<Ints16>(codes << (24 - 8 * step));
+      return same_bits_as<__m512i>(__builtin_convertvector(at_top >> 24, Floats16));
     }
     case Way::mantissa: {
       const int place = step == 3 ? 0 : 8 * step;
@@ -102,7 +130,11 @@ template <class Reader>
 /// Numbers of a step: of byte `step` of each lane, or, of bf16, of bytes `step` and `step + 2`.
 template <class Reader, OneDnnOperand M>
 [[gnu::always_inline]] inline __m512i numbers_of(Words16 codes, int step) {
-  if constexpr (std::is_same_v<M, f32>) {
+  if constexpr (ReadsFloats<Reader>) {
+    const Words16 pairs = float_pairs_of<typename Reader::Code>(codes, step % 2);
+    if constexpr (!std::is_same_v<M, f32>) return same_bits_as<__m512i>(pairs);
+    return same_bits_as<__m512i>(step < 2 ? pairs << 16 : pairs & 0xffff0000u);
+  } else if constexpr (std::is_same_v<M, f32>) {
     return f32_of<Reader>(codes, step);
   } else {
     const auto index = same_bits_as<__m512i>(codes >> (8 * step));

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -23,45 +25,76 @@ inline constexpr int deepest_json = 64;
 /// The largest JSON file that is read: real tokenizers take a few MB.
 inline constexpr std::size_t largest_json_file = std::size_t{64} << 20;
 
+namespace detail {
+
+/// Reads JSON and keeps nothing of it. Throws InputError for what parse_json() refuses. (nlohmann's parser
+/// calls back, too, but goes through all that an object has whenever one in it ends.)
+class JsonCheck final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  JsonCheck(const std::filesystem::path& path, std::string where, std::size_t bytes)
+      : path_(path), where_(std::move(where)), bytes_(bytes) {}
+
+  InputError invalid(std::size_t byte) const {
+    return file_error(path_, where_ + "not valid JSON, at byte " + std::to_string(byte) + " of " +
+                                 std::to_string(bytes_) + ": get the file anew");
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(std::int64_t) override { return true; }
+  bool number_unsigned(std::uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(nlohmann::json::binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& key) override {
+    if (!keys_.back().insert(key).second)
+      throw file_error(path_, where_ + "key '" + printable(key) + "' stands there twice: get the file anew");
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    if (const auto* const wrong = dynamic_cast<const nlohmann::json::parse_error*>(&error))
+      throw invalid(wrong->byte);
+    throw file_error(path_, where_ + "JSON with a number that is out of range: get the file anew");
+  }
+
+ private:
+  bool open() {
+    if (keys_.size() >= static_cast<std::size_t>(deepest_json))
+      throw file_error(path_, where_ + "JSON nested deeper than " + std::to_string(deepest_json) +
+                                  " levels: this is not a file that a model comes with");
+    keys_.emplace_back();
+    return true;
+  }
+  bool close() {
+    keys_.pop_back();
+    return true;
+  }
+
+  const std::filesystem::path& path_;
+  std::string where_;
+  std::size_t bytes_;
+  std::vector<std::set<std::string>> keys_;  ///< of the objects that are open
+};
+
+}  // namespace detail
+
 /// JSON text (UTF-8) as a value. `path` is for messages, `part` names the part of the file ("header"), or is
 /// empty. Throws InputError for malformed text, nesting deeper than `deepest_json`, and keys that stand twice
 /// in an object.
 inline nlohmann::json parse_json(std::string_view text, const std::filesystem::path& path,
                                  const std::string& part = "") {
-  using Event = nlohmann::json::parse_event_t;
-  const std::string where = part.empty() ? "" : part + ": ";
-  std::vector<std::set<std::string>> keys;
-  const auto check = [&](int depth, Event event, nlohmann::json& value) {
-    if (event == Event::object_start || event == Event::array_start) {
-      if (depth >= deepest_json)
-        throw file_error(path, where + "JSON nested deeper than " + std::to_string(deepest_json) +
-                                   " levels: this is not a file that a model comes with");
-      keys.emplace_back();
-    } else if (event == Event::object_end || event == Event::array_end) {
-      keys.pop_back();
-    } else if (event == Event::key) {
-      const auto& key = value.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second)
-        throw file_error(path, where + "key '" + printable(key) + "' stands there twice: get the file anew");
-    }
-    return true;
-  };
-  const auto invalid = [&](std::size_t byte) {
-    return file_error(path, where + "not valid JSON, at byte " + std::to_string(byte) + " of " +
-                                std::to_string(text.size()) + ": get the file anew");
-  };
+  detail::JsonCheck check(path, part.empty() ? "" : part + ": ", text.size());
   // nlohmann takes NUL for the end of the text, and would not look at what follows.
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) throw invalid(nul + 1);
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) throw check.invalid(nul + 1);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &check);
   // What nlohmann's destructor puts aside: 16 bytes a value, of at least two bytes of text each, in a vector
   // that may just be moving; and the 1 MiB by which glibc's heap grows where it cannot go on in place.
   const MemoryReserve for_unwinding((std::size_t{2} << 20) + 12 * text.size());
-  try {
-    return nlohmann::json::parse(text.begin(), text.end(), check);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw invalid(error.byte);
-  } catch (const nlohmann::json::exception&) {
-    throw file_error(path, where + "JSON with a number that is out of range: get the file anew");
-  }
+  return nlohmann::json::parse(text.begin(), text.end());
 }
 
 /// A whole file as a JSON value. Throws InputError, also for files above `largest_json_file`.

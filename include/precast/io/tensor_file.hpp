@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include <precast/io/gguf.hpp>
+#include <precast/io/gguf_shapes.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/safetensors.hpp>
 
@@ -26,10 +26,11 @@ class TensorFile {
     const std::string start = beginning(path);
     if (start.starts_with("GGUF") || path.extension() == ".gguf") {
       gguf_.emplace(path);
+      const GgufShapes shapes(*gguf_);
       for (const GgufTensor& tensor : gguf_->tensors())
         tensors_.push_back({tensor.name,
                             {tensor.type.info.name, tensor.type.info, tensor.type.has_values},
-                            shape_before_storing(tensor),
+                            shapes.of(tensor),
                             tensor.bytes});
       return;
     }
@@ -67,43 +68,6 @@ class TensorFile {
   static std::string beginning(const std::filesystem::path& path) {
     const MappedFile file(path);
     return std::string(file.text().substr(0, 9));
-  }
-
-  /// ComfyUI-GGUF stores some tensors in rows of 256, and their shape beside them: an array, or "a, b".
-  Shape shape_before_storing(const GgufTensor& tensor) const {
-    const std::string key = "comfy.gguf.orig_shape." + tensor.name;
-    const GgufValue* given = gguf_->value(key);
-    if (!given) return tensor.shape;
-    const auto refused = [&] {
-      return file_error(gguf_->path(), "key '" + printable(key) + "' must be " +
-                                           std::to_string(Shape::max_rank) + " sizes at most, of " +
-                                           std::to_string(tensor.shape.elements()) +
-                                           " values in all: get the file anew");
-    };
-    std::vector<std::int64_t> sizes =
-        given->type() == GgufValueType::string ? sizes_of(given->text()) : given->integers();
-    if (sizes.empty()) throw refused();
-    try {
-      const Shape shape{std::span<const std::int64_t>(sizes)};
-      if (shape.elements() == tensor.shape.elements()) return shape;
-    } catch (const ShapeError&) {  // said below, with the key
-    }
-    throw refused();
-  }
-  /// The whole numbers of "a, b"; none where anything else stands there.
-  static std::vector<std::int64_t> sizes_of(std::string_view text) {
-    std::vector<std::int64_t> sizes;
-    while (true) {
-      while (text.starts_with(' ')) text.remove_prefix(1);
-      std::int64_t size = 0;
-      const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), size);
-      if (failed != std::errc{}) return {};
-      sizes.push_back(size);
-      text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-      if (text.empty()) return sizes;
-      if (!text.starts_with(',')) return {};
-      text.remove_prefix(1);
-    }
   }
 
   std::optional<SafetensorsFile> safetensors_;

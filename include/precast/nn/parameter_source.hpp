@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@ struct Parameter {
   std::span<const std::byte> bytes;
   std::string name{};                   ///< its place in the source, where ParameterPath::find found it
   std::shared_ptr<const void> owner{};  ///< what keeps `bytes`, where they are not the source's own
+  /// A matrix's rows and columns may be followed by others, up to multiples of this.
+  std::int64_t padded_to = 1;
 };
 
 /// Finds parameters by name. Implementations check that `bytes` is exactly what dtype and shape need.

@@ -21,6 +21,7 @@
 #include <precast/host/parallel.hpp>
 #include <precast/host/scalar_reader.hpp>
 #include <precast/nn/parameter_source.hpp>
+#include <precast/nn/without_padding.hpp>
 #include <precast/tensor/arrived.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/stored_matrix.hpp>
@@ -48,11 +49,13 @@ class ParameterPath {
   const std::string& path() const { return path_; }
 
   /// The parameter at this place, which must have the shape; sizes of 1 at its end may be missing or too
-  /// many, as GGUF and BFL's autoencoder have them. Throws InputError that names file and tensor.
+  /// many, as GGUF and BFL's autoencoder have them, and padding is left out. Throws InputError that names
+  /// file and tensor.
   Parameter find(const Shape& shape) const {
     Parameter found = source_->find(path_);
     found.name = path_;
     if (source_->takes_any_shape() || same_but_for_ones(found.shape, shape)) found.shape = shape;
+    if (is_padded(found, shape)) found = without_padding(std::move(found), shape);
     if (!(found.shape == shape))
       throw InputError(source_->description() + ": tensor '" + path_ + "' has shape " +
                        to_string(found.shape) + " where the config asks for " + to_string(shape) +

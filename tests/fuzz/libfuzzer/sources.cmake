@@ -17,6 +17,8 @@ foreach(file IN ITEMS
     # What casting costs, and plans.
     casting/cost_file casting/cost_table casting/json_fields casting/knapsack casting/plan_file casting/planner
     casting/rank_correlation casting/relaxation casting/type_names
+    # Importance matrices.
+    convert/importance
     # Weights with scales beside them.
     weights/bitsandbytes_weight weights/comfy_weight weights/layouts weights/weight_tensors)
   list(APPEND sources "${pipeline}/${file}.cpp")
