@@ -96,12 +96,12 @@ if [ "$what" = training ]; then
   state() { scontrol show job "$job" | grep -o "$1=[^ ]*" | cut -d= -f2; }
   for _ in $(seq 200); do [ -e book/checkpoint.safetensors ] && break; sleep 0.05; done
   scontrol requeue "$job"
+  for _ in $(seq 300); do [ "$(state JobState)" = PENDING ] && break; sleep 0.1; done
+  # It would wait for two minutes. Credentials are told apart by the second: of the one in which it was stopped none is valid.
+  sleep 2
+  scontrol update JobId="$job" StartTime=now
   for _ in $(seq 300); do
-    case $(state JobState) in
-      PENDING) scontrol update JobId="$job" StartTime=now 2>/dev/null || true ;;  # it would wait for two minutes
-      COMPLETED) break ;;
-      FAILED | CANCELLED | TIMEOUT) break ;;
-    esac
+    case $(state JobState) in COMPLETED | FAILED | CANCELLED | TIMEOUT) break ;; esac
     sleep 0.1
   done
   [ "$(state JobState) $(state Restarts)" = "COMPLETED 1" ] || { scontrol show job "$job"; cat train-*.out; exit 1; }
