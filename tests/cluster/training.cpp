@@ -184,12 +184,13 @@ TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint 
     for (const std::string& word : words_of(killed, 2, {"--checkpoint-every", "7", "--steps", "1000000"}))
       line += " " + program::quoted(word);
     const std::string file = program::quoted((killed / "checkpoint.safetensors").string());
-    const std::string script = "(exec env " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
-                               " & job=$!; for i in $(seq 600); do [ -e " + file +
-                               " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx "
-                               "OMPI_COMM_WORLD_RANK=" +
-                               std::to_string(victim) +
-                               " /proc/$rank/environ && kill -9 $rank; done; wait $job";
+    // mpirun kills those that it stopped after a second, which is not enough on every machine.
+    const std::string script =
+        "(exec env OMPI_MCA_odls_base_sigkill_timeout=20 " + line + ") >/dev/null 2>" +
+        program::quoted(said.string()) + " & job=$!; for i in $(seq 600); do [ -e " + file +
+        " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx "
+        "OMPI_COMM_WORLD_RANK=" +
+        std::to_string(victim) + " /proc/$rank/environ && kill -9 $rank; done; wait $job";
     CHECK(std::system(script.c_str()) != 0);
     const std::string err = program::content(said);
     INFO(err);
