@@ -5,13 +5,13 @@ step beside PyTorch."""
 import json
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import run
+from with_programs import WithPrograms
 
 ROW = """
 def row(fwd):
@@ -39,20 +39,7 @@ print(json.dumps(row(0.125 if "--compile" in sys.argv else 0.5)))
 """
 
 
-class BesidePyTorch(unittest.TestCase):
-    def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.folder = Path(self.scratch.name)
-
-    def tearDown(self):
-        self.scratch.cleanup()
-
-    def program(self, name, source):
-        program = self.folder / name
-        program.write_text(f"#!{sys.executable}\n{source}")
-        program.chmod(0o755)
-        return program
-
+class BesidePyTorch(WithPrograms):
     def run_with(self, name, *more, python=PYTHON):
         return subprocess.run([sys.executable, str(ROOT / "benchmarks/beside_pytorch.py"), name, "--program",
                                str(self.program("ours", OURS)), "--python", str(self.program("python", python)), "--steps",

@@ -4,7 +4,6 @@
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -12,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import find_gpu
 import gpu_report
+from with_programs import WithPrograms
 
 NO_DEVICE = "import sys; sys.exit('precast_cuda_benchmarks: CUDA found no device: no driver')"
 # Lists two names, and measures the first: the second needs more memory than there is.
@@ -29,21 +29,12 @@ else:
 """
 
 
-class Command(unittest.TestCase):
+class Command(WithPrograms):
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.page = Path(self.scratch.name) / "page.md"
+        super().setUp()
+        self.page = self.folder / "page.md"
         self.text = "\n".join(["# Page", *gpu_report.MARKS, ""])
         self.page.write_text(self.text)
-
-    def tearDown(self):
-        self.scratch.cleanup()
-
-    def program(self, source):
-        program = Path(self.scratch.name) / "program"
-        program.write_text(f"#!{sys.executable}\n{source}")
-        program.chmod(0o755)
-        return program
 
     def run_with(self, program):
         return subprocess.run([sys.executable, str(ROOT / "benchmarks" / "run.py"), "--device", "cuda", "--program",
@@ -51,21 +42,21 @@ class Command(unittest.TestCase):
                               capture_output=True, text=True)
 
     def test_without_a_device_says_why_and_writes_nothing(self):
-        ran = self.run_with(self.program(NO_DEVICE))
+        ran = self.run_with(self.program("program", NO_DEVICE))
         self.assertNotEqual(ran.returncode, 0)
         self.assertEqual(ran.stderr, "benchmarks/run.py: precast_cuda_benchmarks: CUDA found no device: no driver\n")
         self.assertEqual(ran.stdout, "")
         self.assertEqual(self.page.read_text(), self.text)
 
     def test_without_the_program_says_so_and_writes_nothing(self):
-        ran = self.run_with(Path(self.scratch.name) / "nowhere")
+        ran = self.run_with(self.folder / "nowhere")
         self.assertNotEqual(ran.returncode, 0)
         self.assertEqual(len(ran.stderr.splitlines()), 1)
         self.assertIn("does not start", ran.stderr)
         self.assertEqual(self.page.read_text(), self.text)
 
     def test_leaves_out_what_does_not_run(self):
-        ran = self.run_with(self.program(TWO_NAMES))
+        ran = self.run_with(self.program("program", TWO_NAMES))
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("left out, denoise_step/bf16/4096+512: needs about 27.0 GB", ran.stderr)
         page = self.page.read_text()

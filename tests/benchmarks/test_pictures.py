@@ -3,9 +3,10 @@
 
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
+
+from with_programs import WithPrograms
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -31,22 +32,12 @@ print("[INFO ] decode_first_stage completed, taking 8.00s")
 FAILS = "import sys; sys.exit('there is no memory for that')"
 
 
-class Pictures(unittest.TestCase):
+class Pictures(WithPrograms):
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.folder = Path(self.scratch.name)
+        super().setUp()
         (self.folder / "models/sd15/for_sd_cpp").mkdir(parents=True)
         (self.folder / "models/sd15/model_index.json").touch()
         (self.folder / "models/sd15/for_sd_cpp/here").touch()
-
-    def tearDown(self):
-        self.scratch.cleanup()
-
-    def program(self, name, source):
-        program = self.folder / name
-        program.write_text(f"#!{sys.executable}\n{source}")
-        program.chmod(0o755)
-        return program
 
     def run_with(self, ours, other, *more):
         return subprocess.run([sys.executable, str(ROOT / "benchmarks/pictures/measure.py"), "--program", str(ours),

@@ -29,8 +29,8 @@ struct DeviceUse {
 /// What device tensors hold now and held at most since the start or the last reset.
 inline MemoryUse memory_use() {
   const auto& use = detail::DeviceUse::instance();
-  const std::int64_t peak =
-      use.peak.value();  // scratch is counted as tensors are, and the pool is the driver's
+  // Scratch is counted as tensors are, and the pool is the driver's.
+  const std::int64_t peak = use.peak.value();
   return {.in_use = use.in_use.value(), .peak = peak, .most_held = peak};
 }
 inline void reset_peak_memory() {
