@@ -107,6 +107,7 @@ struct Result {
   double load_seconds = 0, text_seconds = 0, denoise_seconds = 0, decode_seconds = 0;
   std::int64_t steps = 0;       ///< of denoising, those of all pictures together
   std::int64_t peak_bytes = 0;  ///< of tensor memory
+  MemoryEstimate estimate;      ///< what the run was said to take before it began
   std::int64_t nan_values = 0;  ///< values of pixels that were NaN, and are black
   Request used;                 ///< the request with every default filled in (without image and latents)
 };

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <families/backend.hpp>
@@ -149,7 +148,9 @@ struct FluxPipeline::Parts {
   void paint_in_stages(const Denoising& denoising, const Reporter& progress,
                        const families::PictureCallback& on_picture, Result& result) const;
   /// How a request is going to run, and what that takes.
-  std::pair<Order, MemoryEstimate> plan(const FluxPipeline& pipeline, const Request& request) const;
+  families::RunPlan plan(const FluxPipeline& pipeline, const Request& request) const;
+  /// The same, of a request that is refused where `check` refuses it.
+  families::RunPlan checked_plan(const FluxPipeline& pipeline, const Request& request) const;
 };
 
 }  // namespace precast::flux
