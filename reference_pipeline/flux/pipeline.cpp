@@ -88,14 +88,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   const int factor = static_cast<int>(model.vae.factor());
   const bool guided = model.transformer.guidance_embeds;
   const int usual_side = 128 * factor;
-  Request full;
-  full.prompts = request.prompts;
-  full.seed = request.seed;
-  full.batch = request.batch;
-  full.strength = request.strength;
-  full.fit = request.fit;
-  full.written_as = request.written_as;
-  full.seed_step = request.seed_step;
+  Request full = families::taken_as_given(request);
   full.cfg_scale = request.cfg_scale;
   if (request.cfg_scale != 1) full.negative = request.negative.value_or("");
   full.steps = request.steps ? request.steps : model.defaults.steps.value_or(guided ? 28 : 4);
@@ -105,8 +98,6 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
   full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
 
-  full.vae_tiling = request.vae_tiling;
-  full.preview = request.preview;
   families::check_counts(full);
   full.preview.reset();
   if (!(*full.guidance >= 0 && *full.guidance <= 1000))

@@ -105,16 +105,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   const int factor = static_cast<int>(folder.vae.factor());
   const int usual_side = static_cast<int>(folder.unet.sample_size.value_or(usual_sample_size)) * factor;
   const bool embeds = folder.embeds_guidance();
-  Request full;
-  full.prompts = request.prompts;
-  full.seed = request.seed;
-  full.seed_step = request.seed_step;
-  full.batch = request.batch;
-  full.strength = request.strength;
-  full.fit = request.fit;
-  full.written_as = request.written_as;
-  full.vae_tiling = request.vae_tiling;
-  full.preview = request.preview;
+  Request full = families::taken_as_given(request);
   full.refiner = request.refiner;
   full.steps = request.steps ? request.steps : folder.defaults.steps.value_or(embeds ? 4 : 50);
   // Other programs call it CFG scale, and so do pictures.
