@@ -769,7 +769,13 @@ TEST_CASE("a checkpoint that is cut off is refused, and left as it is", "[train]
     INFO(refused.err);
     CHECK(refused.code == 1);
     CHECK(refused.one_line_error());
-    CHECK_THAT(refused.err, Catch::Contains("checkpoint.safetensors"));
+    CHECK_THAT(refused.err,
+               Catch::Contains("checkpoint.safetensors: its " + std::to_string(size) +
+                               " bytes are no whole checkpoint") &&
+                   Catch::Contains("put an earlier copy in its place, or train again with --overwrite"));
     CHECK(fs::file_size(checkpoint) == size);
   }
+  std::ofstream(checkpoint, std::ios::binary) << whole.substr(0, whole.size() / 2);
+  CHECK(run(train(out, {"--steps", "2", "--overwrite"})).code == 0);
+  CHECK(program::content(checkpoint) == whole);
 }
