@@ -8,8 +8,8 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
-#include <precast/io/safetensors.hpp>
 #include <precast/io/safetensors_writer.hpp>
 
 namespace precast::language_model {
@@ -53,6 +53,18 @@ std::vector<std::byte> stored_bytes(const StateTensor& tensor, bool transposed) 
 
 }  // namespace
 
+io::SafetensorsFile open_checkpoint(const std::filesystem::path& path) {
+  const std::size_t size = io::MappedFile(path).text().size();  // what cannot be read says so itself
+  try {
+    return io::SafetensorsFile(path);
+  } catch (const InputError&) {
+    throw io::file_error(path,
+                         "its " + std::to_string(size) +
+                             " bytes are no whole checkpoint, but one that was cut off or damaged: put an "
+                             "earlier copy in its place, or train again with --overwrite");
+  }
+}
+
 void Trainer::write_checkpoint(const std::filesystem::path& file, const std::string& settings,
                                const std::function<void()>& before_it_appears) const {
   io::SafetensorsWriter writer(file);
@@ -74,7 +86,7 @@ void Trainer::write_checkpoint(const std::filesystem::path& file, const std::str
 }
 
 void Trainer::read_checkpoint(const std::filesystem::path& path) {
-  const io::SafetensorsFile file(path);
+  const io::SafetensorsFile file = open_checkpoint(path);
   const auto fact = [&](const std::string& key) {
     const auto found = file.metadata().find(key);
     return found == file.metadata().end() ? std::string() : found->second;

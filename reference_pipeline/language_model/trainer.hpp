@@ -14,6 +14,7 @@
 
 #include <precast/cluster/communicator.hpp>
 #include <precast/cluster/gradient_exchange.hpp>
+#include <precast/io/safetensors.hpp>
 #include <precast/memory/kept_memory.hpp>
 #include <precast/train/adamw.hpp>
 #include <precast/train/grad_scaler.hpp>
@@ -111,5 +112,9 @@ class Trainer {
   void share_state();
   void require_same_windows(const Batches& batches);
 };
+
+/// The file of a checkpoint. Throws InputError where it is cut off or damaged: there is nowhere to get it
+/// from.
+io::SafetensorsFile open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace precast::language_model
