@@ -6,19 +6,21 @@
 #   precast_presets           the presets among them
 #   precast_has_all_paths     whether nothing is left out
 #   precast_product_operands  the dtypes that linear layers multiply in them, and f32 where they are watched
+#   precast_decoded_dtypes    the dtypes that the host decodes blocks to in them
 #   precast_has_watch         1 where ops can be watched, else 0 (PRECAST_WATCH)
 #   precast_training_policies the names of the policies that language models are trained under
 #   precast_path_definitions  what include/precast/policy/paths.hpp and quant_formats.hpp read
 # tests/policy checks that these paths and precast::CompiledPaths are one.
 
 # Sets precast_all_precisions, precast_all_block_formats and precast_default_training_policies (names),
-# precast_all_paths (path:precision), precast_all_product_operands (path:dtype), precast_all_presets (preset:path:precision)
-# and precast_all_training_policies (policy:precision,precision).
+# precast_all_paths (path:precision), precast_all_product_operands and precast_all_decoded_dtypes (path:dtype),
+# precast_all_presets (preset:path:precision) and precast_all_training_policies (policy:precision,precision).
 # The program is compiled again where a header that it reads has changed.
 function(_precast_ask_for_paths)
   set(source "${CMAKE_CURRENT_LIST_DIR}/path_list.cpp")
   file(GLOB headers "${PROJECT_SOURCE_DIR}/include/precast/dtype/*.hpp"
-       "${PROJECT_SOURCE_DIR}/include/precast/dtype/blocks/*.hpp" "${PROJECT_SOURCE_DIR}/include/precast/policy/*.hpp")
+       "${PROJECT_SOURCE_DIR}/include/precast/dtype/blocks/*.hpp" "${PROJECT_SOURCE_DIR}/include/precast/policy/*.hpp"
+       "${PROJECT_SOURCE_DIR}/include/precast/host/block_decoder.hpp")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}" ${headers})
   set(contents "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_FLAGS}")
   foreach(file IN ITEMS "${source}" LISTS headers)
@@ -36,8 +38,8 @@ function(_precast_ask_for_paths)
     endif()
     set(PRECAST_PATH_LIST_OF "${contents}" CACHE INTERNAL "What path_list was compiled from")
   endif()
-  foreach(list IN ITEMS precast_all_precisions precast_all_paths precast_all_product_operands precast_all_presets
-                        precast_all_block_formats precast_all_training_policies precast_default_training_policies)
+  foreach(list IN ITEMS precast_all_precisions precast_all_paths precast_all_product_operands precast_all_decoded_dtypes
+                        precast_all_presets precast_all_block_formats precast_all_training_policies precast_default_training_policies)
     file(STRINGS "${program}" line REGEX "^${list}=")
     string(REGEX REPLACE "^${list}=(.*[^ ]) *$" "\\1" line "${line}")
     string(REPLACE " " ";" line "${line}")
@@ -118,6 +120,7 @@ endforeach()
 list(REMOVE_DUPLICATES precast_precisions)
 _precast_of_built_paths(precast_presets precast_all_presets 1 0)
 _precast_of_built_paths(precast_product_operands precast_all_product_operands 0 1)
+_precast_of_built_paths(precast_decoded_dtypes precast_all_decoded_dtypes 0 1)
 
 list(LENGTH precast_paths _number_of_paths)
 list(LENGTH precast_all_paths _number_of_all_paths)

@@ -8,6 +8,7 @@
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/host/block_decoder.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy_path.hpp>
 #include <precast/policy/presets.hpp>
@@ -17,15 +18,31 @@ namespace {
 
 constexpr auto path_choices = precast::choices_where([](const precast::PolicyChoice&) { return true; });
 
-/// What linear layers of each path multiply: "bf16_upcast_matmul:f32".
+/// "bf16_upcast_matmul:f32 "
+template <class T, class Put>
+constexpr void put_dtype(const precast::PolicyChoice& path, Put&& put) {
+  spell_path(path, put);
+  put(":");
+  put(precast::dtype_name<T>());
+  put(" ");
+}
+
+/// What linear layers of each path multiply.
 template <std::size_t... I, class Put>
 constexpr void put_operands(std::index_sequence<I...>, Put&& put) {
+  (put_dtype<typename precast::precisions<typename precast::PolicyPath<path_choices[I]>::policy,
+                                          precast::Matmul>::operand>(path_choices[I], put),
+   ...);
+}
+
+/// What the host decodes blocks to in each path.
+template <std::size_t... I, class Put>
+constexpr void put_decoded(std::index_sequence<I...>, Put&& put) {
   const auto put_one = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
     using Policy = typename precast::PolicyPath<path_choices[Place]>::policy;
-    spell_path(path_choices[Place], put);
-    put(":");
-    put(precast::dtype_name<typename precast::precisions<Policy, precast::Matmul>::operand>());
-    put(" ");
+    put_dtype<precast::f32>(path_choices[Place], put);
+    if constexpr (precast::host::decodes_to_bf16<precast::precisions<Policy, precast::Matmul>>)
+      put_dtype<precast::bf16>(path_choices[Place], put);
   };
   (put_one(std::integral_constant<std::size_t, I>{}), ...);
 }
@@ -49,6 +66,8 @@ constexpr void write_lists(Put&& put) {
   precast::for_each_choice(path);
   put("\nprecast_all_product_operands=");
   put_operands(std::make_index_sequence<path_choices.size()>(), put);
+  put("\nprecast_all_decoded_dtypes=");
+  put_decoded(std::make_index_sequence<path_choices.size()>(), put);
   put("\nprecast_all_presets=");
   for (const precast::NamedPreset& preset : precast::named_presets) {
     put(preset.name);

@@ -10,7 +10,7 @@
 
 #if !PRECAST_BACKEND_IS_CUDA
 namespace precast::host {
-// In block_decoders_*.cpp.
+// In block_decoders.cpp.
 extern template BlockGemv<f32> block_gemv_for<f32>(std::string_view format);
 extern template BlockGemv<bf16> block_gemv_for<bf16>(std::string_view format);
 }  // namespace precast::host

@@ -6,7 +6,7 @@
 #include <cuda/measure.hpp>
 #include <cuda/suite.hpp>
 
-#include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>

@@ -12,7 +12,7 @@
 #include <cuda/measure.hpp>
 #include <cuda/suite.hpp>
 
-#include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/matmul/skinny_gemm.hpp>
 #include <precast/nn/linear.hpp>
 

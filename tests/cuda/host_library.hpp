@@ -9,7 +9,7 @@
 
 #include <simt/stream.hpp>
 
-#include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::testing {

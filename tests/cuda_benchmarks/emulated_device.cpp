@@ -11,7 +11,7 @@
 #include <simt/session.hpp>
 #include <simt/stream.hpp>
 
-#include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 
 namespace precast::bench {

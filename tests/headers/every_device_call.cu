@@ -3,17 +3,16 @@
 // the declarations; tests/cuda_build/warpgroup_kernels.cu calls that. CMake holds the list against the
 // folder.
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/async_copy.hpp>
-#include <precast/cuda/device/bulk_copy.hpp>
 #include <precast/cuda/device/bytes.hpp>
 #include <precast/cuda/device/capability.hpp>
 #include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
-#include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/mma.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
@@ -21,8 +20,9 @@
 #include <precast/cuda/device/swizzle.hpp>
 #include <precast/cuda/device/tensor_map.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/device/tma_load.hpp>
 #include <precast/cuda/device/warpgroup.hpp>
-#include <precast/cuda/device/warpgroup_matrix.hpp>
+#include <precast/cuda/device/wgmma.hpp>
 
 using namespace precast;
 using namespace precast::gpu;
@@ -46,10 +46,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   const GridIndex block = block_index(), grid = grid_size();
   GlobalPointer<const T> next = from + (block.x + block.y * grid.x);
   next += 8 * thread_index();
-  copy_async<16>(tile + thread_index() * widest_vector<T>, next, thread_index() % 2 * 16);
-  commit_copies();
-  wait_copies<1>();
-  wait_copies<0>();
+  cp_async<16>(tile + thread_index() * widest_vector<T>, next, thread_index() % 2 * 16);
+  cp_async_commit();
+  cp_async_wait<1>();
+  cp_async_wait<0>();
   sync_block();
   sync_named(1 + warp_index(), threads_per_warp);
   sync_warp();
@@ -57,9 +57,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   fence_device();
 
   const SharedPointer<const T> row = tile + lane_index() * 8;
-  const Fragment<4> a = load_matrix<4>(row);
-  const Fragment<2> b = load_matrix<2, true>(row);
-  const Fragment<1> c = load_matrix<1>(tile);
+  const Fragment<4> a = ldmatrix<4>(row);
+  const Fragment<2> b = ldmatrix<2, true>(row);
+  const Fragment<1> c = ldmatrix<1>(tile);
   AccumulatorFragment sums;
   mma_sync<T>(sums, a, b);
   mma_sync<tf32>(sums, Fragment<4>{{tf32_word(1.0f), 0, 0, c.words[0]}}, b);

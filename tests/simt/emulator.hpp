@@ -3,18 +3,18 @@
 // modelled.
 #pragma once
 
-#include <simt/async_copy.hpp>
 #include <simt/barrier.hpp>
-#include <simt/bulk_copy.hpp>
+#include <simt/cp_async.hpp>
 #include <simt/errors.hpp>
 #include <simt/fault.hpp>
 #include <simt/launch.hpp>
-#include <simt/matrix.hpp>
 #include <simt/mbarrier.hpp>
 #include <simt/memory.hpp>
+#include <simt/mma.hpp>
 #include <simt/pointer.hpp>
 #include <simt/session.hpp>
 #include <simt/site.hpp>
 #include <simt/thread.hpp>
+#include <simt/tma_load.hpp>
 #include <simt/warp.hpp>
-#include <simt/warpgroup_matrix.hpp>
+#include <simt/wgmma.hpp>

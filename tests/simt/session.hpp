@@ -45,11 +45,10 @@ struct LaunchRecord {
   std::string kernel;
   std::array<int, 3> blocks{};
   int threads = 0;
-  std::int64_t matrix_loads = 0;    ///< 8 x 8 matrices that load_matrix read
+  std::int64_t matrix_loads = 0;    ///< 8 x 8 matrices that ldmatrix read
   std::int64_t bank_conflicts = 0;  ///< how many more times its banks were read than they need be
   std::int64_t static_shared_bytes = 0;
-  std::int64_t unawaited_copies =
-      0;  ///< copies of copy_async on their way when their thread left, where late
+  std::int64_t unawaited_copies = 0;  ///< copies of cp_async on their way when their thread left, where late
 };
 
 /// Whether ThreadSanitizer watches this program: it stops a run that silences a barrier.

@@ -6,10 +6,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/mma.hpp>
 #include <precast/cuda/device/thread.hpp>
 
 using namespace precast;

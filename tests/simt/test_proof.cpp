@@ -9,7 +9,7 @@
 #include <simt/proof.hpp>
 #include <support/temporary_folder.hpp>
 
-#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/side.hpp>

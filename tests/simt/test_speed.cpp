@@ -6,10 +6,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/mma.hpp>
 #include <precast/cuda/device/thread.hpp>
 
 using namespace precast;
@@ -46,20 +46,20 @@ PRECAST_KERNEL void tile_product(GlobalPointer<const bf16> a, GlobalPointer<cons
   for (int start = 0; start < 512; start += depth) {
     for (int i = thread_index(); i < 64 * depth / 8; i += threads_in_block()) {
       const int row = i / 8, column = i % 8 * 8;
-      copy_async<16>(tile_a + (row * stride + column), a + (row * 512 + start + column));
-      copy_async<16>(tile_b + (row * stride + column), b + (row * 512 + start + column));
+      cp_async<16>(tile_a + (row * stride + column), a + (row * 512 + start + column));
+      cp_async<16>(tile_b + (row * stride + column), b + (row * 512 + start + column));
     }
-    commit_copies();
-    wait_copies<0>();
+    cp_async_commit();
+    cp_async_wait<0>();
     sync_block();
     for (int k = 0; k < depth; k += 16) {
       const SharedPointer<const bf16> row =
           tile_a + ((warp_index() * 16 + lane_index() % 16) * stride + k + lane_index() / 16 * 8);
-      const auto fa = load_matrix<4>(row);
+      const auto fa = ldmatrix<4>(row);
       for (int n = 0; n < 8; ++n) {
         const SharedPointer<const bf16> column =
             tile_b + ((n * 8 + lane_index() % 8) * stride + k + lane_index() / 8 % 2 * 8);
-        mma_sync<bf16>(sums[n], fa, load_matrix<2>(column));
+        mma_sync<bf16>(sums[n], fa, ldmatrix<2>(column));
       }
     }
     sync_block();

@@ -11,7 +11,7 @@
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warpgroup_matrix.hpp>
+#include <precast/cuda/device/wgmma.hpp>
 #include <precast/tensor/view.hpp>
 
 using namespace precast;

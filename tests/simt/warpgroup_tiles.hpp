@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/device/warpgroup_matrix.hpp>
+#include <precast/cuda/device/wgmma.hpp>
 
 namespace precast::testing {
 

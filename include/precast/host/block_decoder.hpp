@@ -44,6 +44,10 @@ struct BlockDecoder {
 template <ScalarDtype T>
 DecodeRows<T> rows_decoder(std::string_view format);
 
+/// Whether blocks are decoded to bf16 for products with `Types`; to f32 they are for all.
+template <class Types>
+inline constexpr bool decodes_to_bf16 = std::is_same_v<typename Types::operand, bf16>;
+
 /// Picks the functions of a weight's format for products with `Types`, once, as it is loaded: without
 /// functions where the library has no such block format. Throws PathNotCompiled where PRECAST_QUANT leaves it
 /// out.
@@ -52,8 +56,7 @@ BlockDecoder block_decoder(const DtypeInfo& format) {
   BlockDecoder decoder{format};
   if (format.values_per_block == 1) return decoder;
   decoder.to_f32 = rows_decoder<f32>(format.name);
-  if constexpr (std::is_same_v<typename Types::operand, bf16>)
-    decoder.to_bf16 = rows_decoder<bf16>(format.name);
+  if constexpr (decodes_to_bf16<Types>) decoder.to_bf16 = rows_decoder<bf16>(format.name);
   return decoder;
 }
 

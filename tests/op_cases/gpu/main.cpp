@@ -5,8 +5,8 @@
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
-#include <precast/cuda/conv/conv_library.hpp>
-#include <precast/cuda/matmul/product_library.hpp>
+#include <precast/cuda/conv/cudnn.hpp>
+#include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/runtime/code_probe.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
 #include <precast/cuda/runtime/device.hpp>

@@ -16,12 +16,12 @@
 #include <simt/warpgroup_tiles.hpp>
 
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/mma.hpp>
 #include <precast/cuda/device/smem_descriptor.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warpgroup_matrix.hpp>
+#include <precast/cuda/device/wgmma.hpp>
 
 using namespace precast;
 using namespace precast::gpu;
@@ -43,7 +43,7 @@ PRECAST_KERNEL void keep_rows(GlobalPointer<const std::uint16_t> from, GlobalPoi
   for (int i = 0; i < 8; ++i) rows[lane_index() * 8 + i] = std::bit_cast<bf16>(from[lane_index() * 8 + i]);
   sync_block();
   const auto row = rows + lane_index() * 8;
-  const Fragment<4> loaded = turned ? load_matrix<4, true>(row) : load_matrix<4>(row);
+  const Fragment<4> loaded = turned ? ldmatrix<4, true>(row) : ldmatrix<4>(row);
   for (int w = 0; w < 4; ++w) to[lane_index() * 4 + w] = loaded.words[w];
 }
 

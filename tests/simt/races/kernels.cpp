@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/mma.hpp>
 #include <precast/cuda/device/thread.hpp>
 
 using namespace precast;
@@ -49,9 +49,9 @@ PRECAST_KERNEL void within_a_warp(GlobalPointer<int> to) {
 template <bool Barrier>
 PRECAST_KERNEL void copies(GlobalPointer<int> to) {
   auto box = static_shared<int, threads, struct Landing>();
-  copy_async<4>(box + thread_index(), to + thread_index());
-  commit_copies();
-  wait_copies<0>();
+  cp_async<4>(box + thread_index(), to + thread_index());
+  cp_async_commit();
+  cp_async_wait<0>();
   if constexpr (Barrier) sync_block();
   int sum = 0;
   for (int i = 0; i < threads; ++i) sum += box[i];
@@ -64,7 +64,7 @@ PRECAST_KERNEL void matrix_rows(GlobalPointer<int> to) {
   auto rows = static_shared<std::uint16_t, 256, struct Rows>();
   for (int i = lane_index(); i < 256; i += 32) rows[i] = static_cast<std::uint16_t>(i);
   if constexpr (Barrier) sync_warp();
-  const auto fragment = load_matrix<4>(rows + lane_index() * 8);
+  const auto fragment = ldmatrix<4>(rows + lane_index() * 8);
   to[thread_index() + block_index().x * threads] = static_cast<int>(fragment.words[0]);
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <simt/bulk_copy.hpp>
 #include <simt/site.hpp>
+#include <simt/tma_load.hpp>
 
 namespace simt::runtime {
 

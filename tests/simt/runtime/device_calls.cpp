@@ -3,8 +3,8 @@
 #include <memory>
 
 #include <cxxabi.h>
-#include <simt/async_copy.hpp>
 #include <simt/barrier.hpp>
+#include <simt/cp_async.hpp>
 #include <simt/fault.hpp>
 #include <simt/memory.hpp>
 #include <simt/pointer.hpp>
@@ -52,16 +52,16 @@ void sync_warp(unsigned lanes, Site site) {
 void fence_block(Site site) { machine().visit(Kind::fence_block, site); }
 void fence_device(Site site) { machine().visit(Kind::fence_device, site); }
 
-void commit_copies(Site site) {
+void cp_async_commit(Site site) {
   auto& m = machine();
-  if (!m.visit(Kind::commit_copies, site)) ++m.thread().groups;
+  if (!m.visit(Kind::cp_async_commit, site)) ++m.thread().groups;
 }
 
 namespace detail {
 
-void wait_copies(int groups, Site site) {
+void cp_async_wait(int groups, Site site) {
   auto& m = machine();
-  if (!m.visit(Kind::wait_copies, site)) m.land_copies(m.thread(), m.thread().groups - groups);
+  if (!m.visit(Kind::cp_async_wait, site)) m.land_copies(m.thread(), m.thread().groups - groups);
 }
 
 void check_valid_bytes(int bytes, int valid) {

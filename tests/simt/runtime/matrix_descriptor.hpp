@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include <simt/bulk_copy.hpp>
+#include <simt/tma_load.hpp>
 
 namespace simt::runtime {
 

@@ -57,7 +57,7 @@ struct Seen {
 
 bool is_fence(Kind kind) { return kind == Kind::fence_block || kind == Kind::fence_device; }
 bool copies(Kind kind) {
-  return kind == Kind::commit_copies || kind == Kind::wait_copies || kind == Kind::wait_parity ||
+  return kind == Kind::cp_async_commit || kind == Kind::cp_async_wait || kind == Kind::wait_parity ||
          kind == Kind::wgmma_wait;
 }
 

@@ -56,10 +56,10 @@ const char* name_of(Kind kind) {
       return "fence_block";
     case Kind::fence_device:
       return "fence_device";
-    case Kind::commit_copies:
-      return "commit_copies";
-    case Kind::wait_copies:
-      return "wait_copies";
+    case Kind::cp_async_commit:
+      return "cp_async_commit";
+    case Kind::cp_async_wait:
+      return "cp_async_wait";
     case Kind::shuffle:
       return "shuffle";
     case Kind::shuffle_xor:
@@ -68,8 +68,8 @@ const char* name_of(Kind kind) {
       return "shuffle_down";
     case Kind::warp_ballot:
       return "warp_ballot";
-    case Kind::load_matrix:
-      return "load_matrix";
+    case Kind::ldmatrix:
+      return "ldmatrix";
     case Kind::mma_sync:
       return "mma_sync";
     case Kind::arrive:

@@ -1,6 +1,6 @@
 // What kernels call of wgmma: each by the lanes of a warp together.
 #include <simt/runtime/machine.hpp>
-#include <simt/warpgroup_matrix.hpp>
+#include <simt/wgmma.hpp>
 
 namespace simt {
 

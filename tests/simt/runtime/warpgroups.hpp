@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <simt/warpgroup_matrix.hpp>
+#include <simt/wgmma.hpp>
 
 namespace simt::runtime {
 

@@ -98,11 +98,11 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   const auto start = [&](int step) {
     if (step < steps && step % 2 == 0) load_keys.start(buffer(step), step / 2 * tile.keys);
     if (step < steps && step % 2 == 1) load_values.start(buffer(step), step / 2 * tile.keys);
-    commit_copies();  // a group for every step, so that waiting for all but `ahead - 1` is right at the end
-                      // too
+    cp_async_commit();  // a group for every step, so that waiting for all but `ahead - 1` is right at the end
+                        // too
   };
   const auto arrived = [&](int step) {
-    wait_copies<ahead - 1>();
+    cp_async_wait<ahead - 1>();
     if (step == 0) load_queries.landed(queries);
     step % 2 == 0 ? load_keys.landed(buffer(step)) : load_values.landed(buffer(step));
     sync_block();  // the tile is there for all, and all are done with the one before, whose buffer is free

@@ -5,7 +5,7 @@
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/fma_weights.hpp>
-#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/side.hpp>
@@ -56,12 +56,12 @@ struct PlainProduct {
       load_left.start(left_tile(step), first_row, step * depth);
       load_right.start(right_tile(step), OfValues ? step * depth : first_column,
                        OfValues ? first_column : step * depth);
-      commit_copies();
+      cp_async_commit();
     };
     start(0);
     PRECAST_KEEP_LOOP
     for (int step = 0; step * depth < total; ++step) {
-      wait_copies<0>();
+      cp_async_wait<0>();
       load_left.landed(left_tile(step));
       load_right.landed(right_tile(step));
       sync_block();  // the tiles are there for all, and all are done with the ones before, whose place is

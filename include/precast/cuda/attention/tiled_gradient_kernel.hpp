@@ -131,7 +131,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
   const auto start = [&](int step) {
     if (step >= steps) return;
     bring_other(step, false);
-    commit_copies();
+    cp_async_commit();
   };
 
   if (steps > 0) bring_own(false);
@@ -140,7 +140,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
   Results of_left{}, of_right{};
   PRECAST_KEEP_LOOP
   for (int step = 0; step < steps; ++step) {
-    wait_copies<0>();
+    cp_async_wait<0>();
     if (step == 0) bring_own(true);
     bring_other(step, true);
     sync_block();  // the tiles are there for all, and all are done with those before, whose place is free

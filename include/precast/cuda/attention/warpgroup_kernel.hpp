@@ -9,7 +9,7 @@
 #include <precast/cuda/attention/panel_tile.hpp>
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warpgroup_matrix.hpp>
+#include <precast/cuda/device/wgmma.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/warpgroup_attention_tile.hpp>
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <type_traits>
 
-#include <precast/cuda/conv/conv_library.hpp>
 #include <precast/cuda/conv/conv_request.hpp>
+#include <precast/cuda/conv/cudnn.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>

@@ -1,7 +1,12 @@
-// cuDNN as the library of convolutions; nothing in the emulator, which has no library. It has not run on a
-// device yet.
+// cuDNN as the library of convolutions. The emulator has no library: there our own kernel computes
+// everything, but for tests that put a convolution of the host in its place (conv_request.hpp). It has not
+// run on a device yet.
 #pragma once
 
+#include <type_traits>
+
+#include <precast/cuda/conv/conv_request.hpp>
+#include <precast/cuda/runtime/library_in_use.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 
 #if !PRECAST_CUDA_IS_EMULATED
@@ -15,7 +20,6 @@
 #include <string>
 #include <tuple>
 
-#include <precast/cuda/conv/conv_request.hpp>
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cudnn_library.hpp>
 
@@ -203,3 +207,16 @@ inline ConvLibrary cudnn_convolutions() {
 }  // namespace precast::gpu
 
 #endif
+
+namespace precast::gpu {
+
+/// cuDNN on a device, where it was found; none in the emulator.
+inline ConvLibrary default_library(std::type_identity<ConvLibrary>) {
+#if PRECAST_CUDA_IS_EMULATED
+  return {};
+#else
+  return cudnn_convolutions();
+#endif
+}
+
+}  // namespace precast::gpu

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include <precast/cuda/device/bulk_copy.hpp>
 #include <precast/cuda/device/swizzle.hpp>
+#include <precast/cuda/device/tma_load.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 

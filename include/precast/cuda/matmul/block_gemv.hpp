@@ -5,8 +5,8 @@
 #include <type_traits>
 
 #include <precast/cuda/device/access.hpp>
-#include <precast/cuda/device/async_copy.hpp>
 #include <precast/cuda/device/bytes.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/memory.hpp>
@@ -38,12 +38,12 @@ struct BlockGemv {
 };
 
 /// Starts to bring 16 bytes from byte `at` of the weight on, a multiple of 16; zeros after its end. They are
-/// there after wait_copies and a barrier.
+/// there after cp_async_wait and a barrier.
 PRECAST_DEVICE void bring_bytes(const BlockBytes& from, std::int64_t at, SharedPointer<unsigned char> to) {
   const std::int64_t left = from.bytes - at;
   const int present = left >= 16 ? 16 : planted<"bytes past the end">(static_cast<int>(left), 16);
   if (from.wide) {
-    copy_async<16>(to, from.data + at, present);
+    cp_async<16>(to, from.data + at, present);
   } else {
     for (int i = 0; i < 16; ++i) to[i] = i < present ? from.data[at + i] : static_cast<unsigned char>(0);
   }
@@ -97,18 +97,18 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   PRECAST_KEEP_LOOP
   for (int slab = 0; slab < ahead; ++slab) {
     if (slab < slabs) bring(slab);
-    commit_copies();
+    cp_async_commit();
   }
 
   f32 sums[features][tile.rows] = {};
   PRECAST_KEEP_LOOP
   for (int slab = 0; slab < slabs; ++slab) {
-    wait_copies<ahead - 1>();
+    cp_async_wait<ahead - 1>();
     // This slab has arrived for all lanes, and all are done with the one that is filled next.
     sync_warp();
     const int next = slab + planted<"stage in use">(ahead, ahead + 1);
     if (next < slabs) bring(next);
-    commit_copies();
+    cp_async_commit();
     PRECAST_KEEP_LOOP
     for (int first = lane_index() * chunk; first < Slab::values; first += threads_per_warp * chunk) {
       const int column = slab * Slab::values + first, present = columns - column;

@@ -1,6 +1,11 @@
-// cuBLASLt as the library of matrix products; nothing in the emulator, which has no library.
+// cuBLASLt as the library of matrix products. The emulator has no library: there our own kernels multiply
+// everything, but for tests that put a product of the host in its place (product_request.hpp).
 #pragma once
 
+#include <type_traits>
+
+#include <precast/cuda/matmul/product_request.hpp>
+#include <precast/cuda/runtime/library_in_use.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 
 #if !PRECAST_CUDA_IS_EMULATED
@@ -10,7 +15,6 @@
 #include <string>
 
 #include <precast/cuda/matmul/cublaslt_plan.hpp>
-#include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
 
@@ -81,3 +85,16 @@ inline ProductLibrary cublaslt_products() {
 }  // namespace precast::gpu
 
 #endif
+
+namespace precast::gpu {
+
+/// cuBLASLt on a device, where it was found; none in the emulator.
+inline ProductLibrary default_library(std::type_identity<ProductLibrary>) {
+#if PRECAST_CUDA_IS_EMULATED
+  return {};
+#else
+  return cublaslt_products();
+#endif
+}
+
+}  // namespace precast::gpu

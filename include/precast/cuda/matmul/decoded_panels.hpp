@@ -10,10 +10,10 @@
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/matmul/block_products.hpp>
+#include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/matmul/library_dtypes.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
-#include <precast/cuda/matmul/product_library.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
 #include <precast/dtype/decode_chunk.hpp>

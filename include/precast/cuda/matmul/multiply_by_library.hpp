@@ -5,9 +5,9 @@
 #include <optional>
 #include <type_traits>
 
+#include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
-#include <precast/cuda/matmul/product_library.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/cuda/runtime/workspace.hpp>

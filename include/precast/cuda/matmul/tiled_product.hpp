@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/side.hpp>
@@ -90,19 +90,19 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
       start(turn);
       convert_and_store(turn);
     }
-    if constexpr (copies) commit_copies();
+    if constexpr (copies) cp_async_commit();
   }
 
   WarpProduct<MultipliedDtype<Operand>, tile.rows_per_warp> sums;
   const int warp_row = warp_index() % tile.warps_along_rows() * tile.rows_per_warp;
   const int warp_feature = warp_index() / tile.warps_along_rows() * tile.features_per_warp;
   for (int turn = 0; turn < turns; ++turn) {
-    if constexpr (copies) wait_copies<ahead - 1>();
+    if constexpr (copies) cp_async_wait<ahead - 1>();
     // This turn's stage has arrived for all, and all are done with the one that is filled next.
     sync_block();
     const int next = turn + planted<"stage in use">(ahead, ahead + 1);
     if (next < turns) start(next);
-    if constexpr (copies) commit_copies();
+    if constexpr (copies) cp_async_commit();
     sums.add(rows_of(turn), warp_row, features_of(turn), warp_feature);
     if (next < turns) convert_and_store(next);
   }

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <precast/cuda/device/matrix.hpp>
+#include <precast/cuda/device/mma.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/shared_tile.hpp>
@@ -34,7 +34,7 @@ struct LeftRows {
       : reader(tile, first_row + planted<"row of a fragment">(lane_index() % 16, lane_index() % 8),
                lane_index() / 16) {}
   PRECAST_DEVICE Fragment<4> operator()(int m, int step) const {
-    return load_matrix<4>(reader.at(16 * m, 2 * step));
+    return ldmatrix<4>(reader.at(16 * m, 2 * step));
   }
 };
 
@@ -91,8 +91,8 @@ PRECAST_DEVICE void add_product_transposed(TensorCoreSums<Rows, Columns>& sums, 
   const TileReader reader(right, first_row + lane / 16 * 8 + lane % 8, lane / 8 % 2);
   PRECAST_KEEP_LOOP
   for (int step = 0; step < steps; step += at_once)
-    add_products<Operand, at_once>(
-        sums, step, left, [&](int s, int pair) { return load_matrix<4>(reader.at(16 * pair, 2 * s)); });
+    add_products<Operand, at_once>(sums, step, left,
+                                   [&](int s, int pair) { return ldmatrix<4>(reader.at(16 * pair, 2 * s)); });
 }
 
 /// sums += left right, where left's depth are the rows of `right`.
@@ -103,9 +103,8 @@ PRECAST_DEVICE void add_product(TensorCoreSums<Rows, Columns>& sums, const Left&
   const int lane = lane_index();
   if constexpr (sizeof(HeldDtype<Operand>) == 2) {
     const TileReader reader(right, lane % 16, lane / 16);
-    add_products<Operand, steps>(sums, 0, left, [&](int step, int pair) {
-      return load_matrix<4, true>(reader.at(16 * step, 2 * pair));
-    });
+    add_products<Operand, steps>(
+        sums, 0, left, [&](int step, int pair) { return ldmatrix<4, true>(reader.at(16 * step, 2 * pair)); });
   } else {
     // ldmatrix transposes 16-bit values only.
     const TileReader even(right, 2 * (lane % 4), lane / 16, lane / 4 % 4);

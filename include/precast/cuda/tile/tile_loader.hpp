@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/thread.hpp>
@@ -18,12 +18,12 @@ namespace precast::gpu {
 template <class Held, class From>
 using PieceOf = Vector<From, min_of(widest_vector<Held>, widest_vector<From>)>;
 
-/// Starts to copy a chunk; `to` is there after wait_copies.
+/// Starts to copy a chunk; `to` is there after cp_async_wait.
 template <class Source, class Held>
 PRECAST_DEVICE void copy_chunk(const Source& source, const typename Source::Row& row, int column,
                                SharedPointer<Held> to) {
   const auto extent = source.extent(row, column, widest_vector<Held>);
-  copy_async<16>(to, source.data + extent.offset, extent.values * static_cast<int>(sizeof(Held)));
+  cp_async<16>(to, source.data + extent.offset, extent.values * static_cast<int>(sizeof(Held)));
 }
 
 /// The values of a row from `column` on.
@@ -56,7 +56,7 @@ class TileLoader {
   explicit PRECAST_DEVICE TileLoader(const Source& source) : source_(source) {}
 
   /// Starts to bring rows from first_row and columns from first_column on. They are there for this thread
-  /// after wait_copies() and landed(), for the others after a barrier.
+  /// after cp_async_wait() and landed(), for the others after a barrier.
   PRECAST_DEVICE void start(Tile to, int first_row, int first_column = 0) const {
     if constexpr (copies)
       if (source_.wide) {

@@ -14,7 +14,7 @@
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/device/warpgroup_matrix.hpp>
+#include <precast/cuda/device/wgmma.hpp>
 #include <precast/tensor/view.hpp>
 
 using namespace precast;
@@ -262,7 +262,7 @@ TEST_CASE("wgmma: what no warpgroup does is an error") {
                         AccumulatorFragment sums[8];
                         start_product(sums);
                       }),
-             Contains("are still in flight: wgmma at test_warpgroup_matrix.cpp"));
+             Contains("are still in flight: wgmma at test_wgmma.cpp"));
   CHECK_THAT(error_in(threads,
                       [] {
                         fill_tiles();

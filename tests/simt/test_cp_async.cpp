@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <precast/cuda/device/async_copy.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
@@ -21,15 +21,15 @@ PRECAST_KERNEL void sum_tiles(GlobalPointer<const int> from, GlobalPointer<int> 
   auto stages = dynamic_shared<int>(0, 2 * ring_tile);
   const auto fetch = [&](int t) {
     if (t < ring_tiles)
-      copy_async<16>(stages + (t % 2 * ring_tile + thread_index() * 4),
-                     from + (t * ring_tile + thread_index() * 4));
-    commit_copies();
+      cp_async<16>(stages + (t % 2 * ring_tile + thread_index() * 4),
+                   from + (t * ring_tile + thread_index() * 4));
+    cp_async_commit();
   };
   fetch(0);
   int sum = 0;
   for (int t = 0; t < ring_tiles; ++t) {
     fetch(t + 1);
-    wait_copies<1>();
+    cp_async_wait<1>();
     sync_block();
     for (int i = 0; i < 4; ++i)
       sum += stages[t % 2 * ring_tile + (thread_index() + i * ring_threads + 7) % ring_tile];
@@ -72,10 +72,10 @@ TEST_CASE("two stages of copies: right early and late, wrong without any of its 
   if (simt::watched_for_races()) return;
   using simt::Copies;
   using simt::Kind;
-  CHECK(sites[0].kind == Kind::commit_copies);
+  CHECK(sites[0].kind == Kind::cp_async_commit);
   CHECK(times_found(sites[0], Copies::late) == 20);
   CHECK(times_found(sites[0], Copies::early) == 0);
-  CHECK(sites[1].kind == Kind::wait_copies);
+  CHECK(sites[1].kind == Kind::cp_async_wait);
   CHECK(times_found(sites[1], Copies::late) == 20);
   CHECK(times_found(sites[1], Copies::early) == 0);
   CHECK(times_found(sites[2], Copies::early) == 20);  // the barrier after the wait
@@ -87,10 +87,10 @@ TEST_CASE("a copy that nobody waits for never lands, and a part of it is zeros")
   f32 got[4] = {};
   const auto kernel = +[](GlobalPointer<const f32> source, GlobalPointer<f32> to, int valid) {
     auto box = static_shared<f32, 4, struct Landing>();
-    copy_async<16>(box, source, valid);
+    cp_async<16>(box, source, valid);
     if (valid < 16) {
-      commit_copies();
-      wait_copies<0>();
+      cp_async_commit();
+      cp_async_wait<0>();
     }
     for (int i = 0; i < 4; ++i) to[i] = box[i];
   };
@@ -108,7 +108,7 @@ TEST_CASE("a copy's addresses are checked as it starts") {
   alignas(16) const f32 from[8] = {};
   const GlobalPointer<const f32> source(from, 8);
   const auto kernel = +[](GlobalPointer<const f32> p, int valid) {
-    copy_async<16>(static_shared<f32, 4, struct Checked>(), p, valid);
+    cp_async<16>(static_shared<f32, 4, struct Checked>(), p, valid);
   };
   CHECK_THROWS_AS(launch("crooked", kernel, {{}, 1}, {}, source + 1, 16), simt::Misaligned);
   CHECK_THROWS_AS(launch("over", kernel, {{}, 1}, {}, source + 8, 16), simt::OutOfBounds);

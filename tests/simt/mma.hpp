@@ -19,7 +19,7 @@ struct MatrixRow {
 };
 /// The lane that asks for a row: the first 8 Count lanes do.
 bool passes_row(int count);
-void load_matrix(int count, bool transposed, const MatrixRow& row, std::uint32_t* words, Site site);
+void ldmatrix(int count, bool transposed, const MatrixRow& row, std::uint32_t* words, Site site);
 
 enum class Operand { bf16, f16, tf32, fp8_e4m3, fp8_e5m2 };
 void mma_sync(Operand operand, float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
@@ -45,17 +45,17 @@ constexpr Operand operand_of() {
 
 /// Loads Count 8 x 8 matrices of 16-bit values; each row must lie on a multiple of 16 bytes.
 template <int Count, bool Transposed, class T>
-void load_matrix(Pointer<T, Space::shared> row, std::uint32_t (&words)[Count], Site site = Site::here()) {
+void ldmatrix(Pointer<T, Space::shared> row, std::uint32_t (&words)[Count], Site site = Site::here()) {
   detail::MatrixRow mine;
   if (detail::passes_row(Count)) {
     // Read by the lane itself, so that ThreadSanitizer sees who reads.
     mine.address = row.checked_bytes(sizeof mine.values, sizeof mine.values);
     std::memcpy(mine.values, mine.address, sizeof mine.values);
   }
-  detail::load_matrix(Count, Transposed, mine, words, site);
+  detail::ldmatrix(Count, Transposed, mine, words, site);
 }
 
-/// sums += A B of a warp, as mma.sync does (runtime/matrix.cpp says how it sums).
+/// sums += A B of a warp, as mma.sync does (runtime/mma.cpp says how it sums).
 template <class T>
 void mma_sync(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
               Site site = Site::here()) {

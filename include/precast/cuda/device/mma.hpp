@@ -32,7 +32,7 @@ inline constexpr int product_depth = std::is_same_v<T, tf32> ? 8 : 32 / static_c
 /// l / 8, a multiple of 16; lane l receives values 2(l % 4) and the next of row l / 4, or with Transposed of
 /// that column.
 template <int Count, bool Transposed = false, class T>
-PRECAST_DEVICE Fragment<Count> load_matrix(SharedPointer<const T> row) {
+PRECAST_DEVICE Fragment<Count> ldmatrix(SharedPointer<const T> row) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
   Fragment<Count> to;
   if constexpr (Count == 4 && !Transposed)
@@ -66,7 +66,7 @@ PRECAST_DEVICE Fragment<Count> load_matrix(SharedPointer<const T> row) {
                  : "r"(address)
                  : "memory");
   else
-    static_assert(Count == 1, "load_matrix: 1, 2 or 4 matrices at a time.");
+    static_assert(Count == 1, "ldmatrix: 1, 2 or 4 matrices at a time.");
   return to;
 }
 
@@ -107,10 +107,10 @@ PRECAST_DEVICE void mma_sync(AccumulatorFragment& sums, const Fragment<4>& a, co
 }
 #else
 template <int Count, bool Transposed = false, class T>
-PRECAST_DEVICE Fragment<Count> load_matrix(SharedPointer<T> row, Site site = Site::here()) {
-  static_assert(Count == 1 || Count == 2 || Count == 4, "load_matrix: 1, 2 or 4 matrices at a time.");
+PRECAST_DEVICE Fragment<Count> ldmatrix(SharedPointer<T> row, Site site = Site::here()) {
+  static_assert(Count == 1 || Count == 2 || Count == 4, "ldmatrix: 1, 2 or 4 matrices at a time.");
   Fragment<Count> to;
-  simt::load_matrix<Count, Transposed>(row, to.words, site);
+  simt::ldmatrix<Count, Transposed>(row, to.words, site);
   return to;
 }
 PRECAST_DEVICE std::uint32_t load_word(SharedPointer<const f32> from) {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <simt/matrix.hpp>
+#include <simt/mma.hpp>
 #include <simt/site.hpp>
 
 namespace simt {

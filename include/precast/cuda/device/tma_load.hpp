@@ -38,7 +38,7 @@ using TensorMap = simt::TensorMap;
 template <class T>
 PRECAST_DEVICE void tma_load(SharedPointer<T> to, const TensorMap& from, const BoxPlace& at,
                              SharedPointer<Mbarrier> barrier) {
-  simt::copy_tensor_box(to, from, {at.column, at.second, at.third, at.fourth}, barrier);
+  simt::tma_load(to, from, {at.column, at.second, at.third, at.fourth}, barrier);
 }
 #endif
 

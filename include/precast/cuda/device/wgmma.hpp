@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <precast/cuda/device/matrix.hpp>
+#include <precast/cuda/device/mma.hpp>
 #include <precast/cuda/device/smem_descriptor.hpp>
 #include <precast/cuda/device/warpgroup.hpp>
 

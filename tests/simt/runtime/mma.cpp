@@ -1,7 +1,7 @@
 // What ldmatrix and mma.sync do, for a warp at a time.
 #include <algorithm>
 
-#include <simt/matrix.hpp>
+#include <simt/mma.hpp>
 #include <simt/runtime/machine.hpp>
 #include <simt/runtime/tensor_core_sums.hpp>
 #include <simt/warp.hpp>
@@ -86,12 +86,12 @@ void multiply(Machine&, void* const* operands) {
 
 bool passes_row(int count) { return machine().thread().index % warp_size < 8 * count; }
 
-void load_matrix(int count, bool transposed, const MatrixRow& row, std::uint32_t* words, Site site) {
+void ldmatrix(int count, bool transposed, const MatrixRow& row, std::uint32_t* words, Site site) {
   LoadOperand operand{&row, words};
   const auto act = count == 4   ? (transposed ? distribute<4, true> : distribute<4, false>)
                    : count == 2 ? (transposed ? distribute<2, true> : distribute<2, false>)
                                 : (transposed ? distribute<1, true> : distribute<1, false>);
-  machine().meet_in_warp({Kind::load_matrix, site, all_lanes, 0, 0}, &operand, false, act);
+  machine().meet_in_warp({Kind::ldmatrix, site, all_lanes, 0, 0}, &operand, false, act);
 }
 
 void mma_sync(Operand type, float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],

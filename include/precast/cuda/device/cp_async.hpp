@@ -10,8 +10,8 @@ namespace precast::gpu {
 /// Starts a copy of Bytes (4, 8 or 16) to an address that is a multiple of Bytes; `valid` of them are read,
 /// the rest become zeros. `from` must be a valid address even where nothing is read.
 template <int Bytes, class T>
-PRECAST_DEVICE void copy_async(SharedPointer<T> to, GlobalPointer<const T> from, int valid = Bytes) {
-  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copy_async: 4, 8 or 16 bytes at a time.");
+PRECAST_DEVICE void cp_async(SharedPointer<T> to, GlobalPointer<const T> from, int valid = Bytes) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp_async: 4, 8 or 16 bytes at a time.");
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
   if constexpr (Bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(valid)
@@ -22,17 +22,17 @@ PRECAST_DEVICE void copy_async(SharedPointer<T> to, GlobalPointer<const T> from,
                  : "memory");
 }
 /// Closes the group of the copies that this thread has started since the last one.
-PRECAST_DEVICE void commit_copies(Site = {}) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+PRECAST_DEVICE void cp_async_commit(Site = {}) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Waits until at most Groups of this thread's groups are still on their way. Other threads see what landed
 /// after a barrier.
 template <int Groups>
-PRECAST_DEVICE void wait_copies(Site = {}) {
+PRECAST_DEVICE void cp_async_wait(Site = {}) {
   asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
 }
 #else
-using simt::commit_copies;
-using simt::copy_async;
-using simt::wait_copies;
+using simt::cp_async;
+using simt::cp_async_commit;
+using simt::cp_async_wait;
 #endif
 
 }  // namespace precast::gpu

@@ -7,8 +7,8 @@
 #include <catch2/catch.hpp>
 
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/device/matrix.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/mma.hpp>
 #include <precast/cuda/device/thread.hpp>
 
 using namespace precast;
@@ -100,7 +100,7 @@ PRECAST_KERNEL void load_matrices(GlobalPointer<std::uint32_t> to, int stride) {
   sync_block();
   const int row = lane_index() % (8 * Count);  // the lanes beyond pass what they like
   const SharedPointer<const std::uint16_t> address = matrices + row * stride;
-  const auto fragment = load_matrix<Count, Transposed>(address);
+  const auto fragment = ldmatrix<Count, Transposed>(address);
   for (int word = 0; word < Count; ++word) to[lane_index() * Count + word] = fragment.words[word];
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("ldmatrix takes rows on a multiple of 16 bytes, inside their array") {
     auto box = static_shared<std::uint16_t, 64, struct Rows>();
     const SharedPointer<const std::uint16_t> row =
         box + (lane_index() % 8 * 8 + (lane_index() == 5 ? offset : 0));
-    load_matrix<1>(row);
+    ldmatrix<1>(row);
   };
   CHECK_NOTHROW(launch("rows", crooked, {{}, 32}, {}, 0));
   CHECK_THROWS_AS(launch("rows", crooked, {{}, 32}, {}, 4), simt::Misaligned);

@@ -1,0 +1,14 @@
+// What decodes rows of each block format to the unit's dtype, and multiplies them in skinny GEMMs: once for a
+// program, whatever its policies.
+#include <precast/host/block_decoding.hpp>
+#include <precast/host/block_dots.hpp>
+#include <precast/policy/choice.hpp>
+
+namespace precast::host {
+
+using Decoded = precision_type<*precision_named(PRECAST_STAMPED_PRECISION)>;
+
+template DecodeRows<Decoded> rows_decoder<Decoded>(std::string_view format);
+template BlockGemv<Decoded> block_gemv_for<Decoded>(std::string_view format);
+
+}  // namespace precast::host
