@@ -101,7 +101,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
     // Rank 0 says for all: it may have written the model by the time that another looks.
-    if (trainer.done() && cluster::sum(job, is_first && !io::is_there(folder / model_file)) > 0) {
+    if (trainer.done() && cluster::sum(job, is_first && !trainer.is_written(folder)) > 0) {
       if (is_first) write_trained(trainer, options);
       return;
     }

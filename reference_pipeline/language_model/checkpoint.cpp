@@ -1,4 +1,5 @@
 // What a training run writes and reads: checkpoints, and models for transformers.
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -17,6 +18,8 @@ namespace precast::language_model {
 namespace {
 
 constexpr std::string_view kind = "precast training checkpoint";
+constexpr const char* model_file = "model.safetensors";
+constexpr std::size_t kinds = 3;  // of state: a parameter, and its two moments
 
 template <class Number>
 std::string text_of(Number value) {
@@ -141,12 +144,31 @@ void Trainer::read_checkpoint(const std::filesystem::path& path) {
   share_state();
 }
 
+bool Trainer::is_written(const std::filesystem::path& folder) const {
+  const std::filesystem::path path = folder / model_file;
+  if (!io::is_there(path)) return false;
+  const std::vector<StateTensor> state = model_->state();
+  const std::vector<ParameterFacts> facts = parameters_of(config_);
+  try {
+    const io::SafetensorsFile file(path);
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+      const StateTensor& tensor = state[kinds * i];
+      const io::TensorEntry* const found = file.lookup(facts[i].name);
+      if (!found || found->dtype.info != tensor.dtype || found->shape != facts[i].stored_shape() ||
+          !std::ranges::equal(found->bytes, stored_bytes(tensor, facts[i].transposed)))
+        return false;
+    }
+    return true;
+  } catch (const InputError&) {  // not even a whole file
+    return false;
+  }
+}
+
 void Trainer::write_model(const std::filesystem::path& folder) const {
-  io::SafetensorsWriter writer(folder / "model.safetensors");
+  io::SafetensorsWriter writer(folder / model_file);
   writer.set("format", "pt");
   const std::vector<StateTensor> state = model_->state();
   const std::vector<ParameterFacts> facts = parameters_of(config_);
-  constexpr std::size_t kinds = 3;  // a parameter, and its two moments
   for (std::size_t i = 0; i < facts.size(); ++i)
     writer.declare(facts[i].name, state[kinds * i].dtype, facts[i].stored_shape());
   for (std::size_t i = 0; i < facts.size(); ++i)

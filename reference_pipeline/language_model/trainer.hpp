@@ -91,6 +91,8 @@ class Trainer {
   /// config.json and model.safetensors, as transformers reads them: f32, or f16 where the optimiser keeps
   /// parameters so. Each file appears whole or not at all.
   void write_model(const std::filesystem::path& folder) const;
+  /// Whether the folder's model is this one, to the bit: a run that was killed may have left an earlier one.
+  bool is_written(const std::filesystem::path& folder) const;
 
  private:
   KeptMemory kept_memory_;  // before what takes memory: it gives back what that has freed

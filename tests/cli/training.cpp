@@ -207,12 +207,24 @@ TEST_CASE("a run that ended before its model was written writes it when it goes 
   const auto done = run(train(out, {"--steps", "4", "--resume"}));
   CHECK(done.code == 2);
   CHECK_THAT(done.err, Catch::Contains("raise it"));
-  fs::remove(out / "model.safetensors");  // as a full disk or kill -9 after the last checkpoint leave it
-  const auto written = run(train(out, {"--steps", "4", "--resume", "--json"}));
-  INFO(written.err);
-  REQUIRE(written.code == 0);
-  CHECK(written.json()["steps"] == 4);
-  CHECK(program::content(out / "model.safetensors") == model);
+  // As a full disk or kill -9 after the last checkpoint leave it: without a model, or with an earlier one.
+  const auto write_again = [&](const std::string& steps, const std::string& expected) {
+    const auto written = run(train(out, {"--steps", steps, "--resume", "--json"}));
+    INFO(written.err);
+    REQUIRE(written.code == 0);
+    CHECK(written.json()["steps"] == std::stoi(steps));
+    CHECK(program::content(out / "model.safetensors") == expected);
+  };
+  fs::remove(out / "model.safetensors");
+  write_again("4", model);
+  REQUIRE(run(train(out, {"--steps", "6", "--resume"})).code == 0);
+  const std::string later = program::content(out / "model.safetensors");
+  REQUIRE(later != model);
+  std::ofstream(out / "model.safetensors", std::ios::binary) << model;
+  write_again("6", later);
+  std::ofstream(out / "model.safetensors", std::ios::binary) << model.substr(0, model.size() / 2);
+  write_again("6", later);
+  CHECK(run(train(out, {"--steps", "6", "--resume"})).code == 2);
 }
 
 TEST_CASE("a checkpoint whose numbers make no sense is refused", "[train]") {
