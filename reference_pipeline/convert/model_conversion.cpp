@@ -252,6 +252,20 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
       ++again;
       if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }
+  const auto tell = [&](const std::vector<std::string>& names, const std::string& what) {
+    if (!names.empty())
+      warnings_.push_back(std::to_string(names.size()) + (names.size() == 1 ? " matrix" : " matrices") +
+                          ", such as '" + io::printable(names.front()) + "', " + what);
+  };
+  for (const ModelPart& part : parts_) {
+    tell(part.input->cut(),
+         "lost columns of zeros that were padding: another tensor of the file is as "
+         "long as what is left");
+    tell(
+        part.input->maybe_padded(),
+        "kept columns of zeros at the end, which may be padding: no tensor of the file says how many columns "
+        "there were");
+  }
   if (vectors)
     warnings_.push_back(std::to_string(vectors) + (vectors == 1 ? " tensor" : " tensors") +
                         " of one dimension, such as '" + io::printable(vector) +
