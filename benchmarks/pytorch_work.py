@@ -1,4 +1,4 @@
-"""What pytorch_twin.py measures: modules of diffusers and transformers, and ops of PyTorch, with random weights."""
+"""What pytorch_baseline.py measures: modules of diffusers and transformers, and ops of PyTorch, with random weights."""
 
 import dataclasses
 import math
@@ -67,9 +67,9 @@ class Work:
         return training_step(policy, name, int(context)), {}
 
     def make(self, kind, policy, size):
-        """A callable and its keyword arguments. Raises ValueError for what has no twin."""
+        """A callable and its keyword arguments. Raises ValueError for what PyTorch has no counterpart of."""
         if kind not in self.makers:
-            raise ValueError(f"no twin of {kind!r}")
+            raise ValueError(f"no counterpart in PyTorch of {kind!r}")
         return self.makers[kind](policy, size)
 
     def dtype(self, policy):

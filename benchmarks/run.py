@@ -28,12 +28,12 @@ from outcome import NothingMeasured
 from tables import marks_of, mid, policy_title, table, write
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS_WITH_TWIN = ("double_block", "single_block", "t5_layer", "unet_step", "unet_xl_step", "vae_decode")
+PARTS_WITH_BASELINE = ("double_block", "single_block", "t5_layer", "unet_step", "unet_xl_step", "vae_decode")
 STEPS = ("language_model",)
-MODEL_PARTS = PARTS_WITH_TWIN + ("transformer",)
+MODEL_PARTS = PARTS_WITH_BASELINE + ("transformer",)
 COUNTERS = ("seconds", "share", "share_all", "share_arranged", "memory", "resident", "of_copy", "flops", "onednn_flops")
 BLOCKS = ("double_block", "single_block")
-WITH_TWIN = PARTS_WITH_TWIN + STEPS + ("attention", "linear")
+WITH_BASELINE = PARTS_WITH_BASELINE + STEPS + ("attention", "linear")
 TITLES = {"double_block": "double block", "single_block": "single block", "t5_layer": "T5-XXL layer",
           "unet_step": "UNet of SD 1.5", "unet_xl_step": "UNet of SDXL", "vae_decode": "VAE decode",
           "transformer": "transformer, 2 + 4 blocks"}
@@ -79,14 +79,14 @@ class Ours:
         return results
 
 
-class Twin:
-    """pytorch_twin.py, which is told names and answers with seconds. Absent where that Python has no PyTorch. `apart`: it
+class Baseline:
+    """pytorch_baseline.py, which is told names and answers with seconds. Absent where that Python has no PyTorch. `apart`: it
     runs while it is asked alone, and makes what a name needs anew each time."""
 
     def __init__(self, python, seconds, options=(), apart=False):
         self.process, self.seconds, self.version, self.notes, self.apart = None, seconds, None, {}, apart
         self.answers = False
-        self.command = [python, str(ROOT / "benchmarks" / "pytorch_twin.py"), *options]
+        self.command = [python, str(ROOT / "benchmarks" / "pytorch_baseline.py"), *options]
         gpu = "assert torch.cuda.is_available(), 'it finds no GPU'; " if "cuda" in options else ""
         try:
             found = subprocess.run([python, "-c", f"import torch, diffusers; {gpu}print(torch.__version__)"],
@@ -139,7 +139,7 @@ def speed(counters, name):
     return counters["share"] if "/f16" in name and "share" in counters else 1 / counters["seconds"]
 
 
-def measure_all(suite, ours, twin, names, rounds):
+def measure_all(suite, ours, baseline, names, rounds):
     """name -> counter -> one value for each round."""
     samples = collections.defaultdict(lambda: collections.defaultdict(list))
     groups = collections.defaultdict(list)
@@ -151,13 +151,13 @@ def measure_all(suite, ours, twin, names, rounds):
         say(f"{kind} {size}")
         for _ in range(rounds):
             found = {}
-            alternates = kind in suite.with_twin and twin.answers
-            apart = kind in suite.apart or (suite.twin_apart and alternates)
+            alternates = kind in suite.with_baseline and baseline.answers
+            apart = kind in suite.apart or (suite.baseline_apart and alternates)
             for batch in [[name] for name in members] if apart else [members]:
                 found.update(ours.measure(batch))
                 for name in batch:
-                    if alternates and name in found and suite.has_twin(name.split("/")[1]):
-                        answer = twin.measure(name)
+                    if alternates and name in found and suite.has_baseline(name.split("/")[1]):
+                        answer = baseline.measure(name)
                         if answer:
                             samples[name]["pytorch"].append(answer[0] / found[name]["seconds"])
                             samples[name]["way"].append(answer[1])
@@ -289,10 +289,10 @@ def processor():
     return f"{cpu()}, {os.cpu_count()} cores ({' '.join(flags)})"
 
 
-def machine_lines(machine, twin, rounds, load):
+def machine_lines(machine, baseline, rounds, load):
     command = "./dev bench " + " ".join(sys.argv[1:])
     when = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    torch = f"PyTorch {twin.version}" if twin.version else "no PyTorch"
+    torch = f"PyTorch {baseline.version}" if baseline.version else "no PyTorch"
     return [f"{when}; {machine}; {torch}; `{command.strip()}`; medians of "
             f"{rounds} rounds; load of the machine before: {load:.1f}."]
 
@@ -302,25 +302,25 @@ class Suite:
     """What is measured on one kind of device, and how it is told."""
     program: str
     marks: tuple
-    with_twin: tuple                 # kinds that PyTorch does too
-    has_twin: Callable[[str], bool]  # whether it does them under this policy
+    with_baseline: tuple             # kinds that PyTorch does too
+    has_baseline: Callable[[str], bool]  # whether it does them under this policy
     counters: tuple
     machine: Callable[[dict], str]   # in words, from what the program says of its device
     report: Callable
     apart: tuple = ()                # kinds whose names run in a process each
-    twin_apart: bool = False         # the same of all that alternate with PyTorch
+    baseline_apart: bool = False     # the same of all that alternate with PyTorch
     against_f32: bool = False
     skips: bool = False              # what does not run is left out of the tables, and said
 
 
 SUITES = {
-    "cpu": Suite(program="build/release/benchmarks/precast_benchmarks", marks=marks_of(cpu()), with_twin=WITH_TWIN,
-                 has_twin=lambda policy: policy in ("f32", "bf16", "amp-bf16"),
+    "cpu": Suite(program="build/release/benchmarks/precast_benchmarks", marks=marks_of(cpu()), with_baseline=WITH_BASELINE,
+                 has_baseline=lambda policy: policy in ("f32", "bf16", "amp-bf16"),
                  counters=COUNTERS,
-                 machine=lambda facts: processor(), report=report, apart=MODEL_PARTS + STEPS, twin_apart=True,
+                 machine=lambda facts: processor(), report=report, apart=MODEL_PARTS + STEPS, baseline_apart=True,
                  against_f32=True),
     "cuda": Suite(program="build/cuda/benchmarks/cuda/precast_cuda_benchmarks", marks=gpu_report.MARKS,
-                  with_twin=gpu_report.WITH_TWIN, has_twin=lambda policy: True, counters=gpu_report.COUNTERS,
+                  with_baseline=gpu_report.WITH_BASELINE, has_baseline=lambda policy: True, counters=gpu_report.COUNTERS,
                   machine=gpu_report.machine, report=gpu_report.report, apart=gpu_report.APART, skips=True),
 }
 
@@ -336,7 +336,7 @@ def main():
     arguments.add_argument("--python", default=os.environ.get("PRECAST_PYTHON", sys.executable),
                            help="a Python with torch, diffusers and transformers (or PRECAST_PYTHON)")
     arguments.add_argument("--no-torch", action="store_true")
-    arguments.add_argument("--twin-seconds", type=float, default=900, help="how long PyTorch may take for an answer")
+    arguments.add_argument("--baseline-seconds", type=float, default=900, help="how long PyTorch may take for an answer")
     arguments.add_argument("--apart", action="store_true",
                            help="let no model of PyTorch's lie in memory while ours runs: it is made anew for each round")
     arguments.add_argument("--samples", type=Path, metavar="FILE",
@@ -358,12 +358,12 @@ def main():
     load = os.getloadavg()[0]
     if load > 1.5:
         say(f"something else is running (load {load:.1f}): ratios will scatter")
-    twin = Twin("/nonexistent" if options.no_torch else options.python, options.twin_seconds,
+    baseline = Baseline("/nonexistent" if options.no_torch else options.python, options.baseline_seconds,
                 tiny or ("--device", options.device), options.apart)
     begin = time.monotonic()
     try:
-        samples = measure_all(suite, ours, twin, names, options.rounds)
-        for name, note in twin.notes.items():
+        samples = measure_all(suite, ours, baseline, names, options.rounds)
+        for name, note in baseline.notes.items():
             say(f"PyTorch, {name}: {note}")
         for name, note in ours.notes.items():
             say(f"left out, {name}: {note}")
@@ -374,10 +374,10 @@ def main():
                 samples = json.loads(options.samples.read_text()) | samples
             options.samples.write_text(json.dumps(samples, indent=1))
         names = [name for name in ours.names() if name in samples]
-        machine = machine_lines(suite.machine(ours.facts), twin, options.rounds, load)
+        machine = machine_lines(suite.machine(ours.facts), baseline, options.rounds, load)
         lines, misses = suite.report(samples, names, machine)
     finally:
-        twin.close()
+        baseline.close()
     if str(options.output) == "-":
         print("\n".join(lines))
     else:

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <sampling/even_values.hpp>
+#include <sampling/linspace.hpp>
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/policy.hpp>
@@ -51,9 +51,9 @@ std::vector<double> doubles_of(const Tensor<T>& tensor) {
   return values;
 }
 
-/// sampling::even_values as doubles.
+/// sampling::linspace as doubles.
 inline std::vector<double> even_steps(f32 first, f32 last, int count) {
-  const std::vector<f32> values = sampling::even_values(first, last, count);
+  const std::vector<f32> values = sampling::linspace(first, last, count);
   return {values.begin(), values.end()};
 }
 

@@ -3,7 +3,7 @@
 #include <numbers>
 #include <string>
 
-#include <sampling/even_values.hpp>
+#include <sampling/linspace.hpp>
 #include <sampling/noise_schedule.hpp>
 
 #include <precast/error.hpp>
@@ -49,12 +49,12 @@ std::vector<f32> betas_of(const SamplerSettings& settings) {
     case BetaSchedule::squaredcos_cap_v2:
       return cosine_betas(count);
     case BetaSchedule::linear:
-      return even_values(static_cast<f32>(settings.beta_start), static_cast<f32>(settings.beta_end), count);
+      return linspace(static_cast<f32>(settings.beta_start), static_cast<f32>(settings.beta_end), count);
     case BetaSchedule::scaled_linear:
       break;
   }
-  std::vector<f32> betas = even_values(static_cast<f32>(std::sqrt(settings.beta_start)),
-                                       static_cast<f32>(std::sqrt(settings.beta_end)), count);
+  std::vector<f32> betas = linspace(static_cast<f32>(std::sqrt(settings.beta_start)),
+                                    static_cast<f32>(std::sqrt(settings.beta_end)), count);
   for (f32& beta : betas) beta *= beta;
   return betas;
 }

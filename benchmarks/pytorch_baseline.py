@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The work of precast_benchmarks in PyTorch, with the modules of diffusers and transformers themselves.
 
-    pytorch_twin.py NAME...    prints one JSON object a line for each NAME
-    pytorch_twin.py            the same for the names on stdin, until it ends
+    pytorch_baseline.py NAME...    prints one JSON object a line for each NAME
+    pytorch_baseline.py            the same for the names on stdin, until it ends
 
 NAME is a benchmark's: double_block/f32/256+512, single_block/bf16/1024+512, t5_layer/f32/512,
 vae_decode/f32/512x512, attention/bf16/1536, linear/f32/768x3072x3072, language_model/f32/S+512, and with --device cuda those of
@@ -198,7 +198,7 @@ def main():
     arguments.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     arguments.add_argument("--tiny", action="store_true", help="the model of precast_cuda_benchmarks --tiny")
     options = arguments.parse_args()
-    torch.set_num_threads(int(os.environ.get("PRECAST_TWIN_THREADS", os.cpu_count() or 2)))
+    torch.set_num_threads(int(os.environ.get("PRECAST_BASELINE_THREADS", os.cpu_count() or 2)))
     torch.manual_seed(1)
     meter = Cuda() if options.device == "cuda" else Cpu()
     work = Work(options.device, TINY if options.tiny else FLUX)

@@ -1,4 +1,4 @@
-// even_values: numbers at equal distances, as torch.linspace makes them.
+// linspace: numbers at equal distances, as torch.linspace makes them.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace precast::sampling {
 
 /// `count` f32 numbers from first to last: from both ends towards the middle, with fused multiply-adds, which
 /// gives the bits that torch.linspace has on a CPU.
-inline std::vector<f32> even_values(f32 first, f32 last, std::int64_t count) {
+inline std::vector<f32> linspace(f32 first, f32 last, std::int64_t count) {
   if (count == 1) return {first};
   const f32 gap = (last - first) / static_cast<f32>(count - 1);
   std::vector<f32> values;
