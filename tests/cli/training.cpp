@@ -171,7 +171,7 @@ TEST_CASE("train refuses what --batches has otherwise, and a context that its mo
     CHECK(refused.one_line_error());
     CHECK_THAT(refused.err, Catch::Contains(says));
   }
-  const auto bytes = trained({"--tokenizer", "bytes", "--data", file});
+  const auto bytes = trained({"--tokenizer", "bytes", "--data", file, "--overwrite"});
   CHECK(bytes.code == 2);
   CHECK_THAT(bytes.err, Catch::Contains("--data and --batches are both given"));
 }
