@@ -71,7 +71,11 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
   const double tokens =
       options.batches.empty() ? static_cast<double>(options.batch_size() * options.context_length()) : 1;
   std::optional<Text> text;
-  if (options.batches.empty() || (is_new && options.tokenizer == "characters")) text = text_of(options);
+  if (options.batches.empty() || (is_new && options.tokenizer == "characters"))
+    text = text_of(options);
+  else if (!options.data.empty())
+    throw UsageError(
+        "--data and --batches are both given, and the model has its tokens: leave one of them out");
   if (is_new) {
     inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
                                                     : Tokenizer::of_characters(text->text, text->name);
@@ -123,6 +127,11 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
   if (of_file && options.batch && !options.resume && *options.batch != inputs.batches->batch())
     throw UsageError("--batch is " + std::to_string(*options.batch) + ", and --batches has " +
                      std::to_string(inputs.batches->batch()) + " windows a step for each rank: leave it out");
+  // Of a new model it is the most that it reads.
+  if (of_file && options.context && !is_new && !options.resume &&
+      *options.context != inputs.batches->context())
+    throw UsageError("--context is " + std::to_string(*options.context) + ", and --batches has " +
+                     std::to_string(inputs.batches->context()) + ": leave it out");
   return inputs;
 }
 

@@ -78,10 +78,10 @@ inline std::string quoted(const std::string& word) {
 inline Outcome run(const std::vector<std::string>& arguments, const std::string& environment = "",
                    const std::string& redirection = "") {
   const Scratch scratch;
-  std::string line = environment + " " + quoted(PRECAST_PROGRAM);
+  const std::string err = quoted((scratch.path() / "err").string());
+  std::string line = "err=" + err + "; " + environment + " " + quoted(PRECAST_PROGRAM);
   for (const std::string& argument : arguments) line += " " + quoted(argument);
-  line += " >" + quoted((scratch.path() / "out").string()) + " 2>" +
-          quoted((scratch.path() / "err").string()) + " </dev/null " + redirection;
+  line += " >" + quoted((scratch.path() / "out").string()) + " 2>" + err + " </dev/null " + redirection;
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content(scratch.path() / "out"),
           content(scratch.path() / "err")};
@@ -95,13 +95,12 @@ inline const std::string heard = "env --default-signal=INT,TERM";
 inline Outcome run_until(const std::string& condition, const std::string& signal,
                          const std::vector<std::string>& arguments) {
   return run(arguments, heard,
-             "& p=$!; err=$(readlink /proc/$p/fd/2); until " + condition +
-                 "; do kill -0 $p 2>/dev/null || break; sleep 0.02; done; kill -" + signal +
-                 " $p 2>/dev/null; wait $p");
+             "& p=$!; until " + condition + "; do kill -0 $p 2>/dev/null || break; sleep 0.02; done; kill -" +
+                 signal + " $p 2>/dev/null; wait $p");
 }
 
 /// The condition of `run_until` that the program has said this.
-inline std::string said(const std::string& text) { return "grep -q " + quoted(text) + " \"$err\""; }
+inline std::string said(const std::string& text) { return "grep -qs " + quoted(text) + " \"$err\""; }
 /// The condition of `run_until` that there is such a file or folder.
 inline std::string exists(const std::filesystem::path& path) {
   return "[ -e " + quoted(path.string()) + " ]";

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -129,7 +130,7 @@ TEST_CASE("a training run that is killed goes on with the bits of one that was n
     CHECK(program::content(killed / file) == program::content(whole / file));
 }
 
-TEST_CASE("train refuses a --batch that --batches has otherwise, and a context that its model does not read",
+TEST_CASE("train refuses what --batches has otherwise, and a context that its model does not read",
           "[train]") {
   const Scratch scratch;
   const std::string file = (scratch.path() / "batches.safetensors").string();
@@ -153,6 +154,26 @@ TEST_CASE("train refuses a --batch that --batches has otherwise, and a context t
   CHECK(narrow.code == 2);
   CHECK_THAT(narrow.err, Catch::Contains("larger --context"));
   CHECK(trained({"--batch", "2"}).code == 0);
+  // A model that is there takes neither a text nor a length beside them.
+  const std::string more = (scratch.path() / "more").string(), model = (scratch.path() / "out").string();
+  const auto on = [&](const Words& words) {
+    return run(program::with({"train", "--model", model, "--output", more, "--overwrite", "--quiet",
+                              "--sample", "0", "--batches", file},
+                             words));
+  };
+  CHECK(on({"--context", "8"}).code == 0);
+  for (const auto& [words, says] : std::vector<std::pair<Words, std::string>>{
+           {{"--context", "7"}, "--context is 7, and --batches has 8"},
+           {{"--data", file}, "--data and --batches are both given"}}) {
+    const auto refused = on(words);
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains(says));
+  }
+  const auto bytes = trained({"--tokenizer", "bytes", "--data", file, "--overwrite"});
+  CHECK(bytes.code == 2);
+  CHECK_THAT(bytes.err, Catch::Contains("--data and --batches are both given"));
 }
 
 TEST_CASE("without --steps, --batches are trained on to their end", "[train]") {
