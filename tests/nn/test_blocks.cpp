@@ -87,7 +87,7 @@ TEST_CASE("a table in blocks is loaded whole", "[blocks]") {
   const auto stored = random_blocks({7, 33}, 1);
   MemorySource source;
   source.add<Blocks32>("table", {7, 33}, stored.view());
-  const auto table = nn::ldmatrix<Blocks32>(nn::ParameterPath(source) / "table", {7, 33});
+  const auto table = nn::load_matrix<Blocks32>(nn::ParameterPath(source) / "table", {7, 33});
   const auto found = embedding<P>(table, std::vector<std::int32_t>{6});
   const auto values = values_of(stored);
   for (std::size_t i = 0; i < 33; ++i) REQUIRE(found.view().row(0)[i] == values.view().row(6)[i]);

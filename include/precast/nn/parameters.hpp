@@ -193,7 +193,7 @@ auto rows_of_parameter(const ParameterPath& place, const Parameter& parameter) {
 
 /// Loads a matrix stored as T, for ops to read rows of.
 template <Dtype T>
-StoredMatrix<T> ldmatrix(const ParameterPath& place, const Shape& shape) {
+StoredMatrix<T> load_matrix(const ParameterPath& place, const Shape& shape) {
   const Parameter parameter = place.find(shape);
   HostStoredMatrix<T> matrix(shape);
   read_rows<T>(place, parameter, 0, matrix.view());
