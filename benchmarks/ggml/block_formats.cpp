@@ -17,6 +17,7 @@
 
 #include <precast/host/parallel.hpp>
 #include <precast/quant/by_name.hpp>
+#include <precast/quant/scaled_rows.hpp>
 
 namespace {
 
@@ -24,6 +25,7 @@ using namespace precast;
 
 constexpr std::size_t count = 64 * 1024;  // values: they stay in the cache
 constexpr int rounds = 15;
+constexpr std::size_t columns = 1024;  // of rows under a scale
 
 /// The time that this thread has computed: of a machine with neighbours, what is left of it is no one's.
 double thread_seconds() {
@@ -55,16 +57,16 @@ std::vector<f32> weights() {
   return values;
 }
 
-/// Values of a file of f32, in whole blocks of 256.
+/// Values of a file of f32, in whole blocks and rows.
 std::vector<f32> read_values(const char* path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  std::vector<f32> values(static_cast<std::size_t>(file.tellg()) / 4 / 256 * 256);
+  std::vector<f32> values(static_cast<std::size_t>(file.tellg()) / 4 / columns * columns);
   file.seekg(0);
   file.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(4 * values.size()));
   return values;
 }
 
-/// ggml's encoder of a format; none of mxfp8, which it does not have.
+/// ggml's encoder of a format; none of mxfp8 and of rows under scales, which it does not have.
 struct Ggml {
   std::function<void(const f32*, void*)> encode;
 
@@ -83,15 +85,39 @@ struct Ggml {
   }
 };
 
+/// An encoder of ours, by the name of a format, and how many bytes it makes of so many values.
+struct Ours {
+  std::function<void(std::span<const f32>, std::span<std::byte>, const quant::EncodeOptions&)> encode;
+  std::function<void(std::span<const std::byte>, std::span<f32>)> decode;
+  double bytes_per_value = 0;
+};
+Ours ours_of(const BlockFormat& format) {
+  const std::string_view name = format.info.name;
+  return {[=](auto values, auto bytes, const auto& options) { quant::encode(name, values, bytes, options); },
+          [=](auto bytes, auto values) { quant::decode(name, bytes, values); }, format.bits_per_value() / 8};
+}
+template <class Format>
+Ours ours_of_rows() {
+  return {[](auto values, auto bytes, const auto& options) {
+            quant::encode_rows<Format>(values, columns, bytes, options);
+          },
+          [](auto bytes, auto values) {
+            for (std::size_t r = 0; r < values.size() / columns; ++r)
+              decode_run<Format>(
+                  reinterpret_cast<const Format*>(bytes.data() + r * (columns + row_head_bytes)), 0, columns,
+                  values.data() + r * columns);
+          },
+          static_cast<double>(columns + row_head_bytes) / columns};
+}
+
 /// Squared error of what an encoder made of values, over their squares.
-double error_of(std::string_view format, const std::vector<f32>& values, quant::Encoder encoder) {
-  const auto info =
-      *std::ranges::find(block_formats, format, [](const BlockFormat& f) { return f.info.name; });
-  std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(info.info.values_per_block) *
-                               static_cast<std::size_t>(info.info.bytes_per_block));
-  quant::encode(format, values, bytes, {encoder, {}});
+double error_of(const Ours& ours, std::span<const f32> values, quant::Encoder encoder) {
+  values = values.first(values.size() / columns * columns);
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(ours.bytes_per_value * static_cast<double>(values.size())));
+  ours.encode(values, bytes, {encoder, {}});
   std::vector<f32> back(values.size());
-  quant::decode(format, bytes, back);
+  ours.decode(bytes, back);
   double error = 0, size = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double off = static_cast<double>(back[i]) - static_cast<double>(values[i]);
@@ -116,25 +142,23 @@ int main(int argc, char** argv) {
   const std::vector<f32> values = weights();
   std::vector<f32> model;
   if (argc > 2) model = read_values(argv[2]);
-  for (const BlockFormat& format : block_formats) {
-    const std::string name(format.info.name);
-    const std::size_t bytes = count / static_cast<std::size_t>(format.info.values_per_block) *
-                              static_cast<std::size_t>(format.info.bytes_per_block);
+  bool same = true;
+  const auto measure = [&](const std::string& name, const Ours& with) {
+    const auto bytes = static_cast<std::size_t>(with.bytes_per_value * static_cast<double>(count));
     std::vector<std::byte> ours(bytes), theirs(bytes), found(bytes);
     const Ggml ggml(library, name);
     std::vector<double> encode, encode_theirs, search;
     for (int round = 0; round < rounds; ++round) {
-      encode.push_back(seconds_of([&] { quant::encode(name, values, ours); }));
+      encode.push_back(seconds_of([&] { with.encode(values, ours, {}); }));
       if (ggml.encode)
         encode_theirs.push_back(seconds_of([&] { ggml.encode(values.data(), theirs.data()); }));
       if (round % 5 == 0)
-        search.push_back(seconds_of([&] {
-          quant::encode(name, values, found, {quant::Encoder::search, {}});
-        }));
+        search.push_back(seconds_of([&] { with.encode(values, found, {quant::Encoder::search, {}}); }));
     }
     if (ggml.encode && ours != theirs) {
       std::fprintf(stderr, "%s: the encoders' bytes differ, so their speeds mean nothing\n", name.c_str());
-      return 1;
+      same = false;
+      return;
     }
     const double gigabytes = 4e-9 * static_cast<double>(count);
     std::printf(R"({"format": "%s", "encode": %g, "search": %g)", name.c_str(), gigabytes / median(encode),
@@ -142,9 +166,15 @@ int main(int argc, char** argv) {
     if (ggml.encode) std::printf(R"(, "encode_ratio": %g)", median(encode_theirs) / median(encode));
     for (const auto& [what, where] : {std::pair{"bell", &values}, {"model", &model}})
       if (!where->empty())
-        std::printf(R"(, "%s": [%g, %g])", what, error_of(name, *where, quant::Encoder::reference),
-                    error_of(name, *where, quant::Encoder::search));
+        std::printf(R"(, "%s": [%g, %g])", what, error_of(with, *where, quant::Encoder::reference),
+                    error_of(with, *where, quant::Encoder::search));
     std::printf("}\n");
     std::fflush(stdout);
-  }
+  };
+  for (const BlockFormat& format : block_formats) measure(std::string(format.info.name), ours_of(format));
+  any_scaled_row_dtype([&]<class Format>(std::type_identity<Format>) {
+    measure(std::string(dtype_traits<Format>::name), ours_of_rows<Format>());
+    return false;
+  });
+  return same ? 0 : 1;
 }

@@ -166,7 +166,7 @@ void bench(BenchOptions& options, const CLI::App& command) {
   check_output_files(files_of(options));
   if (options.merge->count() > 0) return merge(options);
   if (options.threads) host::set_threads(*options.threads);
-  const families::ChosenDevice chosen = families::choose_device(options.device);
+  const families::ChosenDevice chosen = families::choose_device(options.part.device(options.device));
   const timing::TimedDevice device = timing::timed_on(chosen);
   const timing::Suite suite = options.name == "lm"
                                   ? timing::model_suite(options.model_grid(), device)

@@ -105,7 +105,7 @@ Comparison checked(const CompareOptions& options) {
   families::Request& request = all.request;
   for (const std::int64_t place : places) all.policies.push_back(policies[static_cast<std::size_t>(place)]);
   check_inputs_stay(files, all.model);
-  all.device = families::choose_device(options.run.device);
+  all.device = families::choose_device(options.part.device(options.run.device));
   const std::string prompt = request.prompts.front(), name = model_name(all.model.model, options.run.model);
   all.picture = {prompt, name, policy_text(policies.front())};
   all.picture.given = given_files(all.model);

@@ -167,7 +167,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   if (importance)
     estimates = "importance " + casting::hash_text(importance->fingerprint()) + ", by the reference encoder";
   casting::CostFile so_far = results_so_far(options, name, samples, estimates);
-  const families::ChosenDevice device = families::choose_device(options.device);
+  const families::ChosenDevice device = families::choose_device(options.part.device(options.device));
   if (options.jobs.value_or(1) > 1 && device.is_cuda)
     throw UsageError("--jobs shares the CPU's threads, and this is " + device.name + ": add --device cpu");
   const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);

@@ -178,7 +178,6 @@ const Examination& Examiner::examine(const families::ComponentChoices& choices) 
   try {
     const auto pipeline = families::open(model_, choices, backend_);
     examination.needed_bytes = pipeline->estimate(request_).needed();
-    pipeline->check(request_);
     {
       watch::Magnitudes of_result;
       RunExtremes extremes(of_result, choices == families::ComponentChoices::all({}));

@@ -155,7 +155,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
         {"decode", result.decode_seconds},
         {"total", run.seconds}}},
       {"peak_bytes", result.peak_bytes},
-      {"estimated_peak_bytes", run.estimated_bytes},
+      {"estimated_peak_bytes", run.result.estimate.peak()},
       {"peak_resident_bytes", families::peak_resident_memory()},
       {"non_finite",
        {{"latents", run.non_finite_latents},
@@ -255,7 +255,7 @@ void generate(const GenerateOptions& options) {
   options.run.settle_guidance(*pipeline, request);
   require_used(*pipeline, request);
   require_used(options.policy, pipeline->family());
-  pipeline->check(request);
+  const families::MemoryEstimate estimate = pipeline->check(request);
   const families::Request full = pipeline->with_defaults(request);
   check_picture_size("--output", options.output, *full.width, *full.height);
   if (const auto preview = options.preview.file(options.output))
@@ -265,7 +265,7 @@ void generate(const GenerateOptions& options) {
   std::vector<std::string> warnings = run_warnings(*pipeline, request);
   for (const std::string& warning : generate_warnings(options)) warnings.push_back(warning);
   tell_warnings(warnings);
-  tell(name, full, pipeline->estimate(request), choices, device, files.size());
+  tell(name, full, estimate, choices, device, files.size());
   if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
   const PictureRun run = run_pipeline(
       *pipeline, request,

@@ -30,7 +30,6 @@ std::string PictureRun::advice() const {
 PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request,
                         std::unique_ptr<TraceFile> trace, const families::PictureCallback& write) {
   PictureRun run;
-  run.estimated_bytes = pipeline.estimate(request).peak();
   run.trace = std::move(trace);
   std::optional<watch::Watching> watching;
   if (run.trace) watching.emplace(*run.trace);

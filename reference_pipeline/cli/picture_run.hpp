@@ -19,7 +19,6 @@ namespace precast::cli {
 struct PictureRun {
   families::Result result;
   double seconds = 0;
-  std::int64_t estimated_bytes = 0;
   std::int64_t non_finite_latents = 0;
   bool all_black = false;            ///< one of the pictures has no other pixels
   std::unique_ptr<TraceFile> trace;  ///< where the run was watched

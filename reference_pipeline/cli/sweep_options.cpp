@@ -2,12 +2,25 @@
 #include <filesystem>
 
 #include <cli/arguments.hpp>
+#include <cli/device_of_rank.hpp>
 #include <cli/sweep_options.hpp>
 #include <cluster/launch.hpp>
 
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
+
+std::string SweepPart::device(const std::string& wanted) const {
+  if (!names_files) return wanted;
+  const cluster::Launch launch = cluster::launched();
+  return device_of_rank(wanted, launch.size, [&] {
+    if (launch.place) return *launch.place;
+    throw InputError(
+        "--device " + wanted + ": the environment has " + launch.by +
+        ", and not which of its machine's processes this one is: start it by mpirun or srun, or give "
+        "it one device in CUDA_VISIBLE_DEVICES and write its part as I/N");
+  });
+}
 
 CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::string& description) {
   return command
@@ -17,7 +30,7 @@ CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::str
             part.shard = parse_shard(text);
             part.names_files = text == "auto";
           },
-          description)
+          description + ". Of several ranks --device cuda is then a device for each, auto the CPU")
       ->type_name("I/N|auto");
 }
 

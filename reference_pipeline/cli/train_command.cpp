@@ -6,6 +6,7 @@
 
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/device_of_rank.hpp>
 #include <cli/format.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
@@ -68,18 +69,6 @@ DataParallel shared(const TrainOptions& options, cluster::Communicator& job) {
   return {.job = &job, .bucket_bytes = options.bucket_bytes, .message = options.all_reduce};
 }
 
-/// The device of one of several ranks: of those of its machine, each takes one.
-std::string device_of_rank(const std::string& wanted, cluster::Communicator& job) {
-  if (job.size() == 1 || wanted == "cpu") return wanted;
-  if (wanted == "auto") return "cpu";
-  if (wanted.starts_with("cuda:"))
-    throw UsageError("--device " + wanted +
-                     " is one device, and there are several ranks: give --device cuda, of which each rank "
-                     "of a machine takes the next");
-  if (wanted != "cuda") return wanted;
-  return "cuda:" + std::to_string(cluster::place_on_this_machine(job));
-}
-
 /// The model of a run that ended, or was ended, before it was written: after its last checkpoint.
 void write_trained(const Trainer& trainer, const TrainOptions& options) {
   trainer.write_model(options.output);
@@ -112,7 +101,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
     // Rank 0 says for all: it may have written the model by the time that another looks.
-    if (trainer.done() && cluster::sum(job, is_first && !io::is_there(folder / model_file)) > 0) {
+    if (trainer.done() && cluster::sum(job, is_first && !trainer.is_written(folder)) > 0) {
       if (is_first) write_trained(trainer, options);
       return;
     }
@@ -243,7 +232,9 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   if (predicts && options.device != "auto" && options.device != "cpu")
     throw UsageError("--predict-ranks times steps on the CPU: leave out --device " + options.device);
   const families::ChosenDevice chosen =
-      families::choose_device(predicts ? "cpu" : device_of_rank(options.device, job));
+      families::choose_device(predicts ? "cpu" : device_of_rank(options.device, job.size(), [&] {
+        return cluster::place_on_this_machine(job);
+      }));
   if (!predicts && options.compare.empty()) return train_one(options, command, chosen, job);
   take_steps_of_batches(options, command);
   check_training(options.training);

@@ -5,10 +5,10 @@
 #include <cli/arguments.hpp>
 #include <cli/output.hpp>
 #include <cli/train_settings.hpp>
+#include <language_model/trainer.hpp>
 
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
-#include <precast/io/safetensors.hpp>
 
 namespace precast::cli {
 
@@ -83,7 +83,7 @@ TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint) {
   namespace fs = std::filesystem;  // of one that is there and cannot be read, reading says why
   if (fs::status(checkpoint, ignored).type() == fs::file_type::not_found)
     throw io::file_error(checkpoint, "is not there: there is nothing to go on from; leave out --resume");
-  const io::SafetensorsFile file(checkpoint);
+  const io::SafetensorsFile file = language_model::open_checkpoint(checkpoint);
   const auto found = file.metadata().find("settings");
   const auto json = found == file.metadata().end() ? nlohmann::json()
                                                    : nlohmann::json::parse(found->second, nullptr, false);

@@ -14,11 +14,11 @@ namespace {
 
 /// What those who start several processes say in their environment.
 struct Names {
-  const char *rank, *size;
+  const char *rank, *size, *place;
 };
-constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                           {"PMI_RANK", "PMI_SIZE"},
-                           {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+                           {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+                           {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
 
 /// A whole number of the environment, or nothing. Throws InputError where it is no number, or below `low`.
 std::optional<std::int64_t> variable(const char* name, std::int64_t low) {
@@ -52,7 +52,10 @@ Launch launched() {
       throw InputError(std::string("the environment's ") + names.rank + " is " + std::to_string(*rank) +
                        ", and " + names.size + " is " + std::to_string(*size) +
                        ": start the program by mpirun or srun, or unset them");
-    return {*rank, *size, names.rank};
+    auto place = variable(names.place, 0);
+    // srun --mpi=pmi2 says PMI's rank and Slurm's place.
+    if (!place && variable("SLURM_PROCID", 0) == rank) place = variable("SLURM_LOCALID", 0);
+    return {*rank, *size, names.rank, place};
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace precast::cluster {
@@ -10,7 +11,8 @@ namespace precast::cluster {
 /// One of several processes, as its environment has it.
 struct Launch {
   std::int64_t rank = 0, size = 1;
-  std::string by;  ///< the variable that says so; empty where none does
+  std::string by;                     ///< the variable that says so; empty where none does
+  std::optional<std::int64_t> place;  ///< among those of its machine, where the environment has it
 };
 
 /// What mpirun (OMPI_COMM_WORLD_RANK, or PMI_RANK of other MPIs) or srun (SLURM_PROCID of a step of several

@@ -10,7 +10,6 @@
 #include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
 
-#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/quant/largest_magnitude.hpp>
 #include <precast/tensor/rounded_up.hpp>
@@ -53,8 +52,7 @@ void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std:
 
 /// Whether errors in a tensor are weighed by its columns' importance, where there is one.
 bool gets_weights(const OutputTensor& tensor) {
-  return is_block(tensor.chosen.type) && !visit_scaled_row_dtype(tensor.chosen.type.name, [](auto) {}) &&
-         tensor.shape.rank() == 2;
+  return is_block(tensor.chosen.type) && tensor.shape.rank() == 2;
 }
 
 /// The names that an importance may have for a piece.

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include <convert/input_weights.hpp>
+#include <convert/padding.hpp>
 #include <convert/value_type.hpp>
 
 namespace precast::conversion {
@@ -37,12 +38,28 @@ bool names_safetensors(const fs::path& path) { return path.extension() == ".safe
 
 InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
   weights_ = std::make_unique<const weights::WeightTensors>(source_, "");
-  for (const auto& [name, weight] : weights_->all()) add(name, weight);
+  std::set<std::int64_t> lengths;
+  for (const auto& [name, weight] : weights_->all())
+    if (weight.shape.rank() == 1) lengths.insert(weight.shape[0]);
+  for (const auto& [name, weight] : weights_->all()) add(name, without_padding(name, weight, lengths));
   for (const io::TensorFile& file : source_.files())
     if (const io::SafetensorsFile* const safetensors = file.safetensors())
       metadata_.insert(safetensors->metadata().begin(), safetensors->metadata().end());
   refuse_packed();
   metadata_.erase("_quantization_metadata");  // which says what lies in this file
+}
+
+const weights::WeightTensor& InputWeights::without_padding(const std::string& name,
+                                                           const weights::WeightTensor& weight,
+                                                           const std::set<std::int64_t>& lengths) {
+  const Padding padding = padding_of(weight, lengths);
+  if (padding.zeros == 0) return weight;
+  if (padding.columns == 0) {
+    maybe_padded_.push_back(name);
+    return weight;
+  }
+  cut_.push_back(name);
+  return cut_weights_.emplace_back(first_columns(weight, padding.columns));
 }
 
 void InputWeights::add(const std::string& name, const weights::WeightTensor& weight) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +55,10 @@ class InputWeights {
   /// All tensors, sorted by name.
   const std::vector<InputTensor>& tensors() const { return tensors_; }
   const InputTensor* lookup(std::string_view name) const;
+  /// Matrices of mxfp8 and nvfp4 that were padded to a multiple of columns: those whose padding is left out,
+  /// and those that may have some, which stays.
+  const std::vector<std::string>& cut() const { return cut_; }
+  const std::vector<std::string>& maybe_padded() const { return maybe_padded_; }
   /// The file's own, where it is GGUF.
   std::span<const io::GgufValue> values() const;
   /// The texts that a safetensors file has in __metadata__.
@@ -64,12 +70,16 @@ class InputWeights {
 
  private:
   void add(const std::string& name, const weights::WeightTensor& weight);
+  const weights::WeightTensor& without_padding(const std::string& name, const weights::WeightTensor& weight,
+                                               const std::set<std::int64_t>& lengths);
   void refuse_packed() const;
 
   std::filesystem::path path_;
   io::ComponentSource source_;
   std::unique_ptr<const weights::WeightTensors> weights_;
+  std::deque<weights::WeightTensor> cut_weights_;  // which stay where they are
   std::vector<InputTensor> tensors_;
+  std::vector<std::string> cut_, maybe_padded_;
   std::map<std::string, std::string> metadata_;
 };
 

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/io/temporary_name.hpp>
 
 namespace precast::conversion {
@@ -243,23 +242,30 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
     warnings_.push_back("--plan: " + std::to_string(layers.size()) + " of its layers, " +
                         io::printable(layers.front()) + " among them, are not in this model");
   if (settings_.importance) warn_of_importance();
-  std::int64_t vectors = 0, again = 0, unsearched = 0;
-  std::string vector, types, row, row_type;
+  std::int64_t vectors = 0, again = 0;
+  std::string vector, types;
   for (const ModelPart& part : parts_)
     for (const OutputTensor& tensor : part.conversion->tensors()) {
       if (tensor.shape.rank() <= 1 && is_block(tensor.chosen.type) && ++vectors == 1) vector = tensor.name;
-      if (settings_.encoder.encoder == quant::Encoder::search &&
-          visit_scaled_row_dtype(tensor.chosen.type.name, [](auto) {}) && ++unsearched == 1)
-        row = tensor.name, row_type = tensor.chosen.type.name;
       const DtypeInfo& from = tensor.pieces.front().from->type;
       if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
       ++again;
       if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }
-  if (unsearched)
-    warnings_.push_back(std::to_string(unsearched) + (unsearched == 1 ? " matrix" : " matrices") +
-                        ", such as '" + io::printable(row) + "', in " + row_type +
-                        ", whose scales have one encoder: the search and an importance change nothing there");
+  const auto tell = [&](const std::vector<std::string>& names, const std::string& what) {
+    if (!names.empty())
+      warnings_.push_back(std::to_string(names.size()) + (names.size() == 1 ? " matrix" : " matrices") +
+                          ", such as '" + io::printable(names.front()) + "', " + what);
+  };
+  for (const ModelPart& part : parts_) {
+    tell(part.input->cut(),
+         "lost columns of zeros that were padding: another tensor of the file is as "
+         "long as what is left");
+    tell(
+        part.input->maybe_padded(),
+        "kept columns of zeros at the end, which may be padding: no tensor of the file says how many columns "
+        "there were");
+  }
   if (vectors)
     warnings_.push_back(std::to_string(vectors) + (vectors == 1 ? " tensor" : " tensors") +
                         " of one dimension, such as '" + io::printable(vector) +

@@ -106,19 +106,44 @@ f32 largest_in(const OutputTensor& tensor, const ReadValues& read) {
   return quant::largest_magnitude(largest);
 }
 
+/// The scale of a tensor by the search, which reads it once for each of its rounds. Sums are those of rows,
+/// as encode_rows has them.
+template <ScaledCode Code>
+f32 searched_scale_of(const OutputTensor& tensor, const ReadValues& read, const OptionsOfRow& options,
+                      f32 reference) {
+  const std::int64_t columns = tensor.shape[1];
+  return quant::search_scale<Code>(reference, [&](const auto& sums_of) {
+    return quant::detail::sum_of_pieces(tensor.shape[0], [&](std::int64_t row) {
+      static thread_local std::vector<f32> memory;
+      memory.resize(static_cast<std::size_t>(columns));
+      read(row * columns, memory);
+      return sums_of(std::span<const f32>(memory), options(row).importance);
+    });
+  });
+}
+
 template <ScaledRowDtype Format>
-std::vector<f32> write_rows(const OutputTensor& tensor, const ReadValues& read, const WriteBytes& write) {
+std::vector<f32> write_rows(const OutputTensor& tensor, const ReadValues& read, const OptionsOfRow& options,
+                            const WriteBytes& write) {
   using Code = scaled_code_of<Format>;
   constexpr bool one_scale = scale_of<Format> == ScaleOf::tensor;
   std::vector<f32> scales(one_scale ? 1 : static_cast<std::size_t>(tensor.shape[0]));
-  if (one_scale) scales.front() = quant::scale_for<Code>(largest_in(tensor, read));
-  write_codes(tensor, read, write,
-              [&](std::int64_t row, std::span<const f32> values, std::span<std::byte> codes) {
-                f32& scale = scales[one_scale ? 0 : static_cast<std::size_t>(row)];
-                if (!one_scale) scale = quant::scale_for<Code>(quant::largest_magnitude(values));
-                quant::encode_under_scale<Code>(
-                    values, scale, std::span(reinterpret_cast<Code*>(codes.data()), codes.size()));
-              });
+  if (one_scale) {
+    f32& scale = scales.front();
+    scale = quant::scale_for<Code>(largest_in(tensor, read));
+    if (options(0).encoder == quant::Encoder::search)
+      scale = searched_scale_of<Code>(tensor, read, options, scale);
+  }
+  write_codes(
+      tensor, read, write, [&](std::int64_t row, std::span<const f32> values, std::span<std::byte> bytes) {
+        const std::span codes(reinterpret_cast<Code*>(bytes.data()), bytes.size());
+        if (one_scale)
+          quant::encode_under_scale<Code>(values, scales.front(), codes);
+        else
+          quant::detail::encode_scaled_rows<Code>(values, codes,
+                                                  std::span(scales).subspan(static_cast<std::size_t>(row), 1),
+                                                  options(row), values.size());
+      });
   return scales;
 }
 
@@ -258,7 +283,7 @@ void write_scaled(const OutputTensor& tensor, const ReadValues& read, const Opti
     write(std::as_bytes(std::span(&whole, 1)), 0);
   } else {
     visit_scaled_row_dtype(type.name, [&]<class Format>(std::type_identity<Format>) {
-      const std::vector<f32> scales = write_rows<Format>(tensor, read, write);
+      const std::vector<f32> scales = write_rows<Format>(tensor, read, options, write);
       write(std::as_bytes(std::span(scales)), 0);
     });
   }

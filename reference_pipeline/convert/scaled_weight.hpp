@@ -31,13 +31,12 @@ using ReadValues = std::function<void(std::int64_t first, std::span<f32> values)
 /// Where bytes go, in the order of what was announced; told how many values are done with them.
 using WriteBytes = std::function<void(std::span<const std::byte> bytes, std::int64_t values)>;
 
-/// Which encoder makes the blocks of a row, and by which importance of its columns. Several threads call it.
+/// Which encoder makes the blocks or the scale of a row, and by which importance of its columns. Several threads call it.
 using OptionsOfRow = std::function<quant::EncodeOptions(std::int64_t row)>;
 
 /// Writes what declare_scaled announced, some MiB at a time; the scales are kept until the codes are written.
-/// A scale for the whole tensor takes two passes over its values; what is in nvfp4 already keeps its codes
-/// and scales, and has a 1 for all of them. Rows of codes under scales have one
-/// encoder, whatever the options.
+/// A scale for the whole tensor takes two passes over its values, and eight where it is searched; what is in
+/// nvfp4 already keeps its codes and scales, and has a 1 for all of them.
 void write_scaled(const OutputTensor& tensor, const ReadValues& read, const OptionsOfRow& options,
                   const WriteBytes& write);
 

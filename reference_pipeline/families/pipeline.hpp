@@ -35,9 +35,10 @@ class Pipeline {
                           const PictureCallback& on_picture = {}) const = 0;
   /// What `generate` refuses before it loads anything, which can take minutes: settings out of range, latents
   /// of another size, tokens that an encoder does not have, a component whose files are missing or are not
-  /// what they claim to be (their headers are read), and an estimate beyond the memory that is free.
-  virtual void check(const Request& request) const = 0;
-  /// What `generate` would need.
+  /// what they claim to be (their headers are read), and an estimate beyond the memory that is free. Returns
+  /// that estimate.
+  virtual MemoryEstimate check(const Request& request) const = 0;
+  /// What `generate` would need, whether it is free or not.
   virtual MemoryEstimate estimate(const Request& request) const = 0;
   /// The request with every default filled in; without what the model has no use for, such as guidance where
   /// it has none. Throws InputError for sizes, steps or strengths out of range.

@@ -54,6 +54,21 @@ struct Request {
   std::optional<double> refiner_start;             ///< from which part of the noise levels, 0 to 1
 };
 
+/// A request with what every family takes as it is given, and nothing else.
+inline Request taken_as_given(const Request& request) {
+  Request taken;
+  taken.prompts = request.prompts;
+  taken.seed = request.seed;
+  taken.seed_step = request.seed_step;
+  taken.batch = request.batch;
+  taken.strength = request.strength;
+  taken.fit = request.fit;
+  taken.written_as = request.written_as;
+  taken.vae_tiling = request.vae_tiling;
+  taken.preview = request.preview;
+  return taken;
+}
+
 /// The seed that makes picture `picture` alone, where the request has a step; else that of all pictures.
 inline std::uint64_t picture_seed(const Request& request, std::int64_t picture) {
   return request.seed + request.seed_step.value_or(0) * static_cast<std::uint64_t>(picture);
@@ -107,6 +122,7 @@ struct Result {
   double load_seconds = 0, text_seconds = 0, denoise_seconds = 0, decode_seconds = 0;
   std::int64_t steps = 0;       ///< of denoising, those of all pictures together
   std::int64_t peak_bytes = 0;  ///< of tensor memory
+  MemoryEstimate estimate;      ///< what the run was said to take before it began
   std::int64_t nan_values = 0;  ///< values of pixels that were NaN, and are black
   Request used;                 ///< the request with every default filled in (without image and latents)
 };

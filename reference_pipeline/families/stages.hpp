@@ -47,10 +47,16 @@ inline std::vector<std::string> texts_of(const Request& request) {
   return texts;
 }
 
-/// How a run goes, and what that takes: picture by picture where there are `several` and that fits into what
+/// How a run goes, and what that takes.
+struct RunPlan {
+  Order order;
+  MemoryEstimate estimate;
+};
+
+/// The plan of a run: picture by picture where there are `several` and that fits into what
 /// is free. `run(order, reporter)` is the run; it is made dry.
 template <class Run>
-std::pair<Order, MemoryEstimate> planned(const Backend& backend, bool several, Run&& run) {
+RunPlan planned(const Backend& backend, bool several, Run&& run) {
   const auto needed = [&](Order order) {
     const auto session = backend.start();
     ComponentMeter meter(backend.counted_memory());

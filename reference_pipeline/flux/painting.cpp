@@ -19,6 +19,8 @@
 #include <sampling/torch_random.hpp>
 #include <text/padded_tokens.hpp>
 
+#include <precast/memory/dry_run.hpp>
+
 namespace precast::flux {
 
 using families::seconds_since, families::texts_of, text::check_vocabulary, text::padded, text::prompt_ids;

@@ -88,14 +88,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   const int factor = static_cast<int>(model.vae.factor());
   const bool guided = model.transformer.guidance_embeds;
   const int usual_side = 128 * factor;
-  Request full;
-  full.prompts = request.prompts;
-  full.seed = request.seed;
-  full.batch = request.batch;
-  full.strength = request.strength;
-  full.fit = request.fit;
-  full.written_as = request.written_as;
-  full.seed_step = request.seed_step;
+  Request full = families::taken_as_given(request);
   full.cfg_scale = request.cfg_scale;
   if (request.cfg_scale != 1) full.negative = request.negative.value_or("");
   full.steps = request.steps ? request.steps : model.defaults.steps.value_or(guided ? 28 : 4);
@@ -105,8 +98,6 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
   full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
 
-  full.vae_tiling = request.vae_tiling;
-  full.preview = request.preview;
   families::check_counts(full);
   full.preview.reset();
   if (!(*full.guidance >= 0 && *full.guidance <= 1000))
@@ -135,8 +126,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   return full;
 }
 
-std::pair<Order, MemoryEstimate> FluxPipeline::Parts::plan(const FluxPipeline& pipeline,
-                                                           const Request& request) const {
+families::RunPlan FluxPipeline::Parts::plan(const FluxPipeline& pipeline, const Request& request) const {
   const Request full = pipeline.with_defaults(request);
   return families::planned(backend, pictures(full) > 1 && first_step(full, request) < *full.steps,
                            [&](Order order, const Reporter& reporter) {
@@ -145,28 +135,34 @@ std::pair<Order, MemoryEstimate> FluxPipeline::Parts::plan(const FluxPipeline& p
 }
 
 MemoryEstimate FluxPipeline::estimate(const Request& request) const {
-  return parts_->plan(*this, request).second;
+  return parts_->plan(*this, request).estimate;
 }
 
-void FluxPipeline::check(const Request& request) const {
-  const Request full = with_defaults(request);
-  parts_->check_latents(full, request.latents);
-  for (const std::string& text : families::texts_of(full)) parts_->tokenized(text, full);
+families::RunPlan FluxPipeline::Parts::checked_plan(const FluxPipeline& pipeline,
+                                                    const Request& request) const {
+  const Request full = pipeline.with_defaults(request);
+  check_latents(full, request.latents);
+  for (const std::string& text : families::texts_of(full)) tokenized(text, full);
   for (const weights::Part part : weights::all_parts)
-    ComponentWeights{parts_->model.component(weights::folder_of(part)), part};
-  families::require_memory(parts_->model.path, estimate(request), parts_->choices, request.vae_tiling,
-                           parts_->backend.free_memory());
-  sampling::sigmas(parts_->model.scheduler, *full.steps, parts_->layout(full).tokens());
+    ComponentWeights{model.component(weights::folder_of(part)), part};
+  families::RunPlan plan = this->plan(pipeline, request);
+  families::require_memory(model.path, plan.estimate, choices, request.vae_tiling, backend.free_memory());
+  sampling::sigmas(model.scheduler, *full.steps, layout(full).tokens());
+  return plan;
+}
+
+MemoryEstimate FluxPipeline::check(const Request& request) const {
+  return parts_->checked_plan(*this, request).estimate;
 }
 
 Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress,
                               const families::PictureCallback& on_picture) const {
-  check(request);
-  const Order order = parts_->plan(*this, request).first;
+  families::RunPlan plan = parts_->checked_plan(*this, request);
   const auto session = parts_->backend.start();
   parts_->backend.reset_peak_memory();
-  Result result = parts_->run(with_defaults(request), request, order, {progress}, on_picture);
+  Result result = parts_->run(with_defaults(request), request, plan.order, {progress}, on_picture);
   result.peak_bytes = parts_->backend.peak_memory();
+  result.estimate = std::move(plan.estimate);
   return result;
 }
 

@@ -37,7 +37,7 @@ class FluxPipeline final : public families::Pipeline {
 
   Result generate(const Request& request, const ProgressCallback& progress = {},
                   const families::PictureCallback& on_picture = {}) const override;
-  void check(const Request& request) const override;
+  MemoryEstimate check(const Request& request) const override;
   MemoryEstimate estimate(const Request& request) const override;
   Request with_defaults(const Request& request) const override;
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include <families/backend.hpp>
+#include <families/loading.hpp>
 #include <families/stages.hpp>
 #include <flux/component_weights.hpp>
 #include <flux/latents.hpp>
@@ -23,7 +25,7 @@
 #include <text/clip_tokenizer.hpp>
 #include <text/t5_tokenizer.hpp>
 
-#include <precast/memory/dry_run.hpp>
+#include <precast/io/component_source.hpp>
 
 namespace precast::flux {
 
@@ -100,24 +102,13 @@ struct FluxPipeline::Parts {
   template <class Use>
   auto with_weights(std::string_view component, std::string_view stage, const Reporter& progress,
                     Use&& use) const {
-    if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
     const std::filesystem::path path = model.component(component);
-    if (DryRun::active() && std::filesystem::is_directory(path) && !io::ComponentSource::find_weights(path)) {
-      auto loaded = use(nn::AbsentParameters());  // what a model takes is told before there are weights
-      if (progress.meter) progress.meter->loaded();
-      return loaded;
-    }
-    std::int64_t taken = 0;
-    std::int64_t total = 0;
-    const ComponentWeights weights(path, weights::part_in(component), [&](std::size_t bytes) {
-      taken += static_cast<std::int64_t>(bytes);
-      if (progress) progress({stage, std::min(taken, total), total});
-    });
-    total = static_cast<std::int64_t>(weights.bytes_to_take());
-    auto loaded = use(weights.source());
-    if (progress.meter) progress.meter->loaded();
-    if (progress) progress({stage, total, total});
-    return loaded;
+    return families::with_weights(
+        path, component, stage, progress,
+        [&](io::TakenCallback taken) {
+          return ComponentWeights(path, weights::part_in(component), std::move(taken));
+        },
+        std::forward<Use>(use));
   }
 
   /// The stages, with every default filled in; `given` has the image and the latents to start from. A dry run
@@ -149,7 +140,9 @@ struct FluxPipeline::Parts {
   void paint_in_stages(const Denoising& denoising, const Reporter& progress,
                        const families::PictureCallback& on_picture, Result& result) const;
   /// How a request is going to run, and what that takes.
-  std::pair<Order, MemoryEstimate> plan(const FluxPipeline& pipeline, const Request& request) const;
+  families::RunPlan plan(const FluxPipeline& pipeline, const Request& request) const;
+  /// The same, of a request that is refused where `check` refuses it.
+  families::RunPlan checked_plan(const FluxPipeline& pipeline, const Request& request) const;
 };
 
 }  // namespace precast::flux

@@ -1,5 +1,7 @@
 #include <flux/preview.hpp>
 
+#include <precast/memory/dry_run.hpp>
+
 namespace precast::flux {
 
 PreviewMap usual_preview_map() {

@@ -77,11 +77,8 @@ StoredFormat of_rows() {
   };
   format.encode = [](std::span<const f32> values, std::span<std::byte> bytes,
                      const quant::EncodeOptions& options) {
-    if (options.encoder != quant::Encoder::reference)
-      throw InputError(std::string(dtype_traits<Format>::name) +
-                       " has no search encoder: choose the reference encoder");
     if (!values.empty())
-      quant::encode_rows<Format>(values, columns_in<Format>(values.size(), bytes.size()), bytes);
+      quant::encode_rows<Format>(values, columns_in<Format>(values.size(), bytes.size()), bytes, options);
   };
   return format;
 }

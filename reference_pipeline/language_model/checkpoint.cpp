@@ -1,4 +1,5 @@
 // What a training run writes and reads: checkpoints, and models for transformers.
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -8,8 +9,8 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
-#include <precast/io/safetensors.hpp>
 #include <precast/io/safetensors_writer.hpp>
 
 namespace precast::language_model {
@@ -17,6 +18,8 @@ namespace precast::language_model {
 namespace {
 
 constexpr std::string_view kind = "precast training checkpoint";
+constexpr const char* model_file = "model.safetensors";
+constexpr std::size_t kinds = 3;  // of state: a parameter, and its two moments
 
 template <class Number>
 std::string text_of(Number value) {
@@ -53,6 +56,18 @@ std::vector<std::byte> stored_bytes(const StateTensor& tensor, bool transposed) 
 
 }  // namespace
 
+io::SafetensorsFile open_checkpoint(const std::filesystem::path& path) {
+  const std::size_t size = io::MappedFile(path).text().size();  // what cannot be read says so itself
+  try {
+    return io::SafetensorsFile(path);
+  } catch (const InputError&) {
+    throw io::file_error(path,
+                         "its " + std::to_string(size) +
+                             " bytes are no whole checkpoint, but one that was cut off or damaged: put an "
+                             "earlier copy in its place, or train again with --overwrite");
+  }
+}
+
 void Trainer::write_checkpoint(const std::filesystem::path& file, const std::string& settings,
                                const std::function<void()>& before_it_appears) const {
   io::SafetensorsWriter writer(file);
@@ -74,7 +89,7 @@ void Trainer::write_checkpoint(const std::filesystem::path& file, const std::str
 }
 
 void Trainer::read_checkpoint(const std::filesystem::path& path) {
-  const io::SafetensorsFile file(path);
+  const io::SafetensorsFile file = open_checkpoint(path);
   const auto fact = [&](const std::string& key) {
     const auto found = file.metadata().find(key);
     return found == file.metadata().end() ? std::string() : found->second;
@@ -129,12 +144,31 @@ void Trainer::read_checkpoint(const std::filesystem::path& path) {
   share_state();
 }
 
+bool Trainer::is_written(const std::filesystem::path& folder) const {
+  const std::filesystem::path path = folder / model_file;
+  if (!io::is_there(path)) return false;
+  const std::vector<StateTensor> state = model_->state();
+  const std::vector<ParameterFacts> facts = parameters_of(config_);
+  try {
+    const io::SafetensorsFile file(path);
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+      const StateTensor& tensor = state[kinds * i];
+      const io::TensorEntry* const found = file.lookup(facts[i].name);
+      if (!found || found->dtype.info != tensor.dtype || found->shape != facts[i].stored_shape() ||
+          !std::ranges::equal(found->bytes, stored_bytes(tensor, facts[i].transposed)))
+        return false;
+    }
+    return true;
+  } catch (const InputError&) {  // not even a whole file
+    return false;
+  }
+}
+
 void Trainer::write_model(const std::filesystem::path& folder) const {
-  io::SafetensorsWriter writer(folder / "model.safetensors");
+  io::SafetensorsWriter writer(folder / model_file);
   writer.set("format", "pt");
   const std::vector<StateTensor> state = model_->state();
   const std::vector<ParameterFacts> facts = parameters_of(config_);
-  constexpr std::size_t kinds = 3;  // a parameter, and its two moments
   for (std::size_t i = 0; i < facts.size(); ++i)
     writer.declare(facts[i].name, state[kinds * i].dtype, facts[i].stored_shape());
   for (std::size_t i = 0; i < facts.size(); ++i)

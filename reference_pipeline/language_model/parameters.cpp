@@ -93,6 +93,13 @@ ParameterValues initial_values(const std::vector<ParameterFacts>& parameters, st
 
 ParameterValues read_values(const std::filesystem::path& folder, const LanguageModelConfig& config) {
   const io::ComponentSource source(folder);
+  const auto values_of = [&](const std::string& name) {
+    try {
+      return weights::values_of(*source.lookup(name));
+    } catch (const InputError& wrong) {  // names the tensor alone
+      throw InputError(source.description() + ": " + wrong.what());
+    }
+  };
   constexpr std::string_view prefix = "transformer.";  // GPT2Model, without a head, saves names without it
   ParameterValues all;
   for (const ParameterFacts& facts : parameters_of(config)) {
@@ -103,12 +110,12 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
       throw InputError(source.description() + ": tensor '" + name + "' has shape " + to_string(found.shape) +
                        " where the config asks for " + to_string(facts.stored_shape()) +
                        ": the weights and the config are not of one model");
-    std::vector<f32> values = weights::values_of(*source.lookup(name));
+    std::vector<f32> values = values_of(name);
     all.push_back(facts.transposed ? turned(values, found.shape) : std::move(values));
   }
   // transformers would train both apart.
   constexpr const char* head = "lm_head.weight";
-  if (config.tied && source.contains(head) && weights::values_of(*source.lookup(head)) != all.front())
+  if (config.tied && source.contains(head) && values_of(head) != all.front())
     throw InputError(source.description() + ": tensor '" + head +
                      "' differs from the embeddings, and the config ties them: set its key "
                      "'tie_word_embeddings' to false");

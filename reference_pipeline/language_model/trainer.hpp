@@ -14,6 +14,7 @@
 
 #include <precast/cluster/communicator.hpp>
 #include <precast/cluster/gradient_exchange.hpp>
+#include <precast/io/safetensors.hpp>
 #include <precast/memory/kept_memory.hpp>
 #include <precast/train/adamw.hpp>
 #include <precast/train/grad_scaler.hpp>
@@ -90,6 +91,8 @@ class Trainer {
   /// config.json and model.safetensors, as transformers reads them: f32, or f16 where the optimiser keeps
   /// parameters so. Each file appears whole or not at all.
   void write_model(const std::filesystem::path& folder) const;
+  /// Whether the folder's model is this one, to the bit: a run that was killed may have left an earlier one.
+  bool is_written(const std::filesystem::path& folder) const;
 
  private:
   KeptMemory kept_memory_;  // before what takes memory: it gives back what that has freed
@@ -111,5 +114,9 @@ class Trainer {
   void share_state();
   void require_same_windows(const Batches& batches);
 };
+
+/// The file of a checkpoint. Throws InputError where it is cut off or damaged: there is nowhere to get it
+/// from.
+io::SafetensorsFile open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace precast::language_model

@@ -10,6 +10,7 @@
 #include <sampling/torch_random.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
 
+#include <precast/memory/dry_run.hpp>
 #include <precast/problem/sampler_functions.hpp>
 
 namespace precast::stable_diffusion {

@@ -6,6 +6,8 @@
 #include <stable_diffusion/model.hpp>
 #include <text/padded_tokens.hpp>
 
+#include <precast/memory/dry_run.hpp>
+
 namespace precast::stable_diffusion {
 
 namespace {

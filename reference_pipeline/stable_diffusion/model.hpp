@@ -1,24 +1,23 @@
 // Model: an opened folder with its tokenizers: what texts become for it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <families/choices.hpp>
-#include <families/stages.hpp>
+#include <families/loading.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/model_folder.hpp>
 #include <stable_diffusion/models.hpp>
 #include <text/clip_tokenizer.hpp>
 
 #include <precast/io/component_source.hpp>
-#include <precast/memory/dry_run.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::stable_diffusion {
@@ -60,23 +59,11 @@ struct Model {
   template <class Use>
   auto with_weights(std::string_view component, std::string_view stage, const families::Reporter& progress,
                     Use&& use) const {
-    if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
     const std::filesystem::path path = folder.component(component);
-    if (DryRun::active() && !io::ComponentSource::find_weights(path)) {
-      auto loaded = use(nn::AbsentParameters());  // what a model takes is told before there are weights
-      if (progress.meter) progress.meter->loaded();
-      return loaded;
-    }
-    std::int64_t taken = 0, total = 0;
-    const ComponentWeights weights(path, component, [&](std::size_t bytes) {
-      taken += static_cast<std::int64_t>(bytes);
-      if (progress) progress({stage, std::min(taken, total), total});
-    });
-    total = static_cast<std::int64_t>(weights.bytes_to_take());
-    auto loaded = use(weights);
-    if (progress.meter) progress.meter->loaded();
-    if (progress) progress({stage, total, total});
-    return loaded;
+    return families::with_weights(
+        path, component, stage, progress,
+        [&](io::TakenCallback taken) { return ComponentWeights(path, component, std::move(taken)); },
+        std::forward<Use>(use));
   }
 
   /// The prompts of texts; one that is none is zeros. Encoders load, run and free one after another.

@@ -11,6 +11,8 @@
 #include <sampling/sampler_title.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
 
+#include <precast/memory/dry_run.hpp>
+
 namespace precast::stable_diffusion {
 
 namespace {

@@ -105,16 +105,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   const int factor = static_cast<int>(folder.vae.factor());
   const int usual_side = static_cast<int>(folder.unet.sample_size.value_or(usual_sample_size)) * factor;
   const bool embeds = folder.embeds_guidance();
-  Request full;
-  full.prompts = request.prompts;
-  full.seed = request.seed;
-  full.seed_step = request.seed_step;
-  full.batch = request.batch;
-  full.strength = request.strength;
-  full.fit = request.fit;
-  full.written_as = request.written_as;
-  full.vae_tiling = request.vae_tiling;
-  full.preview = request.preview;
+  Request full = families::taken_as_given(request);
   full.refiner = request.refiner;
   full.steps = request.steps ? request.steps : folder.defaults.steps.value_or(embeds ? 4 : 50);
   // Other programs call it CFG scale, and so do pictures.
@@ -185,8 +176,8 @@ void StableDiffusionPipeline::Parts::check_latents(const Request& full,
                      ": give latents of its size, or change --width, --height or --batch");
 }
 
-std::pair<Order, families::MemoryEstimate> StableDiffusionPipeline::Parts::plan(
-    const StableDiffusionPipeline& pipeline, const Request& request, const Model* refiner) const {
+families::RunPlan StableDiffusionPipeline::Parts::plan(const StableDiffusionPipeline& pipeline,
+                                                       const Request& request, const Model* refiner) const {
   const Request full = pipeline.with_defaults(request);
   const bool several = families::pictures(full) > 1 && !refiner && !(request.image && full.strength == 0);
   return families::planned(backend, several, [&](Order order, const Reporter& reporter) {
@@ -196,38 +187,44 @@ std::pair<Order, families::MemoryEstimate> StableDiffusionPipeline::Parts::plan(
 
 families::MemoryEstimate StableDiffusionPipeline::estimate(const Request& request) const {
   const auto refiner = parts_->open_refiner(with_defaults(request));
-  return parts_->plan(*this, request, refiner ? &*refiner : nullptr).second;
+  return parts_->plan(*this, request, refiner ? &*refiner : nullptr).estimate;
 }
 
-void StableDiffusionPipeline::check(const Request& request) const {
-  const Request full = with_defaults(request);
-  parts_->check_latents(full, request.latents);
-  const auto refiner = parts_->open_refiner(full);
-  for (const Model* model : {static_cast<const Model*>(&parts_->model), refiner ? &*refiner : nullptr}) {
-    if (!model) continue;
-    for (const Model::Encoder& encoder : model->encoders()) {
-      for (const std::string& text : families::texts_of(full)) model->tokens(encoder, text);
-      ComponentWeights{model->folder.component(encoder.name), encoder.name};
+families::RunPlan StableDiffusionPipeline::Parts::checked_plan(const StableDiffusionPipeline& pipeline,
+                                                               const Request& request,
+                                                               const Model* refiner) const {
+  const Request full = pipeline.with_defaults(request);
+  check_latents(full, request.latents);
+  for (const Model* each : {&model, refiner}) {
+    if (!each) continue;
+    for (const Model::Encoder& encoder : each->encoders()) {
+      for (const std::string& text : families::texts_of(full)) each->tokens(encoder, text);
+      ComponentWeights{each->folder.component(encoder.name), encoder.name};
     }
     for (const std::string_view component : {"unet", "vae"})
-      ComponentWeights{model->folder.component(component), component};
-    Parts::sampler_of(*model, full, request, model != &parts_->model);
+      ComponentWeights{each->folder.component(component), component};
+    sampler_of(*each, full, request, each == refiner);
   }
-  families::require_memory(parts_->model.folder.path,
-                           parts_->plan(*this, request, refiner ? &*refiner : nullptr).second,
-                           parts_->choices, full.vae_tiling, parts_->backend.free_memory());
+  families::RunPlan plan = this->plan(pipeline, request, refiner);
+  families::require_memory(model.folder.path, plan.estimate, choices, full.vae_tiling, backend.free_memory());
+  return plan;
+}
+
+families::MemoryEstimate StableDiffusionPipeline::check(const Request& request) const {
+  const auto refiner = parts_->open_refiner(with_defaults(request));
+  return parts_->checked_plan(*this, request, refiner ? &*refiner : nullptr).estimate;
 }
 
 Result StableDiffusionPipeline::generate(const Request& request, const families::ProgressCallback& progress,
                                          const families::PictureCallback& on_picture) const {
-  check(request);
   const auto refiner = parts_->open_refiner(with_defaults(request));
   const Model* second = refiner ? &*refiner : nullptr;
-  const Order order = parts_->plan(*this, request, second).first;
+  families::RunPlan plan = parts_->checked_plan(*this, request, second);
   const auto session = parts_->backend.start();
   parts_->backend.reset_peak_memory();
-  Result result = parts_->run(with_defaults(request), request, second, order, {progress}, on_picture);
+  Result result = parts_->run(with_defaults(request), request, second, plan.order, {progress}, on_picture);
   result.peak_bytes = parts_->backend.peak_memory();
+  result.estimate = std::move(plan.estimate);
   return result;
 }
 

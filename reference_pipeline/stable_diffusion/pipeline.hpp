@@ -27,7 +27,7 @@ class StableDiffusionPipeline final : public families::Pipeline {
 
   families::Result generate(const families::Request& request, const families::ProgressCallback& progress = {},
                             const families::PictureCallback& on_picture = {}) const override;
-  void check(const families::Request& request) const override;
+  families::MemoryEstimate check(const families::Request& request) const override;
   families::MemoryEstimate estimate(const families::Request& request) const override;
   families::Request with_defaults(const families::Request& request) const override;
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <families/stages.hpp>
@@ -87,8 +86,11 @@ struct StableDiffusionPipeline::Parts {
   std::unique_ptr<Denoiser> load_denoiser(const Leg& leg, const Reporter& progress, Result& result) const;
   std::unique_ptr<vae::Decoder> load_decoder(const Model& of, const Reporter& progress, Result& result) const;
   /// How a request is going to run, and what that takes.
-  std::pair<Order, families::MemoryEstimate> plan(const StableDiffusionPipeline& pipeline,
-                                                  const Request& request, const Model* refiner) const;
+  families::RunPlan plan(const StableDiffusionPipeline& pipeline, const Request& request,
+                         const Model* refiner) const;
+  /// The same, of a request that is refused where `check` refuses it.
+  families::RunPlan checked_plan(const StableDiffusionPipeline& pipeline, const Request& request,
+                                 const Model* refiner) const;
 };
 
 }  // namespace precast::stable_diffusion

@@ -72,13 +72,18 @@ constexpr Stranger strangers[] = {
     {"double_stream_modulation_img.", "a FLUX.2 model"},
     {"distilled_guidance_layer.", "a Chroma model"},
     {"txt_in.individual_token_refiner.", "a HunyuanVideo or HunyuanImage model"},
+    {"context_embedder.token_refiner.", "a HunyuanVideo or HunyuanImage model"},  // in diffusers' names
     {"double_layers.", "an AuraFlow model"},
+    {"joint_transformer_blocks.", "an AuraFlow model"},  // in diffusers' names
     {"double_stream_blocks.", "a HiDream model"},
     {"patchify_proj.", "an LTX video model"},
+    {"caption_norm.", "a Sana model"},
+    {"time_embed.emb.timestep_embedder.", "an LTX video model"},  // in diffusers' names; Sana's, too
     {"t_block.", "a PixArt model"},
-    {"adaln_single.", "a PixArt or LTX model"},  // in diffusers' names; PixArt has a pos_embed too
+    {"adaln_single.", "a PixArt or Allegro model"},  // in diffusers' names
     {"blocks.block0.", "a Cosmos model"},
     {"blocks.0.adaln_modulation_self_attn.", "a Cosmos model"},
+    {"time_embed.t_embedder.", "a Cosmos model"},  // in diffusers' names
     {"joint_blocks.", "a Stable Diffusion 3 model"},
     {"input_blocks.", "a Stable Diffusion 1, 2 or XL model"},
     {"down_blocks.0.attentions.", lone_unet},

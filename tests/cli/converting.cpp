@@ -10,6 +10,7 @@
 #include <cli/latents_file.hpp>
 #include <convert/value_type.hpp>
 #include <support/golden.hpp>
+#include <support/imatrix_file.hpp>
 #include <sys/stat.h>
 
 #include <precast/io/safetensors_writer.hpp>
@@ -25,6 +26,7 @@ using program::Scratch;
 using program::shapes_model;
 using program::small_flux;
 namespace fs = std::filesystem;
+using precast::testing::write_imatrix;
 
 namespace {
 
@@ -358,20 +360,6 @@ std::vector<float> column_weights() {
   for (std::int64_t column = 0; column < weighed_columns; ++column)
     weights.push_back(column % 16 == 3 ? 400.0f : 0.25f);
   return weights;
-}
-
-void write_imatrix(const fs::path& file, const std::string& name, const std::vector<float>& squares) {
-  precast::io::GgufWriter writer(file);
-  writer.set("general.type", "imatrix");
-  const auto columns = static_cast<std::int64_t>(squares.size());
-  writer.declare(name + ".in_sum2", precast::dtype_info<precast::f32>, precast::Shape{1, columns});
-  writer.declare(name + ".counts", precast::dtype_info<precast::f32>, precast::Shape{1, 1});
-  constexpr float count = 8;
-  std::vector<float> sums;
-  for (const float square : squares) sums.push_back(square * count);
-  writer.write(std::as_bytes(std::span(sums)));
-  writer.write(std::as_bytes(std::span(&count, 1)));
-  writer.commit();
 }
 
 /// The file that was written before GGUF: little endian, the mean squares times the calls.

@@ -29,6 +29,11 @@ inline Words with(Words words, const Words& more) {
   return words;
 }
 
+/// What trains a tiny model, and says nothing but errors.
+inline Words train_tiny(const Words& more) {
+  return with({"train", "--width", "16", "--heads", "2", "--layers", "1", "--quiet"}, more);
+}
+
 /// The names of what is in a folder.
 inline std::set<std::string> names_in(const std::filesystem::path& folder) {
   std::set<std::string> names;

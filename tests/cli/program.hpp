@@ -60,6 +60,14 @@ inline std::string content(const std::filesystem::path& file) {
   return text.str();
 }
 
+/// What each line of a file says in JSON.
+inline std::vector<nlohmann::json> json_lines(const std::filesystem::path& file) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(content(file));
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
 inline std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);

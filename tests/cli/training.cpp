@@ -30,16 +30,9 @@ namespace {
 
 /// A run of a tiny model.
 Words train(const fs::path& output, const Words& more) {
-  return program::with({"train", "--width", "16", "--heads", "2", "--layers", "1", "--batch", "2",
-                        "--context", "8", "--quiet", "--sample", "0", "--output", output.string()},
-                       more);
-}
-
-std::vector<nlohmann::json> lines_of(const fs::path& log) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(program::content(log));
-  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
+  return program::with(
+      program::train_tiny({"--batch", "2", "--context", "8", "--sample", "0", "--output", output.string()}),
+      more);
 }
 
 }  // namespace
@@ -55,7 +48,7 @@ TEST_CASE("train writes a model, a checkpoint and a line of JSON a step", "[trai
   for (const char* file :
        {"config.json", "model.safetensors", "checkpoint.safetensors", "precast_tokenizer.json"})
     CHECK(fs::exists(out / file));
-  const auto lines = lines_of(log);
+  const auto lines = program::json_lines(log);
   REQUIRE(lines.size() == 40);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     CHECK(lines[i]["step"] == i);
@@ -146,16 +139,9 @@ TEST_CASE("train refuses a --batch that --batches has otherwise, and a context t
   writer.write(std::as_bytes(std::span(tokens)));
   writer.commit();
   const auto trained = [&](const Words& more) {
-    Words words{"train",     "--width",
-                "16",        "--heads",
-                "2",         "--layers",
-                "1",         "--steps",
-                "2",         "--sample",
-                "0",         "--quiet",
-                "--output",  (scratch.path() / "out").string(),
-                "--batches", file};
-    words.insert(words.end(), more.begin(), more.end());
-    return run(words);
+    return run(program::with(program::train_tiny({"--steps", "2", "--sample", "0", "--output",
+                                                  (scratch.path() / "out").string(), "--batches", file}),
+                             more));
   };
   const auto other = trained({"--batch", "4"});
   INFO(other.err);
@@ -178,8 +164,8 @@ TEST_CASE("without --steps, --batches are trained on to their end", "[train]") {
   writer.write(std::as_bytes(std::span(tokens)));
   writer.commit();
   const fs::path out = scratch.path() / "out";
-  const Words words{"train",    "--width", "16",      "--heads",   "2",  "--layers", "1",         "--json",
-                    "--sample", "0",       "--quiet", "--batches", file, "--output", out.string()};
+  const Words words =
+      program::train_tiny({"--json", "--sample", "0", "--batches", file, "--output", out.string()});
   const auto steps_of = [&](const Words& more) {
     const auto trained = run(program::with(words, more));
     INFO(trained.err);
@@ -196,8 +182,7 @@ TEST_CASE("without --steps, --batches are trained on to their end", "[train]") {
   const auto late = run(program::with(words, {"--overwrite", "--warmup", "4"}));
   CHECK(late.code == 2);
   CHECK_THAT(late.err, Catch::Contains("--warmup is 4, and --steps 3"));
-  const auto compared = run({"train", "--compare", "f32,bf16", "--width", "16", "--heads", "2", "--layers",
-                             "1", "--batches", file, "--json", "--quiet"});
+  const auto compared = run(program::train_tiny({"--compare", "f32,bf16", "--batches", file, "--json"}));
   INFO(compared.err);
   REQUIRE(compared.code == 0);
   CHECK(compared.json()["runs"][1]["steps"] == 3);
@@ -222,12 +207,24 @@ TEST_CASE("a run that ended before its model was written writes it when it goes 
   const auto done = run(train(out, {"--steps", "4", "--resume"}));
   CHECK(done.code == 2);
   CHECK_THAT(done.err, Catch::Contains("raise it"));
-  fs::remove(out / "model.safetensors");  // as a full disk or kill -9 after the last checkpoint leave it
-  const auto written = run(train(out, {"--steps", "4", "--resume", "--json"}));
-  INFO(written.err);
-  REQUIRE(written.code == 0);
-  CHECK(written.json()["steps"] == 4);
-  CHECK(program::content(out / "model.safetensors") == model);
+  // As a full disk or kill -9 after the last checkpoint leave it: without a model, or with an earlier one.
+  const auto write_again = [&](const std::string& steps, const std::string& expected) {
+    const auto written = run(train(out, {"--steps", steps, "--resume", "--json"}));
+    INFO(written.err);
+    REQUIRE(written.code == 0);
+    CHECK(written.json()["steps"] == std::stoi(steps));
+    CHECK(program::content(out / "model.safetensors") == expected);
+  };
+  fs::remove(out / "model.safetensors");
+  write_again("4", model);
+  REQUIRE(run(train(out, {"--steps", "6", "--resume"})).code == 0);
+  const std::string later = program::content(out / "model.safetensors");
+  REQUIRE(later != model);
+  std::ofstream(out / "model.safetensors", std::ios::binary) << model;
+  write_again("6", later);
+  std::ofstream(out / "model.safetensors", std::ios::binary) << model.substr(0, model.size() / 2);
+  write_again("6", later);
+  CHECK(run(train(out, {"--steps", "6", "--resume"})).code == 2);
 }
 
 TEST_CASE("a checkpoint whose numbers make no sense is refused", "[train]") {
@@ -283,7 +280,7 @@ TEST_CASE("the log of a run that goes on has each step once", "[train]") {
   program::Outcome resumed = run(train(out, {"--steps", "9", "--log", log.string(), "--resume"}));
   INFO(resumed.err);
   REQUIRE(resumed.code == 0);
-  const auto lines = lines_of(log);
+  const auto lines = program::json_lines(log);
   REQUIRE(lines.size() == 9);
   for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i]["step"] == i);
 }
@@ -349,27 +346,8 @@ namespace {
 
 /// Three regimes of one run, and their report.
 program::Outcome compared_regimes(const std::string& page) {
-  return run({"train",
-              "--compare",
-              "f32,naive-f16,amp-f16",
-              "--width",
-              "16",
-              "--heads",
-              "2",
-              "--layers",
-              "1",
-              "--batch",
-              "2",
-              "--context",
-              "8",
-              "--steps",
-              "12",
-              "--init-scale",
-              "1e9",
-              "--quiet",
-              "--report",
-              page,
-              "--json"});
+  return run(program::train_tiny({"--compare", "f32,naive-f16,amp-f16", "--batch", "2", "--context", "8",
+                                  "--steps", "12", "--init-scale", "1e9", "--report", page, "--json"}));
 }
 
 }  // namespace
@@ -425,9 +403,8 @@ TEST_CASE("the page of train --compare, in a browser", "[train]") {
 TEST_CASE("a comparison is shown though its report cannot be written", "[train]") {
   const Scratch scratch;
   const std::string page = (scratch.path() / "page.html").string();
-  const Words words{"train", "--compare", "f32,bf16", "--width", "16",       "--heads",
-                    "2",     "--layers",  "1",        "--batch", "2",        "--context",
-                    "8",     "--steps",   "3",        "--quiet", "--report", page};
+  const Words words = program::train_tiny(
+      {"--compare", "f32,bf16", "--batch", "2", "--context", "8", "--steps", "3", "--report", page});
   for (const bool json : {false, true}) {
     const auto full = run(program::with(words, json ? Words{"--json"} : Words{}), "ulimit -f 2;");
     INFO(full.out << full.err);
@@ -445,12 +422,11 @@ TEST_CASE("a comparison is shown though its report cannot be written", "[train]"
 TEST_CASE("the log of a comparison has each policy's steps, with its name", "[train]") {
   const Scratch scratch;
   const fs::path log = scratch.path() / "log.jsonl";
-  const auto compared =
-      run({"train", "--compare", "f32,fast", "--width", "16", "--heads", "2", "--layers", "1", "--batch", "2",
-           "--steps", "3", "--context", "8", "--quiet", "--json", "--log", log.string()});
+  const auto compared = run(program::train_tiny({"--compare", "f32,fast", "--batch", "2", "--steps", "3",
+                                                 "--context", "8", "--json", "--log", log.string()}));
   INFO(compared.err);
   REQUIRE(compared.code == 0);
-  const auto lines = lines_of(log);
+  const auto lines = program::json_lines(log);
   REQUIRE(lines.size() == 6);
   for (std::size_t i = 0; i < 6; ++i) {
     CHECK(lines[i]["policy"] == (i < 3 ? "f32" : "bf16+flash"));
@@ -704,7 +680,7 @@ TEST_CASE("Ctrl-C leaves a checkpoint, also before the first one is due", "[trai
   const precast::io::SafetensorsFile left(out / "checkpoint.safetensors");
   const std::string step = left.metadata().at("step");
   CHECK_THAT(ended.err, Catch::Contains("--resume goes on from the checkpoint of step " + step));
-  CHECK(lines_of(log).size() == std::stoul(step));
+  CHECK(program::json_lines(log).size() == std::stoul(step));
   const std::string steps = std::to_string(std::stoi(step) + 3);
   REQUIRE(run(train(out, {"--steps", steps, "--resume"})).code == 0);
   REQUIRE(run(train(whole, {"--steps", steps})).code == 0);
@@ -721,7 +697,7 @@ TEST_CASE("a full disk leaves whole lines in the log", "[train]") {
   CHECK_THAT(full.err, Catch::Contains("log.jsonl: could not be written"));
   const std::string text = program::content(log);
   CHECK(text.ends_with('\n'));
-  CHECK(lines_of(log).size() >= 2);
+  CHECK(program::json_lines(log).size() >= 2);
 }
 
 TEST_CASE("a log whose last line was cut off goes on whole, and another file is no log", "[train]") {
@@ -730,7 +706,7 @@ TEST_CASE("a log whose last line was cut off goes on whole, and another file is 
   REQUIRE(run(train(out, {"--steps", "4", "--log", log.string()})).code == 0);
   std::ofstream(log, std::ios::app) << "{\"step\": 4, \"lo";
   REQUIRE(run(train(out, {"--steps", "6", "--log", log.string(), "--resume"})).code == 0);
-  const auto lines = lines_of(log);
+  const auto lines = program::json_lines(log);
   REQUIRE(lines.size() == 6);
   for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i]["step"] == i);
   const std::string notes = scratch.file("notes.txt", "not a log\n");
@@ -769,7 +745,13 @@ TEST_CASE("a checkpoint that is cut off is refused, and left as it is", "[train]
     INFO(refused.err);
     CHECK(refused.code == 1);
     CHECK(refused.one_line_error());
-    CHECK_THAT(refused.err, Catch::Contains("checkpoint.safetensors"));
+    CHECK_THAT(refused.err,
+               Catch::Contains("checkpoint.safetensors: its " + std::to_string(size) +
+                               " bytes are no whole checkpoint") &&
+                   Catch::Contains("put an earlier copy in its place, or train again with --overwrite"));
     CHECK(fs::file_size(checkpoint) == size);
   }
+  std::ofstream(checkpoint, std::ios::binary) << whole.substr(0, whole.size() / 2);
+  CHECK(run(train(out, {"--steps", "2", "--overwrite"})).code == 0);
+  CHECK(program::content(checkpoint) == whole);
 }

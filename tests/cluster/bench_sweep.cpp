@@ -22,6 +22,8 @@ TEST_CASE("bench lm --shard auto of two ranks, merged, has the cases of the whol
   const auto parts = run(part, ranks::mpirun(2));
   INFO(parts.err);
   REQUIRE(parts.code == 0);
+  part.insert(part.end(), {"--device", "cuda"});
+  CHECK_THAT(run(part, ranks::second_of_two).err, Catch::Contains("device cuda:1 cannot be used"));
   const std::string first = folder + "part-1-of-2.json", second = folder + "part-2-of-2.json";
   REQUIRE(run({"bench", "lm", "--quiet", "--json", folder + "merged.json", "--merge", second, first}).code ==
           0);

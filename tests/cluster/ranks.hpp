@@ -17,4 +17,8 @@ inline std::string mpirun(int count) {
          program::quoted(PRECAST_MPIEXEC) + " -n " + std::to_string(count) + " --oversubscribe";
 }
 
+/// What mpirun tells the second of two processes of a machine, for a run of it alone, and without devices.
+inline constexpr const char* second_of_two =
+    "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 CUDA_VISIBLE_DEVICES=";
+
 }  // namespace ranks

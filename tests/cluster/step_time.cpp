@@ -12,11 +12,11 @@
 #include <precast/cluster/step_probe.hpp>
 #include <precast/cluster/step_time.hpp>
 
+#include "cli/given.hpp"
 #include "ranks.hpp"
 
 using namespace precast;
 using namespace precast::cluster;
-using program::run;
 using program::Scratch;
 
 namespace {
@@ -27,6 +27,13 @@ std::vector<std::int64_t> of_three_ranks(std::int64_t (*function)(Communicator&)
   ranks::run_ranks(
       3, [&](ranks::ThreadRank& job) { said[static_cast<std::size_t>(job.rank())] = function(job); });
   return said;
+}
+
+/// Predicts steps of a tiny model.
+program::Outcome predict(const program::Words& more, const std::string& started_by = "") {
+  const program::Words words =
+      program::train_tiny({"--batch", "2", "--context", "8", "--threads", "1", "--predict-ranks"});
+  return program::run(program::with(words, more), started_by);
 }
 
 }  // namespace
@@ -152,13 +159,8 @@ TEST_CASE("a probe writes down when a step asks for its sums") {
 TEST_CASE("train --predict-ranks says what a step takes on more ranks") {
   const Scratch scratch;
   const std::string page = (scratch.path() / "page.html").string();
-  const std::vector<std::string> train{"train",    "--width",   "16",      "--heads", "2",
-                                       "--layers", "1",         "--batch", "2",       "--context",
-                                       "8",        "--threads", "1",       "--quiet"};
-  auto words = train;
-  words.insert(words.end(), {"--predict-ranks", "1,2,1024", "--link-latency", "5", "--link-bandwidth", "1GB",
-                             "--json", "--report", page});
-  const auto predicted = run(words);
+  const auto predicted =
+      predict({"1,2,1024", "--link-latency", "5", "--link-bandwidth", "1GB", "--json", "--report", page});
   INFO(predicted.err);
   REQUIRE(predicted.code == 0);
   const auto json = predicted.json();
@@ -178,27 +180,20 @@ TEST_CASE("train --predict-ranks says what a step takes on more ranks") {
   CHECK(bytes > 4 * 16 * 16);
   CHECK_THAT(program::content(page), Catch::Contains("<svg") && Catch::Contains("if sums took no time"));
 
-  words = train;
-  words.insert(words.end(), {"--predict-ranks", "1,4096", "--link-latency", "5", "--link-bandwidth", "1GB",
-                             "--ranks-per-machine", "4096"});
-  const auto crowded = run(words);
+  const auto crowded =
+      predict({"1,4096", "--link-latency", "5", "--link-bandwidth", "1GB", "--ranks-per-machine", "4096"});
   INFO(crowded.err);
   REQUIRE(crowded.code == 0);
   CHECK_THAT(crowded.out, Catch::Contains("cores, and take turns") && Catch::Contains("is not counted"));
 
-  words = train;
-  words.insert(words.end(), {"--predict-ranks", "1,2"});
-  const auto without = run(words);
+  const auto without = predict({"1,2"});
   CHECK(without.code == 2);
   CHECK(without.one_line_error());
   CHECK_THAT(without.err, Catch::Contains("--link-latency"));
 }
 
 TEST_CASE("train --predict-ranks measures the link between ranks that mpirun started", "[mpi]") {
-  const auto measured =
-      run({"train", "--width", "16", "--heads", "2", "--layers", "1", "--batch", "2", "--context", "8",
-           "--threads", "1", "--quiet", "--predict-ranks", "1,2", "--json"},
-          ranks::mpirun(2));
+  const auto measured = predict({"1,2", "--json"}, ranks::mpirun(2));
   INFO(measured.err);
   REQUIRE(measured.code == 0);
   const auto machine = measured.json()["machine"];

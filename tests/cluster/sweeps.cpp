@@ -2,9 +2,11 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cli/sweep_options.hpp>
 #include <cluster/launch.hpp>
 
 #include <precast/error.hpp>
@@ -21,9 +23,11 @@ namespace {
 class Environment {
  public:
   explicit Environment(std::map<std::string, std::string> set) {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
-                             "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_ARRAY_TASK_ID",
-                             "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT"}) {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK",
+          "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
+          "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT",
+          "CUDA_VISIBLE_DEVICES"}) {
       if (const char* old = std::getenv(name)) before_[name] = old;
       unsetenv(name);
     }
@@ -61,6 +65,43 @@ TEST_CASE("a process is the rank that mpirun or srun says") {
   CHECK(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}) == Numbers{0, 1});  // a batch script itself
   CHECK_THROWS_WITH(launch_in({{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}}), Catch::Contains("PMI_RANK is 2"));
   CHECK_THROWS_WITH(launch_in({{"PMI_RANK", "-1"}, {"PMI_SIZE", "2"}}), Catch::Contains("'-1'"));
+}
+
+TEST_CASE("of several ranks each takes the device of its place on its machine") {
+  const auto device = [](const std::string& wanted, std::map<std::string, std::string> set,
+                         bool of_sweep = true) {
+    const Environment environment(std::move(set));
+    return precast::cli::SweepPart{{}, of_sweep}.device(wanted);
+  };
+  const auto with = [](std::map<std::string, std::string> set, const std::string& visible) {
+    set["CUDA_VISIBLE_DEVICES"] = visible;
+    return set;
+  };
+  const std::map<std::string, std::string> sixth{{"OMPI_COMM_WORLD_RANK", "5"},
+                                                 {"OMPI_COMM_WORLD_SIZE", "8"},
+                                                 {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                                 {"SLURM_PROCID", "0"},
+                                                 {"SLURM_LOCALID", "0"}};
+  CHECK(device("cuda", sixth) == "cuda:1");
+  CHECK(device("cuda", {{"PMI_RANK", "6"}, {"PMI_SIZE", "8"}, {"MPI_LOCALRANKID", "2"}}) == "cuda:2");
+  CHECK(device("cuda", {{"SLURM_PROCID", "7"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "3"}}) ==
+        "cuda:3");
+  CHECK(
+      device("cuda", {{"PMI_RANK", "7"}, {"PMI_SIZE", "8"}, {"SLURM_PROCID", "7"}, {"SLURM_LOCALID", "3"}}) ==
+      "cuda:3");
+  CHECK(device("cuda", with(sixth, "4,5")) == "cuda:1");
+  CHECK(device("cuda", with(sixth, "5")) == "cuda:0");  // its own
+  CHECK(device("cuda", with(sixth, "")) == "cuda:1");   // none, and so refused where it is looked for
+  CHECK(device("auto", sixth) == "cpu");
+  CHECK(device("cpu", sixth) == "cpu");
+  CHECK_THROWS_WITH(device("cuda:1", sixth), Catch::Contains("there are several ranks: give --device cuda"));
+  CHECK_THROWS_WITH(device("cuda", {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}),
+                    Catch::Contains("not which of its machine's processes this one is"));
+  // One process, and one that no --shard auto put beside others, as it is told.
+  for (const char* wanted : {"auto", "cpu", "cuda", "cuda:1"}) {
+    CHECK(device(wanted, {{"SLURM_ARRAY_TASK_ID", "2"}, {"SLURM_ARRAY_TASK_COUNT", "4"}}) == wanted);
+    CHECK(device(wanted, sixth, false) == wanted);
+  }
 }
 
 TEST_CASE("a part of a sweep is the task of an array, and the rank in it") {
@@ -103,6 +144,13 @@ TEST_CASE("cost --shard auto of three ranks, merged, is the whole", "[mpi]") {
   const auto parts = run(part, ranks::mpirun(3));
   INFO(parts.err);
   REQUIRE(parts.code == 0);
+  // The second process of its machine looks for the second device: without one it ends.
+  part.insert(part.end(), {"--device", "cuda"});
+  const auto second = run(part, ranks::second_of_two);
+  CHECK(second.code == 1);
+  CHECK(second.one_line_error());
+  CHECK_THAT(second.err, Catch::Contains("device cuda:1 cannot be used"));
+  part.resize(part.size() - 2);
   std::vector<std::string> merge{"cost", "--output", folder + "merged.json", "--merge"};
   for (const char* number : {"1", "2", "3"}) merge.push_back(folder + "part-" + number + "-of-3.json");
   REQUIRE(run(merge).code == 0);
@@ -129,6 +177,8 @@ TEST_CASE("compare --shard auto of two ranks, merged, is the whole", "[mpi]") {
   const auto parts = run(part, ranks::mpirun(2));
   INFO(parts.err);
   REQUIRE(parts.code == 0);
+  part.insert(part.end(), {"--device", "cuda"});
+  CHECK_THAT(run(part, ranks::second_of_two).err, Catch::Contains("device cuda:1 cannot be used"));
   const auto merged = run({"compare", "--json", "--quiet", "--output", folder + "merged.png", "--merge",
                            folder + "part-1-of-2.json", folder + "part-2-of-2.json"});
   INFO(merged.err);

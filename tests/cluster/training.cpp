@@ -11,10 +11,12 @@
 #include <precast/host/parallel.hpp>
 #include <precast/io/safetensors.hpp>
 
+#include "cli/given.hpp"
 #include "ranks.hpp"
 
 using program::run;
 using program::Scratch;
+using program::Words;
 using ranks::mpirun;
 namespace fs = std::filesystem;
 using namespace precast;
@@ -34,41 +36,12 @@ LanguageModelConfig tiny_config() {
   return config;
 }
 
-using Words = std::vector<std::string>;
-
 /// A run of a tiny model, each rank on one thread.
 Words words_of(const fs::path& output, int batch, const Words& more) {
-  Words words{"train",
-              "--width",
-              "16",
-              "--heads",
-              "2",
-              "--layers",
-              "1",
-              "--batch",
-              std::to_string(batch),
-              "--context",
-              "8",
-              "--quiet",
-              "--sample",
-              "0",
-              "--threads",
-              "1",
-              "--lr",
-              "1e-2",
-              "--output",
-              output.string(),
-              "--log",
-              output.string() + ".jsonl"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-std::vector<nlohmann::json> lines_of(const fs::path& output) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(program::content(output.string() + ".jsonl"));
-  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
+  return program::with(program::train_tiny({"--batch", std::to_string(batch), "--context", "8", "--sample",
+                                            "0", "--threads", "1", "--lr", "1e-2", "--output",
+                                            output.string(), "--log", output.string() + ".jsonl"}),
+                       more);
 }
 
 /// Trains; its log.
@@ -76,7 +49,7 @@ std::vector<nlohmann::json> trained(const fs::path& output, int count, int batch
   const auto outcome = run(words_of(output, batch, more), count > 1 ? mpirun(count) : "");
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
-  return lines_of(output);
+  return program::json_lines(output.string() + ".jsonl");
 }
 
 double largest_difference(const std::vector<nlohmann::json>& a, const std::vector<nlohmann::json>& b,

@@ -88,6 +88,47 @@ TEST_CASE("convert reads what it wrote under scales, and its values are those th
   }
 }
 
+TEST_CASE("columns of padding are left out where the file says how many there are") {
+  const TemporaryFolder folder;
+  const auto wide = folder.path() / "wide.safetensors", padded = folder.path() / "padded.safetensors",
+             out = folder.path() / "out.safetensors";
+  // As ComfyUI pads 104 columns for mxfp8.
+  constexpr std::int64_t rows = 64, columns = 104, stored = 128;
+  std::vector<f32> values = normal_tensor({rows, stored}, 5).values;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (static_cast<std::int64_t>(i) % stored >= columns) values[i] = 0;
+  const auto converted = [&](PlainTensors tensors) {
+    tensors["a.weight"] = {Shape{rows, stored}, values};
+    write_tensors<io::SafetensorsWriter>(wide, tensors, "f32");
+    convert_file(wide, padded, to_type("mxfp8"));
+    const ModelConversion conversion(padded, out, to_type("f32"));
+    convert_file(padded, out, to_type("f32"));
+    return conversion.warnings();
+  };
+  const PlainTensors says{{"before.bias", normal_tensor({columns}, 6)}, {"a.bias", normal_tensor({rows}, 7)}};
+  const auto warnings = converted(says);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings.front(), Catch::StartsWith("1 matrix, such as 'a.weight', lost columns of zeros"));
+  const std::vector<f32> all = loaded(padded).at("a.weight"), some = loaded(out).at("a.weight");
+  REQUIRE(std::ssize(some) == rows * columns);
+  for (std::int64_t r = 0; r < rows; ++r)
+    REQUIRE(
+        std::equal(some.begin() + r * columns, some.begin() + (r + 1) * columns, all.begin() + r * stored));
+
+  // Another length in the padding, no length at all, or numbers in it: all columns stay.
+  PlainTensors unsure = says;
+  unsure["other.bias"] = normal_tensor({112}, 8);
+  for (const PlainTensors& tensors : {unsure, PlainTensors{{"a.bias", normal_tensor({rows}, 7)}}}) {
+    const auto told = converted(tensors);
+    REQUIRE(told.size() == 1);
+    CHECK_THAT(told.front(), Catch::Contains("which may be padding"));
+    CHECK(loaded(out).at("a.weight") == loaded(padded).at("a.weight"));
+  }
+  values[3 * stored + stored - 1] = 1;
+  CHECK(converted(says).empty());
+  CHECK(loaded(out).at("a.weight") == loaded(padded).at("a.weight"));
+}
+
 TEST_CASE("scaled weights of a transformer change names and types as their values do") {
   const TemporaryFolder folder;
   const auto scaled = folder.path() / "scaled.safetensors", plain = folder.path() / "plain.safetensors",

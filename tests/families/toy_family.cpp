@@ -27,8 +27,8 @@ class ToyPipeline final : public families::Pipeline {
 
   families::Result generate(const families::Request& request, const families::ProgressCallback& progress,
                             const families::PictureCallback& on_picture) const override {
-    check(request);
     families::Result result;
+    result.estimate = check(request);
     result.used = with_defaults(request);
     result.prompts = request.prompts;
     result.sampler = "Toy";
@@ -46,7 +46,10 @@ class ToyPipeline final : public families::Pipeline {
     if (on_picture) on_picture(result);
     return result;
   }
-  void check(const families::Request&) const override { io::ComponentSource{folder_ / "linear"}; }
+  families::MemoryEstimate check(const families::Request& request) const override {
+    io::ComponentSource{folder_ / "linear"};
+    return estimate(request);
+  }
   families::MemoryEstimate estimate(const families::Request&) const override {
     return {{{"linear", 12 * 4, 64 * 64 * 3 * 4}}};
   }

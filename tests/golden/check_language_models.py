@@ -46,6 +46,7 @@ GIVEN = {
   "llama, tied": (llama(tie_word_embeddings=True), torch.float32, "1GB"),
   "llama, wide heads": (llama(head_dim=10, num_key_value_heads=1), torch.float32, "1GB"),
   "llama, rope theta": (llama(rope_parameters={"rope_type": "default", "rope_theta": 500.0}, rms_norm_eps=1e-4), torch.float32, "1GB"),
+  "llama, pad token": (llama(pad_token_id=7), torch.float32, "1GB"),
   "llama, shards": (llama(), torch.float32, "20KB"),
   "llama, f16": (llama(), torch.float16, "1GB"),
 }
@@ -63,9 +64,10 @@ def tokens(steps, seed, vocabulary):
 
 
 def loss(model, windows):
+  """transformers' own, which leaves labels of -100 out, and no pad token."""
   with torch.no_grad():
     logits = model(input_ids=windows[:, :-1], use_cache=False).logits
-  return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), windows[:, 1:].flatten()).item()
+  return model.loss_function(logits, None, model.config.vocab_size, shift_labels=windows[:, 1:].contiguous()).item()
 
 
 def train(program, folder, *words):
@@ -117,6 +119,8 @@ def main():
           p.add_(torch.randn(p.shape) * 0.1)
       model.to(dtype).save_pretrained(folder / "given", max_shard_size=shard)
       windows = tokens(2, number, VOCABULARY)
+      if config.pad_token_id is not None:
+        windows[:, 0, -6:] = windows[:, 1, :4] = config.pad_token_id
       save_file({"tokens": windows}, folder / "tokens.safetensors")
       ours = train(program, folder, "--model", str(folder / "given"), "--batches", str(folder / "tokens.safetensors"), "--steps",
                    "2", "--lr", "1e-2", "--output", str(folder / "trained"))

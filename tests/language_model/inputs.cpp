@@ -146,17 +146,38 @@ TEST_CASE("a config keeps its special tokens, and says what a run leaves out", "
   CHECK(loaded(special.json()).special_tokens == special.special_tokens);
 }
 
+namespace {
+
+const LanguageModelConfig smallest_gpt2{.vocabulary = 3,
+                                        .positions = 2,
+                                        .width = 2,
+                                        .layers = 1,
+                                        .heads = 1,
+                                        .heads_kv = 1,
+                                        .head_width = 2,
+                                        .inner = 2,
+                                        .tied = false};
+
+}  // namespace
+
+TEST_CASE("a tensor of a dtype that is not known is refused by file and name", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<ParameterFacts> facts = parameters_of(smallest_gpt2);
+  io::SafetensorsWriter writer(folder.path() / "model.safetensors");
+  for (const ParameterFacts& one : facts)
+    writer.declare(one.name, DtypeInfo{"f64", 1, 8}, one.stored_shape());
+  for (const ParameterFacts& one : facts)
+    writer.write(std::as_bytes(
+        std::span<const double>(std::vector<double>(static_cast<std::size_t>(one.shape.elements())))));
+  writer.commit();
+  CHECK_THROWS_WITH(
+      read_values(folder.path(), smallest_gpt2),
+      Catch::Contains(folder.path().string() + ": tensor '" + facts.front().name + "' has dtype F64"));
+}
+
 TEST_CASE("a head that differs from the embeddings is no tied one", "[language_model]") {
   const testing::TemporaryFolder folder;
-  LanguageModelConfig config{.vocabulary = 3,
-                             .positions = 2,
-                             .width = 2,
-                             .layers = 1,
-                             .heads = 1,
-                             .heads_kv = 1,
-                             .head_width = 2,
-                             .inner = 2,
-                             .tied = false};
+  const LanguageModelConfig config = smallest_gpt2;
   const auto write = [&](f32 first_of_head) {
     const std::vector<ParameterFacts> facts = parameters_of(config);
     io::SafetensorsWriter writer(folder.path() / "model.safetensors");

@@ -117,6 +117,13 @@ families::Result drawn(const families::ModelFiles& files, const families::Reques
   return families::open(files, choices, families::cpu_backend())->generate(request);
 }
 
+/// Bytes that the UNet's weights are said to take.
+std::int64_t bytes_of_unet(const families::Result& result) {
+  for (const families::ComponentMemory& component : result.estimate.components)
+    if (component.component == "unet") return component.weights;
+  return 0;
+}
+
 const std::map<std::string, std::string> runs{{"sd15", "sd15_img2img_ddim"},
                                               {"sd21", "sd21_txt2img_own"},
                                               {"sdxl", "sdxl_txt2img_own"},
@@ -143,6 +150,8 @@ TEST_CASE("GGUF of whole Stable Diffusion models draws what its values draw in s
         CHECK(packed.images.front().rgb == decoded.images.front().rgb);
       } else {
         CHECK(relative_error(packed.latents.values(), decoded.latents.values()) <= largest_error);
+        CHECK(bytes_of_unet(packed) > 0);
+        CHECK(bytes_of_unet(packed) < bytes_of_unet(decoded));
       }
     }
 }

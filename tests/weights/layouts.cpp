@@ -235,10 +235,24 @@ TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line"
            {"double_stream_blocks.0.block.attn1.to_q.weight", "a HiDream model"},
            {"patchify_proj.weight", "an LTX video model"},
            {"t_block.1.weight", "a PixArt model"},
-           {"adaln_single.linear.weight", "a PixArt or LTX model"},
+           {"adaln_single.linear.weight", "a PixArt or Allegro model"},
            {"blocks.block0.blocks.0.block.attn.to_q.0.weight", "a Cosmos model"},
            {"blocks.0.adaln_modulation_self_attn.1.weight", "a Cosmos model"}})
     CHECK(says(with(name), "is " + model + ", which is not read"));
+  // In diffusers' names, as the state_dict of its 0.42.1's classes has them. HunyuanVideo has all of Flux's
+  // beginnings beside its own.
+  for (const auto& [name, model] : std::map<std::string, std::string>{
+           {"context_embedder.token_refiner.refiner_blocks.0.norm1.weight",
+            "a HunyuanVideo or HunyuanImage model"},
+           {"joint_transformer_blocks.0.attn.to_q.weight", "an AuraFlow model"},
+           {"time_embed.emb.timestep_embedder.linear_1.weight", "an LTX video model"},
+           {"caption_norm.weight", "a Sana model"},
+           {"time_embed.t_embedder.linear_1.weight", "a Cosmos model"}}) {
+    FileTensors tensors = tensors_of("transformer");
+    tensors[name] = bfl.at("img_in.bias");
+    CHECK(says(refused(tensors), "is " + model + ", which is not read"));
+    CHECK(says(refused({{name, bfl.at("img_in.bias")}}), model));
+  }
   CHECK(says(with("double_blocks.0.img_attn.qkv.lora_A.weight"), "is a LoRA"));
   const auto channels = [&](std::int64_t columns) {
     FileTensors tensors = bfl;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,32 +26,39 @@ inline constexpr std::size_t largest_json_file = std::size_t{64} << 20;
 
 namespace detail {
 
-/// Reads JSON and keeps nothing of it. Throws InputError for what parse_json() refuses. (nlohmann's parser
-/// calls back, too, but goes through all that an object has whenever one in it ends.)
-class JsonCheck final : public nlohmann::json_sax<nlohmann::json> {
+/// Makes a value of JSON as it is read, and throws InputError for what parse_json() refuses as soon as it
+/// comes. (nlohmann's own parser takes the last of two keys that are the same, and where it calls back it
+/// goes through all that an object has whenever one in it ends.)
+class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  JsonCheck(const std::filesystem::path& path, std::string where, std::size_t bytes)
+  JsonReader(const std::filesystem::path& path, std::string where, std::size_t bytes)
       : path_(path), where_(std::move(where)), bytes_(bytes) {}
+
+  /// What was read, once.
+  nlohmann::json take() { return std::move(root_); }
 
   InputError invalid(std::size_t byte) const {
     return file_error(path_, where_ + "not valid JSON, at byte " + std::to_string(byte) + " of " +
                                  std::to_string(bytes_) + ": get the file anew");
   }
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(std::int64_t) override { return true; }
-  bool number_unsigned(std::uint64_t) override { return true; }
-  bool number_float(double, const std::string&) override { return true; }
-  bool string(std::string&) override { return true; }
-  bool binary(nlohmann::json::binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return open(); }
-  bool start_array(std::size_t) override { return open(); }
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(std::int64_t value) override { return add(value); }
+  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string&) override { return add(value); }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(nlohmann::json::binary_t& value) override { return add(std::move(value)); }
+  bool start_object(std::size_t) override { return open(nlohmann::json::object()); }
+  bool start_array(std::size_t) override { return open(nlohmann::json::array()); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(std::string& key) override {
-    if (!keys_.back().insert(key).second)
+    auto& members = open_.back()->get_ref<nlohmann::json::object_t&>();
+    const auto [member, is_new] = members.try_emplace(key);
+    if (!is_new)
       throw file_error(path_, where_ + "key '" + printable(key) + "' stands there twice: get the file anew");
+    member_ = &member->second;
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
@@ -62,22 +68,33 @@ class JsonCheck final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  bool open() {
-    if (keys_.size() >= static_cast<std::size_t>(deepest_json))
+  nlohmann::json& placed(nlohmann::json value) {
+    if (open_.empty()) return root_ = std::move(value);
+    if (open_.back()->is_object()) return *member_ = std::move(value);
+    return open_.back()->get_ref<nlohmann::json::array_t&>().emplace_back(std::move(value));
+  }
+  bool add(nlohmann::json value) {
+    placed(std::move(value));
+    return true;
+  }
+  bool open(nlohmann::json value) {
+    if (open_.size() >= static_cast<std::size_t>(deepest_json))
       throw file_error(path_, where_ + "JSON nested deeper than " + std::to_string(deepest_json) +
                                   " levels: this is not a file that a model comes with");
-    keys_.emplace_back();
+    open_.push_back(&placed(std::move(value)));
     return true;
   }
   bool close() {
-    keys_.pop_back();
+    open_.pop_back();
     return true;
   }
 
   const std::filesystem::path& path_;
   std::string where_;
   std::size_t bytes_;
-  std::vector<std::set<std::string>> keys_;  ///< of the objects that are open
+  nlohmann::json root_;
+  std::vector<nlohmann::json*> open_;  ///< objects and lists that have not ended, the innermost last
+  nlohmann::json* member_ = nullptr;   ///< of the innermost object: what follows its last key
 };
 
 }  // namespace detail
@@ -87,14 +104,15 @@ class JsonCheck final : public nlohmann::json_sax<nlohmann::json> {
 /// in an object.
 inline nlohmann::json parse_json(std::string_view text, const std::filesystem::path& path,
                                  const std::string& part = "") {
-  detail::JsonCheck check(path, part.empty() ? "" : part + ": ", text.size());
-  // nlohmann takes NUL for the end of the text, and would not look at what follows.
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) throw check.invalid(nul + 1);
-  nlohmann::json::sax_parse(text.begin(), text.end(), &check);
+  detail::JsonReader reader(path, part.empty() ? "" : part + ": ", text.size());
   // What nlohmann's destructor puts aside: 16 bytes a value, of at least two bytes of text each, in a vector
-  // that may just be moving; and the 1 MiB by which glibc's heap grows where it cannot go on in place.
+  // that may just be moving; and the 1 MiB by which glibc's heap grows where it cannot go on in place. It is
+  // given back before the reader ends.
   const MemoryReserve for_unwinding((std::size_t{2} << 20) + 12 * text.size());
-  return nlohmann::json::parse(text.begin(), text.end());
+  // nlohmann takes NUL for the end of the text, and would not look at what follows.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) throw reader.invalid(nul + 1);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
+  return reader.take();
 }
 
 /// A whole file as a JSON value. Throws InputError, also for files above `largest_json_file`.

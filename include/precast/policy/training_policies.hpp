@@ -161,7 +161,9 @@ struct TrainingPolicyType {
 
 template <Literal Name>
 consteval auto training_policy_of() {
-  constexpr std::optional<TrainingChoice> choice = training_choice_named(Name.view());
+  // A copy, because under UBSan g++ 12 takes no address within a template's argument for constant.
+  constexpr Literal text = Name;
+  constexpr std::optional<TrainingChoice> choice = training_choice_named(text.view());
   static_assert(choice.has_value(), "training_policy_named: no policy of training has this name.");
   if constexpr (choice) return typename TrainingPolicyType<*choice>::type{};
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <precast/dtype/dtype.hpp>
 #include <precast/error.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/quant/check_importance.hpp>
 #include <precast/quant/encode_options.hpp>
 #include <precast/quant/finite.hpp>
 #include <precast/quant/k_blocks.hpp>
@@ -40,27 +40,6 @@ concept Encodable = BlockDtype<Format> &&
     (detail::EncodedSideBySide<Format> || requires(const f32* values, Format& block) {
       { encode_block(values, block) } -> std::same_as<void>;
     });
-
-namespace detail {
-
-/// Refuses what `encode` cannot use as weights of columns.
-inline void check_importance(std::span<const f32> importance, std::size_t values, std::size_t in_block,
-                             Encoder encoder) {
-  if (importance.empty()) return;
-  if (encoder != Encoder::search)
-    throw InputError("encode: the reference encoder has no use for an importance: choose the search encoder");
-  if (importance.size() % in_block != 0 || values % importance.size() != 0)
-    throw ShapeError("encode: an importance of " + std::to_string(importance.size()) + " columns for " +
-                     std::to_string(values) + " values in blocks of " + std::to_string(in_block) +
-                     ": it needs one number for each column of a row of whole blocks");
-  const auto bad =
-      std::ranges::find_if_not(importance, [](f32 weight) { return weight >= 0 && weight < HUGE_VALF; });
-  if (bad != importance.end())
-    throw InputError("encode: the importance of column " + std::to_string(bad - importance.begin()) +
-                     " is negative, infinite or NaN: it is a weight of a squared error");
-}
-
-}  // namespace detail
 
 /// Encodes `values`, a row or whole rows of a matrix, into blocks, on all threads of parallel_for: the same
 /// bytes for any number. Subnormal values are numbers like others; where a block's scale is so small that its

@@ -168,7 +168,8 @@ inline void search_block(const f32* values, const f32* weights, iq4_nl& block) {
 inline void search_block(const f32* values, const f32* weights, mxfp8& block) {
   const f32 largest = detail::largest_magnitude<32>(values);
   const int power = largest > 0 ? clamped(std::ilogb(largest) - 8, -125, 124) : -125;
-  detail::code_mxfp8(values, detail::best_power<detail::E4m3Grid>(values, weights, power - 2), block);
+  detail::code_mxfp8(values, detail::best_power<detail::FloatGrid<fp8_e4m3>>(values, weights, power - 2),
+                     block);
 }
 inline void search_block(const f32* values, const f32* weights, mxfp4& block) {
   const f32 largest = detail::largest_magnitude<32>(values);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include <precast/dtype/float_format.hpp>
+#include <precast/dtype/scalar.hpp>
 #include <precast/quant/lookup_blocks.hpp>
 #include <precast/quant/rounding.hpp>
 #include <precast/quant/vectors.hpp>
@@ -61,17 +63,24 @@ struct E2m1Grid {
   }
 };
 
-/// The numbers of e4m3, at most 448.
-struct E4m3Grid {
+/// The numbers of a scalar dtype of few bits, up to its largest.
+template <ScalarDtype T>
+struct FloatGrid {
   template <class F>
   [[gnu::always_inline]] static F nearest(F value) {
     using I = IntegersOf<F>;
+    constexpr FloatFormat format = dtype_traits<T>::format;
+    constexpr f32 most = static_cast<f32>(format.max()), least_normal = static_cast<f32>(format.min_normal());
+    constexpr int dropped = 23 - format.mantissa_bits;
+    constexpr std::int32_t half = (1 << (dropped - 1)) - 1, kept = ~((1 << dropped) - 1);
+    // One unit of its last place is the least subnormal number.
+    constexpr f32 unit = static_cast<f32>(format.min_subnormal() * 0x1.8p23);
     F size = magnitude(value);
-    size = size < 448.0f ? size : every<F>(448.0f);
+    size = size < most ? size : every<F>(most);
     const I word = reinterpret_cast<I>(size);
-    const F normal = reinterpret_cast<F>((word + 0x7ffff + (word >> 20 & 1)) & ~0xfffff);
-    const F below = (size + 24576.f) - 24576.f;  // multiples of 2^-9
-    const F number = size < 0x1p-6f ? below : normal;
+    const F normal = reinterpret_cast<F>((word + half + (word >> dropped & 1)) & kept);
+    const F below = (size + unit) - unit;
+    const F number = size < least_normal ? below : normal;
     return value < 0 ? -number : number;
   }
 };

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include <simt/device_memory.hpp>
 #include <simt/runtime/order.hpp>
@@ -36,9 +38,7 @@ class DeviceHeap {
       if (size < bytes) continue;
       holes_.erase(hole);
       if (size > bytes) holes_.emplace(first + bytes, size - bytes);
-      open();
-      std::memset(base_ + first, 0xff, bytes);  // NaN in every dtype
-      close();
+      poison(first, bytes);
       return base_ + first;
     }
     throw precast::OutOfMemory("the emulated device has no room for " + std::to_string(bytes) + " bytes");
@@ -46,10 +46,9 @@ class DeviceHeap {
 
   void free(std::byte* block, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    open();
-    std::memset(block, 0xff, bytes);  // what is read after it was freed is NaN
-    close();
-    auto hole = holes_.emplace(static_cast<std::size_t>(block - base_), bytes).first;
+    const auto first = static_cast<std::size_t>(block - base_);
+    poison(first, bytes);
+    auto hole = holes_.emplace(first, bytes).first;
     if (const auto next = std::next(hole);
         next != holes_.end() && hole->first + hole->second == next->first) {
       hole->second += next->second;
@@ -80,8 +79,19 @@ class DeviceHeap {
     holes_.emplace(0, capacity);
   }
 
+  /// Makes memory NaN in every dtype: what was not written yet, or was freed. Memory that is closed waits for
+  /// whoever opens it, since nobody can look before, and opening costs a call of the system.
+  void poison(std::size_t first, std::size_t bytes) {
+    if (users_ > 0)
+      std::memset(base_ + first, 0xff, bytes);
+    else
+      poisoned_.emplace_back(first, bytes);
+  }
   void open() {
-    if (users_++ == 0) protect(PROT_READ | PROT_WRITE);
+    if (users_++ != 0) return;
+    protect(PROT_READ | PROT_WRITE);
+    for (const auto& [first, bytes] : poisoned_) std::memset(base_ + first, 0xff, bytes);
+    poisoned_.clear();
   }
   void close() {
     if (--users_ == 0) protect(PROT_NONE);
@@ -92,7 +102,8 @@ class DeviceHeap {
   }
 
   std::byte* base_ = nullptr;
-  std::map<std::size_t, std::size_t> holes_;  // offset -> size
+  std::map<std::size_t, std::size_t> holes_;                   // offset -> size
+  std::vector<std::pair<std::size_t, std::size_t>> poisoned_;  // offset, size: since it was open last
   int users_ = 0;
   std::mutex mutex_;
 };

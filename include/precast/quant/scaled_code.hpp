@@ -1,0 +1,91 @@
+// Codes of f32 values under a scale that is known, fp8_e4m3, fp8_e5m2 and int8, and the error that they make.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/quant/exact_arithmetic.hpp>
+
+namespace precast::quant {
+
+using precast::ScaledCode;
+
+/// The largest magnitude that a code stands for, and a group's goes to: 448, 57344 and 127.
+template <ScaledCode Code>
+constexpr f32 largest_code() {
+  if constexpr (std::same_as<Code, std::int8_t>)
+    return 127;
+  else
+    return static_cast<f32>(dtype_traits<Code>::format.max());
+}
+
+PRECAST_EXACT_ARITHMETIC_BEGIN
+
+/// The scale of values whose largest magnitude is `most`.
+template <ScaledCode Code>
+f32 scale_for(f32 most) {
+  return most == 0 ? 1.0f : std::max(most / largest_code<Code>(), std::numeric_limits<f32>::denorm_min());
+}
+
+namespace detail {
+
+/// A quotient as a code: to nearest, ties to even, never beyond the largest. In f64 the quotient of two f32
+/// is on the same side of every tie as the exact one, so this is one rounding.
+template <ScaledCode Code>
+Code scaled_code(double quotient) {
+  if constexpr (std::same_as<Code, std::int8_t>) {
+    const double limited = std::clamp(quotient, -127.0, 127.0);
+    return static_cast<std::int8_t>((limited + 0x1.8p52) - 0x1.8p52);
+  } else {
+    return precast::detail::saturated(from_double<Code>(quotient));
+  }
+}
+
+}  // namespace detail
+
+/// Writes the nearest code of each value under a scale that is known, ties to even, on the caller's thread.
+/// Values are finite.
+template <ScaledCode Code>
+void encode_under_scale(std::span<const f32> values, f32 scale, std::span<Code> codes) {
+  const auto divisor = static_cast<double>(scale);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    codes[i] = detail::scaled_code<Code>(static_cast<double>(values[i]) / divisor);
+}
+
+namespace detail {
+
+/// The sum of weight * squared error of values under a scale, as they decode, in f64 and in their order;
+/// there are as many weights as values, or none, where all errors count alike.
+template <ScaledCode Code>
+double squared_error_under(std::span<const f32> values, std::span<const f32> weights, f32 scale) {
+  std::array<Code, 256> codes;
+  double error = 0;
+  for (std::size_t first = 0; first < values.size(); first += codes.size()) {
+    const auto here = values.subspan(first, std::min(codes.size(), values.size() - first));
+    encode_under_scale<Code>(here, scale, std::span(codes).first(here.size()));
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      f32 decoded;
+      if constexpr (std::same_as<Code, std::int8_t>)
+        decoded = static_cast<f32>(codes[i]) * scale;
+      else
+        decoded = convert_value<f32>(codes[i]) * scale;
+      const double off = static_cast<double>(decoded) - static_cast<double>(here[i]);
+      error += (weights.empty() ? 1.0 : static_cast<double>(weights[first + i])) * (off * off);
+    }
+  }
+  return error;
+}
+
+}  // namespace detail
+
+PRECAST_EXACT_ARITHMETIC_END
+
+}  // namespace precast::quant
