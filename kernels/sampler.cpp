@@ -12,7 +12,7 @@ namespace precast::kernels {
 namespace {
 
 using In = View<const f32>;
-using PerPicture = RowBroadcast<f32>;
+using PerImage = RowBroadcast<f32>;
 
 [[gnu::used, maybe_unused]] constexpr std::tuple stamped{
     &backend::map_values<SamplerStep, elementwise::EulerStep, In, In>,
@@ -22,8 +22,8 @@ using PerPicture = RowBroadcast<f32>;
     &backend::map_values<SamplerStep, elementwise::Combination, In, In, In, In>,
     &backend::map_values<SamplerStep, elementwise::Guidance, In, In>,
     &backend::map_values<SamplerStep, elementwise::Repainted, In, In, In, In>,
-    &backend::map_values<SamplerStep, elementwise::SquaredDeviation, In, PerPicture>,
-    &backend::map_values<SamplerStep, elementwise::RescaledGuidance, In, PerPicture, PerPicture>,
+    &backend::map_values<SamplerStep, elementwise::SquaredDeviation, In, PerImage>,
+    &backend::map_values<SamplerStep, elementwise::RescaledGuidance, In, PerImage, PerImage>,
     &backend::reduce_values<SamplerSum, f32>};
 
 }  // namespace

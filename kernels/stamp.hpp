@@ -1,5 +1,5 @@
 // Which instances of a kernel a unit stamps: one for each distinct row of the op table that the compiled
-// paths have for its op class, and its twin in f32 for the watch hook. Dtypes come from precisions<P, Op>
+// paths have for its op class, and the same in f32 for the watch hook. Dtypes come from precisions<P, Op>
 // alone; the macro PRECAST_STAMPED_PRECISION, "bf16", limits a unit to the policies that leave this precision
 // between ops, so that units take the compilers equally long and no two stamp one kernel.
 #pragma once

@@ -47,8 +47,8 @@ struct AttentionInTraining {
   static constexpr std::tuple functions{
       &backend::attention_with_log_sums<precisions<P, Attention>, gradient_precisions<P, Attention>, P::flash,
                                         Choice, In<P>, In<P>, In<P>>,
-      probe<P>(), with_twin<Forward, P, precisions<P, Attention>>(),
-      with_twin<Gradient, P, gradient_precisions<P, Attention>>()};
+      probe<P>(), with_f32_counterpart<Forward, P, precisions<P, Attention>>(),
+      with_f32_counterpart<Gradient, P, gradient_precisions<P, Attention>>()};
 };
 
 [[gnu::used, maybe_unused]] constexpr auto trained_attention = addresses<AttentionInTraining>();

@@ -4,8 +4,8 @@
 
 #include <precast/backend/convert.hpp>
 #include <precast/backend/embedding_gradient.hpp>
+#include <precast/backend/exponent_histogram.hpp>
 #include <precast/backend/optimiser.hpp>
-#include <precast/backend/power_counts.hpp>
 
 namespace precast::kernels::trained {
 namespace {
@@ -39,10 +39,10 @@ template <class P>
 struct Parameters {
   using Gradient = ParameterGradient<P>;
   static constexpr std::tuple functions{
-      with_twin<TableGradient, P, parameter_gradient_precisions<P, Reduction>>(),
+      with_f32_counterpart<TableGradient, P, parameter_gradient_precisions<P, Reduction>>(),
       &backend::unscale_gradients<Gradient>,
       &backend::scale_gradients<Gradient>,
-      &backend::count_powers<Gradient>,
+      &backend::count_exponents<Gradient>,
       &backend::clear_values<Gradient>,
       &backend::clear_values<Master<P>>,
       &backend::adamw<Master<P>, Stored<P>>,

@@ -32,10 +32,10 @@ struct BiasGradient {
 template <class P>
 struct Products {
   static constexpr std::tuple functions{
-      with_twin<Linear, P, precisions<P, Matmul>>(),
-      with_twin<InputGradient, P, gradient_precisions<P, Matmul>>(),
-      with_twin<WeightGradient, P, parameter_gradient_precisions<P, Matmul>>(),
-      with_twin<BiasGradient, P, parameter_gradient_precisions<P, Reduction>>()};
+      with_f32_counterpart<Linear, P, precisions<P, Matmul>>(),
+      with_f32_counterpart<InputGradient, P, gradient_precisions<P, Matmul>>(),
+      with_f32_counterpart<WeightGradient, P, parameter_gradient_precisions<P, Matmul>>(),
+      with_f32_counterpart<BiasGradient, P, parameter_gradient_precisions<P, Reduction>>()};
 };
 
 [[gnu::used, maybe_unused]] constexpr auto trained_products = addresses<Products>();

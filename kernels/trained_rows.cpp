@@ -50,7 +50,7 @@ struct Norms {
 };
 template <class P, class Types>
 struct NormGradients {
-  /// Of parameters; the twin's are f32.
+  /// Of parameters; f32 in a row of f32.
   using G =
       std::conditional_t<std::is_same_v<Types, gradient_precisions<P, Norm>>, ParameterGradient<P>, f32>;
   static constexpr std::tuple functions{&backend::layer_norm_gradient<Types, In<P>, In<P>, Stored<P>, G>,
@@ -72,13 +72,14 @@ struct LossGradients {
 
 template <class P>
 struct Rows {
-  static constexpr std::tuple functions{with_twin<Functions, P, precisions<P, Pointwise>>(),
-                                        with_twin<FunctionGradients, P, gradient_precisions<P, Pointwise>>(),
-                                        with_twin<Norms, P, precisions<P, Norm>>(),
-                                        with_twin<NormGradients, P, gradient_precisions<P, Norm>>(),
-                                        with_twin<Rotations, P, precisions<P, Position>>(),
-                                        with_twin<Losses, P, precisions<P, Loss>>(),
-                                        with_twin<LossGradients, P, gradient_precisions<P, Loss>>()};
+  static constexpr std::tuple functions{
+      with_f32_counterpart<Functions, P, precisions<P, Pointwise>>(),
+      with_f32_counterpart<FunctionGradients, P, gradient_precisions<P, Pointwise>>(),
+      with_f32_counterpart<Norms, P, precisions<P, Norm>>(),
+      with_f32_counterpart<NormGradients, P, gradient_precisions<P, Norm>>(),
+      with_f32_counterpart<Rotations, P, precisions<P, Position>>(),
+      with_f32_counterpart<Losses, P, precisions<P, Loss>>(),
+      with_f32_counterpart<LossGradients, P, gradient_precisions<P, Loss>>()};
 };
 
 [[gnu::used, maybe_unused]] constexpr auto trained_rows = addresses<Rows>();

@@ -1,5 +1,5 @@
 // Which instances of a kernel language models in training call: those in the rows of each policy that this
-// build trains under (CMake's PRECAST_TRAINING), and for the watch hook their twins in f32. A policy belongs
+// build trains under (CMake's PRECAST_TRAINING), and for the watch hook the same in f32. A policy belongs
 // to the units of the precision that it leaves between ops.
 #pragma once
 
@@ -34,9 +34,9 @@ using ParameterGradient = typename training<P>::parameter_gradient;
 template <PolicyType P>
 using Master = typename training<P>::master;
 
-/// `Kernels<P, Types>::functions` for a row, and for its twin.
+/// `Kernels<P, Types>::functions` for a row, and for the same row in f32 where ops are watched.
 template <template <class P, class Types> class Kernels, class P, class Row>
-constexpr auto with_twin() {
+constexpr auto with_f32_counterpart() {
   if constexpr (watch::compiled && !std::is_same_v<Row, widened_to_f32<Row>>)
     return std::tuple(Kernels<P, Row>::functions, Kernels<P, widened_to_f32<Row>>::functions);
   else

@@ -200,10 +200,10 @@ def described(signature, architecture, tiles):
     if family == "block_gemv":
         storage, operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[:2]
         tile = tile_of(tiles, f"block_gemv_tile<{storage}, {arguments[2]}>", architecture)
-        return "matmul, few rows by blocks", of_row(operand), tile.bytes
+        return "block GEMV", of_row(operand), tile.bytes
     if family == "skinny_gemm":
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
-        return "matmul, few rows", of_row(operand), 0
+        return "skinny GEMM", of_row(operand), 0
     if family in ("attention_scores", "attention_values", "largest_score"):  # PlainProduct::shared_bytes
         step = {"largest_score": "f32; largest score"}.get(family, f"{of_row(arguments[0])}; {family[10:]}")
         return "plain attention", step, 2 * (64 + 64) * 128

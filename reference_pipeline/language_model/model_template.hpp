@@ -11,7 +11,7 @@
 #include <language_model/device_messages.hpp>
 #include <language_model/layers.hpp>
 
-#include <precast/backend/power_counts.hpp>
+#include <precast/backend/exponent_histogram.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/loss_gradient.hpp>
@@ -119,7 +119,7 @@ class TrainedModelTemplate final : public TrainedModel {
   GradientHistogram histogram() const override {
     GradientHistogram all;
     for (const Parameter& parameter : parameters_)
-      backend::count_powers<Gradient>(parameter.gradient().view(), all);
+      backend::count_exponents<Gradient>(parameter.gradient().view(), all);
     return all;
   }
   void step(const train::AdamWOptions& options, std::int64_t step) override {

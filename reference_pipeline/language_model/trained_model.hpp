@@ -14,7 +14,7 @@
 
 #include <precast/cluster/message_memory.hpp>
 #include <precast/dtype/dtype.hpp>
-#include <precast/problem/power_counts.hpp>
+#include <precast/problem/exponent_histogram.hpp>
 #include <precast/tensor/shape.hpp>
 #include <precast/train/adamw.hpp>
 #include <precast/train/grad_scaler.hpp>
@@ -37,7 +37,7 @@ struct GradientFacts {
 };
 
 /// How large the gradients of a step are.
-using GradientHistogram = PowerCounts;
+using GradientHistogram = ExponentHistogram;
 
 class TrainedModel {
  public:

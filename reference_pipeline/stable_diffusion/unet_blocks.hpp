@@ -10,7 +10,7 @@
 #include <precast/nn/conv.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/norm.hpp>
-#include <precast/ops/add_per_picture.hpp>
+#include <precast/ops/add_per_sample.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/watch/scope.hpp>
 
@@ -40,7 +40,7 @@ class ResidualBlock {
     const Tensor<Activation> time = watch::scoped("time_emb_proj", [&] { return time_(embedded_time); });
     Tensor<Activation> hidden = watch::scoped("norm1", [&] { return norm1_(x, ActivationFunction::silu); });
     hidden = watch::scoped("conv1", [&] { return conv1_(hidden); });
-    hidden = add_per_picture<P>(hidden, time);
+    hidden = add_per_sample<P>(hidden, time);
     hidden = watch::scoped("norm2", [&] { return norm2_(hidden, ActivationFunction::silu); });
     hidden = watch::scoped("conv2", [&] { return conv2_(hidden); });
     if (!shortcut_) return add<P>(x, hidden);

@@ -11,7 +11,7 @@ set(command "${COMPILER}" -std=c++20 -fsyntax-only -I${INCLUDE} "-I${INCLUDE}/..
 
 execute_process(COMMAND ${command} RESULT_VARIABLE result ERROR_VARIABLE errors)
 if(NOT result EQUAL 0)
-  message(FATAL_ERROR "the correct twin does not compile:\n${errors}")
+  message(FATAL_ERROR "the correct version does not compile:\n${errors}")
 endif()
 
 execute_process(COMMAND ${command} -DMISTAKE RESULT_VARIABLE result ERROR_VARIABLE errors)

@@ -59,7 +59,7 @@ HostTensor<typename Types::result> tiled_product(const HostTensor<X>& x, const H
   auto out = not_written<T>({x.rows(), weight.rows()});
   const auto wide_bias = in_f32(bias);
   const Epilogue epilogue{on_device(wide_bias), activate};
-  gpu::launch_product_of_tiles<Types, gpu::FixedTile<tile>>(
+  gpu::launch_with_tile<Types, gpu::FixedTile<tile>>(
       "matmul", gpu::matrix_rows(on_device(x)), gpu::matrix_rows(on_device(weight)),
       gpu::product_epilogue<Types::saturate>(epilogue, View<const T>{}, on_device(out)), gpu::Stream{});
   return out;

@@ -91,7 +91,7 @@ bool narrow_sums_are_exact() {
   return run(none, none_of_keys, v, 1)[0] == sum;
 }
 
-/// Several tiles of keys, more than there are stages; then rows that no vector fits, hidden keys and two
+/// Several tiles of keys, more than there are stages; then rows that no vector fits, masked keys and two
 /// heads.
 const std::vector<AttentionCase> flash_cases{{1, 1, 40, 200, 24}, {1, 2, 20, 37, 7, true}};
 /// More tiles of keys than buffers for them; then rows of both warpgroups, and columns of both panels.

@@ -187,7 +187,7 @@ TEST_CASE("rows of scalars are not taken of a weight in blocks", "[linear][block
   CHECK_THROWS_WITH(weight.weight().view(), Catch::Contains("q8_0"));
 }
 
-TEST_CASE("proof of products of few rows with blocks of a file", "[matmul][blocks][proof]") {
+TEST_CASE("proof of GEMV with blocks of a file", "[matmul][blocks][proof]") {
   using P = Policy<Storage<bf16>>;
   struct Check {
     LinearWeight<P> weight;
@@ -201,7 +201,7 @@ TEST_CASE("proof of products of few rows with blocks of a file", "[matmul][block
     auto sums = expected_products<precisions<P, Matmul>>(x, stored.values, HostTensor<f32>());
     checks.push_back({stored.weight<P>({}), std::move(x), std::move(sums)});
   }
-  check_proof("few rows, bf16 by blocks of a file", [&] {
+  check_proof("GEMV, bf16 by blocks of a file", [&] {
     for (const Check& check : checks) {
       const Tensor<bf16> on_device_x = sent(check.x);
       if (!check.sums.outside(to_host(linear<P>(on_device_x, check.weight))).empty()) return false;

@@ -94,7 +94,7 @@ TEST_CASE("cuda: whole matrices are rounded to operands", "[matmul]") {
   REQUIRE(to.view().row(3)[49] == before);
 }
 
-TEMPLATE_TEST_CASE("cuda: matrices are turned over", "[transpose]", f32, bf16, fp8_e4m3) {
+TEMPLATE_TEST_CASE("cuda: matrices are transposed", "[transpose]", f32, bf16, fp8_e4m3) {
   for (const auto& [rows, columns] : {std::pair{1, 1}, {33, 31}, {7, 100}, {64, 65}}) {
     const auto wide_from = random_integers<TestType>({rows, columns + 3}, 1);
     const auto from = wide_from.view().columns_between(2, columns);

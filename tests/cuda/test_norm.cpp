@@ -39,7 +39,7 @@ struct Slice {
 
 }  // namespace
 
-TEST_CASE("layer_norm of slices, with a modulation for each picture", "[norm]") {
+TEST_CASE("layer_norm of slices, with a modulation for each sample", "[norm]") {
   using Types = precisions<Bf16, Norm>;
   for (const std::int64_t offset : {3, 8}) {
     const Slice<bf16> x(Shape{3, 5, 136}, offset);
@@ -79,8 +79,8 @@ TEMPLATE_TEST_CASE("norms and gates take their parameters as they lie, in one la
   CHECK(launches([&] { rms_norm<P>(x, weight, {.eps = eps_of_slices}); }) == 1);
   CHECK(launches([&] { rms_norm_heads<P>(x, weight, {.eps = eps_of_slices}); }) == 1);
   CHECK(launches([&] { gated_add<P>(x, x, row); }) == 1);
-  const auto picture = x.view().reshaped(Shape{1, 2, 3, 16});
-  CHECK(launches([&] { group_norm<P>(picture, weight, weight, {.groups = 4, .eps = eps_of_slices}); }) ==
+  const auto image = x.view().reshaped(Shape{1, 2, 3, 16});
+  CHECK(launches([&] { group_norm<P>(image, weight, weight, {.groups = 4, .eps = eps_of_slices}); }) ==
         3);  // moments twice, and values
 }
 

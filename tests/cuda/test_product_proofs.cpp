@@ -136,11 +136,11 @@ TEST_CASE("proof of matmul of f16 weights and f32 rows in bf16", "[matmul][proof
   check_proof_of_tiles<Policy<Storage<f16>, Compute<bf16>>, f32>("matmul, f32 by f16 in bf16");
 }
 
-TEST_CASE("proof of products of few rows", "[matmul][proof]") {
+TEST_CASE("proof of skinny GEMM", "[matmul][proof]") {
   using P = Policy<Storage<bf16>>;
   const Products<P, bf16> one(1, 530, 9, 16), eight(8, 300, 7, 0), narrow(3, 45, 6, 1);
   const Products<Policy<Storage<f16>, Compute<bf16>>, f32> rounded(2, 300, 7, 0), rounded_narrow(2, 45, 6, 1);
-  check_proof("few rows, bf16", [&] {
+  check_proof("skinny GEMM, bf16", [&] {
     return one.are_exact() && eight.are_exact() && narrow.are_exact() && rounded.are_exact() &&
            rounded_narrow.are_exact();
   });

@@ -5,7 +5,7 @@
 # With LOOK_FOR, f16 or f32, only one of the latter two is looked for.
 cmake_minimum_required(VERSION 3.25)
 
-# check(WHAT LINES): fails where names of kernels tell of another dtype, or of a twin in f32.
+# check(WHAT LINES): fails where names of kernels tell of another dtype, or of a second kernel in f32.
 function(check what lines)
   if(NOT lines MATCHES "precast::${PRESENT}[^a-z0-9_:]")
     message(FATAL_ERROR "${PRESENT} was asked for, and the program has no ${what} of it")
@@ -18,10 +18,10 @@ function(check what lines)
   if(dtypes AND NOT LOOK_FOR STREQUAL "f32")
     message(FATAL_ERROR "${PROGRAM} has ${what} of dtypes other than ${PRESENT}: ${dtypes}")
   endif()
-  # A twin is a row of f32 but for its storage; what reads a result or its scores is called by the hook alone.
-  string(REGEX MATCH "[^\n]*(OpDtypes<[^<>]*, float, float, float, float, |${twin_kernels})[^\n]*" twin "${lines}")
-  if(twin AND NOT LOOK_FOR STREQUAL "f16")
-    message(FATAL_ERROR "${PROGRAM} has ${what} of a second kernel in f32, for the watch hook: ${twin}")
+  # The second kernel is a row of f32 but for its storage; what reads a result or its scores is called by the hook alone.
+  string(REGEX MATCH "[^\n]*(OpDtypes<[^<>]*, float, float, float, float, |${watch_kernels})[^\n]*" second "${lines}")
+  if(second AND NOT LOOK_FOR STREQUAL "f16")
+    message(FATAL_ERROR "${PROGRAM} has ${what} of a second kernel in f32, for the watch hook: ${second}")
   endif()
 endfunction()
 
@@ -54,13 +54,13 @@ if(CUDA)
 endif()
 foreach(backend IN LISTS backends)
   lines_of(symbols sh -c "\"${NM}\" -C \"${PROGRAM}\" | grep -E 'precast::${backend}::(${names})<'")
-  set(twin_kernels "precast::${backend}::(largest_score|extremes_of)<")
+  set(watch_kernels "precast::${backend}::(largest_score|extremes_of)<")
   check("symbols" "${symbols}")
 endforeach()
 if(CUDA AND PYTHON MATCHES "python")
   lines_of(kernels "${PYTHON}" "${RESOURCES}" --names "${PROGRAM}")
   # Operands of attention, and results of norms: rows of the table are not in these kernels' names.
-  set(twin_kernels "(flash_attention|attention_scores|attention_values)_kernel<float|norm_kernel<[^(\n]*, float>|largest_score|DeviceReduce")
+  set(watch_kernels "(flash_attention|attention_scores|attention_values)_kernel<float|norm_kernel<[^(\n]*, float>|largest_score|DeviceReduce")
   check("cubins" "${kernels}")
   if(FORMATS AND NOT kernels MATCHES "block_gemv<[^\n]*precast::${FORMATS},")
     message(FATAL_ERROR "${PROGRAM} has no products with weights in ${FORMATS} for the device")

@@ -3,7 +3,7 @@
 #include <span>
 #include <utility>
 
-#include <precast/ops/add_per_picture.hpp>
+#include <precast/ops/add_per_sample.hpp>
 #include <precast/ops/attention_gradient.hpp>
 #include <precast/ops/dropout.hpp>
 #include <precast/ops/embedding_gradient.hpp>
@@ -55,7 +55,7 @@ void run(const Context& context) {
   embedding_gradient_into<P>(context, rows, ids, options, dw.view());
   cross_entropy_gradient_into<P>(context, 1.0f, rows, ids, CrossEntropyOptions{}, products.view());
   dropout_into<P>(context, x, DropoutOptions{}, y.view());
-  add_per_picture_into<P>(context, image, Tensor<A>(Shape{1, 64}), of_image.view());
+  add_per_sample_into<P>(context, image, Tensor<A>(Shape{1, 64}), of_image.view());
 }
 template void run<Policy<Storage<bf16>, Flash>>(const Context&);
 template void

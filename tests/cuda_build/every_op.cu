@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <precast/ops/add_per_picture.hpp>
+#include <precast/ops/add_per_sample.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
@@ -36,7 +36,7 @@ void run() {
   HostTensor<S> hw(Shape{64, 64});
   LinearWeight<P> lw(hw);
   (void)linear<P>(x, lw, {.activation = ActivationFunction::silu});
-  (void)linear_gradient<P>(x, TurnedWeight<P>(lw));
+  (void)linear_gradient<P>(x, TransposedWeight<P>(lw));
   HostTensor<S> cw(Shape{64, 64, 3, 3});
   ConvWeight<P> cv(cw);
   (void)conv2d<P>(img, cv);
@@ -52,7 +52,7 @@ void run() {
   (void)activate<P>(x, ActivationFunction::gelu_erf);
   (void)activate<P, elementwise::GeluErf>(x);
   (void)add<P>(x, x);
-  (void)add_per_picture<P>(img, Tensor<A>(Shape{1, 64}));
+  (void)add_per_sample<P>(img, Tensor<A>(Shape{1, 64}));
   (void)gated_product<P>(x, x, ActivationFunction::silu);
   (void)gated_product<P, elementwise::Silu>(x, x);
   (void)gated_add<P>(x, x, Tensor<A>(Shape{1, 64}));

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <precast/ops/add_per_picture.hpp>
+#include <precast/ops/add_per_sample.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
@@ -31,7 +31,7 @@ void run(const Context& context) {
   Tensor<A> one(Shape{1, 64}), products(Shape{8, 64});
   Tensor<S> w(Shape{64});
   const LinearWeight<P> linear_weight(HostTensor<S>(Shape{64, 64}));
-  const TurnedWeight<P> turned(linear_weight);
+  const TransposedWeight<P> turned(linear_weight);
   const ConvWeight<P> conv_weight(HostTensor<S>(Shape{64, 64, 3, 3}));
   Tensor<f32> in_f32(x.shape()), total(Shape{1}), each(Shape{1, 8}), moments(Shape{2, 2}),
       state(Shape{1, 64});
@@ -70,7 +70,7 @@ void run(const Context& context) {
   activate_into<P>(context, x, silu, y.view());
   activate_into<P, elementwise::Silu>(context, x, y.view());
   add_into<P>(context, x, x, y.view());
-  add_per_picture_into<P>(context, image, one, of_image.view());
+  add_per_sample_into<P>(context, image, one, of_image.view());
   gated_add_into<P>(context, x, x, one, y.view());
   gated_product_into<P>(context, x, x, silu, y.view());
   gated_product_into<P, elementwise::Silu>(context, x, x, y.view());

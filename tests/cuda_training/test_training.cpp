@@ -125,7 +125,7 @@ TEST_CASE("on the emulated device f32 is trained as on the host", "[f32]") {
 TEST_CASE("gradients on the emulated device are counted by their powers of two", "[f32]") {
   Trainer trainer = trainer_of("tiny_gpt2", options_of("f32"), emulated_training_device());
   trainer.step(GoldenBatches());
-  PowerCounts expected;
+  ExponentHistogram expected;
   for (const StateTensor& gradient : trainer.model().gradient_tensors()) {
     std::vector<f32> values(gradient.bytes.size() / sizeof(f32));
     gpu::DeviceMemory::copy_to_host(values.data(), gradient.bytes.data(), gradient.bytes.size());

@@ -9,7 +9,7 @@ if(NOT headers)
   message(FATAL_ERROR "${CUDA} has no headers")
 endif()
 list(FILTER headers EXCLUDE REGEX "^(device/|runtime/|tile/(selector|warpgroup_attention_tile)[.]hpp)")
-list(FILTER headers EXCLUDE REGEX "^(matmul/cublaslt|conv/cudnn|reduction/(extremes|power_counts)|gather/sort_by_number|cluster/nccl_communicator)[.]hpp$")
+list(FILTER headers EXCLUDE REGEX "^(matmul/cublaslt|conv/cudnn|reduction/(extremes|exponent_histogram)|gather/sort_by_number|cluster/nccl_communicator)[.]hpp$")
 foreach(header IN LISTS headers)
   file(STRINGS "${CUDA}/${header}" lines
        REGEX "PRECAST_ON_DEVICE|PRECAST_CUDA_IS_EMULATED|PRECAST_EMULATE_CUDA|__CUDA_ARCH__|__CUDACC__")

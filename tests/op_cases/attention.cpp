@@ -50,7 +50,7 @@ Tensor<typename P::activation> attention_of(const AttentionCase& c, const Attent
   return sent(joined);
 }
 
-/// Whether rows whose keys a bias hides altogether are zeros, and no others.
+/// Whether rows whose keys are all masked are zeros, and no others.
 template <class P>
 bool hidden_rows_are_zeros() {
   const AttentionCase c{1, 1, 3, 140, 8, false, true};
@@ -112,10 +112,10 @@ TEMPLATE_LIST_TEST_CASE("heads that share keys have the bits of heads with copie
   CHECK(same_bits(attention_of<TestType>(with_heads(c, 2, 16), in), attention_of<TestType>(c, copies)));
 }
 
-TEMPLATE_LIST_TEST_CASE("rows that a bias hides altogether are zeros", "[attention]", AttentionEdgePolicies) {
+TEMPLATE_LIST_TEST_CASE("rows whose keys are all masked are zeros", "[attention]", AttentionEdgePolicies) {
   CHECK(hidden_rows_are_zeros<TestType>());
 }
-TEST_CASE("what a bias hides stays hidden where scores saturate", "[attention]") {
+TEST_CASE("a masked score stays masked where scores saturate", "[attention]") {
   CHECK(hidden_rows_are_zeros<F16Saturate>());
 }
 

@@ -64,7 +64,7 @@ inline constexpr AttentionCase attention_cases[] = {
     {1, 1, 20, 150, 16, true},
     {1, 1, 150, 20, 16, true},
     {2, 2, 130, 130, 16, true},
-    // Biased, a third of the keys hidden; both.
+    // Biased, a third of the keys masked; both.
     {1, 2, 70, 73, 16, false, true},
     {1, 3, 100, 140, 16, false, true},
     {2, 1, 33, 33, 16, true, true, 1.0f},

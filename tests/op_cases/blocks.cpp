@@ -150,7 +150,7 @@ TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products decode the same blocks", 
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by a weight in blocks that is turned over",
+TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by a weight in blocks that is transposed",
                         "[linear][blocks]", BlockPolicies) {
   using Types = precisions<TestType, Matmul>;
   const auto stored = random_blocks({70, 100}, 1, 0.2);
@@ -158,9 +158,9 @@ TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by a weight in blocks that i
   HostTensor<f32> turned(Shape{100, 70});
   for (std::int64_t r = 0; r < 70; ++r)
     for (std::int64_t c = 0; c < 100; ++c) turned.data()[c * 70 + r] = values.data()[r * 100 + c];
-  const TurnedWeight<TestType> weight{LinearWeight<TestType>(stored.view())};
+  const TransposedWeight<TestType> weight{LinearWeight<TestType>(stored.view())};
   const auto others = with_scales_of_others(stored);
-  const TurnedWeight<TestType> of_other_scales{LinearWeight<TestType>(others.view())};
+  const TransposedWeight<TestType> of_other_scales{LinearWeight<TestType>(others.view())};
   for (const std::int64_t rows : {1, 7, 40}) {
     const auto y = random_tensor<typename Types::result>({rows, 70}, 2);
     CHECK(expected_products<Types>(y, turned, HostTensor<f32>())

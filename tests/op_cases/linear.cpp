@@ -225,12 +225,12 @@ TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by the weight itself", "[lin
       for (std::int64_t f = 0; f < features; ++f)
         for (std::int64_t k = 0; k < columns; ++k)
           turned.data()[k * features + f] = weight.data()[f * columns + k];
-      const TurnedWeight<TestType> packed{LinearWeight<TestType>(weight)};
+      const TransposedWeight<TestType> packed{LinearWeight<TestType>(weight)};
       REQUIRE(packed.in_features() == columns);
       const auto result = linear_gradient<TestType>(sent(y), packed);
       REQUIRE(result.shape() == Shape{2, rows, columns});
       CHECK(expected_products<Types>(y, turned, HostTensor<T>()).outside(result) == "");
-      // The same bits as a layer of the weight turned over.
+      // The same bits as a layer of the weight transposed.
       CHECK(same_bits(result, linear<TestType>(sent(y), LinearWeight<TestType>(turned))));
     }
 }

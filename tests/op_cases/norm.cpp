@@ -42,7 +42,7 @@ TEMPLATE_LIST_TEST_CASE("layer_norm follows its definition", "[norm]", NormPolic
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes a scale and a shift for each picture", "[norm]",
+TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes a scale and a shift for each sample", "[norm]",
                         NormPolicies) {
   using A = typename TestType::activation;
   for (const RowsCase& c : affordable(rows_cases)) {
@@ -64,7 +64,7 @@ TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes a scale and a shift for each 
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes slices, and one picture without its batch dimension",
+TEMPLATE_LIST_TEST_CASE("layer_norm_modulate takes slices, and one sample without its batch dimension",
                         "[norm]", PlainPolicies) {
   using A = typename TestType::activation;
   for (const std::int64_t first : {3, 8}) {  // where no vector begins, and where one does

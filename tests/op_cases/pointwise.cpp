@@ -10,7 +10,7 @@
 #include <op_cases/run.hpp>
 #include <support/activations.hpp>
 
-#include <precast/ops/add_per_picture.hpp>
+#include <precast/ops/add_per_sample.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/sampler.hpp>
 
@@ -90,7 +90,7 @@ TEMPLATE_LIST_TEST_CASE("sums, scales and clamps follow their definitions", "[po
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("a gate is one for each channel of each picture, and a row is added to every picture",
+TEMPLATE_LIST_TEST_CASE("a gate is one for each channel of each sample, and a row is added to every sample",
                         "[pointwise]", PlainPolicies) {
   using A = typename TestType::activation;
   for (const BroadcastCase& c : affordable(broadcast_cases)) {
@@ -122,7 +122,7 @@ TEMPLATE_LIST_TEST_CASE("a gate is one for each channel of each picture, and a r
     CHECK(outside(add<TestType>(sent(x), sent(positions)), placed, one_rounding(placed)) == "");
     CHECK(outside(add<TestType>(sent(x), sent(last)), shifted, one_rounding(shifted)) == "");
     if (c.batch < 2 || c.tokens == 0) continue;
-    // The second picture alone.
+    // The second sample alone.
     const Tensor<A> residuals = sent(residual), values = sent(x);
     Tensor<A> into({c.tokens, c.columns});
     gated_add_into<TestType>(
@@ -187,7 +187,7 @@ TEST_CASE("the sampler's step is in f32, its product rounded first", "[pointwise
   CHECK(wrong == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("add_per_picture adds a row to all pixels of its picture", "[pointwise]",
+TEMPLATE_LIST_TEST_CASE("add_per_sample adds a row to all pixels of its sample", "[pointwise]",
                         PointwisePolicies) {
   using A = typename TestType::activation;
   for (const std::int64_t channels : {1, 7, 600})
@@ -198,13 +198,13 @@ TEMPLATE_LIST_TEST_CASE("add_per_picture adds a row to all pixels of its picture
       std::vector<double> expected(in.size());
       for (std::size_t i = 0; i < in.size(); ++i) {
         const auto place = static_cast<std::int64_t>(i);
-        const std::int64_t picture = rows == 1 ? 0 : place / (15 * channels);
-        expected[i] = in[i] + row[static_cast<std::size_t>(picture * channels + place % channels)];
+        const std::int64_t sample = rows == 1 ? 0 : place / (15 * channels);
+        expected[i] = in[i] + row[static_cast<std::size_t>(sample * channels + place % channels)];
       }
-      const auto run = [&] { return add_per_picture<TestType>(sent(x), sent(added)); };
+      const auto run = [&] { return add_per_sample<TestType>(sent(x), sent(added)); };
       CHECK(outside(run(), expected, [&](std::size_t i) { return unit<f32> * std::abs(expected[i]); }) == "");
       check_repeats(run);
     }
-  CHECK(add_per_picture<TestType>(Tensor<A>(Shape{2, 0, 5, 7}), Tensor<A>(Shape{2, 7})).shape() ==
+  CHECK(add_per_sample<TestType>(Tensor<A>(Shape{2, 0, 5, 7}), Tensor<A>(Shape{2, 7})).shape() ==
         Shape{2, 0, 5, 7});
 }

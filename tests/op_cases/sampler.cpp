@@ -128,7 +128,7 @@ TEST_CASE("guidance and repainting are rounded step by step", "[sampler]") {
       ShapeError);
 }
 
-TEST_CASE("guidance is rescaled to the standard deviation of each picture", "[sampler]") {
+TEST_CASE("guidance is rescaled to the standard deviation of each image", "[sampler]") {
   for (const Shape& shape : {Shape{1, 2, 3, 4}, Shape{3, 9, 8, 4}, Shape{2, 40, 33, 4}}) {
     const std::int64_t pictures = shape[0];
     const auto values = static_cast<std::size_t>(shape.elements() / pictures);

@@ -7,7 +7,7 @@
 #include <support/arrays.hpp>
 #include <support/policies.hpp>
 
-#include <precast/ops/add_per_picture.hpp>
+#include <precast/ops/add_per_sample.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
@@ -131,9 +131,9 @@ TEST_CASE("pointwise ops name the shapes that do not fit", "[pointwise]") {
   CHECK_THROWS_AS(gated_add<F32>(residual.view().rows_between(0, 3), residual, gate), ShapeError);
   const Tensor<f32> picture(Shape{2, 3, 4, 5});
   for (const Shape& shape : {Shape{2, 4}, Shape{3, 5}, Shape{5}, Shape{2, 1, 5}})
-    CHECK_THROWS_AS(add_per_picture<F32>(picture, Tensor<f32>(shape)), ShapeError);
+    CHECK_THROWS_AS(add_per_sample<F32>(picture, Tensor<f32>(shape)), ShapeError);
   Tensor<f32> smaller(Shape{2, 3, 3, 5});
-  CHECK_THROWS_AS(add_per_picture_into<F32>(picture, Tensor<f32>(Shape{2, 5}), smaller.view()), ShapeError);
+  CHECK_THROWS_AS(add_per_sample_into<F32>(picture, Tensor<f32>(Shape{2, 5}), smaller.view()), ShapeError);
   Tensor<f32> target(Shape{6, 40});
   CHECK_THROWS_WITH(copy_into<F32>(Tensor<f32>(Shape{6, 21}), target.view()),
                     Catch::Contains("[6, 21] and [6, 40]"));

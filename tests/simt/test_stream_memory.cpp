@@ -188,10 +188,10 @@ TEST_CASE("a packed weight that a kernel writes is there for a second stream", "
   simt::wait_for_device();
 }
 
-TEST_CASE("values cannot be brought to the device as part of a graph", "[memory]") {
+TEST_CASE("values cannot be uploaded as part of a CUDA graph", "[memory]") {
   const gpu::OwnStream stream;
   simt::begin_recording(gpu::current_stream());
-  CHECK_THROWS_WITH(DeviceTensor({3}, three_values), Catch::Matchers::Contains("as part of a graph"));
+  CHECK_THROWS_WITH(DeviceTensor({3}, three_values), Catch::Matchers::Contains("as part of a CUDA graph"));
   simt::end_recording(gpu::current_stream());
   CHECK_NOTHROW(DeviceTensor({3}, three_values));
 }

@@ -50,8 +50,8 @@ void tma_load(const TensorMap& from, const std::array<int, 4>& at, const void* t
 /// Starts to copy the box whose first value is at `at`; what lies outside of the tensor becomes zeros. The
 /// barrier is told of all bytes of the box when they have landed.
 template <class T, class Barrier>
-void tma_load(Pointer<T, Space::shared> to, const TensorMap& from, const std::array<int, 4>& at,
-              Pointer<Barrier, Space::shared> barrier) {
+void copy_tensor_box(Pointer<T, Space::shared> to, const TensorMap& from, const std::array<int, 4>& at,
+                     Pointer<Barrier, Space::shared> barrier) {
   detail::tma_load(from, at, Pointer<const T, Space::shared>(to).checked_bytes(from.box_bytes(), 128),
                    detail::mbarrier_at(barrier));
 }

@@ -8,7 +8,7 @@
 
 #include <support/arrays.hpp>
 
-#include <precast/ops/add_per_picture.hpp>
+#include <precast/ops/add_per_sample.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
@@ -54,10 +54,11 @@ void for_every_op(Check&& check) {
       "linear", [&](const auto&... c) { return linear<P>(c..., x, linear_weight); },
       [&](auto out, const auto&... c) { linear_into<P>(c..., x, linear_weight, out); });
   const auto of_result = sent(random_tensor<T>({2, 3, 6}, 14));
-  const TurnedWeight<P> turned_weight(linear_weight);
+  const TransposedWeight<P> transposed_weight(linear_weight);
   check(
-      "linear_gradient", [&](const auto&... c) { return linear_gradient<P>(c..., of_result, turned_weight); },
-      [&](auto out, const auto&... c) { linear_gradient_into<P>(c..., of_result, turned_weight, out); });
+      "linear_gradient",
+      [&](const auto&... c) { return linear_gradient<P>(c..., of_result, transposed_weight); },
+      [&](auto out, const auto&... c) { linear_gradient_into<P>(c..., of_result, transposed_weight, out); });
   check(
       "conv2d", [&](const auto&... c) { return conv2d<P>(c..., image, conv_weight); },
       [&](auto out, const auto&... c) { conv2d_into<P>(c..., image, conv_weight, {}, out); });
@@ -106,8 +107,8 @@ void for_every_op(Check&& check) {
       "add", [&](const auto&... c) { return add<P>(c..., x, y); },
       [&](auto out, const auto&... c) { add_into<P>(c..., x, y, out); });
   check(
-      "add_per_picture", [&](const auto&... c) { return add_per_picture<P>(c..., x, rows); },
-      [&](auto out, const auto&... c) { add_per_picture_into<P>(c..., x, rows, out); });
+      "add_per_sample", [&](const auto&... c) { return add_per_sample<P>(c..., x, rows); },
+      [&](auto out, const auto&... c) { add_per_sample_into<P>(c..., x, rows, out); });
   check(
       "gated_add", [&](const auto&... c) { return gated_add<P>(c..., x, y, rows); },
       [&](auto out, const auto&... c) { gated_add_into<P>(c..., x, y, rows, out); });

@@ -26,8 +26,8 @@ struct PackedForGradients {
 
   Packed keys;     ///< of products with queries, and of scores' gradients with keys
   Packed values;   ///< of products with the result's gradient
-  Packed queries;  ///< of scores' gradients, turned over, with queries
-  Packed douts;    ///< of weights, turned over, with the result's gradient
+  Packed queries;  ///< of scores' gradients, transposed, with queries
+  Packed douts;    ///< of weights, transposed, with the result's gradient
 
   template <class DO, class Q, class K, class V>
   PackedForGradients(const AttentionProblem& p, HostHeadsView<const DO> dout, HostHeadsView<const Q> q,
@@ -61,8 +61,8 @@ class HeadGradient {
         queries_(Shape{block_rows, packed.keys.depth()}),
         douts_(Shape{block_rows, packed.values.depth()}),
         gradients_(Shape{block_rows, keys_per_block}),
-        turned_weights_(Shape{block_rows, queries_per_block}),
-        turned_gradients_(Shape{block_rows, queries_per_block}),
+        transposed_weights_(Shape{block_rows, queries_per_block}),
+        transposed_gradients_(Shape{block_rows, queries_per_block}),
         weights_(Shape{block_rows, keys_per_block}),
         products_(Shape{block_rows, keys_per_block}),
         dq_(Shape{block_rows, packed.keys.columns()}),
@@ -70,7 +70,7 @@ class HeadGradient {
         dv_(Shape{packed.keys.blocks() * block_rows, packed.douts.columns()}) {
     keep_.fill(1.0f);
     for (auto* tensor : {&dk_, &dv_}) std::fill(tensor->values().begin(), tensor->values().end(), 0.0f);
-    for (auto* tile : {&turned_weights_, &turned_gradients_})
+    for (auto* tile : {&transposed_weights_, &transposed_gradients_})
       std::fill(tile->values().begin(), tile->values().end(), Tile{});
   }
 
@@ -102,17 +102,17 @@ class HeadGradient {
                                       keys_per_block * depth_step<Tile>, packed_.values.depth(),
                                       products_.data(), keys_per_block, nullptr, rows, keys_per_block);
       for (std::int64_t i = 0; i < rows; ++i) weigh(i, log_sums[first + i]);
-      turn(rows);
+      transpose_tiles(rows);
       const std::int64_t columns = packed_.keys.columns(), columns_v = packed_.douts.columns();
       multiply_tile<Tile, Accumulate>(gradients_.data(), keys_per_block,
                                       packed_.keys.values(batch, kv_head, block), columns * depth_step<Tile>,
                                       keys_per_block, dq_.data(), columns, keep_.data(), rows, columns);
       multiply_tile<Tile, Accumulate>(
-          turned_gradients_.data(), queries_per_block, packed_.queries.values(batch, head, query_block),
+          transposed_gradients_.data(), queries_per_block, packed_.queries.values(batch, head, query_block),
           columns * depth_step<Tile>, queries_per_block, dk_.data() + block * block_rows * columns, columns,
           keep_.data(), keys_per_block, columns);
       multiply_tile<Tile, Accumulate>(
-          turned_weights_.data(), queries_per_block, packed_.douts.values(batch, head, query_block),
+          transposed_weights_.data(), queries_per_block, packed_.douts.values(batch, head, query_block),
           columns_v * depth_step<Tile>, queries_per_block, dv_.data() + block * block_rows * columns_v,
           columns_v, keep_.data(), keys_per_block, columns_v);
     }
@@ -162,22 +162,22 @@ class HeadGradient {
   }
 
   /// Weights and gradients of scores with a row for each key; zeros for queries that are not there.
-  void turn(std::int64_t rows) {
+  void transpose_tiles(std::int64_t rows) {
     const HostView<const Tile> gradients(gradients_.data(), Shape{rows, keys_per_block}, keys_per_block);
-    transpose_columns<1>(gradients, 0, keys_per_block, queries_per_block, turned_gradients_.data());
+    transpose_columns<1>(gradients, 0, keys_per_block, queries_per_block, transposed_gradients_.data());
     // Their rows are read: as operands they take the place of the gradients, which the next product reads.
     if constexpr (std::same_as<Tile, f32>) {
       if constexpr (!std::same_as<Operand, f32>)
         round_row<Operand>(std::span<f32>(weights_.data(), static_cast<std::size_t>(rows * keys_per_block)));
       const HostView<const f32> weights(weights_.data(), Shape{rows, keys_per_block}, keys_per_block);
-      transpose_columns<1>(weights, 0, keys_per_block, queries_per_block, turned_weights_.data());
+      transpose_columns<1>(weights, 0, keys_per_block, queries_per_block, transposed_weights_.data());
     } else {
       HostTensor<Tile> narrow(Shape{rows, keys_per_block});
       convert_row<Tile>(
           std::span<const f32>(weights_.data(), static_cast<std::size_t>(rows * keys_per_block)),
           narrow.values());
       transpose_columns<1>(HostView<const Tile>(narrow.view()), 0, keys_per_block, queries_per_block,
-                           turned_weights_.data());
+                           transposed_weights_.data());
     }
   }
 
@@ -189,7 +189,7 @@ class HeadGradient {
 
   const AttentionProblem& problem_;
   const PackedOfAll& packed_;
-  HostTensor<Tile> queries_, douts_, gradients_, turned_weights_, turned_gradients_;
+  HostTensor<Tile> queries_, douts_, gradients_, transposed_weights_, transposed_gradients_;
   HostTensor<f32> weights_, products_, dq_, dk_, dv_;
   std::array<f32, queries_per_block> deltas_;
   std::array<f32, block_rows> keep_;

@@ -53,7 +53,7 @@ void score_block(const AttentionProblem& problem, const PackedKeysAndValues<Tile
       there[j] = bias ? std::fma(there[j], problem.scale, bias[key + static_cast<std::int64_t>(j)])
                       : there[j] * problem.scale;
     round_row<typename Types::inside, Types::saturate>(there);
-    if (Types::saturate && bias)  // what a bias hides stays hidden
+    if (Types::saturate && bias)  // a masked score stays masked
       for (std::size_t j = 0; j < there.size(); ++j)
         if (bias[key + static_cast<std::int64_t>(j)] == none) there[j] = none;
     std::fill(row.begin() + static_cast<std::ptrdiff_t>(seen), row.end(), none);

@@ -1,4 +1,4 @@
-// BlockGemv: products of a few rows with a weight in blocks, whose format is known at run time alone. Codes
+// BlockGemv: GEMV and skinny GEMM with a weight in blocks, whose format is known at run time alone. Codes
 // are multiplied as they lie, and each sum of a few products by the scale of their group.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Convolution on the host. Large pictures go to oneDNN's convolution in bands of rows; for all others the
+// Convolution on the host. Large images go to oneDNN's convolution in bands of rows; for all others the
 // patches of a block of pixels, as rows, are multiplied with the weight.
 #pragma once
 
@@ -31,7 +31,7 @@ namespace detail {
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, class X>
 void gather_patch(HostView<const X> x, const ConvSizes& sizes, std::int64_t pixel, Multiplied* patch) {
   const std::int64_t column = pixel % sizes.out_width, rest = pixel / sizes.out_width;
-  const std::int64_t row = rest % sizes.out_height, picture = rest / sizes.out_height;
+  const std::int64_t row = rest % sizes.out_height, image = rest / sizes.out_height;
   const std::int64_t top = row * sizes.stride - sizes.pad_top, left = column * sizes.stride - sizes.pad_left;
   const std::int64_t first = std::clamp<std::int64_t>(-left, 0, sizes.kernel_width);
   const std::int64_t last = std::clamp<std::int64_t>(sizes.width - left, first, sizes.kernel_width);
@@ -49,7 +49,7 @@ void gather_patch(HostView<const X> x, const ConvSizes& sizes, std::int64_t pixe
     std::fill_n(patch, first * channels, Multiplied{});
     std::fill_n(patch + last * channels, run - last * channels, Multiplied{});
     const X* const from =
-        x.data() + ((picture * sizes.height + y) * sizes.width + left + first) * x.row_stride();
+        x.data() + ((image * sizes.height + y) * sizes.width + left + first) * x.row_stride();
     if (x.row_stride() == channels) {
       copy(from, (last - first) * channels, patch + first * channels);
     } else {
@@ -60,7 +60,7 @@ void gather_patch(HostView<const X> x, const ConvSizes& sizes, std::int64_t pixe
 }
 
 /// The same where one block of pixels after another has its patches gathered by all threads, and its panels
-/// are what they share then: small pictures have fewer blocks than there are threads.
+/// are what they share then: small images have fewer blocks than there are threads.
 template <class Types, OneDnnOperand Multiplied, class X>
 void conv_of_few_patches(HostView<const X> x, const ConvSizes& sizes,
                          const PanelProduct<Types, Multiplied>& product,

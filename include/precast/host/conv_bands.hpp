@@ -1,5 +1,5 @@
-// Convolution of large pictures: oneDNN's own, on bands of rows. Where it wants the weight in another layout
-// than the packed one, it is rearranged at each call: a picture meets each weight once, so that once a call
+// Convolution of large images: oneDNN's own, on bands of rows. Where it wants the weight in another layout
+// than the packed one, it is rearranged at each call: an image meets each weight once, so that once a call
 // is once, and one copy of the weights is kept.
 #pragma once
 
@@ -30,7 +30,7 @@ namespace precast::host::detail {
 
 struct PatchScratch;
 
-/// The rows of a picture that a band of output rows reads, and the zeros above and below them.
+/// The rows of an image that a band of output rows reads, and the zeros above and below them.
 struct BandRows {
   std::int64_t out_rows, first_in, in_rows, pad_top, pad_bottom;
 };
@@ -43,7 +43,7 @@ inline BandRows band_rows(const ConvSizes& sizes, std::int64_t first_out, std::i
           std::max<std::int64_t>(0, end - sizes.height)};
 }
 
-/// The zeros that the last output column reads right of the picture.
+/// The zeros that the last output column reads right of the image.
 inline std::int64_t pad_right(const ConvSizes& sizes) {
   return std::max<std::int64_t>(
       0, (sizes.out_width - 1) * sizes.stride + sizes.kernel_width - sizes.width - sizes.pad_left);
@@ -262,10 +262,10 @@ bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::stora
   scratch_memory<TileScratch>(tasks, rows_per_band * sizes.out_width * features * std::int64_t{sizeof(f32)});
   scratch_memory<OneDnnScratch>(tasks, bands->scratch_bytes());
   parallel_for(tasks, [&](std::int64_t task) {
-    const std::int64_t picture = task / bands->bands(), band = task % bands->bands();
+    const std::int64_t image = task / bands->bands(), band = task % bands->bands();
     const BandRows rows = bands->rows_of(band);
     const onednn::Primitive& conv = bands->primitive(rows);
-    const std::int64_t first_pixel = (picture * sizes.height + rows.first_in) * sizes.width;
+    const std::int64_t first_pixel = (image * sizes.height + rows.first_in) * sizes.width;
     const void* src = x.data() + first_pixel * x.row_stride();
     if (!in_place) {
       const std::int64_t pixels = rows.in_rows * sizes.width;
@@ -284,7 +284,7 @@ bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::stora
           {DNNL_ARG_WEIGHTS, &conv.argument(DNNL_ARG_WEIGHTS), weights},
           {DNNL_ARG_DST, &conv.argument(DNNL_ARG_DST), tile}},
          thread_scratch<OneDnnScratch>(conv.scratch_bytes()));
-    const std::int64_t first_out = picture * sizes.out_height + band * bands->rows_per_band();
+    const std::int64_t first_out = image * sizes.out_height + band * bands->rows_per_band();
     store_tile<Types>(tile, features, 0, epilogue, out.rows_between(first_out * sizes.out_width, pixels));
   });
   return true;

@@ -113,12 +113,12 @@ class FlashTile {
   }
 
   /// What scores are multiplied with inside the exponent: their scale, unless a bias comes between, a scale
-  /// below 0 turns their order, or one of 0 makes NaN of those that are hidden.
+  /// below 0 turns their order, or one of 0 makes NaN of those that are masked.
   f32 scale_in_exponent() const {
     return problem_.bias.data() || problem_.scale <= 0 ? 1.0f : problem_.scale;
   }
 
-  /// Hides what row i does not see of `keys` scores, `seen` of them, and finds the largest so far.
+  /// Masks what row i does not see of `keys` scores, `seen` of them, and finds the largest so far.
   void find_maximum(std::int64_t i, std::int64_t seen, const f32* bias, std::int64_t key, std::int64_t keys) {
     const auto row = static_cast<std::size_t>(i);
     f32* scores = scores_.data() + i * keys_per_block;

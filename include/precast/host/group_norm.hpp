@@ -100,7 +100,7 @@ Moments combined(std::int64_t chunks, ChunkAt&& at) {
 
 namespace detail {
 
-/// The pixels of pictures [B, H, W, C] in chunks, as f32.
+/// The pixels of images [B, H, W, C] in chunks, as f32.
 template <class From>
 struct PixelChunks {
   HostView<const From> x;
@@ -108,7 +108,7 @@ struct PixelChunks {
   std::int64_t chunk = std::clamp<std::int64_t>(4 * values_per_chunk / channels, 1, 1024);
   std::int64_t chunks = ceil_divide(pixels, chunk);
 
-  /// Calls `body(chunk of all pictures, picture, first pixel of all pictures, pixels, values, scratch of 3 *
+  /// Calls `body(chunk of all images, image, first pixel of all images, pixels, values, scratch of 3 *
   /// channels)` for each.
   template <class Body>
   void for_each(Body&& body) const {
@@ -133,7 +133,7 @@ struct PixelChunks {
   }
 };
 
-/// Of each group of each picture: mean, rest of the mean, 1 / sqrt(variance + eps), 0.
+/// Of each group of each image: mean, rest of the mean, 1 / sqrt(variance + eps), 0.
 template <class From>
 void write_group_moments(const PixelChunks<From>& pixels, std::int64_t groups, f32 eps,
                          HostView<f32> moments) {
@@ -194,7 +194,7 @@ void normalise_groups(const PixelChunks<From>& pixels, HostView<const f32> momen
 
 }  // namespace detail
 
-/// The moments of each group of neighbouring channels of each picture of [B, H, W, C], in f32, to [B *
+/// The moments of each group of neighbouring channels of each image of [B, H, W, C], in f32, to [B *
 /// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), 0.
 template <class From>
 void group_moments(HostView<const From> x, std::int64_t groups, f32 eps, HostView<f32> moments) {

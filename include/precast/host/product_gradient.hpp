@@ -106,9 +106,10 @@ void multiply_over_rows(HostView<const A> a, HostView<const B> b, const Gradient
   using Operand = typename Types::operand;
   in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     const RowPanels<Multiplied> panels = RowPanels<Multiplied>::template of<Operand, Types::saturate>(b);
-    const HostTensor<Multiplied> turned = detail::turned_operands<Operand, Types::saturate, Multiplied>(
-        a, RowPanels<Multiplied>::padded(a.rows()));
-    detail::multiply_panels<Types, Multiplied>(turned.view(), panels, options.accumulate, out);
+    const HostTensor<Multiplied> transposed =
+        detail::transposed_operands<Operand, Types::saturate, Multiplied>(
+            a, RowPanels<Multiplied>::padded(a.rows()));
+    detail::multiply_panels<Types, Multiplied>(transposed.view(), panels, options.accumulate, out);
   });
 }
 

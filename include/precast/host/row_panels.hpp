@@ -22,8 +22,8 @@
 namespace precast::host {
 
 /// A matrix b [depth, columns] of operands in panels of 64 columns, each of them [depth, 64], or [depth / 2,
-/// 64, 2] where bf16 is multiplied as bf16, as PackedWeight has them. Rows are copied and not turned, so that
-/// it costs what it takes to read and write them.
+/// 64, 2] where bf16 is multiplied as bf16, as PackedWeight has them. Rows are copied and not transposed, so
+/// that it costs what it takes to read and write them.
 template <OneDnnOperand Multiplied>
 class RowPanels {
  public:
@@ -124,21 +124,21 @@ class RowPanels {
 
 namespace detail {
 
-/// a [rows, columns] turned over, [columns, padded_rows], as operands, with zeros at the end of each row.
+/// a [rows, columns] transposed, [columns, padded_rows], as operands, with zeros at the end of each row.
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype A>
-HostTensor<Multiplied> turned_operands(HostView<const A> a, std::int64_t padded_rows) {
+HostTensor<Multiplied> transposed_operands(HostView<const A> a, std::int64_t padded_rows) {
   // As many rows as make whole cache lines of the result, one after the other.
   constexpr std::int64_t rows_per_task = 64, side = 16, columns_at_once = 64;
-  HostTensor<Multiplied> turned(Shape{a.columns(), padded_rows});
+  HostTensor<Multiplied> transposed(Shape{a.columns(), padded_rows});
   parallel_for(ceil_divide(padded_rows, rows_per_task), [&](std::int64_t task) {
     const std::int64_t first = task * rows_per_task, width = std::min(rows_per_task, padded_rows - first),
                        there = std::clamp<std::int64_t>(a.rows() - first, 0, rows_per_task);
-    const auto turn = [&](HostView<const Multiplied> rows, Multiplied* to) {
+    const auto transpose_rows = [&](HostView<const Multiplied> rows, Multiplied* to) {
       for (std::int64_t c = 0; c < rows.columns(); c += side)
         transpose_columns<1>(rows, c, std::min(c + side, rows.columns()), width, to, padded_rows);
     };
     if constexpr (are_operands<Operand, Multiplied, A>) {
-      turn(a.rows_between(std::min(first, a.rows()), there), turned.data() + first);
+      transpose_rows(a.rows_between(std::min(first, a.rows()), there), transposed.data() + first);
     } else {
       std::array<Multiplied, static_cast<std::size_t>(rows_per_task * columns_at_once)> scratch;
       for (std::int64_t column = 0; column < a.columns(); column += columns_at_once) {
@@ -147,12 +147,12 @@ HostTensor<Multiplied> turned_operands(HostView<const A> a, std::int64_t padded_
           operand_row<Operand, Saturates>(
               a.row(first + r).subspan(static_cast<std::size_t>(column), static_cast<std::size_t>(count)),
               std::span<Multiplied>(scratch.data() + r * columns_at_once, static_cast<std::size_t>(count)));
-        turn(HostView<const Multiplied>(scratch.data(), Shape{there, count}, columns_at_once),
-             turned.data() + column * padded_rows + first);
+        transpose_rows(HostView<const Multiplied>(scratch.data(), Shape{there, count}, columns_at_once),
+                       transposed.data() + column * padded_rows + first);
       }
     }
   });
-  return turned;
+  return transposed;
 }
 
 }  // namespace detail

@@ -1,4 +1,5 @@
-// Products of a few rows: as fast as the weight can be read, each value of it once.
+// Skinny GEMM: products of a few rows of x, memory-bound: as fast as the weight can be read, each value of it
+// once.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +50,7 @@ void add_columns(const T* x, std::int64_t x_stride, const T* weights, std::int64
 /// The most rows that `skinny_gemm` takes.
 inline constexpr std::int64_t most_skinny_rows = 4;
 
-/// Whether few rows may meet a weight pair of bf16 by pair, as it lies; else they do in f32.
+/// Whether the few rows may meet a weight pair of bf16 by pair, as it lies; else they do in f32.
 template <class Types>
 inline constexpr bool skinny_in_pairs =
     std::conjunction_v<std::bool_constant<has_bf16_products>, std::is_same<typename Types::operand, bf16>,

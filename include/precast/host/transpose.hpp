@@ -33,14 +33,14 @@ struct Sixteen<4> {
   using type = std::uint32_t __attribute__((vector_size(64)));
 };
 
-/// A 16 x 16 matrix of units, turned over: blocks of 8, then 4, 2 and 1 change places across the diagonal.
+/// A 16 x 16 matrix of units, transposed: blocks of 8, then 4, 2 and 1 change places across the diagonal.
 template <class Row>
-class TurnedBlock {
+class TransposedBlock {
  public:
   static constexpr int side = 16;
 
   void load_row(int row, const void* from) { std::memcpy(&rows_[row], from, sizeof(Row)); }
-  void turn() {
+  void transpose() {
     swap_blocks<8>();
     swap_blocks<4>();
     swap_blocks<2>();
@@ -80,10 +80,10 @@ void transpose_columns(HostView<const T> rows, std::int64_t first, std::int64_t 
       T* const block = to + column * stride + row * At;
       if constexpr (!std::is_void_v<Row>) {
         if (row + side <= rows.rows() && column + side * At <= std::min(end, rows.columns())) {
-          detail::TurnedBlock<Row> turned;
-          for (int i = 0; i < side; ++i) turned.load_row(i, rows.row(row + i).data() + column);
-          turned.turn();
-          for (int i = 0; i < side; ++i) turned.store_row(i, block + i * stride * At);
+          detail::TransposedBlock<Row> transposed;
+          for (int i = 0; i < side; ++i) transposed.load_row(i, rows.row(row + i).data() + column);
+          transposed.transpose();
+          for (int i = 0; i < side; ++i) transposed.store_row(i, block + i * stride * At);
           continue;
         }
       }

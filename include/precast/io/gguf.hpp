@@ -48,14 +48,14 @@ class GgufFile {
     const std::uint64_t values = cursor.count(least_value_bytes, "values");
     for (std::uint64_t i = 0; i < values; ++i) read_value(cursor, i);
     std::ranges::sort(values_, {}, &GgufValue::key);
-    refuse_twins(
+    refuse_duplicates(
         values_, [&](const GgufValue& v) { return v.key(); }, "key");
     read_alignment();
     std::vector<Place> places;
     for (std::uint64_t i = 0; i < tensors; ++i) places.push_back(read_tensor(cursor, i));
     set_bytes(places, cursor.position());
     std::ranges::sort(tensors_, {}, &GgufTensor::name);
-    refuse_twins(
+    refuse_duplicates(
         tensors_, [](const GgufTensor& t) { return std::string_view(t.name); }, "tensor");
   }
 
@@ -217,10 +217,10 @@ class GgufFile {
   }
 
   template <class Items, class Name>
-  void refuse_twins(const Items& items, Name&& name, const char* what) const {
-    const auto twin = std::ranges::adjacent_find(items, {}, name);
-    if (twin != items.end())
-      throw file_error(path(), std::string(what) + " '" + printable(name(*twin)) +
+  void refuse_duplicates(const Items& items, Name&& name, const char* what) const {
+    const auto duplicate = std::ranges::adjacent_find(items, {}, name);
+    if (duplicate != items.end())
+      throw file_error(path(), std::string(what) + " '" + printable(name(*duplicate)) +
                                    "' stands there twice: get the file anew");
   }
 

@@ -96,7 +96,7 @@ class DryRun final : public MemoryCounter {  // NOLINT(cppcoreguidelines-virtual
   std::int64_t in_use_ = 0, in_tasks_ = 0, kept_sum_ = 0, held_ = 0, peak_ = 0;
 };
 
-/// Memory beside tensors that a dry run counts for as long as this lives: pictures, pages of mapped files.
+/// Memory beside tensors that a dry run counts for as long as this lives: images, pages of mapped files.
 /// Outside of dry runs, nothing.
 class DryHold {
  public:

@@ -1,4 +1,4 @@
-// GroupStatistics: what a group norm knows of a picture that it sees in parts.
+// GroupStatistics: what a group norm knows of an image that it sees in parts.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace precast::nn {
 
 inline namespace PRECAST_BACKEND {
 
-/// Mean and variance of each group of channels of one picture, gathered from its parts (Chan, Golub and
+/// Mean and variance of each group of channels of one image, gathered from its parts (Chan, Golub and
 /// LeVeque 1983), in double.
 class GroupStatistics {
  public:

@@ -1,4 +1,4 @@
-// conv2d: convolution of pictures [batch, height, width, channels], with bias and activation, in one pass.
+// conv2d: convolution of images [batch, height, width, channels], with bias and activation, in one pass.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace precast {
 
-/// How a kernel moves over a picture: its step, and the zeros around the picture. And what follows it.
+/// How a kernel moves over an image: its step, and the zeros around the image. And what follows it.
 struct ConvOptions {
   std::int64_t stride = 1;
   std::int64_t pad_top = 0;

@@ -1,4 +1,4 @@
-// Group normalisation in pieces: the moments of a part of a picture, and normalisation with those of the
+// Group normalisation in pieces: the moments of a part of an image, and normalisation with those of the
 // whole.
 #pragma once
 
@@ -18,9 +18,9 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The moments of each group of neighbouring channels of each picture of x [B, H, W, C], in f32, to out [B *
+/// The moments of each group of neighbouring channels of each image of x [B, H, W, C], in f32, to out [B *
 /// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), 0. The activation is the norm's alone.
-/// Throws ShapeError where shapes or groups do not fit, and where pictures have no values to take moments of.
+/// Throws ShapeError where shapes or groups do not fit, and where images have no values to take moments of.
 template <ScalarArray X>
 void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> out) {
   const Shape& shape = x.shape();
@@ -29,7 +29,7 @@ void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> o
     throw ShapeError("group_moments: " + to_string(shape) + " is not [B, H, W, C] with channels for " +
                      std::to_string(groups) + " groups");
   if (shape[0] > 0 && shape.elements() == 0)
-    throw ShapeError("group_moments: pictures of " + to_string(shape) + " have no values");
+    throw ShapeError("group_moments: images of " + to_string(shape) + " have no values");
   detail::require_same_shape("group_moments", Shape{shape[0] * groups, 4}, out.shape());
   if (shape[0] > 0 && (!MemoryCounter::active() || !backend::Memory::on_host))
     backend::group_moments(as_view(x), groups, static_cast<f32>(options.eps), out);

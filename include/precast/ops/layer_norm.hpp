@@ -62,10 +62,10 @@ auto layer_norm(const X& x, const W& weight, const W& bias, const NormOptions& o
 template <PolicyType P, ScalarArray X, ScalarArray M>
 void layer_norm_modulate_into(const X& x, const M& scale, const M& shift, const NormOptions& options,
                               View<typename precisions<P, Norm>::result> out) {
-  const std::int64_t rows_per_picture =
-      detail::rows_per_picture("layer_norm_modulate", x.shape(), scale.shape());
-  detail::rows_per_picture("layer_norm_modulate", x.shape(), shift.shape());
-  const Affine<value_type_of<M>> affine{as_view(scale), as_view(shift), rows_per_picture, true};
+  const std::int64_t rows_per_sample =
+      detail::rows_per_sample("layer_norm_modulate", x.shape(), scale.shape());
+  detail::rows_per_sample("layer_norm_modulate", x.shape(), shift.shape());
+  const Affine<value_type_of<M>> affine{as_view(scale), as_view(shift), rows_per_sample, true};
   detail::require_same_shape("layer_norm_modulate", x.shape(), out.shape());
   detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm_modulate", out, [&](auto types, auto to) {
     backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(options.eps), to);

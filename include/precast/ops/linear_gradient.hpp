@@ -7,7 +7,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/matmul.hpp>
-#include <precast/backend/turned_weight.hpp>
+#include <precast/backend/transposed_weight.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/policy/op_table.hpp>
@@ -21,10 +21,10 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// The row of the op table for products with a weight that is turned over. Scalars are stored as they are;
+/// The row of the op table for products with a weight that is transposed. Scalars are stored as they are;
 /// blocks, whose values cannot change places, as operands, which is what products make of them.
 template <class Types>
-using turned_types = OpDtypes<
+using transposed_types = OpDtypes<
     std::conditional_t<
         ScalarDtype<typename Types::storage>, typename Types::storage,
         std::conditional_t<std::is_same_v<typename Types::operand, tf32>, f32, typename Types::operand>>,
@@ -36,13 +36,14 @@ using turned_types = OpDtypes<
 
 inline namespace PRECAST_BACKEND {
 
-/// The weight of a linear layer turned over, in memory of its own: made of the layer's for products y W.
+/// The weight of a linear layer transposed, in memory of its own: made of the layer's for products y W.
 template <PolicyType P>
-class TurnedWeight {
+class TransposedWeight {
  public:
-  using Types = detail::turned_types<precisions<P, Matmul>>;
+  using Types = detail::transposed_types<precisions<P, Matmul>>;
 
-  explicit TurnedWeight(const LinearWeight<P>& weight) : weight_(backend::turned<Types>(weight.weight())) {}
+  explicit TransposedWeight(const LinearWeight<P>& weight)
+      : weight_(backend::transposed<Types>(weight.weight())) {}
 
   std::int64_t out_features() const { return weight_.columns(); }
   std::int64_t in_features() const { return weight_.features(); }
@@ -57,7 +58,7 @@ class TurnedWeight {
 /// sums and results are rounded as linear's. Rows of `out` may lie apart; `out` must not overlap y. Throws
 /// ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray Y>
-void linear_gradient_into(const Y& y, const TurnedWeight<P>& weight,
+void linear_gradient_into(const Y& y, const TransposedWeight<P>& weight,
                           View<typename precisions<P, Matmul>::result> out) {
   const auto in = as_view(y);
   if (in.columns() != weight.out_features())
@@ -66,15 +67,17 @@ void linear_gradient_into(const Y& y, const TurnedWeight<P>& weight,
   detail::require_same_shape("linear_gradient", in.shape().with_back(weight.in_features()), out.shape());
   detail::run_op_into<Matmul, precisions<P, Matmul>>(
       "linear_gradient", out, [&]<class Types>(Types, auto to) {
-        using Turned = OpDtypes<typename TurnedWeight<P>::Types::storage, typename Types::operand,
-                                typename Types::accumulate, NoDtype, typename Types::result, Types::saturate>;
-        backend::matmul_transposed<Turned>(in, weight.weight(), Epilogue{}, to);
+        using Transposed =
+            OpDtypes<typename TransposedWeight<P>::Types::storage, typename Types::operand,
+                     typename Types::accumulate, NoDtype, typename Types::result, Types::saturate>;
+        backend::matmul_transposed<Transposed>(in, weight.weight(), Epilogue{}, to);
       });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray Y>
-Tensor<typename precisions<P, Matmul>::result> linear_gradient(const Y& y, const TurnedWeight<P>& weight) {
+Tensor<typename precisions<P, Matmul>::result> linear_gradient(const Y& y,
+                                                               const TransposedWeight<P>& weight) {
   Tensor<typename precisions<P, Matmul>::result> out(as_view(y).shape().with_back(weight.in_features()));
   linear_gradient_into<P>(y, weight, out);
   return out;
@@ -86,7 +89,7 @@ auto linear_gradient_into(const Context& context, const Arguments&... arguments)
   return with_context(context, [&] { return linear_gradient_into<P>(arguments...); });
 }
 template <PolicyType P, ScalarArray Y>
-auto linear_gradient(const Context& context, const Y& y, const TurnedWeight<P>& weight) {
+auto linear_gradient(const Context& context, const Y& y, const TransposedWeight<P>& weight) {
   return with_context(context, [&] { return linear_gradient<P>(y, weight); });
 }
 

@@ -57,7 +57,7 @@ Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, con
   return out;
 }
 
-/// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is turned over first, which costs
+/// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is transposed first, which costs
 /// 1/M of the product.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
@@ -65,9 +65,9 @@ void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::re
   const auto right = as_view(b);
   if (right.shape().rank() != 2 || left.columns() != right.rows() || left.columns() == 0)
     detail::shapes_do_not_fit("matmul", left.shape(), right.shape(), "are not [..., M, K] and [K, N]");
-  Tensor<value_type_of<B>> turned(Shape{right.columns(), right.rows()});
-  backend::transpose(right, turned.view());
-  matmul_transposed_into<P>(left, turned, out);
+  Tensor<value_type_of<B>> transposed(Shape{right.columns(), right.rows()});
+  backend::transpose(right, transposed.view());
+  matmul_transposed_into<P>(left, transposed, out);
 }
 
 /// The same into a new tensor.

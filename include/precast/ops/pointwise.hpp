@@ -105,7 +105,7 @@ auto add(const A& a, const B& b) {
   return out;
 }
 
-/// residual + gate x with one gate for each channel of each picture: residual and x [B, S, C], gate [B, C];
+/// residual + gate x with one gate for each channel of each sample: residual and x [B, S, C], gate [B, C];
 /// or residual and x [S, C], gate [1, C]. `out` has x's shape and overlaps none of them.
 template <PolicyType P, ScalarArray R, ScalarArray X, ScalarArray G>
 void gated_add_into(const R& residual, const X& x, const G& gate,
@@ -113,10 +113,10 @@ void gated_add_into(const R& residual, const X& x, const G& gate,
   const Shape& shape = x.shape();
   detail::require_same_shape("gated_add", residual.shape(), shape);
   detail::require_same_shape("gated_add", shape, out.shape());
-  const std::int64_t rows_per_picture = detail::rows_per_picture("gated_add", shape, gate.shape());
+  const std::int64_t rows_per_sample = detail::rows_per_sample("gated_add", shape, gate.shape());
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>("gated_add", out, [&](auto types, auto to) {
     backend::map_values<decltype(types)>(to, elementwise::GatedAdd{}, as_view(residual), as_view(x),
-                                         RowBroadcast{as_view(gate), rows_per_picture});
+                                         RowBroadcast{as_view(gate), rows_per_sample});
   });
 }
 

@@ -61,9 +61,9 @@ void run_op_into([[maybe_unused]] std::string_view name, View<typename Types::re
   throw ShapeError(std::string(op) + ": " + to_string(a) + " and " + to_string(b) + " " + std::string(why));
 }
 
-/// How many rows of x belong to each of the pictures that [B, C] parameters stand for: x is [B, S, C], or [S,
-/// C] for one picture. Throws ShapeError where they do not fit.
-inline std::int64_t rows_per_picture(std::string_view op, const Shape& x, const Shape& parameters) {
+/// How many rows of x belong to each of the samples that [B, C] parameters stand for: x is [B, S, C], or [S,
+/// C] for one sample. Throws ShapeError where they do not fit.
+inline std::int64_t rows_per_sample(std::string_view op, const Shape& x, const Shape& parameters) {
   const bool fits =
       (x.rank() == 3 && parameters == Shape{x[0], x[2]}) || (x.rank() == 2 && parameters == Shape{1, x[1]});
   if (!fits) shapes_do_not_fit(op, x, parameters, "are neither [B, S, C] and [B, C] nor [S, C] and [1, C]");

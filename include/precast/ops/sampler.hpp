@@ -32,12 +32,12 @@ void sampler_op(std::string_view name, View<f32> out, const F& function, const I
   backend::map_values<SamplerStep>(out, function, View<const f32>(in)...);
 }
 
-/// The sum of squared deviations from their mean of the values of each picture: [pictures, 1].
-inline Tensor<f32> squared_deviations(View<const f32> pictures) {
-  const std::int64_t count = pictures.shape()[0], values = pictures.elements() / count;
-  const View<const f32> single = pictures.reshaped(Shape{pictures.elements(), 1});
+/// The sum of squared deviations from their mean of the values of each image: [images, 1].
+inline Tensor<f32> squared_deviations(View<const f32> images) {
+  const std::int64_t count = images.shape()[0], values = images.elements() / count;
+  const View<const f32> single = images.reshaped(Shape{images.elements(), 1});
   Tensor<f32> sums(Shape{count, 1}), squares(single.shape());
-  backend::reduce_values<SamplerSum>(pictures, values, Reduce::mean, sums.view());
+  backend::reduce_values<SamplerSum>(images, values, Reduce::mean, sums.view());
   backend::map_values<SamplerStep>(squares.view(), elementwise::SquaredDeviation{}, single,
                                    RowBroadcast{View<const f32>(sums.view()), values});
   backend::reduce_values<SamplerSum>(View<const f32>(squares.view()), values, Reduce::sum, sums.view());
@@ -74,10 +74,10 @@ inline void guide_into(View<const f32> negative, View<const f32> positive, f32 s
   detail::sampler_op("guide", out, elementwise::Guidance{scale}, negative, positive);
 }
 
-/// Guidance rescale (Lin et al. 2023, section 3.4) of guided [pictures, ...]:
-/// out = share guided std(positive) / std(guided) + (1 - share) guided, with the standard deviations (of a
-/// sample: over n - 1) of each picture. `out` may be `guided`; all are contiguous. Throws ShapeError where
-/// the shapes differ, InputError where `share` is outside [0, 1] or a picture has fewer than two values.
+/// Guidance rescale (Lin et al. 2023, section 3.4) of guided [images, ...]:
+/// out = share guided std(positive) / std(guided) + (1 - share) guided, with the standard deviations (over
+/// n - 1) of each image. `out` may be `guided`; all are contiguous. Throws ShapeError where
+/// the shapes differ, InputError where `share` is outside [0, 1] or an image has fewer than two values.
 inline void rescale_guidance_into(View<const f32> guided, View<const f32> positive, f32 share,
                                   View<f32> out) {
   detail::require_same_shape("rescale_guidance", guided.shape(), positive.shape());
@@ -87,7 +87,7 @@ inline void rescale_guidance_into(View<const f32> guided, View<const f32> positi
   if (share == 0) return combine_into(guided, {}, out);
   if (guided.elements() == 0) return;
   const std::int64_t values = guided.elements() / guided.shape()[0];
-  if (values < 2) throw InputError("rescale_guidance: pictures of one value have no standard deviation");
+  if (values < 2) throw InputError("rescale_guidance: images of one value have no standard deviation");
   const Tensor<f32> squares = detail::squared_deviations(guided);
   const Tensor<f32> wanted = detail::squared_deviations(positive);
   const Shape single{guided.elements(), 1};

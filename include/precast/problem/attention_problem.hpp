@@ -11,7 +11,7 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The sizes of an attention and what is added to or hidden from its scores.
+/// The sizes of an attention and what is added to its scores or masked.
 struct AttentionProblem {
   std::int64_t batch = 0;
   std::int64_t heads = 0;               ///< of queries, and of the result

@@ -15,8 +15,8 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// Rows of parameters, each of which stands for many rows of an op. Row r of the op takes row (r / rows_each)
-/// mod (number of rows) of `values`: a gate for each picture is followed by `rows_each` tokens, a table of
-/// positions comes again for every picture.
+/// mod (number of rows) of `values`: a gate for each sample is followed by `rows_each` tokens, a table of
+/// positions comes again for every sample.
 template <class T>
 struct RowBroadcast {
   using value_type = std::remove_const_t<T>;

@@ -1,4 +1,4 @@
-// Context: the host's twin of cuda/runtime/context.hpp, so that a program's text is the same for both
+// Context: the host's counterpart of cuda/runtime/context.hpp, so that a program's text is the same for both
 // backends.
 #pragma once
 

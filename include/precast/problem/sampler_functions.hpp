@@ -58,7 +58,7 @@ struct RescaledGuidance {
   }
 };
 
-/// Inpainting: what the mask (1 inside, 0 outside) leaves of the latents, and around it the picture at a
+/// Inpainting: what the mask (1 inside, 0 outside) leaves of the latents, and around it the image at a
 /// level of noise, from_clean clean + from_noise noise.
 struct Repainted {
   f32 from_clean, from_noise;

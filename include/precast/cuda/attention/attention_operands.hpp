@@ -28,7 +28,7 @@ struct Heads {
   int sequence, width;
   bool aligned;
 
-  /// The first value of a head of one picture.
+  /// The first value of a head of one sample.
   PRECAST_DEVICE GlobalPointer<T> first(int batch, int head) const {
     return data + (batch * batch_stride + head * head_stride);
   }
@@ -97,7 +97,7 @@ Heads<T> heads_in(const DeviceHeadsView<T>& view) {
 }
 
 inline AttentionShape shape_of(const AttentionProblem& problem) {
-  return {checked_int(problem.batch, "pictures"),
+  return {checked_int(problem.batch, "samples"),
           checked_int(problem.heads, "heads"),
           checked_int(problem.heads_kv, "heads"),
           checked_int(problem.queries, "queries"),

@@ -65,9 +65,9 @@ struct ScoresOf : AttentionShape {
     for (std::int64_t d = 0; d < width; ++d)
       sum =
           add_product<Types>(operand_of<ForwardOperand>(left[d]), operand_of<ForwardOperand>(right[d]), sum);
-    const f32 hidden = biased ? bias_row(static_cast<int>(head), static_cast<int>(query))[key] : 0.0f;
-    const f32 scaled = biased ? multiply_then_add(sum, scale, hidden) : sum * scale;
-    if (Types::saturate && hidden == -infinity) return hidden;  // what a bias hides stays hidden
+    const f32 bias = biased ? bias_row(static_cast<int>(head), static_cast<int>(query))[key] : 0.0f;
+    const f32 scaled = biased ? multiply_then_add(sum, scale, bias) : sum * scale;
+    if (Types::saturate && bias == -infinity) return bias;  // a masked score stays masked
     return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(scaled), scaled);
   }
 };

@@ -6,15 +6,15 @@
 
 namespace precast::gpu::detail {
 
-/// Scales a lane's scores, adds the bias and masks what is hidden; returns the scale that is left for the
+/// Scales a lane's scores, adds the bias and applies the causal mask; returns the scale that is left for the
 /// exponent. Scores are scaled there, unless a bias comes between, a scale below 0 turns their order, or one
-/// of 0 makes NaN of those that are hidden.
+/// of 0 makes NaN of those that are masked.
 template <bool Biased, class Scores>
 PRECAST_DEVICE f32 finish_scores(Scores& scores, const AttentionShape& shape, int head, int first_query,
-                                 int key, bool some_are_hidden) {
+                                 int key, bool some_are_masked) {
   constexpr f32 log2_of_e = 1.44269504f;
   const bool now = Biased || shape.scale <= 0;
-  if (!now && !some_are_hidden) return shape.scale * log2_of_e;
+  if (!now && !some_are_masked) return shape.scale * log2_of_e;
   PRECAST_UNROLL
   for (int i = 0; i < Scores::rows; ++i) {
     const int query = first_query + Scores::row(i);

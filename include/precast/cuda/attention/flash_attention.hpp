@@ -1,4 +1,4 @@
-// Starts flash attention.
+// Launches flash attention.
 #pragma once
 
 #include <limits>

@@ -39,8 +39,10 @@ struct FlashProducts {
   static constexpr bool on_tensor_cores = !std::is_same_v<Operand, f32>;
   static_assert(rows == 16 || (rows == 32 && on_tensor_cores),
                 "FlashAttentionTile: a warp has 16 rows of queries, or on tensor cores 32.");
-  using Scores = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, tile.keys>, FmaScores<tile.keys>>;
-  using Results = std::conditional_t<on_tensor_cores, TensorCoreSums<rows, Width>, FmaSums<16, Width, 4, 8>>;
+  using Scores =
+      std::conditional_t<on_tensor_cores, TensorCoreAccumulator<rows, tile.keys>, FmaScores<tile.keys>>;
+  using Results = std::conditional_t<on_tensor_cores, TensorCoreAccumulator<rows, Width>,
+                                     FmaAccumulator<16, Width, 4, 8>>;
 
   static PRECAST_DEVICE void scores(Scores& to, Queries queries, int first_row, Keys keys) {
     if constexpr (on_tensor_cores)
@@ -58,7 +60,7 @@ struct FlashProducts {
 
 }  // namespace detail
 
-/// One block a tile of queries; blocks are numbered by tile, then head, then picture. Tiles of keys and of
+/// One block a tile of queries; blocks are numbered by tile, then head, then sample. Tiles of keys and of
 /// values take turns in a ring of tile.stages buffers: a block waits for one, starts the copy that comes
 /// tile.stages - 1 later, and computes. Bytes moved: q and out once, k and v once for every tile.queries
 /// rows.

@@ -9,7 +9,7 @@ namespace precast::gpu::detail {
 
 /// Eight lanes share a row's keys, neighbours side by side: they read eight neighbouring rows of a tile.
 template <int Keys>
-using FmaScores = FmaSums<16, Keys, 1, 8>;
+using FmaScores = FmaAccumulator<16, Keys, 1, 8>;
 
 /// scores += left keys^T, for 16 rows of `left` from first_row on.
 template <class Accumulate, int Keys, class Left, class Right>

@@ -1,4 +1,4 @@
-// Tiles that the TMA brings and that products of warpgroups read where they lie.
+// Tiles of shared memory that the TMA fills and wgmma reads.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace precast::gpu::detail {
 
-/// A map of heads, and the order of its dimensions: width, heads, rows and pictures, or rows before heads.
+/// A map of heads, and the order of its dimensions: width, heads, rows and samples, or rows before heads.
 struct HeadsMap {
   TensorMap map;
   bool rows_inside;
@@ -27,7 +27,7 @@ struct PanelTile {
 
   std::size_t start;
 
-  /// Starts to bring rows of a head; `barrier` is told of `bytes` bytes.
+  /// Starts to load rows of a head; `barrier` is told of `bytes` bytes.
   PRECAST_DEVICE void fetch(const HeadsMap& from, int row, int head, int batch,
                             SharedPointer<Mbarrier> barrier) const {
     PRECAST_UNROLL
@@ -63,13 +63,13 @@ struct MapStrides {
   bool rows_inside;
 
   template <class T>
-  MapStrides(const Heads<T>& heads, int number_of_heads, int pictures) {
+  MapStrides(const Heads<T>& heads, int number_of_heads, int samples) {
     // What there is one of is never stepped over.
     const std::int64_t head = number_of_heads > 1 ? heads.head_stride : heads.stride;
     rows_inside = head > heads.stride;
     inner = rows_inside ? heads.stride : head;
     outer = rows_inside ? head : heads.stride;
-    batch = pictures > 1 ? heads.batch_stride : outer;
+    batch = samples > 1 ? heads.batch_stride : outer;
   }
   bool are_multiples() const { return inner > 0 && outer % inner == 0 && batch > 0 && batch % outer == 0; }
 };

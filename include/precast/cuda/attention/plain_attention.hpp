@@ -1,4 +1,4 @@
-// Starts plain attention.
+// Launches plain attention.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
            shape, scores, values, results);
   }
 }
-/// The same with as much scratch memory as most pictures need.
+/// The same with as much scratch memory as most samples need.
 template <class Types, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                      DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream) {

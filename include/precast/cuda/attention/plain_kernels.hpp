@@ -19,7 +19,7 @@ namespace precast::gpu {
 namespace detail {
 
 /// A tile of plain_rows queries of one head: its number among all of them, from the heads of the first
-/// picture on.
+/// sample on.
 struct QueryTile {
   int batch, head, first;
 
@@ -65,7 +65,7 @@ PRECAST_DEVICE void for_each_score(const ScoresArguments<Q, K>& given, const Que
                                    const Take& take) {
   using Product = PlainProduct<Operand, Accumulate, false>;
   const AttentionShape& shape = given.shape;
-  typename Product::Sums scores{};
+  typename Product::Accumulator scores{};
   Product::add(scores, given.q.rows(tile.batch, tile.head), tile.first,
                given.k.rows(tile.batch, shape.kv_head(tile.head)), first_key, shape.width);
   PRECAST_UNROLL
@@ -96,10 +96,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const int tile = block_index().x / key_tiles, first_key = block_index().x % key_tiles * plain_columns;
   for_each_score<Operand, Accumulate>(given, QueryTile(given.shape, scores.first_tile + tile), first_key,
                                       [&](int row, int key, f32 score, f32 bias) {
-                                        // What a bias hides stays hidden where stores saturate.
-                                        const bool hidden = bias == -infinity;
+                                        // A masked score stays masked where stores saturate.
+                                        const bool masked = bias == -infinity;
                                         const f32 kept = with_planted_dtype<"inside ignored">(score);
-                                        scores.row(tile, row)[key] = Saturates && !hidden
+                                        scores.row(tile, row)[key] = Saturates && !masked
                                                                          ? round_to<Inside, Saturates>(kept)
                                                                          : round_to<Inside>(kept);
                                       });
@@ -164,7 +164,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const int rows = shape.queries - at.first < plain_rows ? shape.queries - at.first : plain_rows;
   const HeadRows<Inside> left{weights.row(tile, 0), rows, weights.stride, static_cast<int>(weights.stride),
                               true};
-  typename Product::Sums sums{};
+  typename Product::Accumulator sums{};
   Product::add(sums, left, 0, v.rows(at.batch, shape.kv_head(at.head)), first_column, shape.keys);
   PRECAST_UNROLL
   for (int i = 0; i < sums.rows; ++i) {

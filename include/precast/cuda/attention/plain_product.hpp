@@ -30,15 +30,16 @@ struct PlainProduct {
   using Left = SharedTile<Element, plain_rows, depth>;
   using Right = std::conditional_t<OfValues, SharedTile<Element, depth, plain_columns>,
                                    SharedTile<Element, plain_columns, depth>>;
-  using Sums = std::conditional_t<on_tensor_cores, TensorCoreSums<plain_rows / plain_warps, plain_columns>,
-                                  FmaSums<plain_rows / plain_warps, plain_columns, OfValues ? 4 : 1, 8>>;
+  using Accumulator =
+      std::conditional_t<on_tensor_cores, TensorCoreAccumulator<plain_rows / plain_warps, plain_columns>,
+                         FmaAccumulator<plain_rows / plain_warps, plain_columns, OfValues ? 4 : 1, 8>>;
   static constexpr int shared_bytes = stages * (Left::size + Right::size) * static_cast<int>(sizeof(Element));
 
   /// sums += left right, where left is [plain_rows, total] from first_row on, and right [total,
   /// plain_columns] or its transpose, from first_column on.
   template <class L, class R>
-  static PRECAST_DEVICE void add(Sums& sums, const HeadRows<L>& left, int first_row, const HeadRows<R>& right,
-                                 int first_column, int total) {
+  static PRECAST_DEVICE void add(Accumulator& sums, const HeadRows<L>& left, int first_row,
+                                 const HeadRows<R>& right, int first_column, int total) {
     const TileLoader<Operand, false, Left, plain_threads, HeadRows<L>> load_left(left);
     const TileLoader<Operand, false, Right, plain_threads, HeadRows<R>> load_right(right);
     const auto left_tile = [](int step) {
@@ -72,7 +73,7 @@ struct PlainProduct {
   }
 
  private:
-  static PRECAST_DEVICE void multiply(Sums& sums, Left left, Right right) {
+  static PRECAST_DEVICE void multiply(Accumulator& sums, Left left, Right right) {
     const int first_row = warp_index() * (plain_rows / plain_warps);
     if constexpr (on_tensor_cores && OfValues)
       add_product<Operand>(sums, LeftRows(left, first_row), right);

@@ -73,8 +73,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
   constexpr int threads = gradient_tile.threads();
   using Own = SharedTile<Element, gradient_tile.rows, Width>;
   using Other = SharedTile<Element, gradient_tile.others, Width>;
-  using Scores = TensorCoreSums<gradient_tile.rows / gradient_tile.warps, gradient_tile.others>;
-  using Results = TensorCoreSums<gradient_tile.rows / gradient_tile.warps, Width>;
+  using Scores = TensorCoreAccumulator<gradient_tile.rows / gradient_tile.warps, gradient_tile.others>;
+  using Results = TensorCoreAccumulator<gradient_tile.rows / gradient_tile.warps, Width>;
   using Operands = SumsAsRows<Operand, gradient_tile.rows / gradient_tile.warps, gradient_tile.others>;
   const AttentionShape& shape = given.shape;
   const int rows = OfKeys ? shape.keys : shape.queries, heads = OfKeys ? shape.heads_kv : shape.heads;
@@ -101,8 +101,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
   const auto head_of = [&](int step) { return OfKeys ? head * group + step / of_head : shape.kv_head(head); };
   const auto row_of_step = [&](int step) { return (first_other + step % of_head) * gradient_tile.others; };
   // Queries and gradients of results, or keys and values: into `left` and `right`.
-  const auto bring = [&](auto of_keys, auto left, auto right, int of_head_number, int first_row,
-                         bool landed) {
+  const auto load = [&](auto of_keys, auto left, auto right, int of_head_number, int first_row, bool landed) {
     using Tile = decltype(left);
     const auto both = [&](const auto& load_left, const auto& load_right) {
       if (landed) {
@@ -121,28 +120,28 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
       both(TileLoader<ForwardOperand, false, Tile, threads, HeadRows<Q>>(given.q.rows(batch, of_head_number)),
            TileLoader<Operand, false, Tile, threads, HeadRows<DO>>(given.dout.rows(batch, of_head_number)));
   };
-  const auto bring_own = [&](bool landed) {
-    bring(std::bool_constant<OfKeys>{}, own_left, own_right, head, first, landed);
+  const auto load_own = [&](bool landed) {
+    load(std::bool_constant<OfKeys>{}, own_left, own_right, head, first, landed);
   };
-  const auto bring_other = [&](int step, bool landed) {
-    bring(std::bool_constant<!OfKeys>{}, buffer(step, 0), buffer(step, 1), head_of(step), row_of_step(step),
-          landed);
+  const auto load_other = [&](int step, bool landed) {
+    load(std::bool_constant<!OfKeys>{}, buffer(step, 0), buffer(step, 1), head_of(step), row_of_step(step),
+         landed);
   };
   const auto start = [&](int step) {
     if (step >= steps) return;
-    bring_other(step, false);
+    load_other(step, false);
     cp_async_commit();
   };
 
-  if (steps > 0) bring_own(false);
+  if (steps > 0) load_own(false);
   start(0);
   const int first_row = warp_index() * planted<"rows of a warp">(gradient_tile.rows / gradient_tile.warps, 0);
   Results of_left{}, of_right{};
   PRECAST_KEEP_LOOP
   for (int step = 0; step < steps; ++step) {
     cp_async_wait<0>();
-    if (step == 0) bring_own(true);
-    bring_other(step, true);
+    if (step == 0) load_own(true);
+    load_other(step, true);
     sync_block();  // the tiles are there for all, and all are done with those before, whose place is free
     start(step + 1);
     const Other left = buffer(step, 0), right = buffer(step, 1);

@@ -73,8 +73,8 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
   constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
   using Queries = PanelTile<Operand, tile.queries(), Width>;
   using Keys = PanelTile<Operand, tile.keys, Width>;
-  using Scores = TensorCoreSums<16, tile.keys>;
-  using Results = TensorCoreSums<16, Width>;
+  using Scores = TensorCoreAccumulator<16, tile.keys>;
+  using Results = TensorCoreAccumulator<16, Width>;
   const AttentionShape& shape = given.shape;
   const int tiles = ceil_divide(shape.queries, tile.queries());
   const int head = block_index().x / tiles % shape.heads, batch = block_index().x / tiles / shape.heads;
@@ -160,7 +160,7 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
 
 }  // namespace detail
 
-/// One block a tile of queries; blocks are numbered by tile, then head, then picture. Tiles of keys and of
+/// One block a tile of queries; blocks are numbered by tile, then head, then sample. Tiles of keys and of
 /// values take turns in a ring. Roundings are those of flash_attention_kernel. Bytes moved: q and out once, k
 /// and v once for every tile of queries.
 template <class Operand, int Width, bool Biased, bool Saturates, class Result>

@@ -29,11 +29,11 @@ void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& we
           const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  const bool patches_are_pixels = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
-                                  sizes.out_height == sizes.height && sizes.out_width == sizes.width;
-  if (patches_are_pixels) return matmul_transposed<Types, X>(x, weight, epilogue, out, stream);
+  const bool one_by_one = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
+                          sizes.out_height == sizes.height && sizes.out_width == sizes.width;
+  if (one_by_one) return matmul_transposed<Types, X>(x, weight, epilogue, out, stream);
   if (convolve_by_library<Types, X>(x, weight.view(), sizes, epilogue, out, stream)) return;
-  const auto rows = patches(x, sizes);
+  const auto rows = implicit_im2col(x, sizes);
   const auto features = stored_rows(weight.view());
   const auto store =
       product_epilogue<Types::saturate>(epilogue, DeviceView<const typename Types::result>{}, out);

@@ -14,15 +14,15 @@
 namespace precast::gpu {
 
 /// Row `pixel` is [kernel_height, kernel_width, channels], the patch under that output pixel; zeros lie
-/// around the pictures. The interface is MatrixRows'.
+/// around the images. The interface is MatrixRows'.
 template <ScalarDtype T>
 struct ImplicitIm2col {
   using value_type = T;
   static constexpr bool decoded = false;
 
-  /// Where a patch begins: the picture's first value, and the place in it, which may lie outside.
+  /// Where a patch begins: the image's first value, and the place in it, which may lie outside.
   struct Row {
-    std::int64_t picture;
+    std::int64_t image;
     int top, left;
     bool there;
   };
@@ -35,9 +35,9 @@ struct ImplicitIm2col {
               ///< runs
 
   PRECAST_DEVICE Row row(std::int64_t pixel) const {
-    const std::int64_t line = pixel / out_width, picture = line / out_height;
-    return {planted<"first picture for all">(picture, std::int64_t{0}) * height * width * pixel_stride,
-            static_cast<int>(line - picture * out_height) * stride - pad_top,
+    const std::int64_t line = pixel / out_width, image = line / out_height;
+    return {planted<"first image for all">(image, std::int64_t{0}) * height * width * pixel_stride,
+            static_cast<int>(line - image * out_height) * stride - pad_top,
             static_cast<int>(pixel - line * out_width) * stride - pad_left, pixel < rows};
   }
   /// The `count` values from `column` on, for a count that divides the channels: all of them, or none.
@@ -57,13 +57,13 @@ struct ImplicitIm2col {
     const int kernel_row = tap / kernel_width;
     const int y = row.top + kernel_row, x = row.left + tap - kernel_row * kernel_width;
     const bool inside = row.there && column < columns && y >= 0 && y < height && x >= 0 &&
-                        planted<"right edge of a picture">(x < width, x <= width);
-    return inside ? row.picture + (std::int64_t{y} * width + x) * pixel_stride + channel : -1;
+                        planted<"right edge of an image">(x < width, x <= width);
+    return inside ? row.image + (std::int64_t{y} * width + x) * pixel_stride + channel : -1;
   }
 };
 
 template <ScalarDtype T>
-ImplicitIm2col<T> patches(DeviceView<const T> x, const ConvSizes& sizes) {
+ImplicitIm2col<T> implicit_im2col(DeviceView<const T> x, const ConvSizes& sizes) {
   const auto narrow = [](std::int64_t size) { return checked_columns(size); };
   constexpr std::int64_t run = widest_vector<T>;
   return {.data = pointer_to(x),

@@ -1,4 +1,4 @@
-// Copies from global to shared memory that land while the thread goes on: cp.async of PTX ISA 7.0 (sm_80).
+// cp_async: asynchronous copies from global to shared memory, cp.async of PTX ISA 7.0 (sm_80).
 // The emulator lets each copy land at once, or as late as its wait, as a test chooses.
 #pragma once
 

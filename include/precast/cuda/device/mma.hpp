@@ -1,5 +1,5 @@
-// Products of small matrices that a warp computes together: mma.sync and ldmatrix of the PTX ISA, section
-// "Warp-level matrix instructions", which has the pictures of which lane holds what.
+// mma_sync and ldmatrix: the matrix products of a warp, mma.sync and ldmatrix of the PTX ISA, section
+// "Warp-level matrix instructions", which has figures of which lane holds what.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Matrices in shared memory as products of warpgroups take them: the matrix descriptors of the PTX ISA,
-// section "Asynchronous warpgroup level matrix shared memory layout", which has the pictures.
+// SmemDescriptor: a matrix in shared memory as wgmma reads it, by the matrix descriptors of the PTX ISA,
+// section "Asynchronous warpgroup level matrix shared memory layout", which has the figures.
 #pragma once
 
 #include <cstdint>

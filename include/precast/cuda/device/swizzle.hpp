@@ -1,5 +1,5 @@
-// How the TMA and the products of warpgroups permute chunks of 16 bytes in shared memory, so that
-// reading a column of them meets every bank.
+// The swizzle by which the TMA and wgmma permute chunks of 16 bytes in shared memory, so that reading a
+// column of them meets every bank.
 #pragma once
 
 #include <precast/cuda/device/side.hpp>

@@ -1,6 +1,6 @@
-// Copies of boxes of a tensor to shared memory by the device's TMA, which one thread starts and a
-// barrier waits for: cp.async.bulk.tensor of the PTX ISA (sm_90). The tensor is described by a map, which the
-// host makes (cuda/runtime/tensor_map.hpp) and a kernel takes as a parameter.
+// tma_load: copies of boxes of a tensor to shared memory by the TMA, which one thread starts and an mbarrier
+// waits for: cp.async.bulk.tensor of the PTX ISA (sm_90). The tensor is described by a map, which the host
+// makes (cuda/device/tensor_map.hpp) and a kernel takes as a parameter.
 #pragma once
 
 #include <precast/cuda/device/mbarrier.hpp>
@@ -38,7 +38,7 @@ using TensorMap = simt::TensorMap;
 template <class T>
 PRECAST_DEVICE void tma_load(SharedPointer<T> to, const TensorMap& from, const BoxPlace& at,
                              SharedPointer<Mbarrier> barrier) {
-  simt::tma_load(to, from, {at.column, at.second, at.third, at.fourth}, barrier);
+  simt::copy_tensor_box(to, from, {at.column, at.second, at.third, at.fourth}, barrier);
 }
 #endif
 

@@ -1,5 +1,5 @@
-// Products of matrices that four warps compute together while they go on: wgmma of the PTX ISA (sm_90a),
-// section "Asynchronous warpgroup level matrix instructions", which has the pictures of fragments.
+// wgmma: asynchronous matrix products of a warpgroup, wgmma.mma_async of the PTX ISA (sm_90a), section
+// "Asynchronous warpgroup level matrix instructions", which has the figures of fragments.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Numbers of rows that travel with launches, and the launches that all of them take.
+// Row numbers as arguments of launches, and the launches that all of them need.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Rows that are told apart by numbers, brought into the numbers' order: a sort of the device's.
+// A stable sort of rows by number: CUB's on a device.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// The sizes of the pictures that come in and go out.
+/// The sizes of the images that come in and go out.
 struct Enlargement {
   std::int64_t factor, in_height, in_width, out_height, out_width;
 };
@@ -27,8 +27,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void upsample_nearest_
     MapOutput<const From> in, GlobalPointer<To> out, std::int64_t out_stride, Enlargement sizes) {
   const MapPlace<Count> place = map_place<Count>(in);
   const auto [line, pixel] = divide_index(place.row, sizes.in_width);
-  const auto [picture, line_of_picture] = divide_index(line, sizes.in_height);
-  const std::int64_t top = line_of_picture * sizes.factor,
+  const auto [image, line_of_image] = divide_index(line, sizes.in_height);
+  const std::int64_t top = line_of_image * sizes.factor,
                      left = pixel * planted<"pixels side by side">(sizes.factor, std::int64_t{1});
   const std::int64_t bottom = planted<"rows past the edge">(min_of(top + sizes.factor, sizes.out_height),
                                                             top + sizes.factor),
@@ -45,7 +45,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void upsample_nearest_
     for (int i = 0; i < Count; ++i) y[i] = Cast<To, Saturates>{}(x[i]);
     for (std::int64_t row = top; row < bottom; ++row)
       for (std::int64_t to = left; to < right; ++to)
-        store_run(out + ((picture * sizes.out_height + row) * sizes.out_width + to) * out_stride + column, y,
+        store_run(out + ((image * sizes.out_height + row) * sizes.out_width + to) * out_stride + column, y,
                   present, place.aligned);
   }
 }

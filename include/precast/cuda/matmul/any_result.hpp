@@ -33,7 +33,7 @@ struct ProductEpilogue<AnyResult, false> : ProductEpilogue<f32, false> {
   }
 
   /// Eight results of a row; first_feature is a multiple of eight.
-  PRECAST_DEVICE void store(std::int64_t row, int first_feature, const EightSums& sums,
+  PRECAST_DEVICE void store(std::int64_t row, int first_feature, const EightAccumulators& sums,
                             const f32 (&biases)[8]) const {
     if (row >= rows || first_feature >= features) return;
     Run<f32, 8> results;

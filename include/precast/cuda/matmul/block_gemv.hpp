@@ -1,4 +1,5 @@
-// Products of a few rows with a weight in blocks: as fast as the blocks can be read, each of them once.
+// GEMV and skinny GEMM with a weight in blocks: memory-bound, as fast as the blocks can be read, each of them
+// once.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ struct BlockGemv {
   ProductEpilogue<typename Types::result, Types::saturate> store;
 };
 
-/// Starts to bring 16 bytes from byte `at` of the weight on, a multiple of 16; zeros after its end. They are
+/// Starts to load 16 bytes from byte `at` of the weight on, a multiple of 16; zeros after its end. They are
 /// there after cp_async_wait and a barrier.
 PRECAST_DEVICE void bring_bytes(const BlockBytes& from, std::int64_t at, SharedPointer<unsigned char> to) {
   const std::int64_t left = from.bytes - at;
@@ -49,7 +50,7 @@ PRECAST_DEVICE void bring_bytes(const BlockBytes& from, std::int64_t at, SharedP
   }
 }
 
-/// Each warp has the features of its tile, and brings their blocks slab by slab. Of a slab a lane decodes
+/// Each warp has the features of its tile, and loads their blocks slab by slab. Of a slab a lane decodes
 /// every 32nd chunk of columns, in order, and the lanes' sums are added in a fixed tree. Memory moves the
 /// blocks once, which is the least; rows are read from the cache once for each warp.
 template <class Types, class X, int Rows>
@@ -69,12 +70,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   const int first_feature = (block_index().x * tile.warps + warp_index()) * features;
   const auto ring = dynamic_shared<unsigned char>(warp_index() * ring_bytes, ring_bytes);
 
-  // Where a feature's row begins, and, of what its slabs bring, how many bytes come before them.
+  // Where a feature's row begins, and, of what its slabs load, how many bytes come before them.
   const auto slab_begin = [&](int feature, int slab) {
     return (first_feature + planted<"blocks of another row">(feature, 0)) * weight.bytes_per_row +
            std::int64_t{slab} * Slab::bytes;
   };
-  const auto bring = [&](int slab) {
+  const auto load = [&](int slab) {
     const int left = columns - slab * Slab::values;
     const int blocks = left < Slab::values ? ceil_divide(left, in_block) : Slab::blocks;
     PRECAST_KEEP_LOOP
@@ -96,7 +97,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   constexpr int ahead = tile.stages - 1;
   PRECAST_KEEP_LOOP
   for (int slab = 0; slab < ahead; ++slab) {
-    if (slab < slabs) bring(slab);
+    if (slab < slabs) load(slab);
     cp_async_commit();
   }
 
@@ -107,7 +108,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
     // This slab has arrived for all lanes, and all are done with the one that is filled next.
     sync_warp();
     const int next = slab + planted<"stage in use">(ahead, ahead + 1);
-    if (next < slabs) bring(next);
+    if (next < slabs) load(next);
     cp_async_commit();
     PRECAST_KEEP_LOOP
     for (int first = lane_index() * chunk; first < Slab::values; first += threads_per_warp * chunk) {

@@ -1,4 +1,4 @@
-// What is behind BlockProducts: the kernels of few rows, which decode as they read, the tiled product, whose
+// What is behind BlockProducts: block_gemv, which decodes as it reads, the tiled product, whose
 // tiles of the weight are decoded on the way to shared memory, and the library's product of panels that are
 // decoded ahead of it.
 #pragma once

@@ -1,4 +1,4 @@
-// Operands as a library of products takes them: in memory, rounded.
+// Operands as cuBLASLt and cuDNN take them: in memory, rounded.
 #pragma once
 
 #include <bit>

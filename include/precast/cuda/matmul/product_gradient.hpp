@@ -1,4 +1,4 @@
-// a b and a^T b, whose right side is summed over its rows: both sides are turned over as products x W^T take
+// a b and a^T b, whose right side is summed over its rows: both sides are transposed as products x W^T take
 // them, which costs what it takes to read and write them once.
 #pragma once
 
@@ -43,10 +43,10 @@ void store_gradients(DeviceView<const f32> gradients, bool accumulate, DeviceVie
 }
 
 template <class T>
-Tensor<T, Memory> turned_over(DeviceView<const T> matrix, Stream stream) {
-  Tensor<T, Memory> turned(Shape{matrix.columns(), matrix.rows()});
-  gpu::transpose(matrix, turned.view(), stream);
-  return turned;
+Tensor<T, Memory> transposed_over(DeviceView<const T> matrix, Stream stream) {
+  Tensor<T, Memory> transposed(Shape{matrix.columns(), matrix.rows()});
+  gpu::transpose(matrix, transposed.view(), stream);
+  return transposed;
 }
 
 /// A row of the op table for a right side of this dtype, and a result.
@@ -63,8 +63,8 @@ void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename 
   using Row = detail::product_row<Types, B, typename Types::result>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  const StreamScope scope(stream);  // of the right side turned over
-  const auto right = detail::turned_over(b, stream);
+  const StreamScope scope(stream);  // of the right side transposed
+  const auto right = detail::transposed_over(b, stream);
   matmul_transposed<Row>(a, PackedWeight<B>::template for_one_product<Row>(right.view()), Epilogue{}, out,
                          stream);
 }
@@ -76,13 +76,13 @@ void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const Grad
   using Row = detail::product_row<Types, B, f32>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  const StreamScope scope(stream);  // of what is turned over, and of the product
+  const StreamScope scope(stream);  // of what is transposed, and of the product
   Tensor<f32, Memory> sums(Shape{out.rows(), out.columns()});
   if (a.rows() == 0) {  // a sum of nothing
     sums = Tensor<f32, Memory>(sums.shape(), std::vector<f32>(static_cast<std::size_t>(sums.elements())));
   } else {
-    const auto left = detail::turned_over(a, stream);
-    const auto right = detail::turned_over(b, stream);
+    const auto left = detail::transposed_over(a, stream);
+    const auto right = detail::transposed_over(b, stream);
     matmul_transposed<Row>(left.view(), PackedWeight<B>::template for_one_product<Row>(right.view()),
                            Epilogue{}, sums.view(), stream);
   }

@@ -1,5 +1,5 @@
-// Products of a few rows (modulation, embedders): as fast as the weights can be read, each of them once.
-// Those with a weight in blocks are in block_gemv.hpp.
+// Skinny GEMM: products of a few rows of x (modulation, embedders), memory-bound: as fast as the weights can
+// be read, each of them once. Those with a weight in blocks are in block_gemv.hpp.
 #pragma once
 
 #include <cstdint>

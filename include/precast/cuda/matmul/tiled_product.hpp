@@ -1,4 +1,4 @@
-// The tiled product: rows of a source (a matrix, or the patches of pictures) times the features of a weight,
+// The tiled product: rows of a source (a matrix, or implicit im2col) times the features of a weight,
 // with the epilogue in the same pass.
 #pragma once
 
@@ -31,7 +31,7 @@ struct TiledProduct {
   int row_tiles, feature_tiles;
 };
 
-/// Which tile a block computes. Eight tiles of rows take turns before the next features, so that the blocks
+/// Which tile a block computes. Blocks go through eight tiles of rows before the next features, so that those
 /// that run at the same time share what they read in the L2 cache.
 struct TilePlace {
   int row_tile, feature_tile;
@@ -41,8 +41,8 @@ PRECAST_DEVICE TilePlace tile_place(int block, int row_tiles, int feature_tiles)
   const int group = block / (group_rows * feature_tiles), first = group * group_rows;
   const int rows = row_tiles - first < group_rows ? row_tiles - first : group_rows;
   const int within = block - group * group_rows * feature_tiles;
-  const int turns = planted<"tiles in a group">(rows, group_rows);
-  return {first + within % turns, within / turns};
+  const int group_size = planted<"tiles in a group">(rows, group_rows);
+  return {first + within % group_size, within / group_size};
 }
 
 /// A block computes a tile of rows x features sums. While one stage is multiplied the following ones arrive;
@@ -68,27 +68,27 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   const std::int64_t first_row = std::int64_t{row_tile} * tile.rows;
   const int first_feature = feature_tile * tile.features;
   const auto stages = dynamic_shared<Held>(0, tile.stages * stage_values);
-  const auto rows_of = [&](int turn) { return Rows{stages + turn % tile.stages * stage_values}; };
-  const auto features_of = [&](int turn) { return Features{rows_of(turn).data + Rows::size}; };
+  const auto rows_of = [&](int k_tile) { return Rows{stages + k_tile % tile.stages * stage_values}; };
+  const auto features_of = [&](int k_tile) { return Features{rows_of(k_tile).data + Rows::size}; };
 
   RowLoader row_loader(product.x, first_row);
   FeatureLoader feature_loader(product.weight, first_feature);
-  const auto start = [&](int turn) {
-    row_loader.start(rows_of(turn), turn * columns_per_stage);
-    feature_loader.start(features_of(turn), turn * columns_per_stage);
+  const auto start = [&](int k_tile) {
+    row_loader.start(rows_of(k_tile), k_tile * columns_per_stage);
+    feature_loader.start(features_of(k_tile), k_tile * columns_per_stage);
   };
-  const auto convert_and_store = [&](int turn) {
-    row_loader.convert_and_store(rows_of(turn));
-    feature_loader.convert_and_store(features_of(turn));
+  const auto convert_and_store = [&](int k_tile) {
+    row_loader.convert_and_store(rows_of(k_tile));
+    feature_loader.convert_and_store(features_of(k_tile));
   };
 
-  const int turns = ceil_divide(product.weight.columns, columns_per_stage);
+  const int k_tiles = ceil_divide(product.weight.columns, columns_per_stage);
   constexpr int ahead = tile.stages - 1;
   PRECAST_KEEP_LOOP
-  for (int turn = 0; turn < ahead; ++turn) {
-    if (turn < turns) {
-      start(turn);
-      convert_and_store(turn);
+  for (int k_tile = 0; k_tile < ahead; ++k_tile) {
+    if (k_tile < k_tiles) {
+      start(k_tile);
+      convert_and_store(k_tile);
     }
     if constexpr (copies) cp_async_commit();
   }
@@ -96,15 +96,15 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   WarpProduct<MultipliedDtype<Operand>, tile.rows_per_warp> sums;
   const int warp_row = warp_index() % tile.warps_along_rows() * tile.rows_per_warp;
   const int warp_feature = warp_index() / tile.warps_along_rows() * tile.features_per_warp;
-  for (int turn = 0; turn < turns; ++turn) {
+  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     if constexpr (copies) cp_async_wait<ahead - 1>();
-    // This turn's stage has arrived for all, and all are done with the one that is filled next.
+    // This k_tile's stage has arrived for all, and all are done with the one that is filled next.
     sync_block();
-    const int next = turn + planted<"stage in use">(ahead, ahead + 1);
-    if (next < turns) start(next);
+    const int next = k_tile + planted<"stage in use">(ahead, ahead + 1);
+    if (next < k_tiles) start(next);
     if constexpr (copies) cp_async_commit();
-    sums.add(rows_of(turn), warp_row, features_of(turn), warp_feature);
-    if (next < turns) convert_and_store(next);
+    sums.add(rows_of(k_tile), warp_row, features_of(k_tile), warp_feature);
+    if (next < k_tiles) convert_and_store(next);
   }
 
   const int feature = first_feature + warp_feature + lane_index() % 4 * 8;
@@ -120,10 +120,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
 /// Starts the tiled product of a source's rows with the tile of a selector. The operands are those of Types,
 /// whose sums are f32.
 template <class Types, class Selector, class Source>
-void launch_product_of_tiles(const char* name, const Source& x,
-                             const StoredRows<typename Types::storage>& weight,
-                             const ProductEpilogue<typename Types::result, Types::saturate>& store,
-                             Stream stream) {
+void launch_with_tile(const char* name, const Source& x, const StoredRows<typename Types::storage>& weight,
+                      const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream) {
   const auto kernel = &tiled_product<Types, Source, Selector>;
   const MatmulTile tile = tile_in_code<Selector>(kernel);
   const std::int64_t row_tiles = ceil_divide(store.rows, tile.rows);
@@ -151,9 +149,9 @@ void launch_tiled_product(const char* name, const Source& x,
   visit_selectors<Small, Large>(architecture, [&](auto small, auto large) {
     const MatmulTile of_large = tile_in_code<decltype(large)>(&tiled_product<Types, Source, decltype(large)>);
     if (suits_large_tiles(store.rows, store.features, of_large))
-      launch_product_of_tiles<Types, decltype(large)>(name, x, weight, store, stream);
+      launch_with_tile<Types, decltype(large)>(name, x, weight, store, stream);
     else
-      launch_product_of_tiles<Types, decltype(small)>(name, x, weight, store, stream);
+      launch_with_tile<Types, decltype(small)>(name, x, weight, store, stream);
   });
 }
 

@@ -73,16 +73,16 @@ void transpose(const char* name, const Source& source, std::int64_t all_rows, st
   constexpr std::int64_t side = transposed_side, most_blocks = 65535;
   const std::int64_t row_blocks = ceil_divide(all_rows, side);
   const std::int64_t column_blocks = ceil_divide(columns, side);
-  // The grid's second dimension ends early: tall matrices are turned over band by band.
+  // The grid's second dimension ends early: tall matrices are transposed band by band.
   for (std::int64_t first = 0; first < row_blocks; first += most_blocks) {
     const std::int64_t blocks = row_blocks - first < most_blocks ? row_blocks - first : most_blocks;
     const std::int64_t left = all_rows - first * side, rows = left < blocks * side ? left : blocks * side;
-    const auto turned = to.columns_between(first * side, rows);
+    const auto transposed = to.columns_between(first * side, rows);
     launch(name, transpose_kernel<Source>,
            LaunchShape{.blocks = {static_cast<int>(column_blocks), static_cast<int>(blocks), 1},
                        .threads = transposed_threads},
            stream,
-           Transposed<Source>{source, pointer_to(turned), first * side, rows, columns, to.row_stride()});
+           Transposed<Source>{source, pointer_to(transposed), first * side, rows, columns, to.row_stride()});
   }
 }
 

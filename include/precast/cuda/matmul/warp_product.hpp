@@ -11,7 +11,7 @@
 namespace precast::gpu {
 
 /// Eight sums of a row, of features that follow each other.
-struct EightSums {
+struct EightAccumulators {
   f32 values[8] = {};
 };
 
@@ -31,7 +31,7 @@ class WarpProduct {
 
   /// The lane's sums of row lane / 4, and of the eighth row after it at each further call. All lanes must
   /// call.
-  PRECAST_DEVICE EightSums take_row() {
+  PRECAST_DEVICE EightAccumulators take_row() {
     // A lane has two sums of each of four blocks of eight features. In two steps the four lanes of a row
     // exchange them, so that each has all eight of one block.
     Pair pairs[4];
@@ -53,7 +53,7 @@ class WarpProduct {
     exchange<1>(pairs[2], pairs[3]);
     exchange<2>(pairs[0], pairs[2]);
     exchange<2>(pairs[1], pairs[3]);
-    EightSums result;
+    EightAccumulators result;
     PRECAST_UNROLL
     for (int k = 0; k < 4; ++k) {
       result.values[2 * k] = pairs[k].first;
@@ -81,7 +81,7 @@ class WarpProduct {
       high = received;
   }
 
-  TensorCoreSums<Rows, MatmulTile::features_per_warp> sums_;
+  TensorCoreAccumulator<Rows, MatmulTile::features_per_warp> sums_;
 };
 
 /// Strict f32: no tensor core multiplies it. Products are added one by one in the order of the columns.
@@ -97,8 +97,8 @@ class WarpProduct<f32, Rows> {
       add_product_transposed<f32>(sums_, index, rows, first_row, features, first_feature);
   }
 
-  PRECAST_DEVICE EightSums take_row() {
-    EightSums first;
+  PRECAST_DEVICE EightAccumulators take_row() {
+    EightAccumulators first;
     PRECAST_UNROLL
     for (int j = 0; j < 8; ++j) {
       first.values[j] = sums_.at(0, j);
@@ -109,7 +109,7 @@ class WarpProduct<f32, Rows> {
   }
 
  private:
-  FmaSums<Rows, MatmulTile::features_per_warp, 8, 4> sums_;
+  FmaAccumulator<Rows, MatmulTile::features_per_warp, 8, 4> sums_;
 };
 
 }  // namespace precast::gpu

@@ -44,7 +44,7 @@ struct GroupPlan {
   std::int64_t warps() const { return batch * chunks * spans; }
 };
 
-/// The moments of (picture, group, chunk) or of (picture, group) as 16 bytes.
+/// The moments of (image, group, chunk) or of (image, group) as 16 bytes.
 PRECAST_DEVICE void store_moments(GlobalPointer<f32> to, std::int64_t place, const Moments& moments) {
   store_vector(to + 4 * place, Vector<f32, 4>{{moments.mean, moments.rest, moments.squares, moments.count}});
 }
@@ -63,17 +63,17 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
   const std::int64_t warp =
       static_cast<std::int64_t>(block_index().x) * (GroupPlan::threads / threads_per_warp) + warp_index();
   const auto [chunk_of_batch, span] = divide_index(warp, plan.spans);
-  const auto [picture, chunk] = divide_index(chunk_of_batch, plan.chunks);
+  const auto [image, chunk] = divide_index(chunk_of_batch, plan.chunks);
   const int member = lane_index() % plan.lanes;
   const std::int64_t group = span * (threads_per_warp / plan.lanes) + lane_index() / plan.lanes;
-  const bool exists = picture < plan.batch && group < plan.groups;
+  const bool exists = image < plan.batch && group < plan.groups;
   const std::int64_t first_pixel = chunk * plan.chunk;
   const std::int64_t left_pixels =
-      planted<"chunk past the picture's end">(plan.pixels - first_pixel, plan.chunk);
+      planted<"chunk past the image's end">(plan.pixels - first_pixel, plan.chunk);
   const std::int64_t pixels = exists ? min_of(plan.chunk, left_pixels) : 0;
   const std::int64_t items = pixels * plan.runs;
   const GlobalPointer<const From> from =
-      x + (picture * plan.pixels + first_pixel) * stride + group * plan.width;
+      x + (image * plan.pixels + first_pixel) * stride + group * plan.width;
 
   Moments moments;
   for (std::int64_t first = member; first < items; first += GroupPlan::runs_at_once * plan.lanes) {
@@ -91,11 +91,11 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
   }
   moments = merged_lanes(moments, plan.lanes);
   if (exists && member == 0)
-    store_moments(partial, (picture * plan.groups + group) * plan.chunks + chunk, moments);
+    store_moments(partial, (image * plan.groups + group) * plan.chunks + chunk, moments);
 }
 
 // Bytes moved: 16 read for each chunk of a group and 16 written for the group, the minimum.
-// A block to a group of a picture; mean, rest and 1 / sqrt(variance + eps) go to `results`, 4 f32 each.
+// A block to a group of an image; mean, rest and 1 / sqrt(variance + eps) go to `results`, 4 f32 each.
 template <int Threads>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads, 1) void group_moments_kernel(GlobalPointer<const f32> partial,
                                                                            std::int64_t chunks, f32 eps,

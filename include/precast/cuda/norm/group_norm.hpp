@@ -38,9 +38,8 @@ template <int Count, bool Saturates, class Activation, class From, class To, cla
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel(MapOutput<To> out,
                                                                                  GroupNormInput<From, W> in) {
   const MapPlace<Count> place = map_place<Count>(out);
-  const std::int64_t picture = divide_index(place.row, in.pixels).quotient;
-  const std::int64_t first_group =
-      planted<"moments of another picture">(picture, std::int64_t{0}) * in.groups;
+  const std::int64_t image = divide_index(place.row, in.pixels).quotient;
+  const std::int64_t first_group = planted<"moments of another image">(image, std::int64_t{0}) * in.groups;
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
     const int present = place.present(run);
@@ -124,7 +123,7 @@ void visit_group_width(std::int64_t width, F&& f) {
 
 }  // namespace detail
 
-/// The moments of each group of neighbouring channels of each picture of [B, H, W, C], in f32, to [B *
+/// The moments of each group of neighbouring channels of each image of [B, H, W, C], in f32, to [B *
 /// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), 0.
 template <class From>
 void group_moments(DeviceView<const From> x, std::int64_t groups, f32 eps, DeviceView<f32> moments,

@@ -22,7 +22,7 @@
 namespace precast::gpu::detail {
 
 /// Sets of values that are normalised together: `pixels` runs of `width` columns, `across` of them side by
-/// side: a row, a head of a row, or a group of a picture.
+/// side: a row, a head of a row, or a group of an image.
 template <class From, class To, class W>
 struct NarrowNormArguments : NormArguments<From, To, W> {
   bool columns_have_parameters;  ///< rather than the columns of a set

@@ -28,10 +28,10 @@ class Staging {
   /// Error where the stream records a graph, which would copy later what a buffer holds then.
   void upload(void* to, const void* from, std::size_t bytes) {
     if (records_graph(stream_))
-      throw Error("values of the host cannot be brought to the device as part of a graph: bring them before");
+      throw Error("values of the host cannot be uploaded as part of a CUDA graph: upload them before");
     const std::lock_guard lock(mutex_);
     for (std::size_t done = 0; done < bytes;) {
-      if (buffers_[filling_].used == buffer_bytes) turn();
+      if (buffers_[filling_].used == buffer_bytes) swap_buffers();
       Buffer& buffer = buffers_[filling_];
       const std::size_t count = std::min(bytes - done, buffer_bytes - buffer.used);
       std::byte* const place = buffer.memory.data() + buffer.used;
@@ -52,7 +52,7 @@ class Staging {
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
   /// Goes on to the other buffer.
-  void turn() {
+  void swap_buffers() {
     buffers_[filling_].read.record(stream_);
     filling_ = 1 - filling_;
     buffers_[filling_].read.wait();

@@ -1,4 +1,4 @@
-// The tiles of products of few rows with a weight in blocks.
+// The tiles of GEMV and skinny GEMM with a weight in blocks.
 #pragma once
 
 #include <precast/dtype/decode_chunk.hpp>
@@ -20,7 +20,7 @@ struct BlockSlab {
   static constexpr int shared_bytes = units * unit;
 };
 
-/// How a product of few rows with a weight in blocks is shared out: a warp computes `features_per_warp`
+/// How a skinny GEMM with a weight in blocks is shared out: a warp computes `features_per_warp`
 /// results of each row. Of each of these features it has `stages` slabs of blocks in shared memory: one is
 /// decoded while the others arrive. Measured against nothing yet; reasoned: what is on its way to a
 /// multiprocessor should be some 32 KB, and x, which the warps read from the cache once for all of their

@@ -15,9 +15,9 @@ namespace precast::gpu {
 /// A warp's Rows x Columns matrix of sums. RowLanes lanes share a row, and take turns in its runs of Run
 /// columns.
 template <int Rows, int Columns, int Run, int RowLanes>
-struct FmaSums {
+struct FmaAccumulator {
   static_assert(Columns % (RowLanes * Run) == 0 && Rows % (threads_per_warp / RowLanes) == 0,
-                "FmaSums: every lane has as many sums.");
+                "FmaAccumulator: every lane has as many sums.");
   static constexpr int row_groups = threads_per_warp / RowLanes;
   static constexpr int rows = Rows / row_groups, columns = Columns / RowLanes, row_lanes = RowLanes,
                        run = Run;
@@ -43,17 +43,18 @@ PRECAST_DEVICE void add_term(f32& sum, f32 a, f32 b) {
 /// sums += left right^T over chunk `index` of the depth, for the rows of `left` from first_row on and those
 /// of `right` from first_column on.
 template <class Accumulate, int Rows, int Columns, int Run, int RowLanes, class Left, class Right>
-PRECAST_DEVICE void add_product_transposed(FmaSums<Rows, Columns, Run, RowLanes>& sums, int index, Left left,
-                                           int first_row, Right right, int first_column) {
-  using Sums = FmaSums<Rows, Columns, Run, RowLanes>;
-  Vector<f32, 4> a[Sums::rows];
+PRECAST_DEVICE void add_product_transposed(FmaAccumulator<Rows, Columns, Run, RowLanes>& sums, int index,
+                                           Left left, int first_row, Right right, int first_column) {
+  using Accumulator = FmaAccumulator<Rows, Columns, Run, RowLanes>;
+  Vector<f32, 4> a[Accumulator::rows];
   PRECAST_UNROLL
-  for (int i = 0; i < Sums::rows; ++i) a[i] = load_vector<4>(left.at_chunk(first_row + Sums::row(i), index));
+  for (int i = 0; i < Accumulator::rows; ++i)
+    a[i] = load_vector<4>(left.at_chunk(first_row + Accumulator::row(i), index));
   PRECAST_UNROLL
-  for (int j = 0; j < Sums::columns; ++j) {
-    const auto b = load_vector<4>(right.at_chunk(first_column + Sums::column(j), index));
+  for (int j = 0; j < Accumulator::columns; ++j) {
+    const auto b = load_vector<4>(right.at_chunk(first_column + Accumulator::column(j), index));
     PRECAST_UNROLL
-    for (int i = 0; i < Sums::rows; ++i) {
+    for (int i = 0; i < Accumulator::rows; ++i) {
       PRECAST_UNROLL
       for (int d = 0; d < 4; ++d) add_term<Accumulate>(sums.values[i][j], a[i][d], b[d]);
     }
@@ -63,19 +64,19 @@ PRECAST_DEVICE void add_product_transposed(FmaSums<Rows, Columns, Run, RowLanes>
 /// sums += left right, where left's depth are the rows of `right`. `left(i, j, k)` is the value in the lane's
 /// row i and column 8 j + k.
 template <class Accumulate, int Rows, int Columns, class Left, class Tile>
-PRECAST_DEVICE void add_product(FmaSums<Rows, Columns, 4, 8>& sums, const Left& left, Tile right) {
-  using Sums = FmaSums<Rows, Columns, 4, 8>;
+PRECAST_DEVICE void add_product(FmaAccumulator<Rows, Columns, 4, 8>& sums, const Left& left, Tile right) {
+  using Accumulator = FmaAccumulator<Rows, Columns, 4, 8>;
   PRECAST_UNROLL
   for (int j = 0; j < Tile::rows / 8; ++j)
     for (int k = 0; k < 8; ++k) {
-      f32 a[Sums::rows];
+      f32 a[Accumulator::rows];
       PRECAST_UNROLL
-      for (int i = 0; i < Sums::rows; ++i) a[i] = left(i, j, k);
+      for (int i = 0; i < Accumulator::rows; ++i) a[i] = left(i, j, k);
       PRECAST_UNROLL
       for (int c = 0; c < Columns / 32; ++c) {
         const auto b = load_vector<4>(right.at_chunk(8 * j + k, 8 * c + lane_index() % 8));
         PRECAST_UNROLL
-        for (int i = 0; i < Sums::rows; ++i) {
+        for (int i = 0; i < Accumulator::rows; ++i) {
           PRECAST_UNROLL
           for (int d = 0; d < 4; ++d) add_term<Accumulate>(sums.values[i][4 * c + d], a[i], b[d]);
         }

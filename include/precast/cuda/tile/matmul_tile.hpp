@@ -64,7 +64,7 @@ constexpr bool suits_large_tiles(std::int64_t rows, std::int64_t features, const
   return ceil_divide(rows, large.rows) * ceil_divide(features, large.features) >= enough_tiles;
 }
 
-/// How a product of few rows is shared out: a warp computes `features_per_warp` results of each row and has
+/// How a skinny GEMM is shared out: a warp computes `features_per_warp` results of each row and has
 /// the vectors of `loads_in_flight` steps on their way. Measured against nothing yet; reasoned: rows are read
 /// from the cache once for all features of a warp, and 16 KiB on their way in each multiprocessor keep the
 /// memory busy.

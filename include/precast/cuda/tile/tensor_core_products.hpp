@@ -14,8 +14,9 @@ namespace precast::gpu {
 /// A warp's Rows x Columns matrix of f32 sums. Each lane has `rows` rows and `columns` columns of it, columns
 /// in runs of two neighbours; lanes that differ in the bits of row_lanes - 1 share their rows.
 template <int Rows, int Columns>
-struct TensorCoreSums {
-  static_assert(Rows % 16 == 0 && Columns % 16 == 0, "TensorCoreSums: whole pairs of 16 x 8 products.");
+struct TensorCoreAccumulator {
+  static_assert(Rows % 16 == 0 && Columns % 16 == 0,
+                "TensorCoreAccumulator: whole pairs of 16 x 8 products.");
   static constexpr int rows = Rows / 8, columns = Columns / 4, row_lanes = 4, run = 2;
   AccumulatorFragment tiles[Rows / 16][Columns / 8];
 
@@ -43,7 +44,7 @@ struct LeftRows {
 /// so must the right factor.
 template <class Operand, int Rows, int Depth>
 struct SumsAsRows {
-  const TensorCoreSums<Rows, Depth>& sums;
+  const TensorCoreAccumulator<Rows, Depth>& sums;
 
   PRECAST_DEVICE Fragment<4> operator()(int m, int step) const {
     if constexpr (std::is_same_v<Operand, tf32>) {
@@ -62,7 +63,7 @@ struct SumsAsRows {
 /// sums += left right over Steps products' depth, from first_step on. `left(m, step)` are 16 rows,
 /// `right(step, pair)` two neighbouring fragments of eight columns each.
 template <class Operand, int Steps, int Rows, int Columns, class Left, class Right>
-PRECAST_DEVICE void add_products(TensorCoreSums<Rows, Columns>& sums, int first_step, const Left& left,
+PRECAST_DEVICE void add_products(TensorCoreAccumulator<Rows, Columns>& sums, int first_step, const Left& left,
                                  const Right& right) {
   PRECAST_UNROLL
   for (int step = first_step; step < first_step + Steps; ++step) {
@@ -83,8 +84,8 @@ PRECAST_DEVICE void add_products(TensorCoreSums<Rows, Columns>& sums, int first_
 
 /// sums += left right^T, for the Columns rows of `right` from first_row on.
 template <class Operand, int Rows, int Columns, class Left, class Tile>
-PRECAST_DEVICE void add_product_transposed(TensorCoreSums<Rows, Columns>& sums, const Left& left, Tile right,
-                                           int first_row = 0) {
+PRECAST_DEVICE void add_product_transposed(TensorCoreAccumulator<Rows, Columns>& sums, const Left& left,
+                                           Tile right, int first_row = 0) {
   constexpr int steps = Tile::chunks_per_row / 2;
   constexpr int at_once = steps % 4 == 0 ? 4 : 2;
   const int lane = lane_index();
@@ -97,7 +98,7 @@ PRECAST_DEVICE void add_product_transposed(TensorCoreSums<Rows, Columns>& sums, 
 
 /// sums += left right, where left's depth are the rows of `right`.
 template <class Operand, int Rows, int Columns, class Left, class Tile>
-PRECAST_DEVICE void add_product(TensorCoreSums<Rows, Columns>& sums, const Left& left, Tile right) {
+PRECAST_DEVICE void add_product(TensorCoreAccumulator<Rows, Columns>& sums, const Left& left, Tile right) {
   static_assert(Tile::columns == Columns, "add_product: sums have the columns of the right factor.");
   constexpr int steps = Tile::rows * static_cast<int>(sizeof(HeldDtype<Operand>)) / 32;
   const int lane = lane_index();

@@ -46,7 +46,7 @@ PRECAST_DEVICE auto load_piece(const Source& source, const typename Source::Row&
   return values;
 }
 
-/// Loads tiles from anywhere in a source, by the Threads threads of a block. Each thread brings chunks of its
+/// Loads tiles from anywhere in a source, by the Threads threads of a block. Each thread loads chunks of its
 /// own, and keeps nothing of them in registers: what sums leave few of.
 template <ScalarDtype Operand, bool Saturates, class Tile, int Threads, class Source>
 class TileLoader {
@@ -55,7 +55,7 @@ class TileLoader {
 
   explicit PRECAST_DEVICE TileLoader(const Source& source) : source_(source) {}
 
-  /// Starts to bring rows from first_row and columns from first_column on. They are there for this thread
+  /// Starts to load rows from first_row and columns from first_column on. They are there for this thread
   /// after cp_async_wait() and landed(), for the others after a barrier.
   PRECAST_DEVICE void start(Tile to, int first_row, int first_column = 0) const {
     if constexpr (copies)
@@ -125,7 +125,7 @@ class BandLoader {
     for (int i = 0; i < chunks_per_thread; ++i) rows_[i] = source.row(first_row + row_of(i));
   }
 
-  /// Starts to bring the columns from first_column on.
+  /// Starts to load the columns from first_column on.
   PRECAST_DEVICE void start(Tile to, int first_column) {
     const int column = first_column + chunk_of_thread() * Tile::chunk;
     if constexpr (in_place) {

@@ -1,4 +1,4 @@
-// turned: the weight of a product x W^T as a product y W takes it.
+// transposed: the weight of a product x W^T as a product y W takes it.
 #pragma once
 
 #include <precast/cuda/matmul/packed_weight.hpp>
@@ -14,10 +14,10 @@ namespace precast::gpu {
 template <bool Saturates, BlockDtype T, ScalarDtype To>
 void transpose_decoded(BlockViewIn<const T, DeviceSpace> from, DeviceView<To> to, Stream stream);
 
-/// A weight turned over on the device, [columns, features], for products with `Types`, whose storage may be
+/// A weight transposed on the device, [columns, features], for products with `Types`, whose storage may be
 /// another than the weight's: values of blocks are decoded, and rounded to it.
 template <class Types, Dtype Storage>
-PackedWeight<typename Types::storage> turned(const PackedWeight<Storage>& weight) {
+PackedWeight<typename Types::storage> transposed(const PackedWeight<Storage>& weight) {
   using To = typename Types::storage;
   return PackedWeight<To>::written(Shape{weight.columns(), weight.features()}, [&](DeviceView<To> to) {
     if constexpr (BlockDtype<Storage>)

@@ -1,4 +1,4 @@
-// The powers of two of an array's values, counted on the device: a histogram.
+// The exponent histogram of an array's values, counted on the device.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/memory/buffer.hpp>
-#include <precast/problem/power_counts.hpp>
+#include <precast/problem/exponent_histogram.hpp>
 #include <precast/tensor/view.hpp>
 
 #if PRECAST_ON_DEVICE
@@ -30,8 +30,8 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// Bins of a histogram: zeros, the powers of PowerCounts, what is not finite.
-inline constexpr int power_bins = PowerCounts::powers + 2;
+/// Bins of a histogram: zeros, the powers of ExponentHistogram, what is not finite.
+inline constexpr int power_bins = ExponentHistogram::powers + 2;
 
 /// The bin of value `place` of a view.
 template <class T>
@@ -43,7 +43,7 @@ struct PowerBin {
     const f32 value = to_f32(data[row * row_stride + column]);
     if (value == 0) return 0;
     if (!(fabsf(value) <= 3.402823466e38f)) return power_bins - 1;
-    return ilogbf(value) - PowerCounts::lowest + 1;
+    return ilogbf(value) - ExponentHistogram::lowest + 1;
   }
 };
 
@@ -73,7 +73,7 @@ void histogram_of_powers(DeviceView<const T> values, unsigned* counts, Stream st
 
 /// Adds the values of an array, fewer than 2^32, to counts. Waits for the stream.
 template <ScalarDtype T>
-void count_powers(DeviceView<const T> values, PowerCounts& counts, Stream stream) {
+void count_exponents(DeviceView<const T> values, ExponentHistogram& counts, Stream stream) {
   if (values.elements() == 0) return;
   const StreamScope scope(stream);  // of the memory below
   std::vector<unsigned> found(detail::power_bins);
@@ -83,7 +83,7 @@ void count_powers(DeviceView<const T> values, PowerCounts& counts, Stream stream
   Memory::copy_to_host(found.data(), on_device.data(), bytes);
   counts.zeros += found.front();
   counts.non_finite += found.back();
-  for (std::size_t i = 0; i < PowerCounts::powers; ++i) counts.counts[i] += found[i + 1];
+  for (std::size_t i = 0; i < ExponentHistogram::powers; ++i) counts.counts[i] += found[i + 1];
 }
 
 }  // namespace precast::gpu

@@ -1,4 +1,4 @@
-// turned: the weight of a product x W^T as a product y W takes it.
+// transposed: the weight of a product x W^T as a product y W takes it.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace precast::host {
 
-/// A weight turned over, [columns, features], packed for products with `Types`, whose storage may be another
+/// A weight transposed, [columns, features], packed for products with `Types`, whose storage may be another
 /// than the weight's: values of blocks are decoded, and rounded to it.
 template <class Types, Dtype Storage>
-PackedWeight<typename Types::storage> turned(const PackedWeight<Storage>& weight) {
+PackedWeight<typename Types::storage> transposed(const PackedWeight<Storage>& weight) {
   using To = typename Types::storage;
   return PackedWeight<To>::template filled<Types>(
       Shape{weight.columns(), weight.features()}, [&](std::int64_t first, HostView<To> rows) {

@@ -1,5 +1,5 @@
-// PowerCounts: how large values are, as counts of their powers of two; and the kernel that counts, as either
-// backend's is declared.
+// ExponentHistogram: how large values are, as counts of their powers of two; and the kernel that counts, as
+// either backend's is declared.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace precast {
 
 /// How many values have which power of two: counts[i] is of |x| in [2^(i-160), 2^(i-159)), which has every
 /// f32; zeros are apart.
-struct PowerCounts {
+struct ExponentHistogram {
   static constexpr int lowest = -160, powers = 320;
   std::vector<std::int64_t> counts = std::vector<std::int64_t>(powers);
   std::int64_t zeros = 0, non_finite = 0;
@@ -36,6 +36,6 @@ struct PowerCounts {
 namespace precast::PRECAST_KERNELS {
 
 template <ScalarDtype T>
-void count_powers(View<const T> values, PowerCounts& counts PRECAST_ON_STREAM);
+void count_exponents(View<const T> values, ExponentHistogram& counts PRECAST_ON_STREAM);
 
 }  // namespace precast::PRECAST_KERNELS

@@ -1,4 +1,4 @@
-// add_per_picture: a value for each channel, added to all pixels of a picture.
+// add_per_sample: a value for each channel, added to all pixels of a sample.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// x + values, where all rows of a picture get its values: x [B, ..., C], values [B, C], or [1, C] for all
-/// pictures. `out` has x's shape and overlaps neither. Throws ShapeError where they do not fit.
+/// x + values, where all rows of a sample get its values: x [B, ..., C], values [B, C], or [1, C] for all
+/// samples. `out` has x's shape and overlaps neither. Throws ShapeError where they do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray V>
-void add_per_picture_into(const X& x, const V& values, View<typename precisions<P, Pointwise>::result> out) {
+void add_per_sample_into(const X& x, const V& values, View<typename precisions<P, Pointwise>::result> out) {
   const Shape &shape = x.shape(), &given = values.shape();
   if (shape.rank() < 2 || given.rank() != 2 || given[1] != shape.back() ||
       (given[0] != 1 && given[0] != shape[0]))
-    detail::shapes_do_not_fit("add_per_picture", shape, given, "are not [B, ..., C] and [B, C] or [1, C]");
-  detail::require_same_shape("add_per_picture", shape, out.shape());
+    detail::shapes_do_not_fit("add_per_sample", shape, given, "are not [B, ..., C] and [B, C] or [1, C]");
+  detail::require_same_shape("add_per_sample", shape, out.shape());
   if (out.elements() == 0) return;
   const std::int64_t rows = out.rows() / given[0];
-  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("add_per_picture", out, [&](auto types, auto to) {
+  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("add_per_sample", out, [&](auto types, auto to) {
     backend::map_values<decltype(types)>(to, elementwise::Add{}, as_view(x),
                                          RowBroadcast{as_view(values), rows});
   });
@@ -33,20 +33,20 @@ void add_per_picture_into(const X& x, const V& values, View<typename precisions<
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray V>
-auto add_per_picture(const X& x, const V& values) {
+auto add_per_sample(const X& x, const V& values) {
   Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
-  add_per_picture_into<P>(x, values, out.view());
+  add_per_sample_into<P>(x, values, out.view());
   return out;
 }
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto add_per_picture_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return add_per_picture_into<P>(arguments...); });
+auto add_per_sample_into(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return add_per_sample_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto add_per_picture(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return add_per_picture<P>(arguments...); });
+auto add_per_sample(const Context& context, const Arguments&... arguments) {
+  return with_context(context, [&] { return add_per_sample<P>(arguments...); });
 }
 
 }  // namespace PRECAST_BACKEND
