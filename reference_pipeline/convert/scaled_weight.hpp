@@ -31,7 +31,8 @@ using ReadValues = std::function<void(std::int64_t first, std::span<f32> values)
 /// Where bytes go, in the order of what was announced; told how many values are done with them.
 using WriteBytes = std::function<void(std::span<const std::byte> bytes, std::int64_t values)>;
 
-/// Which encoder makes the blocks or the scale of a row, and by which importance of its columns. Several threads call it.
+/// Which encoder makes the blocks or the scale of a row, and by which importance of its columns. Several
+/// threads call it.
 using OptionsOfRow = std::function<quant::EncodeOptions(std::int64_t row)>;
 
 /// Writes what declare_scaled announced, some MiB at a time; the scales are kept until the codes are written.
