@@ -93,7 +93,12 @@ void run_rows(benchmark::State& state, const DtypeInfo& format, std::int64_t row
     const auto multiply = [&](const LinearWeight<P>& with) {
       return [&] { linear_into<P>(x, with, out.view()); };
     };
-    const InTurn times = measure_in_turn(state, multiply(weight), multiply(dense));
+    const auto own_seconds = [&](const LinearWeight<P>& with) {
+      return [work = multiply(with)] { return process_seconds_of(work); };
+    };
+    // Of one thread the time that it computed, in which neighbours on the cores have no part.
+    const InTurn times = host::threads() == 1 ? time_in_turn(state, own_seconds(weight), own_seconds(dense))
+                                              : measure_in_turn(state, multiply(weight), multiply(dense));
     state.counters["share_of_dense"] = times.reference_over_work;
     state.counters["flops"] = 2.0 * static_cast<double>(rows * columns * features) / times.seconds;
   }
@@ -107,7 +112,9 @@ void add(const char* format, std::int64_t rows) {
       "block_linear/" + std::string(format) + "/" + name_of<P> + "/" + std::to_string(rows);
   benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { run_rows<P>(state, info, rows); })
       ->UseManualTime()
-      ->Iterations(rows <= most_of_few_rows ? 15 : 5)
+      ->Iterations(rows <= most_of_few_rows ? 15
+                   : rows <= 768            ? 5
+                                            : 3)
       ->Unit(benchmark::kMillisecond);
 }
 
@@ -119,7 +126,7 @@ const bool added = [] {
       add<F32>(format, rows);
       add<Bf16>(format, rows);
     }
-  for (const std::int64_t rows : {256, 768})
+  for (const std::int64_t rows : {256, 768, 4608})
     for (const char* format : {"q8_0", "q4_k", "q4_0"}) {
       add<F32>(format, rows);
       add<Bf16>(format, rows);

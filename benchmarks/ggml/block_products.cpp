@@ -1,6 +1,6 @@
-// Products with weights in blocks beside ggml's, on one thread: one row of 3072 by 12288 features, and 256 +
-// 512 rows by 512 features. ggml rounds rows to 8 bits first (its vec_dot); ours multiply operands of the
-// policy.
+// Products with weights in blocks beside ggml's, on one thread: one row of 3072 by 12288 features, 256 + 512
+// rows by 512 features, and the linear layers of a double block of Flux. ggml rounds rows to 8 bits first
+// (its vec_dot); ours multiply operands of the policy.
 //
 // Floor of one row: the weight's bytes are read once; measured in turn as the sum of as many. All of them go
 // over as many layers as no cache holds.
@@ -80,19 +80,20 @@ struct Ggml {
 };
 
 template <PolicyType P>
-LinearWeight<P> weight_of(const DtypeInfo& format, std::int64_t features, std::vector<std::byte>& bytes) {
+LinearWeight<P> weight_of(const DtypeInfo& format, std::int64_t features, std::vector<std::byte>& bytes,
+                          std::int64_t in = columns) {
   const auto fill = [&](std::span<std::byte> rows) {
     bytes.resize(rows.size());
     std::uint32_t state = 1;
     for (std::byte& byte : bytes) byte = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 26);
     std::ranges::copy(bytes, rows.begin());
   };
-  return LinearWeight<P>::in_blocks(format, features, columns, fill);
+  return LinearWeight<P>::in_blocks(format, features, in, fill);
 }
 
 template <ScalarDtype T>
-HostTensor<T> rows_of(std::int64_t rows) {
-  HostTensor<T> x(Shape{rows, columns});
+HostTensor<T> rows_of(std::int64_t rows, std::int64_t in = columns) {
+  HostTensor<T> x(Shape{rows, in});
   std::uint32_t state = 3;
   for (T& value : x.values())
     value = convert_value<T>(static_cast<f32>((state = state * 1664525 + 1013904223) >> 20) / 2000 - 1);
@@ -145,30 +146,54 @@ void run_one_row(const char* name, const DtypeInfo& format, const Ggml& ggml) {
       1e9 * read / values);
 }
 
-void run_rows(const char* name, const DtypeInfo& format, const Ggml& ggml) {
-  constexpr std::int64_t features = 512, rows = 768, tile = 16;
-  std::vector<std::byte> bytes, x_codes(ggml.bytes_per_row * rows);
-  const auto weight = weight_of<Bf16>(format, features, bytes);
-  const auto x = rows_of<bf16>(rows);
-  const auto x_f32 = rows_of<f32>(rows);
+/// Seconds of 512 features over some rows of `in` columns, ours and ggml's.
+std::array<double, 2> seconds_of_rows(const DtypeInfo& format, const Ggml& ggml, std::int64_t rows,
+                                      std::int64_t in) {
+  constexpr std::int64_t features = 512;
+  const std::int64_t tile = std::min<std::int64_t>(rows, 16);
+  const std::size_t x_row = ggml.bytes_per_row * static_cast<std::size_t>(in / columns);
+  std::vector<std::byte> bytes, x_codes(x_row * static_cast<std::size_t>(rows));
+  const auto weight = weight_of<Bf16>(format, features, bytes, in);
+  const auto x = rows_of<bf16>(rows, in);
+  const auto x_f32 = rows_of<f32>(rows, in);
   HostTensor<bf16> out(Shape{rows, features});
   HostTensor<f32> out_ggml(Shape{rows, features});
   const std::size_t row = bytes.size() / features;
-  const auto [ours, theirs] = in_turn(
+  return in_turn(
       7, [&] { linear_into<Bf16>(x, weight, out.view()); },
       [&] {
         for (std::int64_t r = 0; r < rows; ++r)
-          ggml.quantise(x_f32.data() + r * columns,
-                        x_codes.data() + static_cast<std::size_t>(r) * ggml.bytes_per_row, columns);
+          ggml.quantise(x_f32.data() + r * in, x_codes.data() + static_cast<std::size_t>(r) * x_row, in);
         for (std::int64_t f0 = 0; f0 < features; f0 += tile)
           for (std::int64_t r0 = 0; r0 < rows; r0 += tile)
             for (std::int64_t f = f0; f < f0 + tile; ++f)
               for (std::int64_t r = r0; r < r0 + tile; ++r)
-                ggml.dot(columns, out_ggml.data() + r * features + f, 0,
+                ggml.dot(static_cast<int>(in), out_ggml.data() + r * features + f, 0,
                          bytes.data() + static_cast<std::size_t>(f) * row, 0,
-                         x_codes.data() + static_cast<std::size_t>(r) * ggml.bytes_per_row, 0, 1);
+                         x_codes.data() + static_cast<std::size_t>(r) * x_row, 0, 1);
       });
+}
+
+void run_rows(const char* name, const DtypeInfo& format, const Ggml& ggml) {
+  const auto [ours, theirs] = seconds_of_rows(format, ggml, 768, columns);
   std::printf("%s, 768 rows, bf16: %.2f times ggml's rate\n", name, theirs / ours);
+}
+
+/// All linear layers of a double block of 3072 columns: 512 and 256 rows through q, k, v, the projection and
+/// the first half of the MLP, and through its second half; one row through both modulations.
+void run_block(const char* name, const DtypeInfo& format, const Ggml& ggml) {
+  double ours = 0, theirs = 0;
+  for (const auto& [rows, in, features] : std::vector<std::array<std::int64_t, 3>>{{512, 3072, 24576},
+                                                                                   {256, 3072, 24576},
+                                                                                   {512, 12288, 3072},
+                                                                                   {256, 12288, 3072},
+                                                                                   {1, 3072, 36864}}) {
+    const auto [our_seconds, their_seconds] = seconds_of_rows(format, ggml, rows, in);
+    ours += our_seconds * static_cast<double>(features) / 512;
+    theirs += their_seconds * static_cast<double>(features) / 512;
+  }
+  std::printf("%s, linear layers of a double block, bf16: %.3f s, ggml %.3f s: %.2f times its rate\n", name,
+              ours, theirs, theirs / ours);
 }
 
 }  // namespace
@@ -206,5 +231,6 @@ int main(int count, char** arguments) {
     if (!ggml.dot || !ggml.quantise) return std::printf("%s has no %s\n", arguments[1], row.dot), 1;
     run_one_row(row.name, format, ggml);
     run_rows(row.name, format, ggml);
+    run_block(row.name, format, ggml);
   }
 }

@@ -11,8 +11,10 @@
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/float_format.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/quant/exact_arithmetic.hpp>
+#include <precast/quant/vectors.hpp>
 
 namespace precast::quant {
 
@@ -51,12 +53,47 @@ Code scaled_code(double quotient) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// scaled_code of floats, lane by lane. The integer that a rounded quotient is in units of a code's last
+/// place stands in the last bits of its word: above its exponent for normal numbers, and for smaller ones in
+/// a sum whose last place is the least of them.
+template <ScaledCode Code, class D>
+[[gnu::always_inline]] inline auto scaled_codes(D quotients) {
+  using I = typename VectorOf<std::int64_t, static_cast<int>(sizeof(D) / sizeof(double))>::type;
+  constexpr FloatFormat format = dtype_traits<Code>::format;
+  constexpr int dropped = 52 - format.mantissa_bits;
+  constexpr double unit = format.min_subnormal() * 0x1.8p52;
+  constexpr auto most = bit_cast<std::int64_t>(format.max()),
+                 least = bit_cast<std::int64_t>(format.min_normal());
+  const I word = reinterpret_cast<I>(quotients);
+  I size = word & std::numeric_limits<std::int64_t>::max();
+  size = size < most ? size : every<I>(most);
+  const I normal = ((size + ((std::int64_t{1} << (dropped - 1)) - 1) + (size >> dropped & 1)) >> dropped) -
+                   (std::int64_t{1023 - format.bias()} << format.mantissa_bits);
+  const I below = reinterpret_cast<I>(reinterpret_cast<D>(size) + unit) - bit_cast<std::int64_t>(unit);
+  return (size < least ? below : normal) | (word >> 56 & 0x80);
+}
+
+}  // namespace detail
+
 /// Writes the nearest code of each value under a scale that is known, ties to even, on the caller's thread.
 /// Values are finite.
 template <ScaledCode Code>
 void encode_under_scale(std::span<const f32> values, f32 scale, std::span<Code> codes) {
   const auto divisor = static_cast<double>(scale);
-  for (std::size_t i = 0; i < values.size(); ++i)
+  std::size_t i = 0;
+  if constexpr (!std::same_as<Code, std::int8_t>) {
+    constexpr std::size_t lanes = detail::native_lanes / 2;
+    using D = typename detail::VectorOf<double, lanes>::type;
+    for (; i + lanes <= values.size(); i += lanes) {
+      const auto here = detail::load<typename detail::VectorOf<f32, lanes>::type>(values.data() + i);
+      const auto found = detail::scaled_codes<Code>(__builtin_convertvector(here, D) / divisor);
+      detail::store(__builtin_convertvector(found, typename detail::VectorOf<std::uint8_t, lanes>::type),
+                    reinterpret_cast<std::uint8_t*>(codes.data() + i));
+    }
+  }
+  for (; i < values.size(); ++i)
     codes[i] = detail::scaled_code<Code>(static_cast<double>(values[i]) / divisor);
 }
 
