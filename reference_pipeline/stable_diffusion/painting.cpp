@@ -11,6 +11,8 @@
 #include <sampling/sampler_title.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
 
+#include <precast/policy/paths.hpp>
+
 namespace precast::stable_diffusion {
 
 namespace {
@@ -57,6 +59,13 @@ PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of) const {
   if (of.folder.is_xl() && of.folder.vae.force_upcast && choice.precision == precision_of<f16>)
     choice.precision = precision_of<f32>;
   return choice.normalised();
+}
+
+PolicyChoice StableDiffusionPipeline::Parts::encoder_choice(const Model& of) const {
+  PolicyChoice wide = choices.vae;
+  wide.precision = precision_of<f32>;
+  wide = wide.normalised();
+  return of.folder.is_xl() && of.folder.vae.force_upcast && path_compiled(wide) ? wide : vae_choice(of);
 }
 
 std::unique_ptr<Denoiser> StableDiffusionPipeline::Parts::load_denoiser(const Leg& leg,
