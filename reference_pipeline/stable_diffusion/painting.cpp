@@ -12,6 +12,7 @@
 #include <stable_diffusion/pipeline_parts.hpp>
 
 #include <precast/memory/dry_run.hpp>
+#include <precast/policy/paths.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -59,6 +60,13 @@ PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of) const {
   if (of.folder.is_xl() && of.folder.vae.force_upcast && choice.precision == precision_of<f16>)
     choice.precision = precision_of<f32>;
   return choice.normalised();
+}
+
+PolicyChoice StableDiffusionPipeline::Parts::encoder_choice(const Model& of) const {
+  PolicyChoice wide = choices.vae;
+  wide.precision = precision_of<f32>;
+  wide = wide.normalised();
+  return of.folder.is_xl() && of.folder.vae.force_upcast && path_compiled(wide) ? wide : vae_choice(of);
 }
 
 std::unique_ptr<Denoiser> StableDiffusionPipeline::Parts::load_denoiser(const Leg& leg,

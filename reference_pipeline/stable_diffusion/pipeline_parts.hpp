@@ -58,6 +58,9 @@ struct StableDiffusionPipeline::Parts {
   }
   /// The policy of a VAE: f32 in place of f16 where its config asks for that.
   PolicyChoice vae_choice(const Model& of) const;
+  /// Of its encoder: f32 there in place of any narrower dtype, as in diffusers, where this program has the
+  /// path.
+  PolicyChoice encoder_choice(const Model& of) const;
 
   /// The run of a model's sampler; nothing where an image is kept as it is.
   static std::optional<sampling::Sampler> sampler_of(const Model& model, const Request& full,

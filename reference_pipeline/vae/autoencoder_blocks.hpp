@@ -54,7 +54,7 @@ class ResidualBlock {
   template <class Picture>
   void in_bands(const Picture& x, const Bands& bands, Tensor<Activation>& to) const {
     nn::GroupStatistics statistics1 = norm1_.no_statistics(), statistics2 = norm2_.no_statistics();
-    bands.for_each([&](const Rows& rows) { statistics1.add(x.rows(rows)); });
+    bands.for_each_of_statistics(x.channels(), [&](const Rows& rows) { statistics1.add(x.rows(rows)); });
     const Tensor<f32> moments1 = norm1_.moments(statistics1);
     const auto hidden_rows = [&](const Rows& rows) {
       const auto in = x.rows(rows.read(x.height()));
@@ -62,7 +62,7 @@ class ResidualBlock {
           watch::scoped("norm1", [&] { return norm1_.with(in, moments1, ActivationFunction::silu); });
       return watch::scoped("conv1", [&] { return convolved<P>(conv1_, normed, rows, x.height()); });
     };
-    bands.for_each([&](const Rows& rows) { statistics2.add(hidden_rows(rows)); });
+    bands.for_each_of_statistics(to.columns(), [&](const Rows& rows) { statistics2.add(hidden_rows(rows)); });
     const Tensor<f32> moments2 = norm2_.moments(statistics2);
     DelayedRows<Activation> out(to);
     bands.for_each([&](const Rows& rows) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include <precast/backend.hpp>
 #include <precast/memory/memory.hpp>
 #include <precast/nn/conv.hpp>
+#include <precast/nn/group_statistics.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/watch/place.hpp>
@@ -32,24 +34,43 @@ struct Rows {
   }
 };
 
-/// A picture's height in bands. A band has two rows at least: that far the one after it looks back.
+/// A picture's height in bands, as many as there have to be and all of one size, to a row. A band has two
+/// rows at least: that far the one after it looks back.
 class Bands {
  public:
   Bands(std::int64_t height, std::int64_t width, const Tiling& tiling)
       : height_(height),
-        rows_(tiling.band_pixels ? std::max<std::int64_t>(2, tiling.band_pixels / width) : height) {}
+        width_(width),
+        count_(tiling.band_pixels ? ceil_divide(height, std::max<std::int64_t>(2, tiling.band_pixels / width))
+                                  : 1) {}
 
-  bool whole() const { return rows_ >= height_; }
+  bool whole() const { return count_ == 1; }
   template <class Body>
   void for_each(Body&& body) const {
-    for (std::int64_t first = 0; first < height_; first += rows_)
-      body(Rows{first, std::min(height_, first + rows_)});
+    for_each_from_multiples(1, body);
+  }
+  /// Bands that begin where statistics of pictures of so many channels begin a sum of their own: gathered
+  /// from them, these are the whole picture's.
+  template <class Body>
+  void for_each_of_statistics(std::int64_t channels, Body&& body) const {
+    const std::int64_t pixels = nn::GroupStatistics::pixels_at_once(channels);
+    for_each_from_multiples(pixels / std::gcd(pixels, width_), body);
+  }
+
+ private:
+  template <class Body>
+  void for_each_from_multiples(std::int64_t rows, Body&& body) const {
+    std::int64_t first = 0;
+    for (std::int64_t band = 1; band <= count_; ++band) {
+      const std::int64_t end = band < count_ ? height_ * band / count_ / rows * rows : height_;
+      if (end > first) body(Rows{first, end});
+      first = end;
+    }
     // Each pass has sizes of its own, and the pool would keep all of them.
     release_cached_memory();
   }
 
- private:
-  std::int64_t height_, rows_;
+  std::int64_t height_, width_, count_;
 };
 
 /// Rows of [1, H, W, C], which lie together.
@@ -103,6 +124,7 @@ struct WholePicture {
 
   std::int64_t height() const { return x.shape()[1]; }
   std::int64_t width() const { return x.shape()[2]; }
+  std::int64_t channels() const { return x.columns(); }
   View<const T> rows(const Rows& wanted) const { return rows_of(x, wanted); }
 };
 
@@ -115,6 +137,7 @@ struct EnlargedPicture {
 
   std::int64_t height() const { return 2 * x.shape()[1]; }
   std::int64_t width() const { return 2 * x.shape()[2]; }
+  std::int64_t channels() const { return x.columns(); }
   Tensor<typename P::activation> rows(const Rows& wanted) const {
     const watch::ScopeAt scope(place);
     const Rows read = wanted.read(height()), from{read.first / 2, (read.last + 1) / 2};

@@ -1,7 +1,10 @@
 // The whole pipeline in f32 against diffusers: from prompt and seed to final latents, by every sampler and
 // for every task.
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <catch2/catch.hpp>
 #include <support/golden.hpp>
@@ -51,6 +54,30 @@ TEST_CASE("Stable Diffusion has the same bits by one thread and by two") {
     host::set_threads(before);
     CHECK(std::ranges::equal(one.latents.values(), two.latents.values()));
     CHECK(one.images.front().rgb == two.images.front().rgb);
+  }
+}
+
+TEST_CASE("an XL model's VAE that says force_upcast encodes in f32 under bf16 too, and decodes in bf16",
+          "[watch]") {
+  if (!watch::compiled || choices_in<bf16>().empty() || choices_in<f32>().empty()) return;
+  const nlohmann::json cases = stable_diffusion_cases();
+  // Of sd21 the config says no.
+  for (const auto& [folder, encodes_in] :
+       {std::pair("refiner", "f32"), std::pair("sdxl", "f32"), std::pair("sd21", "bf16")}) {
+    INFO(folder);
+    families::Request request = request_of(Golden("stable_diffusion"), cases.at("sd21_img2img_ddim"));
+    request.sampler.reset();
+    watch::Trace trace;
+    {
+      const watch::Watching watching(trace);
+      open_stable_diffusion(folder, choices_in<bf16>().front()).generate(request);
+    }
+    std::map<std::string, std::set<std::string>> operands;
+    for (const watch::OpRecord& record : trace.records())
+      if (record.op == "Conv")
+        operands[record.path.substr(0, record.path.find('.', 4))].insert(std::string(record.operand));
+    CHECK(operands["vae.encoder"] == std::set<std::string>{encodes_in});
+    CHECK(operands["vae.decoder"] == std::set<std::string>{"bf16"});
   }
 }
 

@@ -41,6 +41,8 @@ class PackedWeight<Storage> {
   std::int64_t panel_width() const { return std::min(widest_panel, rounded_up(features(), 16)); }
   std::int64_t panels() const { return ceil_divide(features(), widest_panel); }
   std::int64_t bytes() const { return blocks_.bytes(); }
+  /// Whether it has panels to multiply as they lie: it has none.
+  static constexpr bool in_storage() { return false; }
   /// None: the format is known.
   static constexpr const BlockDecoder* decoder() { return nullptr; }
   HostStoredView<const Storage> view() const { return blocks_.view(); }

@@ -153,7 +153,7 @@ const void* weight_as_it_lies(const PackedWeight<typename Types::storage>& weigh
                               const dnnl_memory_desc_t& layout) {
   constexpr std::int64_t pairs = std::is_same_v<T, bf16> ? 2 : 1;
   if constexpr (are_operands<typename Types::operand, T, typename Types::storage>) {
-    if (weight.decoder() || weight.columns_at_once() != pairs || weight.features() % widest_panel != 0 ||
+    if (!weight.in_storage() || weight.columns_at_once() != pairs || weight.features() % widest_panel != 0 ||
         weight.columns() != weight.padded_columns() || sizes.channels % pairs != 0)
       return nullptr;
     const auto& blocks = layout.format_desc.blocking;

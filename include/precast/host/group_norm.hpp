@@ -9,18 +9,13 @@
 #include <vector>
 
 #include <precast/host/activate_row.hpp>
+#include <precast/host/moments.hpp>
 #include <precast/host/norm.hpp>
 #include <precast/policy/op_table.hpp>
 
 namespace precast::host {
 
 namespace detail {
-
-/// Sums of one chunk of pixels for each group: deviations from the chunk's own mean, so that nothing cancels.
-struct ChunkMoments {
-  Moments moments;
-  f32 count = 0;
-};
 
 /// Calls `terms(value, mean of its channel, sum, other sum)` for every value of a chunk; the sums of each
 /// channel go to the first two rows of `scratch`, the means are in its third.
@@ -79,23 +74,6 @@ inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t ch
   }
 }
 
-/// Chunks' moments as one (Chan, Golub and LeVeque 1983).
-template <class ChunkAt>
-Moments combined(std::int64_t chunks, ChunkAt&& at) {
-  const f32 count = sum_of(chunks, [&](std::int64_t i) { return at(i).count; });
-  const auto mean_of = [&](auto&& term) {
-    return sum_of(chunks, [&](std::int64_t i) { return at(i).count / count * term(at(i).moments); });
-  };
-  Moments all;
-  all.mean = mean_of([](const Moments& m) { return m.mean; });
-  all.rest = mean_of([&](const Moments& m) { return (m.mean - all.mean) + m.rest; });
-  all.variance = mean_of([&](const Moments& m) {
-    const f32 apart = ((m.mean - all.mean) + m.rest) - all.rest;
-    return m.variance + apart * apart;
-  });
-  return all;
-}
-
 }  // namespace detail
 
 namespace detail {
@@ -105,7 +83,7 @@ template <class From>
 struct PixelChunks {
   HostView<const From> x;
   std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], channels = x.columns();
-  std::int64_t chunk = std::clamp<std::int64_t>(4 * values_per_chunk / channels, 1, 1024);
+  std::int64_t chunk = pixels_of_chunk(channels);
   std::int64_t chunks = ceil_divide(pixels, chunk);
 
   /// Calls `body(chunk of all images, image, first pixel of all images, pixels, values, scratch of 3 *
@@ -133,7 +111,7 @@ struct PixelChunks {
   }
 };
 
-/// Of each group of each image: mean, rest of the mean, 1 / sqrt(variance + eps), 0.
+/// Of each group of each image: mean, rest of the mean, 1 / sqrt(variance + eps), variance.
 template <class From>
 void write_group_moments(const PixelChunks<From>& pixels, std::int64_t groups, f32 eps,
                          HostView<f32> moments) {
@@ -153,8 +131,8 @@ void write_group_moments(const PixelChunks<From>& pixels, std::int64_t groups, f
       const std::span<f32> row = moments.row(b * groups + g);
       row[0] = all.mean;
       row[1] = all.rest;
-      row[2] = 1.0f / std::sqrt(std::max(all.variance, 0.0f) + eps);
-      row[3] = 0;
+      row[2] = inverse_deviation(all, eps);
+      row[3] = all.variance;
     }
 }
 
@@ -195,7 +173,7 @@ void normalise_groups(const PixelChunks<From>& pixels, HostView<const f32> momen
 }  // namespace detail
 
 /// The moments of each group of neighbouring channels of each image of [B, H, W, C], in f32, to [B *
-/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), 0.
+/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), variance.
 template <class From>
 void group_moments(HostView<const From> x, std::int64_t groups, f32 eps, HostView<f32> moments) {
   detail::write_group_moments(detail::PixelChunks<From>{x}, groups, eps, moments);

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <precast/host/convert.hpp>
+#include <precast/host/moments.hpp>
 #include <precast/host/narrow_norm.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/policy/op_table.hpp>
@@ -17,32 +18,6 @@
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
-
-/// The sum of `term(i)` for i in [0, count), pairwise over blocks, in one order on every machine.
-template <class Term>
-f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
-  constexpr std::int64_t lanes = 32, block = 2048;
-  if (count > block) {
-    const std::int64_t left = ceil_divide(count / 2, block) * block;
-    return sum_of(left, term, first) + sum_of(count - left, term, first + left);
-  }
-  f32 sums[lanes] = {};
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(first + i + lane);
-  for (std::int64_t lane = 0; i + lane < count; ++lane) sums[lane] += term(first + i + lane);
-  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-    for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-  return sums[0];
-}
-
-/// Mean and variance of values. The mean is `mean + rest`: rounded to f32 alone it would shift every
-/// deviation from a large mean.
-struct Moments {
-  f32 mean = 0;
-  f32 rest = 0;
-  f32 variance = 0;  ///< of the population
-};
 
 inline Moments moments_of(std::span<const f32> values) {
   const auto count = static_cast<std::int64_t>(values.size());

@@ -1,6 +1,6 @@
-// PackedWeight: a weight in the order in which products read it. Of scalars it is packed into panels; blocks
-// stay as they are stored, those of a format that is known at run time alone (host/block_decoder.hpp) and
-// those of a policy's storage (host/block_weight.hpp).
+// PackedWeight: a weight in the order in which products read it. Of scalars it is packed into panels, which
+// may be narrower than Storage; blocks stay as they are stored, those of a format that is known at run time
+// alone (host/block_decoder.hpp) and those of a policy's storage (host/block_weight.hpp).
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include <precast/host/onednn.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/host/scalar_reader.hpp>
 #include <precast/host/transpose.hpp>
 #include <precast/memory/memory.hpp>
 #include <precast/tensor/rounded_up.hpp>
@@ -37,6 +38,15 @@ inline constexpr bool holds_narrow_bias = false;
 /// Whether weights of a storage dtype may be in blocks of any format instead, as a file has them.
 template <Dtype Storage>
 inline constexpr bool holds_blocks_of_files = ScalarDtype<Storage>;
+
+/// Whether panels of a storage dtype may hold values of T, of a file, instead: narrower ones that are its
+/// values. In bf16, whose columns lie in pairs, and in f16 that would halve what is small already.
+template <Dtype Storage, ScalarDtype T>
+inline constexpr bool holds_scalars_of_files = [] {
+  if constexpr (std::is_same_v<Storage, f32>)
+    return in_files<T> && sizeof(T) < sizeof(f32) && widens_exactly<f32, T>;
+  return false;
+}();
 
 /// How products with these dtypes take the columns of a weight on this CPU: one by one, or in pairs where
 /// bf16 is multiplied as bf16.
@@ -57,21 +67,26 @@ std::int64_t columns_at_once_for() {
 ///
 /// Or the weight is in blocks of a format that its file has chosen, as it lies there: then it has a decoder
 /// and no panels, and products of more than a few rows decode what they multiply, into the same order: the
-/// bits of a weight of the decoded values, rounded to the operands of the policy.
+/// bits of a weight of the decoded values, rounded to the operands of the policy. Panels of a narrower dtype
+/// are widened by whoever multiplies them in the same way.
 template <Dtype Storage>
 class PackedWeight {
  public:
-  /// Packs a weight [features, columns] for products with `Types`: calls `fill(first_feature,
-  /// HostView<Storage> rows)` for one group of rows after another, which writes them. Each is packed before
-  /// the next, so that a weight that is being loaded is never in memory twice.
-  template <class Types, class Fill>
+  /// Packs a weight [features, columns] for products with `Types`: calls `fill(first_feature, HostView<Held>
+  /// rows)` for one group of rows after another, which writes them. Each is packed before the next, so that a
+  /// weight that is being loaded is never in memory twice. Held is Storage, or what holds_scalars_of_files.
+  template <class Types, ScalarDtype Held = Storage, class Fill>
   static PackedWeight filled(const Shape& shape, Fill&& fill) {
-    PackedWeight packed(shape[0], shape[1], columns_at_once_for<Types>());
-    HostTensor<Storage> rows(Shape{std::min(widest_panel, shape[0]), shape[1]});
+    PackedWeight packed(shape[0], shape[1], columns_at_once_for<Types>(), sizeof(Held));
+    if constexpr (!std::is_same_v<Held, Storage>) {
+      static_assert(holds_scalars_of_files<Storage, Held>);
+      packed.widen_ = scalar_reader<Storage>(dtype_traits<Held>::name);
+    }
+    HostTensor<Held> rows(Shape{std::min(widest_panel, shape[0]), shape[1]});
     for (std::int64_t first = 0; first < shape[0]; first += widest_panel) {
-      const HostView<Storage> group = rows.view().rows_between(0, std::min(widest_panel, shape[0] - first));
+      const HostView<Held> group = rows.view().rows_between(0, std::min(widest_panel, shape[0] - first));
       fill(first, group);
-      packed.pack(first, group);
+      packed.template pack<Held>(first, group);
     }
     return packed;
   }
@@ -79,7 +94,8 @@ class PackedWeight {
   static PackedWeight copy_of(HostView<const Storage> weight, std::int64_t columns_at_once) {
     PackedWeight packed(weight.rows(), weight.columns(), columns_at_once);
     for (std::int64_t first = 0; first < packed.features_; first += widest_panel)
-      packed.pack(first, weight.rows_between(first, std::min(widest_panel, packed.features_ - first)));
+      packed.template pack<Storage>(
+          first, weight.rows_between(first, std::min(widest_panel, packed.features_ - first)));
     return packed;
   }
   /// A weight in blocks that `decoder` decodes: calls `fill(rows)`, which writes the bytes of all rows, each
@@ -112,14 +128,22 @@ class PackedWeight {
   std::int64_t panel_values() const { return padded_columns() * panel_width(); }
   std::int64_t bytes() const {
     return decoder_ ? features_ * decoder_->bytes_per_row(columns_)
-                    : bytes_for<Storage>(panels() * panel_values());
+                    : panels() * panel_values() * value_bytes_;
   }
   /// What decodes its rows, where it is in blocks.
   const BlockDecoder* decoder() const { return decoder_ ? &*decoder_ : nullptr; }
   /// Its rows, where it is in blocks.
   BlockRows rows() const { return {buffer_.data(), decoder_->bytes_per_row(columns_)}; }
-  /// A panel, where it is not in blocks.
-  const Storage* panel(std::int64_t index) const { return data() + index * panel_values(); }
+  /// Whether its panels hold Storage.
+  bool in_storage() const { return !decoder_ && !widen_; }
+  /// A panel, where it is in_storage().
+  const Storage* panel(std::int64_t index) const {
+    return reinterpret_cast<const Storage*>(buffer_.data()) + index * panel_values();
+  }
+  /// Values [first, first + to.size()) of a panel whose values are narrower.
+  void widen(std::int64_t index, std::int64_t first, std::span<Storage> to) const {
+    widen_(buffer_.data() + (index * panel_values() + first) * value_bytes_, to);
+  }
 
   /// One value, for those who look; of blocks, rounded to Storage.
   Storage at(std::int64_t feature, std::int64_t column) const {
@@ -128,20 +152,25 @@ class PackedWeight {
       decoder_->to_f32(rows().from_row(feature), 1, column, 1, &value, 1);
       return convert_value<Storage>(value);
     }
-    const std::int64_t step = columns_at_once_;
-    return panel(
-        feature /
-        widest_panel)[(column / step * panel_width() + feature % widest_panel) * step + column % step];
+    const std::int64_t step = columns_at_once_, index = feature / widest_panel;
+    const std::int64_t place =
+        (column / step * panel_width() + feature % widest_panel) * step + column % step;
+    if (in_storage()) return panel(index)[place];
+    Storage value;
+    widen(index, place, {&value, 1});
+    return value;
   }
 
  private:
   /// Memory for a weight whose columns are multiplied `columns_at_once`: 1, or 2 for bf16 alone. `pack` fills
   /// it.
-  PackedWeight(std::int64_t features, std::int64_t columns, std::int64_t columns_at_once)
+  PackedWeight(std::int64_t features, std::int64_t columns, std::int64_t columns_at_once,
+               std::size_t value_bytes = sizeof(Storage))
       : features_(features),
         columns_(columns),
         columns_at_once_(columns_at_once),
-        buffer_(static_cast<std::size_t>(bytes_for<Storage>(panels() * panel_values()))) {}
+        value_bytes_(static_cast<std::int64_t>(value_bytes)),
+        buffer_(static_cast<std::size_t>(panels() * panel_values() * value_bytes_)) {}
   PackedWeight(const BlockDecoder& decoder, std::int64_t features, std::int64_t columns,
                std::int64_t columns_at_once)
       : features_(features),
@@ -151,8 +180,9 @@ class PackedWeight {
         buffer_(static_cast<std::size_t>(features * decoder.bytes_per_row(columns))) {}
 
   /// Fills the panel that starts with this feature, from its rows [features of the panel, columns].
-  void pack(std::int64_t first_feature, HostView<const Storage> rows) {
-    Storage* const to = data() + first_feature / widest_panel * panel_values();
+  template <ScalarDtype Held>
+  void pack(std::int64_t first_feature, HostView<const Held> rows) {
+    auto* const to = reinterpret_cast<Held*>(buffer_.data()) + first_feature / widest_panel * panel_values();
     constexpr std::int64_t columns_per_task = 512;
     parallel_for(ceil_divide(padded_columns(), columns_per_task), [&](std::int64_t task) {
       const std::int64_t first = task * columns_per_task;
@@ -164,10 +194,9 @@ class PackedWeight {
     });
   }
 
-  Storage* data() const { return reinterpret_cast<Storage*>(buffer_.data()); }
-
-  std::int64_t features_, columns_, columns_at_once_;
+  std::int64_t features_, columns_, columns_at_once_, value_bytes_ = sizeof(Storage);
   std::optional<BlockDecoder> decoder_;
+  ReadScalars<Storage> widen_ = nullptr;  ///< of panels that are narrower than Storage
   Buffer buffer_;
 };
 
@@ -177,6 +206,22 @@ template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype S
 void operand_columns(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t first,
                      std::int64_t count, Multiplied* to) {
   const std::int64_t width = weight.panel_width();
+  if (!weight.in_storage()) {
+    constexpr bool are_operands_wide = are_operands<Operand, Multiplied, Storage>;
+    constexpr std::int64_t at_once = 1024;
+    std::array<Storage, are_operands_wide ? 0 : at_once> wide;
+    for (std::int64_t i = 0; i < count * width; i += at_once) {
+      const auto some = static_cast<std::size_t>(std::min(at_once, count * width - i));
+      const std::span<Multiplied> out(to + i, some);
+      if constexpr (are_operands_wide) {
+        weight.widen(panel, first * width + i, out);
+      } else {
+        weight.widen(panel, first * width + i, std::span(wide).first(some));
+        operand_row<Operand, Saturates>(std::span<const Storage>(wide).first(some), out);
+      }
+    }
+    return;
+  }
   const Storage* const from = weight.panel(panel) + first * width;
   if (weight.columns_at_once() == 1)
     return operand_row<Operand, Saturates>(

@@ -124,7 +124,7 @@ class PanelProduct {
         epilogue_(epilogue),
         rows_(rows),
         in_tiles_(multiplies_in_tiles<Types>()),
-        in_place_(may_be_in_place && !weight.decoder() && weight.columns_at_once() == pairs),
+        in_place_(may_be_in_place && weight.in_storage() && weight.columns_at_once() == pairs),
         at_once_(in_onednn ? detail::panels_at_once(weight.columns(), in_place_) : 1),
         block_(most_in_block ? std::min(most_in_block, rows)
                              : detail::rows_per_block(rows, weight.columns(), panels(), in_place_)) {

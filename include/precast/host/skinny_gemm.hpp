@@ -83,8 +83,8 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
       if (first % decoded_at_once == 0)
         decoded_columns<Operand, Saturates>(weight, panel, first, std::min(decoded_at_once, left), widened);
       columns = widened + first % decoded_at_once * width;
-    } else if constexpr (in_place) {
-      columns = weight.panel(panel) + first * width;
+    } else if (in_place && weight.in_storage()) {
+      if constexpr (in_place) columns = weight.panel(panel) + first * width;
     } else if constexpr (ScalarDtype<Storage>) {
       operand_columns<Operand, Saturates>(weight, panel, first, std::min(chunk, left), widened);
     }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <precast/backend.hpp>
+#include <precast/nn/held_as.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/conv.hpp>
 
@@ -11,7 +13,8 @@ namespace precast::nn {
 
 inline namespace PRECAST_BACKEND {
 
-/// A square convolution with a bias. The weight is packed once, as it is read, into the policy's storage.
+/// A square convolution with a bias. The weight is packed once, as it is read, into the policy's storage, or
+/// in its file's dtype where that is narrower (held_as).
 template <PolicyType P>
 class Conv2d {
  public:
@@ -42,8 +45,15 @@ class Conv2d {
     const ParameterPath weight = place / "weight";
     const Parameter parameter = weight.find({out_channels, in_channels, kernel, kernel});
     const HostTensor<BiasStorage> bias = load_host_tensor<BiasStorage>(place / "bias", {out_channels});
-    return ConvWeight<P>(out_channels, in_channels, kernel, kernel,
-                         rows_of_parameter<Storage>(weight, parameter), bias.values());
+    return held_as<Storage>(parameter, [&]<class Held>(std::type_identity<Held>) {
+      if constexpr (std::is_same_v<Held, Storage>)
+        return ConvWeight<P>(out_channels, in_channels, kernel, kernel,
+                             rows_of_parameter<Storage>(weight, parameter), bias.values());
+      else
+        return ConvWeight<P>::template in_scalars<Held>(out_channels, in_channels, kernel, kernel,
+                                                        rows_as_they_lie<Held>(weight, parameter),
+                                                        bias.values());
+    });
   }
 
   ConvWeight<P> weight_;

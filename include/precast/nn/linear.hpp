@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include <precast/backend.hpp>
+#include <precast/nn/held_as.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/ops/linear.hpp>
 
@@ -14,8 +16,8 @@ namespace precast::nn {
 inline namespace PRECAST_BACKEND {
 
 /// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage;
-/// unless its file has it in blocks, of which each row begins with one: these stay as they are, and are
-/// decoded as they are multiplied.
+/// unless its file has it in narrower scalars (held_as), or in blocks, of which each row begins with one:
+/// these stay as they are, and are decoded as they are multiplied.
 template <PolicyType P>
 class Linear {
  public:
@@ -53,8 +55,14 @@ class Linear {
         return LinearWeight<P>::in_blocks(
             parameter.dtype, out_features, in_features,
             [&](std::span<std::byte> rows) { read_bytes(weight, parameter, rows); }, bias.values());
-    return LinearWeight<P>(out_features, in_features, rows_of_parameter<Storage>(weight, parameter),
-                           bias.values());
+    return held_as<Storage>(parameter, [&]<class Held>(std::type_identity<Held>) {
+      if constexpr (std::is_same_v<Held, Storage>)
+        return LinearWeight<P>(out_features, in_features, rows_of_parameter<Storage>(weight, parameter),
+                               bias.values());
+      else
+        return LinearWeight<P>::template in_scalars<Held>(
+            out_features, in_features, rows_as_they_lie<Held>(weight, parameter), bias.values());
+    });
   }
 
   LinearWeight<P> weight_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/conv.hpp>
@@ -48,18 +49,18 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   template <RowFill<Storage> Fill>
   ConvWeight(std::int64_t out_channels, std::int64_t in_channels, std::int64_t kernel_height,
              std::int64_t kernel_width, Fill&& fill, std::span<const BiasStorage> bias = {})
-      : Base(Base::Packed::template filled<Types>(
-                 checked({out_channels, kernel_height, kernel_width, in_channels}),
-                 [&](std::int64_t first, HostStoredView<Storage> rows) {
-                   if constexpr (BlockDtype<Storage>)
-                     fill(first, rows);
-                   else
-                     fill_pixels(fill, first, rows, kernel_height * kernel_width);
-                 }),
-             bias),
-        in_channels_(in_channels),
-        kernel_height_(kernel_height),
-        kernel_width_(kernel_width) {}
+      : ConvWeight(std::type_identity<Storage>{}, {out_channels, kernel_height, kernel_width, in_channels},
+                   fill, bias) {}
+  /// The same, held in a narrower dtype of a file, whose values are Storage's too, and widened as they are
+  /// multiplied: the same bits, in less memory.
+  template <ScalarDtype Held, RowFill<Held> Fill>
+    requires backend::holds_scalars_of_files<Storage, Held>
+  static ConvWeight in_scalars(std::int64_t out_channels, std::int64_t in_channels,
+                               std::int64_t kernel_height, std::int64_t kernel_width, Fill&& fill,
+                               std::span<const BiasStorage> bias = {}) {
+    return ConvWeight(std::type_identity<Held>{}, {out_channels, kernel_height, kernel_width, in_channels},
+                      fill, bias);
+  }
   /// Copies a weight [out_channels, in_channels, kernel_height, kernel_width].
   explicit ConvWeight(HostStoredView<const Storage> weight,
                       std::span<const BiasStorage> bias = {}) requires ScalarDtype<Storage>
@@ -79,6 +80,26 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   std::int64_t kernel_width() const { return kernel_width_; }
 
  private:
+  /// Of a shape as it lies here.
+  template <Dtype Held, class Fill>
+  ConvWeight(std::type_identity<Held>, const Shape& shape, Fill& fill, std::span<const BiasStorage> bias)
+      : Base(packed<Held>(checked(shape), fill, shape[1] * shape[2]), bias),
+        in_channels_(shape[3]),
+        kernel_height_(shape[1]),
+        kernel_width_(shape[2]) {}
+  template <Dtype Held, class Fill>
+  static typename Base::Packed packed(const Shape& shape, Fill& fill, std::int64_t taps) {
+    if constexpr (BlockDtype<Held>)
+      return Base::Packed::template filled<Types>(shape, fill);
+    else if constexpr (std::is_same_v<Held, Storage>)
+      return Base::Packed::template filled<Types>(shape, pixels_of<Held>(fill, taps));
+    else
+      return Base::Packed::template filled<Types, Held>(shape, pixels_of<Held>(fill, taps));
+  }
+  template <ScalarDtype Held, class Fill>
+  static auto pixels_of(Fill& fill, std::int64_t taps) {
+    return [&fill, taps](std::int64_t first, HostView<Held> rows) { fill_pixels(fill, first, rows, taps); };
+  }
   static const Shape& four(const Shape& shape) {
     if (shape.rank() != 4)
       throw ShapeError("a convolution's weight has four dimensions, not " + to_string(shape));

@@ -19,8 +19,9 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// The moments of each group of neighbouring channels of each image of x [B, H, W, C], in f32, to out [B *
-/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), 0. The activation is the norm's alone.
-/// Throws ShapeError where shapes or groups do not fit, and where images have no values to take moments of.
+/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), variance. The activation is the norm's
+/// alone. Throws ShapeError where shapes or groups do not fit, and where images have no values to take
+/// moments of.
 template <ScalarArray X>
 void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> out) {
   const Shape& shape = x.shape();

@@ -48,6 +48,16 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   explicit LinearWeight(HostStoredView<const Storage> weight, std::span<const BiasStorage> bias = {})
       : LinearWeight(weight.rows(), weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
 
+  /// The same, held in a narrower dtype of a file, whose values are Storage's too, and widened as they are
+  /// multiplied: the same bits, in less memory.
+  template <ScalarDtype Held, RowFill<Held> Fill>
+    requires backend::holds_scalars_of_files<Storage, Held>
+  static LinearWeight in_scalars(std::int64_t out_features, std::int64_t in_features, Fill&& fill,
+                                 std::span<const BiasStorage> bias = {}) {
+    return LinearWeight(
+        Base::Packed::template filled<Types, Held>(checked({out_features, in_features}), fill), bias);
+  }
+
   /// A weight in blocks of a format that a file has chosen, held as it lies there: calls `fill(bytes)`, which
   /// writes the bytes of all rows, each of which begins with a block. Its values are rounded to operands,
   /// once, as they are multiplied (the host's few rows meet their codes instead: docs/quantisation.md); on a

@@ -31,6 +31,10 @@ inline constexpr std::int64_t rows_per_upload = 64;
 template <Dtype Storage>
 inline constexpr bool holds_blocks_of_files = ScalarDtype<Storage>;
 
+/// Whether weights of a storage dtype may hold narrower scalars of a file instead: none here.
+template <Dtype Storage, ScalarDtype T>
+inline constexpr bool holds_scalars_of_files = false;
+
 namespace detail {
 
 /// Calls `fill` for one group of a matrix's rows after another, in memory of the host, and `take(first_row,

@@ -95,7 +95,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
 }
 
 // Bytes moved: 16 read for each chunk of a group and 16 written for the group, the minimum.
-// A block to a group of an image; mean, rest and 1 / sqrt(variance + eps) go to `results`, 4 f32 each.
+// A block to a group of an image; mean, rest, 1 / sqrt(variance + eps) and variance go to `results`, 4 f32
+// each.
 template <int Threads>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads, 1) void group_moments_kernel(GlobalPointer<const f32> partial,
                                                                            std::int64_t chunks, f32 eps,
@@ -114,7 +115,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads, 1) void group_moments_kernel(Globa
   for (int warp = 1; warp < warps; ++warp) moments = merged(moments, of_warps[warp]);
   const f32 variance = moments.squares / moments.count;
   const f32 inverse = 1.0f / square_root(variance < 0 ? eps : variance + eps);
-  store_vector(results + 4 * group, Vector<f32, 4>{{moments.mean, moments.rest, inverse, 0}});
+  store_vector(results + 4 * group, Vector<f32, 4>{{moments.mean, moments.rest, inverse, variance}});
 }
 
 }  // namespace precast::gpu::detail

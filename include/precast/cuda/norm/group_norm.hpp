@@ -124,7 +124,7 @@ void visit_group_width(std::int64_t width, F&& f) {
 }  // namespace detail
 
 /// The moments of each group of neighbouring channels of each image of [B, H, W, C], in f32, to [B *
-/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), 0.
+/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), variance.
 template <class From>
 void group_moments(DeviceView<const From> x, std::int64_t groups, f32 eps, DeviceView<f32> moments,
                    Stream stream) {

@@ -1,0 +1,77 @@
+// Moments: mean and variance of values, and how those of a picture's chunks become the picture's.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::host {
+
+/// The sum of `term(i)` for i in [0, count), pairwise over blocks, in one order on every machine.
+template <class Term>
+f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
+  constexpr std::int64_t lanes = 32, block = 2048;
+  if (count > block) {
+    const std::int64_t left = ceil_divide(count / 2, block) * block;
+    return sum_of(left, term, first) + sum_of(count - left, term, first + left);
+  }
+  f32 sums[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(first + i + lane);
+  for (std::int64_t lane = 0; i + lane < count; ++lane) sums[lane] += term(first + i + lane);
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+    for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  return sums[0];
+}
+
+/// Mean and variance of values. The mean is `mean + rest`: rounded to f32 alone it would shift every
+/// deviation from a large mean.
+struct Moments {
+  f32 mean = 0;
+  f32 rest = 0;
+  f32 variance = 0;  ///< of the population
+};
+
+namespace detail {
+
+/// Sums of one chunk of pixels for each group: deviations from the chunk's own mean, so that nothing cancels.
+struct ChunkMoments {
+  Moments moments;
+  f32 count = 0;
+};
+
+/// Pixels of a chunk of a group norm. A picture's are counted from its first pixel.
+constexpr std::int64_t pixels_of_chunk(std::int64_t channels) {
+  constexpr std::int64_t values = 8192;  // as f32 they fit the nearest cache
+  return std::clamp<std::int64_t>(values / channels, 1, 1024);
+}
+
+inline f32 inverse_deviation(const Moments& moments, f32 eps) {
+  return 1.0f / std::sqrt(std::max(moments.variance, 0.0f) + eps);
+}
+
+/// Chunks' moments as one (Chan, Golub and LeVeque 1983).
+template <class ChunkAt>
+Moments combined(std::int64_t chunks, ChunkAt&& at) {
+  if (chunks == 1) return at(0).moments;
+  const f32 count = sum_of(chunks, [&](std::int64_t i) { return at(i).count; });
+  const auto mean_of = [&](auto&& term) {
+    return sum_of(chunks, [&](std::int64_t i) { return at(i).count / count * term(at(i).moments); });
+  };
+  Moments all;
+  all.mean = mean_of([](const Moments& m) { return m.mean; });
+  all.rest = mean_of([&](const Moments& m) { return (m.mean - all.mean) + m.rest; });
+  all.variance = mean_of([&](const Moments& m) {
+    const f32 apart = ((m.mean - all.mean) + m.rest) - all.rest;
+    return m.variance + apart * apart;
+  });
+  return all;
+}
+
+}  // namespace detail
+
+}  // namespace precast::host

@@ -1,0 +1,110 @@
+// Layers of a policy of f32 whose file has matrices in narrower scalars: they stay as they are, and every
+// result has the bits of the same values in f32.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+#include <support/memory_source.hpp>
+
+#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
+#include <precast/nn/conv.hpp>
+#include <precast/nn/linear.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+/// A weight in Held, its values in f32, and another weight; each with the same bias.
+template <class Held>
+MemorySource in_both(const Shape& shape) {
+  const auto values = random_tensor<f32>(shape, 1), bias = random_tensor<f32>({shape[0]}, 2);
+  std::vector<f32> rounded;
+  for (const f32 value : values.values()) rounded.push_back(convert<f32>(convert<Held>(value)));
+  MemorySource source;
+  source.add<Held>("narrow.weight", shape, rounded);
+  source.add<f32>("wide.weight", shape, rounded);
+  source.add<f32>("other.weight", shape, random_tensor<f32>(shape, 9).values());
+  for (const std::string name : {"narrow", "wide", "other"})
+    source.add<f32>(name + ".bias", {shape[0]}, bias.values());
+  return source;
+}
+
+/// What a load takes.
+template <class Load>
+std::int64_t memory_of(Load&& load) {
+  const std::int64_t before = memory_use().in_use;
+  const auto made = load();
+  return memory_use().in_use - before;
+}
+
+/// `load` loads a layer from a place; `features` times `columns` values of its panels are held.
+template <class Held, class Load, class Run>
+void check(const MemorySource& source, std::int64_t panel_values, const Load& load, const Run& run) {
+  const nn::ParameterPath root(source);
+  const auto wide = run(load(root / "wide"));
+  CHECK(same_bits(run(load(root / "narrow")), wide));
+  CHECK_FALSE(same_bits(run(load(root / "other")), wide));
+  const auto narrow_bytes = memory_of([&] { return load(root / "narrow"); });
+  CHECK(memory_of([&] { return load(root / "wide"); }) - narrow_bytes ==
+        panel_values * static_cast<std::int64_t>(sizeof(f32) - sizeof(Held)));
+  DryRun dry;
+  const auto described = load(root / "narrow");
+  CHECK(dry.in_use() == narrow_bytes);
+}
+
+using F32 = Policy<Storage<f32>>;
+using OperandsOfBf16 = Policy<Storage<f32>, Compute<bf16>>;
+using OperandsOfF16 = Policy<Storage<f32>, Compute<f16>>;
+
+template <class P, class Held>
+void check_layers() {
+  CAPTURE(dtype_traits<Held>::name);
+  // Rows that meet a weight as vectors, as one block and as several; features that end within a panel.
+  const MemorySource matrices = in_both<Held>({150, 70});
+  for (const std::int64_t rows : {1, 4, 5, 700}) {
+    CAPTURE(rows);
+    const auto x = random_tensor<typename nn::Linear<P>::Result>({rows, 70}, 3);
+    check<Held>(
+        matrices, 192 * 80, [](const nn::ParameterPath& place) { return nn::Linear<P>(place, 70, 150); },
+        [&](const nn::Linear<P>& layer) { return layer(x); });
+  }
+  // Pictures that are convolved as patches and in bands; of one pixel a patch, as rows.
+  for (const std::int64_t kernel : {1, 3}) {
+    const MemorySource kernels = in_both<Held>({64, 32, kernel, kernel});
+    for (const std::int64_t side : {9, 40}) {
+      CAPTURE(kernel, side);
+      const auto x = random_tensor<typename nn::Conv2d<P>::Result>({2, side, side, 32}, 4);
+      check<Held>(
+          kernels, 64 * 32 * kernel * kernel,
+          [&](const nn::ParameterPath& place) { return nn::Conv2d<P>(place, 32, 64, kernel); },
+          [&](const nn::Conv2d<P>& layer) { return layer(x); });
+    }
+  }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("layers of f32 keep matrices in their file's narrower dtype, with the bits of f32",
+                   "[narrow]", F32, OperandsOfBf16, OperandsOfF16) {
+  check_layers<TestType, f16>();
+  check_layers<TestType, bf16>();
+  check_layers<TestType, fp8_e4m3>();
+}
+
+TEST_CASE("layers of narrow storage round what their file has, as they are loaded", "[narrow]") {
+  const MemorySource source = in_both<f16>({64, 32});
+  const auto load = [&](const char* name) {
+    return nn::Linear<Policy<Storage<bf16>>>(nn::ParameterPath(source) / name, 32, 64);
+  };
+  CHECK(memory_of([&] { return load("narrow"); }) == memory_of([&] { return load("wide"); }));
+}
+
+TEST_CASE("all bytes of a matrix that stays narrow count as taken, at any address", "[narrow]") {
+  const MemorySource source = in_both<f16>({65, 32});
+  const nn::Linear<F32> layer(nn::ParameterPath(source) / "narrow", 32, 65, nn::Linear<F32>::Bias::absent);
+  CHECK(source.bytes_taken() == std::size_t{65} * 32 * 2);
+}
