@@ -1,4 +1,4 @@
-// Moments: mean and variance of values, and how those of a picture's chunks become the picture's.
+// Moments: mean and variance of values, and how those of the chunks of an image become those of the image.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct ChunkMoments {
   f32 count = 0;
 };
 
-/// Pixels of a chunk of a group norm. A picture's are counted from its first pixel.
+/// Pixels of a chunk of a group norm. Those of an image are counted from its first pixel.
 constexpr std::int64_t pixels_of_chunk(std::int64_t channels) {
   constexpr std::int64_t values = 8192;  // as f32 they fit the nearest cache
   return std::clamp<std::int64_t>(values / channels, 1, 1024);
