@@ -85,10 +85,13 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
 }
 
 // Bytes moved: 16 read for a chunk. One block, and one order.
-inline PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads, 1) void add_gradient_sums_kernel(
-    GlobalPointer<const GradientSums> sums, std::int64_t count, GlobalPointer<GradientSums> out) {
+template <int Threads>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads,
+                                     1) void add_gradient_sums_kernel(GlobalPointer<const GradientSums> sums,
+                                                                      std::int64_t count,
+                                                                      GlobalPointer<GradientSums> out) {
   GradientSums mine;
-  for (std::int64_t i = thread_index(); i < count; i += optimiser_threads) {
+  for (std::int64_t i = thread_index(); i < count; i += Threads) {
     const GradientSums one = sums[i];
     mine.squares += one.squares;
     mine.non_finite += one.non_finite;
@@ -128,8 +131,9 @@ GradientSums unscale_gradients(std::span<const DeviceView<T>> gradients, f32 inv
                global_pointer(sums + done, launched.blocks));
         done += launched.blocks;
       });
-  launch("add_gradient_sums", detail::add_gradient_sums_kernel, {{1, 1, 1}, detail::optimiser_threads},
-         stream, global_pointer<const GradientSums>(sums + 1, chunks), chunks, global_pointer(sums, 1));
+  launch("add_gradient_sums", detail::add_gradient_sums_kernel<detail::optimiser_threads>,
+         {{1, 1, 1}, detail::optimiser_threads}, stream, global_pointer<const GradientSums>(sums + 1, chunks),
+         chunks, global_pointer(sums, 1));
   GradientSums all;
   Memory::copy_to_host(&all, sums, sizeof(all));
   return all;

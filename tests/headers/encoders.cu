@@ -1,0 +1,2 @@
+// nvcc does not compile the vectors that encoders compute on.
+#include <precast/quant/encode.hpp>
