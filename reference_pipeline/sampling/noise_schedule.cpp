@@ -115,6 +115,7 @@ std::vector<f32> kept_parts(const SamplerSettings& settings) {
 
 std::vector<f32> noise_levels(const std::vector<f32>& kept) {
   std::vector<f32> levels;
+  levels.reserve(kept.size());
   for (const f32 part : kept) levels.push_back(std::sqrt((1.0f - part) / part));
   // Half-way between two numbers but for 2^-39. PyTorch's square root, which is MKL's, goes up, and steps
   // from there carry its last bit to latents that are smaller by hundreds.
@@ -134,10 +135,12 @@ std::vector<double> spaced_timesteps(const SamplerSettings& settings, std::int64
       for (double& timestep : timesteps)
         timestep = is_euler ? static_cast<double>(static_cast<f32>(timestep)) : std::nearbyint(timestep);
       break;
-    case TimestepSpacing::leading:
+    case TimestepSpacing::leading: {
+      const std::int64_t gap = last / count;
       for (std::int64_t i = count - 1; i >= 0; --i)
-        timesteps.push_back(static_cast<double>(i * (last / count) + settings.steps_offset));
+        timesteps.push_back(static_cast<double>(i * gap + settings.steps_offset));
       break;
+    }
     case TimestepSpacing::trailing: {
       const double gap = static_cast<double>(settings.num_train_timesteps) / static_cast<double>(steps);
       const auto first = static_cast<double>(last);
@@ -196,6 +199,7 @@ std::vector<double> karras_levels(double most, double least, std::int64_t steps)
 
 std::vector<double> timesteps_of_levels(const std::vector<f32>& levels, const std::vector<double>& wanted) {
   std::vector<f32> logarithms;
+  logarithms.reserve(levels.size());
   for (const f32 level : levels) logarithms.push_back(std::log(level));
   std::vector<double> timesteps;
   for (const double level : wanted) {

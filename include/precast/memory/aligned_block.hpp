@@ -30,7 +30,7 @@ inline void free_aligned_block(void* block) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
   std::free(block);
 #else
-  if (block) std::free(reinterpret_cast<void**>(block)[-1]);
+  if (block) std::free(reinterpret_cast<void**>(block)[-1]);  // NOLINT(clang-analyzer-unix.Malloc)
 #endif
 }
 
