@@ -185,6 +185,9 @@ std::vector<std::vector<std::int64_t>> depths_up(const io::Config& json, std::ve
                                    " has a list for a level: it says what the way up has, get the file anew");
     return depths(json, down, layers);
   }
+  if (!json.json().at(up).is_array())
+    throw json.error(up, "is " + io::json_in_words(json.json().at(up)) +
+                             ", where a list with an item for each level is wanted: correct it");
   std::ranges::reverse(layers);
   auto result = depths(json, up, layers);
   std::ranges::reverse(result);
@@ -232,6 +235,8 @@ void read_levels(const io::Config& json, UNetConfig& config) {
                                       "UpBlock2D");
   require_levels(json, "down_block_types", down.size(), count);
   require_levels(json, "up_block_types", up.size(), count);
+  if (json.has("only_cross_attention") && json.json().at("only_cross_attention").is_array())
+    require_levels(json, "only_cross_attention", json.json().at("only_cross_attention").size(), count);
   const auto layers = by_level(json, "layers_per_block", count, 2, 1, most_layers),
              heads = by_level(json, "attention_head_dim", count, 8, 1, widest);
   const auto blocks_down = depths(json, "transformer_layers_per_block", layers),

@@ -1,6 +1,7 @@
 // Layers of a policy of f32 whose file has matrices in narrower scalars: they stay as they are, and every
 // result has the bits of the same values in f32.
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,42 @@ TEMPLATE_TEST_CASE("layers of f32 keep matrices in their file's narrower dtype, 
   check_layers<TestType, f16>();
   check_layers<TestType, bf16>();
   check_layers<TestType, fp8_e4m3>();
+}
+
+TEMPLATE_TEST_CASE("codes of all kinds stay narrow with the bits of f32, at odd sizes", "[narrow]", f16, bf16,
+                   fp8_e4m3, fp8_e5m2) {
+  // Codes that are far apart, so that subnormals, infinities and NaN are among few of them.
+  const auto codes = [](const Shape& shape) {
+    std::vector<f32> values;
+    for (std::int64_t i = 0; i < shape.elements(); ++i) {
+      const auto code = static_cast<std::uint16_t>(i * 40503);
+      TestType value;
+      std::memcpy(&value, reinterpret_cast<const std::byte*>(&code) + 2 - sizeof(value), sizeof(value));
+      values.push_back(convert<f32>(value));
+    }
+    return values;
+  };
+  const auto check_codes = [&](const Shape& shape, const auto& run) {
+    MemorySource source;
+    source.add<TestType>("narrow.weight", shape, codes(shape));
+    source.add<f32>("wide.weight", shape, codes(shape));
+    for (const std::string name : {"narrow", "wide"})
+      source.add<f32>(name + ".bias", {shape[0]}, random_tensor<f32>({shape[0]}, 2).values());
+    const nn::ParameterPath root(source);
+    CAPTURE(to_string(shape));
+    CHECK(same_bits(run(root / "narrow"), run(root / "wide")));
+  };
+  for (const std::int64_t features : {1, 17, 65})
+    for (const std::int64_t columns : {1, 15, 33})
+      for (const std::int64_t rows : {1, 3, 33})
+        check_codes({features, columns}, [&](const nn::ParameterPath& place) {
+          return nn::Linear<F32>(place, columns, features)(random_tensor<f32>({rows, columns}, 3));
+        });
+  for (const std::int64_t kernel : {1, 3})
+    for (const std::int64_t channels : {1, 17, 33})
+      check_codes({channels, channels, kernel, kernel}, [&](const nn::ParameterPath& place) {
+        return nn::Conv2d<F32>(place, channels, channels, kernel)(random_tensor<f32>({1, 7, 9, channels}, 4));
+      });
 }
 
 TEST_CASE("layers of narrow storage round what their file has, as they are loaded", "[narrow]") {
