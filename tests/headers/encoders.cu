@@ -1,2 +1,2 @@
-// nvcc does not compile the vectors that encoders compute on.
+// nvcc crashes on vectors that the search encoder computes on.
 #include <precast/quant/encode.hpp>

@@ -1,6 +1,11 @@
 // The search encoder of formats whose groups have a scale and a least value: q5_1 q4_1, and q5_k q4_k q2_k.
 #pragma once
 
+#if defined(__NVCC__) && defined(__CUDACC__)
+#error \
+    "precast/quant: encoders compute on the vectors of g++ and clang++, which nvcc does not compile: encode in a .cpp file."
+#endif
+
 #include <cmath>
 #include <cstdint>
 

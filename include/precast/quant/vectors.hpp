@@ -2,11 +2,6 @@
 // each lane. Algorithms of this folder are written on them once, for any width.
 #pragma once
 
-#if defined(__NVCC__) && defined(__CUDACC__)
-#error \
-    "precast/quant: encoders compute on the vectors of g++ and clang++, which nvcc does not compile: encode in a .cpp file."
-#endif
-
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
