@@ -79,7 +79,8 @@ class PackedWeight {
   static PackedWeight filled(const Shape& shape, Fill&& fill) {
     PackedWeight packed(shape[0], shape[1], columns_at_once_for<Types>(), sizeof(Held));
     if constexpr (!std::is_same_v<Held, Storage>) {
-      static_assert(holds_scalars_of_files<Storage, Held>);
+      static_assert(holds_scalars_of_files<Storage, Held>,
+                    "PackedWeight: panels hold Storage, or scalars of a file that are narrower.");
       packed.widen_ = scalar_reader<Storage>(dtype_traits<Held>::name);
     }
     HostTensor<Held> rows(Shape{std::min(widest_panel, shape[0]), shape[1]});
