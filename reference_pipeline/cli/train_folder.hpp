@@ -8,13 +8,14 @@
 #include <cli/arguments.hpp>
 #include <cli/output_files.hpp>
 #include <cli/train_options.hpp>
+#include <language_model/trainer.hpp>
 
 #include <precast/io/message.hpp>
 #include <precast/io/temporary_name.hpp>
 
 namespace precast::cli {
 
-inline constexpr const char *checkpoint_file = "checkpoint.safetensors", *model_file = "model.safetensors";
+inline constexpr const char* checkpoint_file = "checkpoint.safetensors";
 
 /// Throws UsageError for a folder whose model or checkpoint a run would write over, and for what is none.
 inline void check_train_folder(const TrainOptions& options) {
@@ -23,7 +24,7 @@ inline void check_train_folder(const TrainOptions& options) {
     throw UsageError("--output is '" + options.output + "': it takes the name of a folder");
   if (options.resume || options.overwrite) return;
   std::error_code ignored;
-  for (const char* file : {checkpoint_file, model_file})
+  for (const char* file : {checkpoint_file, language_model::model_file})
     if (std::filesystem::exists(folder / file, ignored))
       throw UsageError("--output: " + io::shown(folder / file) +
                        " is there: go on from it with --resume, train anew in its place with --overwrite, "

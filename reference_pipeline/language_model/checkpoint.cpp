@@ -18,7 +18,6 @@ namespace precast::language_model {
 namespace {
 
 constexpr std::string_view kind = "precast training checkpoint";
-constexpr const char* model_file = "model.safetensors";
 constexpr std::size_t kinds = 3;  // of state: a parameter, and its two moments
 
 template <class Number>

@@ -115,6 +115,9 @@ class Trainer {
   void require_same_windows(const Batches& batches);
 };
 
+/// What a folder of transformers calls its model.
+inline constexpr const char* model_file = "model.safetensors";
+
 /// The file of a checkpoint. Throws InputError where it is cut off or damaged: there is nowhere to get it
 /// from.
 io::SafetensorsFile open_checkpoint(const std::filesystem::path& path);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,6 @@
 #include <vector>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
-#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/parallel.hpp>
@@ -119,15 +119,11 @@ template <ScaledCode Code>
 void decode_scaled(std::span<const Code> codes, std::span<const f32> scales, std::span<f32> values) {
   detail::check_scaled("decode_scaled", values.size(), codes.size(), scales.size());
   if (values.empty()) return;
-  detail::for_scaled_pieces(values.size(), scales.size(),
-                            [&](std::size_t s, std::size_t first, std::size_t count) {
-                              for (std::size_t i = first; i < first + count; ++i) {
-                                if constexpr (std::same_as<Code, std::int8_t>)
-                                  values[i] = static_cast<f32>(codes[i]) * scales[s];
-                                else
-                                  values[i] = convert_value<f32>(codes[i]) * scales[s];
-                              }
-                            });
+  detail::for_scaled_pieces(
+      values.size(), scales.size(), [&](std::size_t s, std::size_t first, std::size_t count) {
+        for (std::size_t i = first; i < first + count; ++i)
+          values[i] = precast::detail::value_of_code<Code>(std::bit_cast<std::uint8_t>(codes[i])) * scales[s];
+      });
 }
 
 PRECAST_EXACT_ARITHMETIC_END

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,6 @@
 #include <span>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
-#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/float_format.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/quant/exact_arithmetic.hpp>
@@ -109,11 +109,7 @@ double squared_error_under(std::span<const f32> values, std::span<const f32> wei
     const auto here = values.subspan(first, std::min(codes.size(), values.size() - first));
     encode_under_scale<Code>(here, scale, std::span(codes).first(here.size()));
     for (std::size_t i = 0; i < here.size(); ++i) {
-      f32 decoded;
-      if constexpr (std::same_as<Code, std::int8_t>)
-        decoded = static_cast<f32>(codes[i]) * scale;
-      else
-        decoded = convert_value<f32>(codes[i]) * scale;
+      const f32 decoded = precast::detail::value_of_code<Code>(std::bit_cast<std::uint8_t>(codes[i])) * scale;
       const double off = static_cast<double>(decoded) - static_cast<double>(here[i]);
       error += (weights.empty() ? 1.0 : static_cast<double>(weights[first + i])) * (off * off);
     }
