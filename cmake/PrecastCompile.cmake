@@ -25,7 +25,10 @@ if(PRECAST_WARNINGS_AS_ERRORS)
   list(APPEND precast_flags -Werror)
 endif()
 if(PRECAST_SANITIZE)
-  set(precast_sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # A null pointer that is read, and a read past an object, are ASan's to report: UBSan's own checks of each access are a
+  # quarter of the time to compile.
+  set(precast_sanitizers -fsanitize=address,undefined -fno-sanitize=null,object-size -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
 endif()
 
 function(precast_compile target)
