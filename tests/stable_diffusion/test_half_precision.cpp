@@ -19,56 +19,65 @@ using namespace precast::testing;
 
 namespace {
 
-/// A rounded case with one of its seeds, and diffusers' own error there.
-struct RoundedRun {
+/// A rounded case with seed after seed, and diffusers' own error of each picture.
+struct RoundedCase {
   std::string folder;
   families::Request request;
-  double theirs;
+  std::vector<double> theirs;
 };
 
 template <class T>
-std::vector<RoundedRun> rounded_runs(const Golden& golden) {
+std::vector<RoundedCase> rounded_cases(const Golden& golden) {
   const std::string dtype(dtype_traits<T>::name);
-  const nlohmann::json cases = stable_diffusion_cases();
-  std::vector<RoundedRun> runs;
-  for (const auto& [name, how] : cases.items()) {
+  const nlohmann::json all = stable_diffusion_cases();
+  std::vector<RoundedCase> cases;
+  for (const auto& [name, how] : all.items()) {
     if (!how["errors"].contains(dtype)) continue;
-    runs.push_back({how["folder"], request_of(golden, how), how["errors"][dtype]});
+    RoundedCase& rounded = cases.emplace_back(RoundedCase{how["folder"], request_of(golden, how), {}});
+    REQUIRE(rounded.request.batch == 1);
+    rounded.theirs.push_back(how["errors"][dtype]);
+    rounded.request.seed_step = 1;
     for (const auto& [seed, errors] : how["seeds"].items()) {
-      runs.push_back({how["folder"], request_of(golden, how), errors[dtype]});
-      runs.back().request.seed = std::stoull(seed);
+      REQUIRE(std::stoull(seed) == rounded.request.seed + rounded.theirs.size());
+      rounded.theirs.push_back(errors[dtype]);
     }
+    rounded.request.batch = static_cast<int>(rounded.theirs.size());
   }
-  return runs;
+  return cases;
 }
 
-/// Final latents of all runs under one policy.
-std::vector<HostTensor<f32>> latents_of(std::span<const RoundedRun> runs, const PolicyChoice& choice) {
+/// Final latents of all cases under one policy: those of a case in one run, which loads its model once.
+std::vector<Tensor<f32>> latents_of(std::span<const RoundedCase> cases, const PolicyChoice& choice) {
   std::map<std::string, stable_diffusion::StableDiffusionPipeline> pipelines;
-  std::vector<HostTensor<f32>> latents;
-  for (const RoundedRun& run : runs) {
-    const auto [found, is_new] = pipelines.try_emplace(run.folder, stable_diffusion_model(run.folder),
+  std::vector<Tensor<f32>> latents;
+  for (const RoundedCase& rounded : cases) {
+    const auto [found, is_new] = pipelines.try_emplace(rounded.folder, stable_diffusion_model(rounded.folder),
                                                        families::ComponentChoices::all(choice));
-    latents.push_back(found->second.generate(run.request).latents);
+    latents.push_back(found->second.generate(rounded.request).latents);
   }
   return latents;
 }
 
-/// The error of each run under each policy of a dtype from ours in f32, which is diffusers' to 1e-5, and
+/// The error of each picture under each policy of a dtype from ours in f32, which is diffusers' to 1e-5, and
 /// theirs.
 template <class T>
 void check_errors() {
   const Golden golden("stable_diffusion");
-  const std::vector<RoundedRun> runs = rounded_runs<T>(golden);
-  REQUIRE(runs.size() >= 8 * 8);  // cases, seeds
+  const std::vector<RoundedCase> cases = rounded_cases<T>(golden);
   std::vector<double> theirs;
-  for (const RoundedRun& run : runs) theirs.push_back(run.theirs);
-  const std::vector<HostTensor<f32>> exact = latents_of(runs, choices_in<f32>().front());
+  for (const RoundedCase& rounded : cases)
+    theirs.insert(theirs.end(), rounded.theirs.begin(), rounded.theirs.end());
+  REQUIRE(theirs.size() >= 8 * 8);  // cases, seeds
+  const std::vector<Tensor<f32>> exact = latents_of(cases, choices_in<f32>().front());
   for (const PolicyChoice& choice : choices_in<T>()) {
-    const std::vector<HostTensor<f32>> rounded = latents_of(runs, choice);
+    const std::vector<Tensor<f32>> rounded = latents_of(cases, choice);
     std::vector<double> ours;
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      ours.push_back(relative_error(rounded[i].values(), exact[i].values()));
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const std::size_t values = exact[i].values().size() / cases[i].theirs.size();
+      for (std::size_t picture = 0; picture < cases[i].theirs.size(); ++picture)
+        ours.push_back(relative_error(rounded[i].values().subspan(picture * values, values),
+                                      exact[i].values().subspan(picture * values, values)));
+    }
     const double ratio = root_mean_square(ours) / root_mean_square(theirs);
     CAPTURE(to_string(choice), ours, theirs, ratio);
     CHECK(ratio <= 1.1);
