@@ -19,6 +19,10 @@ if(PRECAST_BUILD_PIPELINE AND NOT _cuda STREQUAL "off")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
+    if("90" IN_LIST PRECAST_CUDA_ARCHITECTURES AND "90a" IN_LIST PRECAST_CUDA_ARCHITECTURES)
+      message(FATAL_ERROR "PRECAST_CUDA_ARCHITECTURES is \"${PRECAST_CUDA_ARCHITECTURES}\": a device of compute capability 9.0 "
+                          "runs one of 90 and 90a, and host code chooses kernels for warpgroups where 90a is there. Leave 90 out.")
+    endif()
     set(CMAKE_CUDA_ARCHITECTURES "${PRECAST_CUDA_ARCHITECTURES}")
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
@@ -31,9 +35,9 @@ endif()
 
 # precast_compile_cuda(target): the flags of what nvcc compiles here.
 function(precast_compile_cuda target)
-  # CMake 3.25 does not know CUDA's standard 20. Host code of both compilers has the same flags, since a linker keeps
-  # one of two inline functions.
-  set(options -std=c++20 -Xcompiler=-ffp-contract=off)
+  # CMake 3.25 does not know CUDA's standard 20. What host code computes depends on the same flags in both compilers, since
+  # a linker keeps one of two inline functions; but what it does here is to launch kernels, and -O1 is enough for that.
+  set(options -std=c++20 -Xcompiler=-ffp-contract=off "$<$<CONFIG:Release>:-Xcompiler=-O1>")
   if(PRECAST_HOST_ARCH)
     list(APPEND options -Xcompiler=-march=${PRECAST_HOST_ARCH})
   endif()

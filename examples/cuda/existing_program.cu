@@ -173,7 +173,9 @@ int main() {
     return 1;
   }
   const std::vector<Value> out = downloaded(on_out, q.size(), own.stream);
-  double largest = 0;
+  double largest = 0, largest_value = 0;
+  for (const Value value : v)
+    largest_value = std::fmax(largest_value, std::fabs(static_cast<double>(widened(value))));
   for (int b = 0; b < batch; ++b)
     for (int query = 0; query < queries; ++query)
       for (int head = 0; head < heads; ++head)
@@ -183,5 +185,6 @@ int main() {
               largest, std::fabs(static_cast<double>(widened(out[at])) - exact(q, k, v, b, query, head, c)));
         }
   std::printf("largest error of attention on a program's own buffers: %.1e\n", largest);
-  return largest < 0.02 ? 0 : 1;
+  // bf16 rounds the weights and the result, which is a mean of values, by 2^-9 each; sums are f32.
+  return largest < 3 * 0x1p-9 * largest_value ? 0 : 1;
 }

@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <simt/session.hpp>
 
+#include <precast/memory/dry_run.hpp>
+
 #include "attention_runs.hpp"
 
 using namespace precast;
@@ -51,6 +53,18 @@ TEMPLATE_TEST_CASE("flash attention on warpgroups", "[attention][warpgroups]", B
       REQUIRE(session.launches().size() == 1);
       CHECK(session.launches()[0].kernel == "warpgroup_attention");
     }
+}
+
+TEST_CASE("a dry run makes no map of memory that is not there", "[attention][warpgroups]") {
+  const AttentionCase c{1, 1, 20, 20, 64};
+  const DryRun dry(DryRun::Counts::device_memory);
+  HostTensor<bf16> out(Shape{1, 20, 64});
+  const HostTensor<bf16> x(out.shape());
+  const simt::Session session;
+  CHECK_NOTHROW(run_attention<Bf16Flash>(problem_of(c, {}), split_heads(on_device(x), 1),
+                                         split_heads(on_device(x), 1), split_heads(on_device(x), 1),
+                                         split_heads(on_device(out), 1), Architecture::sm_90));
+  CHECK(session.launches().empty());
 }
 
 TEST_CASE("what takes warpgroups", "[attention][warpgroups]") {

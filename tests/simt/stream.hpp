@@ -46,8 +46,9 @@ void wait_for_device();
 /// The same where nothing may be thrown: what is wrong is told later.
 void finish_stream(Stream stream) noexcept;
 
-/// Whether the stream records a graph. Work is done all the same; waits of the host for it and copies to the
-/// host are NotRecordable.
+/// Whether the stream records a graph. Work is done all the same; waits of the host for it, copies to the
+/// host, and its waits for events that were recorded before, or on a stream that has not waited for it since,
+/// are NotRecordable (cudaErrorStreamCaptureIsolation).
 void begin_recording(Stream stream);
 void end_recording(Stream stream) noexcept;
 bool is_recording(Stream stream);

@@ -236,3 +236,23 @@ TEST_CASE("the host cannot wait for a stream that records a graph, nor copy from
   simt::end_recording(a);
   CHECK_NOTHROW(gpu::wait_for(a));
 }
+
+TEST_CASE("a stream that records a graph waits for events of the graph alone", "[simt]") {
+  const gpu::Stream a = simt::make_stream(), b = simt::make_stream();
+  const Value value(a);
+  write(value, 1, a);
+  gpu::Event before, on_other, fork, joined;
+  before.record(a);
+  on_other.record(b);
+  simt::begin_recording(a);
+  CHECK_THROWS_AS(before.order_before(a), simt::NotRecordable);
+  CHECK_THROWS_AS(on_other.order_before(a), simt::NotRecordable);
+  fork.record(a);
+  CHECK_NOTHROW(fork.order_before(a));
+  fork.order_before(b);
+  joined.record(b);
+  CHECK_NOTHROW(joined.order_before(a));
+  simt::end_recording(a);
+  CHECK_NOTHROW(before.order_before(a));
+  CHECK_NOTHROW(on_other.order_before(a));
+}

@@ -37,16 +37,18 @@ constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-TEST_CASE("a shape has six dimensions at most, none below 0, and at most 2^62 elements", "[shapes]") {
+TEST_CASE("a shape has six dimensions at most, none below 0, and at most 2^54 elements", "[shapes]") {
   const std::array<std::int64_t, 7> seven{1, 1, 1, 1, 1, 1, 1};
   CHECK(refusal([&] { (void)Shape(std::span(seven)); }) == "a tensor has at most 6 dimensions");
   CHECK(refusal([&] { (void)Shape(std::span(seven).first(6)); }) == "nothing");
   CHECK(refusal([] { (void)Shape{2, -1}; }) == "a tensor's size cannot be negative");
   CHECK(refusal([] { (void)Shape{huge, 2}; }) == "a tensor's size overflows");
   CHECK(refusal([] {
-          (void)Shape{std::int64_t{1} << 31, std::int64_t{1} << 31, 2};
+          (void)Shape{std::int64_t{1} << 27, std::int64_t{1} << 27, 2};
         }) == "a tensor's size overflows");
-  CHECK(Shape{std::int64_t{1} << 31, std::int64_t{1} << 31}.elements() == std::int64_t{1} << 62);
+  const Shape most{std::int64_t{1} << 27, std::int64_t{1} << 27};
+  CHECK(most.elements() == Shape::max_elements);
+  CHECK(bytes_for<f32>(most.elements()) == std::int64_t{1} << 56);
   CHECK(refusal([] { (void)Shape{2, 3}.with_back(-1); }) == "a tensor's size cannot be negative");
   // A size of 0 makes nothing of what is beside it.
   CHECK(Shape{0, 5}.elements() == 0);
@@ -92,6 +94,29 @@ TEST_CASE("a tensor takes as many values as it has", "[shapes]") {
   CHECK(refusal([&] { tensor.upload(-1, five); }) == "5 values from -1 on leave [2, 3]");
   CHECK(refusal([&] { tensor.upload(1, five); }) == "nothing");
   CHECK(refusal([&] { (void)std::move(tensor).reshaped(Shape{7}); }) == "cannot reshape [2, 3] to [7]");
+}
+
+TEST_CASE("what was moved from has no elements", "[shapes]") {
+  const std::vector<f32> values{1, 2, 3, 4, 5, 6};
+  HostTensor<f32> from(Shape{2, 3}, values);
+  HostTensor<f32> to(std::move(from));
+  CHECK(from.shape() == Shape{0});  // NOLINT(bugprone-use-after-move): what it is then
+  CHECK(from.values().empty());
+  CHECK(to.shape() == Shape{2, 3});
+  from = std::move(to);
+  CHECK(to.values().empty());  // NOLINT(bugprone-use-after-move)
+  CHECK(from.view().row(1).data()[2] == 6);
+  const HostTensor<f32> reshaped = std::move(from).reshaped(Shape{6});
+  CHECK(from.values().empty());  // NOLINT(bugprone-use-after-move)
+  CHECK(reshaped.values()[5] == 6);
+
+  BlockMatrix<Blocks32, HostMemory> blocks(Shape{2, 64});
+  BlockMatrix<Blocks32, HostMemory> taken(std::move(blocks));
+  CHECK(blocks.shape() == Shape{0, 0});  // NOLINT(bugprone-use-after-move)
+  CHECK(taken.bytes() > 0);
+  blocks = std::move(taken);
+  CHECK(taken.bytes() == 0);  // NOLINT(bugprone-use-after-move)
+  CHECK(blocks.rows() == 2);
 }
 
 TEST_CASE("a matrix of blocks has rows and columns", "[shapes]") {

@@ -91,7 +91,6 @@ class GgufFile {
   // An empty name, no dimension, type and offset; an empty key, a type and a byte.
   static constexpr std::size_t least_tensor_bytes = 8 + 4 + 4 + 8;
   static constexpr std::size_t least_value_bytes = 8 + 4 + 1;
-  static constexpr std::uint64_t largest = std::uint64_t{1} << 62;
 
   /// Where a tensor lies, as the file says.
   struct Place {
@@ -149,7 +148,8 @@ class GgufFile {
     std::vector<std::int64_t> sizes(rank);
     for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
       const auto stated = cursor.number<std::uint64_t>(where);
-      if (stated > largest) throw broken_tensor(name, "its shape overflows: get the file anew");
+      if (stated > static_cast<std::uint64_t>(Shape::max_elements))
+        throw broken_tensor(name, "its shape overflows: get the file anew");
       *size = static_cast<std::int64_t>(stated);
     }
     const GgufType type = known_type(name, cursor.number<std::uint32_t>(where));
@@ -162,7 +162,6 @@ class GgufFile {
                                     std::to_string(in_block) + ": get the file anew");
     const auto blocks = static_cast<std::uint64_t>(shape.elements() / in_block);
     const auto in_bytes = static_cast<std::uint64_t>(type.info.bytes_per_block);
-    if (blocks > largest / in_bytes) throw broken_tensor(name, "its size overflows: get the file anew");
     tensors_.push_back({std::string(name), type, shape, {}});
     return {offset, blocks * in_bytes};
   }

@@ -144,7 +144,7 @@ class SafetensorsFile {
     std::vector<std::int64_t> shape;
     const auto in_block = static_cast<std::uint64_t>(dtype->info.values_per_block);
     std::uint64_t bytes = static_cast<std::uint64_t>(dtype->info.bytes_per_block);
-    constexpr std::uint64_t limit = std::uint64_t{1} << 62;
+    constexpr auto limit = static_cast<std::uint64_t>(Shape::max_elements);
     for (const nlohmann::json& item : sizes) {
       const std::uint64_t size = read_size(name, item, "a size");
       // Each size alone is bounded too: beside a zero, the product would hide an absurd one.

@@ -8,6 +8,7 @@
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/problem/math.hpp>
 
 namespace precast {
 
@@ -26,7 +27,8 @@ struct AdamWValues {
 };
 
 /// One value's step, with f32 inside: each of PyTorch's operations is one rounding to T, which is nothing
-/// where T is f32. The mean of gradients is PyTorch's lerp, which has two forms.
+/// where T is f32, and no product is contracted with a sum. The mean of gradients is PyTorch's lerp, which
+/// has two forms.
 template <ScalarDtype T>
 struct AdamWStep {
   f32 decay, weight1, beta2, rest2, root_of_correction2, eps, step_size;
@@ -45,10 +47,13 @@ struct AdamWStep {
 
   PRECAST_HOST_DEVICE AdamWValues operator()(const AdamWValues& at, f32 gradient,
                                              bool parameter_decays) const {
-    const f32 value = parameter_decays ? rounded_to<T>(at.parameter * decay) : at.parameter;
-    const f32 average = rounded_to<T>(weight1 < 0.5f ? at.mean + weight1 * (gradient - at.mean)
-                                                     : gradient - (gradient - at.mean) * (1.0f - weight1));
-    const f32 second = rounded_to<T>(rounded_to<T>(at.square * beta2) + rest2 * gradient * gradient);
+    using math::rounded_product;
+    const f32 value = parameter_decays ? rounded_to<T>(rounded_product(at.parameter, decay)) : at.parameter;
+    const f32 change = gradient - at.mean;
+    const f32 average = rounded_to<T>(weight1 < 0.5f ? at.mean + rounded_product(weight1, change)
+                                                     : gradient - rounded_product(change, 1.0f - weight1));
+    const f32 second = rounded_to<T>(rounded_to<T>(rounded_product(at.square, beta2)) +
+                                     rounded_product(rest2 * gradient, gradient));
     const f32 denominator =
         rounded_to<T>(rounded_to<T>(rounded_to<T>(std::sqrt(second)) / root_of_correction2) + eps);
     return {value + step_size * average / denominator, average, second};

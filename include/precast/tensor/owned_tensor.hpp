@@ -23,8 +23,8 @@
 namespace precast {
 
 /// An owning tensor of scalars in row-major order, aligned to 64 bytes, uninitialised when made. Move only: a
-/// copy is written `clone()`. It lies in the memory of the backend that the translation unit is compiled for,
-/// unless another Memory is named.
+/// copy is written `clone()`, and what was moved from has no elements. It lies in the memory of the backend
+/// that the translation unit is compiled for, unless another Memory is named.
 template <ScalarDtype T, class Memory = backend::Memory>
 class Tensor {
  public:
@@ -33,6 +33,14 @@ class Tensor {
   using space = typename Memory::space;
 
   Tensor() = default;
+  Tensor(Tensor&& other) noexcept
+      : buffer_(std::move(other.buffer_)), shape_(std::exchange(other.shape_, Shape{0})) {}
+  Tensor& operator=(Tensor&& other) noexcept {
+    std::swap(buffer_, other.buffer_);
+    std::swap(shape_, other.shape_);
+    return *this;
+  }
+  ~Tensor() = default;
   explicit Tensor(const Shape& shape)
       : buffer_(static_cast<std::size_t>(bytes_for<T>(shape.elements()))), shape_(shape) {}
   /// A tensor that holds these values of the host's. Throws ShapeError where their number is not the shape's.

@@ -17,17 +17,18 @@ namespace precast {
 class Shape {
  public:
   static constexpr std::size_t max_rank = 6;
+  /// What they take in bytes is an int64_t, in any dtype and with room for what is added to it.
+  static constexpr std::int64_t max_elements = std::int64_t{1} << 54;
 
   constexpr Shape() = default;
   constexpr Shape(std::initializer_list<std::int64_t> sizes)
       : Shape(std::span(sizes.begin(), sizes.size())) {}
-  /// Throws ShapeError for more than six dimensions, a negative size, or more than 2^62 elements.
+  /// Throws ShapeError for more than six dimensions, a negative size, or more than 2^54 elements.
   constexpr explicit Shape(std::span<const std::int64_t> sizes) : rank_(sizes.size()) {
     if (sizes.size() > max_rank) throw ShapeError("a tensor has at most 6 dimensions");
-    constexpr std::int64_t limit = std::int64_t{1} << 62;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] < 0) throw ShapeError("a tensor's size cannot be negative");
-      if (sizes[i] != 0 && elements_ > limit / sizes[i]) throw ShapeError("a tensor's size overflows");
+      if (sizes[i] != 0 && elements_ > max_elements / sizes[i]) throw ShapeError("a tensor's size overflows");
       sizes_[i] = sizes[i];
       elements_ *= sizes[i];
     }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <precast/memory/memory.hpp>
 #include <precast/tensor/block_view.hpp>
@@ -22,6 +23,14 @@ class BlockMatrix {
   using space = typename Memory::space;
 
   BlockMatrix() = default;
+  BlockMatrix(BlockMatrix&& other) noexcept
+      : shape_(std::exchange(other.shape_, Shape{0, 0})), buffer_(std::move(other.buffer_)) {}
+  BlockMatrix& operator=(BlockMatrix&& other) noexcept {
+    std::swap(shape_, other.shape_);
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~BlockMatrix() = default;
   explicit BlockMatrix(const Shape& shape)
       : shape_(shape), buffer_(static_cast<std::size_t>(view_of(nullptr).bytes())) {}
   /// A matrix that holds these blocks of the host's.

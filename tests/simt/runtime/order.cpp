@@ -43,13 +43,20 @@ Order::~Order() {
 
 Stream Order::make_stream(bool blocking) {
   const std::lock_guard lock(mutex_);
-  streams_.push_back({{}, blocking, false, false});
+  streams_.push_back({.blocking = blocking});
   return {static_cast<int>(streams_.size()) - 1};
 }
 
 void Order::end(Stream stream) noexcept {
   const std::lock_guard lock(mutex_);
   state(stream).ended = true;
+}
+
+std::uint64_t Order::tick(Stream stream) {
+  Clock& clock = state(stream).clock;
+  const auto number = static_cast<std::size_t>(stream.number);
+  if (clock.size() <= number) clock.resize(number + 1);
+  return ++clock[number];
 }
 
 void Order::catch_up(Stream stream) {
@@ -68,11 +75,8 @@ Clock Order::next(Stream stream, const char* name) {
   if (state(stream).ended)
     throw Unordered(std::string(name) + " is given to " + name_of(stream.number) + ", which has ended");
   catch_up(stream);
-  StreamState& mine = state(stream);
-  const auto number = static_cast<std::size_t>(stream.number);
-  if (mine.clock.size() <= number) mine.clock.resize(number + 1);
-  ++mine.clock[number];
-  return mine.clock;
+  tick(stream);
+  return state(stream).clock;
 }
 
 Clock Order::event(Stream stream) {
@@ -83,7 +87,11 @@ Clock Order::event(Stream stream) {
 
 void Order::wait(Stream stream, const Clock& event) {
   const std::lock_guard lock(mutex_);
-  join(state(stream).clock, event);
+  StreamState& mine = state(stream);
+  if (mine.recording && time_of(event, stream.number) < mine.recording_since)
+    throw NotRecordable("an event that was recorded outside of the graph is waited for while " +
+                        name_of(stream.number) + " records it");
+  join(mine.clock, event);
 }
 
 void Order::host_waits(const Clock& event) {
@@ -105,7 +113,9 @@ Clock Order::host() const {
 
 void Order::record(Stream stream, bool on) {
   const std::lock_guard lock(mutex_);
-  state(stream).recording = on;
+  StreamState& mine = state(stream);
+  mine.recording = on;
+  if (on) mine.recording_since = tick(stream);
 }
 
 bool Order::is_recording(Stream stream) {

@@ -60,6 +60,7 @@ class Order {
   struct StreamState {
     Clock clock;
     bool blocking = false, ended = false, recording = false;
+    std::uint64_t recording_since = 0;  ///< events of that time of its own, and later ones, are of the graph
   };
   struct Block {
     std::size_t bytes = 0;
@@ -71,6 +72,8 @@ class Order {
   Order();
   ~Order();
   StreamState& state(Stream stream) { return streams_[static_cast<std::size_t>(stream.number)]; }
+  /// The stream's time goes on by one, to what is returned.
+  std::uint64_t tick(Stream stream);
   /// Joins into the stream's clock what it waits for by itself.
   void catch_up(Stream stream);
   void check(const Block& block, const Deed& deed, const Clock& clock, const char* doing, bool writes) const;

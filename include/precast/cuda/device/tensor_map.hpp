@@ -10,6 +10,7 @@
 #include <precast/cuda/device/tma_load.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
+#include <precast/memory/memory_counter.hpp>
 
 #if PRECAST_ON_DEVICE
 #include <precast/cuda/runtime/check.hpp>
@@ -29,6 +30,7 @@ namespace detail {
 
 /// What the TMA asks of a tensor of 16-bit values (CUDA Driver API, cuTensorMapEncodeTiled).
 inline void check_boxes(const void* data, const BoxedTensor& of) {
+  if (MemoryCounter::made(data)) throw Error("make_tensor_map: a dry run has no memory to make a map of");
   bool fits = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
   for (const std::int64_t size : of.sizes) fits &= size >= 1 && size <= std::int64_t{1} << 32;
   for (const std::int64_t stride : of.strides)
