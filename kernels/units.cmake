@@ -87,7 +87,7 @@ function(precast_generate_models)
     list(APPEND sources "${unit}")
   endwhile()
   # Models call kernels, and are not loops themselves: small code is as fast, and takes the compiler two thirds.
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${precast_level_cold}")
   set(model_sources "${sources}" PARENT_SCOPE)
 endfunction()
 
