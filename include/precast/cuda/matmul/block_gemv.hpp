@@ -12,7 +12,6 @@
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/operand.hpp>
-#include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
@@ -139,21 +138,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
     }
   }
 
-  // Every lane has all sums after this; lane f * rows + r stores feature f of row r.
-  f32 mine = 0;
-  PRECAST_UNROLL
-  for (int f = 0; f < features; ++f) {
-    PRECAST_UNROLL
-    for (int r = 0; r < tile.rows; ++r) {
-      const f32 sum = warp_sum(sums[f][r]);
-      if (lane_index() == f * tile.rows + r) mine = sum;
-    }
-  }
-  static_assert(features * tile.rows <= threads_per_warp, "block_gemv: a lane stores one result.");
-  if (lane_index() < features * tile.rows)
-    store.store(
-        lane_index() % tile.rows,
-        first_feature + planted<"lane of a result">(lane_index() / tile.rows, lane_index() % features), mine);
+  store_sums_of_lanes(sums, first_feature, store);
 }
 
 /// Starts the product of at most `most_skinny_rows` rows with a weight in blocks.

@@ -7,7 +7,9 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
+#include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
@@ -64,6 +66,26 @@ struct ProductEpilogue {
     store_rounded<Saturates>(out + (row * row_stride + first_feature), results, present, wide);
   }
 };
+
+/// Adds what the lanes of a warp have summed of few features and rows, in a fixed tree, and has each lane
+/// store one of the results.
+template <int Features, int Rows, class Result, bool Saturates>
+PRECAST_DEVICE void store_sums_of_lanes(const f32 (&sums)[Features][Rows], int first_feature,
+                                        const ProductEpilogue<Result, Saturates>& store) {
+  static_assert(Features * Rows <= threads_per_warp, "store_sums_of_lanes: a lane stores one result.");
+  f32 mine = 0;
+  PRECAST_UNROLL
+  for (int f = 0; f < Features; ++f) {
+    PRECAST_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      const f32 sum = warp_sum(sums[f][r]);  // of all lanes, in every lane
+      if (lane_index() == f * Rows + r) mine = sum;
+    }
+  }
+  if (lane_index() >= Features * Rows) return;
+  const int feature = planted<"lane of a result">(lane_index() / Rows, lane_index() % Features);
+  store.store(lane_index() % Rows, first_feature + feature, mine);
+}
 
 /// A residual without data is none.
 template <bool Saturates, ScalarDtype Result>
