@@ -113,7 +113,7 @@ f32 KeptParts::at(double timestep) const {
   if (!(timestep >= 0 && timestep < static_cast<double>(parts_.size())))
     throw InputError("the scheduler's settings lead to timestep " +
                      std::to_string(static_cast<std::int64_t>(timestep)) + ", and training had " +
-                     std::to_string(parts_.size()) + ": lower steps_offset, or take other steps");
+                     std::to_string(parts_.size()) + ": take fewer steps");
   return parts_[static_cast<std::size_t>(timestep)];
 }
 
@@ -145,10 +145,10 @@ SamplerOperation clean_picture(const SamplerSettings& settings, int out, f32 pic
   return operation;
 }
 
-void check_sigmas_fall(const std::vector<f32>& sigmas) {
+void check_sigmas_fall(const std::vector<f32>& sigmas, StepsOfNoLength no_length) {
   for (std::size_t i = 0; i + 1 < sigmas.size(); ++i) {
-    const bool falls = i + 2 < sigmas.size() ? sigmas[i] > sigmas[i + 1] : sigmas[i] >= sigmas[i + 1];
-    if (!falls || !std::isfinite(sigmas[i]))
+    const bool may_stay = i + 2 == sigmas.size() || no_length == StepsOfNoLength::allowed;
+    if (!std::isfinite(sigmas[i]) || !(may_stay ? sigmas[i] >= sigmas[i + 1] : sigmas[i] > sigmas[i + 1]))
       throw InputError("the scheduler's settings give noise levels that do not fall over " +
                        std::to_string(sigmas.size() - 1) +
                        " steps: take fewer steps, or check sigma_min, sigma_max and the betas");

@@ -47,7 +47,7 @@ DpmppLevels dpmpp_levels(const SamplerSettings& settings, const SamplerRun& run)
   for (double& timestep : levels.timesteps) timestep = std::trunc(timestep);
   for (const double sigma : sigmas) levels.sigmas.push_back(static_cast<f32>(sigma));
   levels.sigmas.push_back(settings.final_sigmas_type == FinalSigma::sigma_min ? all.front() : 0.0f);
-  check_sigmas_fall(levels.sigmas);
+  check_sigmas_fall(levels.sigmas, StepsOfNoLength::refused);
   return levels;
 }
 

@@ -29,7 +29,7 @@ EulerLevels euler_levels(const SamplerSettings& settings, const SamplerRun& run)
   }
   for (const double sigma : sigmas) levels.sigmas.push_back(static_cast<f32>(sigma));
   levels.sigmas.push_back(settings.final_sigmas_type == FinalSigma::sigma_min ? all.front() : 0.0f);
-  check_sigmas_fall(levels.sigmas);
+  check_sigmas_fall(levels.sigmas, StepsOfNoLength::allowed);
   return levels;
 }
 

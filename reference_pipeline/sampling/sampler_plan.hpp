@@ -55,8 +55,12 @@ inline SamplerOperation copied(int out, int from) { return {out, {from}, {}}; }
 /// picture and its like; into `out`, held in the settings' range.
 SamplerOperation clean_picture(const SamplerSettings& settings, int out, f32 picture_part, f32 noise_part);
 
+/// Whether a step may lead to its own level of noise, where timesteps go beyond those of the training: such a
+/// step of Euler's changes nothing, and dpmpp's divide by its length.
+enum class StepsOfNoLength : bool { refused, allowed };
+
 /// The sigmas of a run, one after another, and where the last step leads. Throws InputError where they do not
-/// fall.
-void check_sigmas_fall(const std::vector<f32>& sigmas);
+/// fall; the last may stay.
+void check_sigmas_fall(const std::vector<f32>& sigmas, StepsOfNoLength no_length);
 
 }  // namespace precast::sampling

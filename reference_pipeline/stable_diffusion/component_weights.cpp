@@ -118,8 +118,11 @@ ComponentWeights::ComponentWeights(const std::filesystem::path& path, std::strin
 void ComponentWeights::add_places() {
   if (found_.naming == Naming::diffusers) {
     const bool vae = found_.component == "vae";
-    for (const auto& [name, weight] : tensors_.all())
-      places_.emplace(vae ? newer_vae_name(name) : name, Place{{name}});
+    for (const auto& [name, weight] : tensors_.all()) {
+      const bool turned = name == text::renamed_projection;
+      const std::string newer = vae ? newer_vae_name(name) : name;
+      places_.emplace(turned ? std::string(text::projection) : newer, Place{{name}, turned});
+    }
     return;
   }
   if (found_.component == "unet") layers_ = layers_in(tensors_);

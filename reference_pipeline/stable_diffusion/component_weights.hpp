@@ -37,6 +37,8 @@ class ComponentWeights final : public nn::ParameterSource {
   void taken(std::size_t bytes) const override { tensors_.taken(bytes); }
 
   Naming naming() const { return found_.naming; }
+  /// "unet", "vae", "text_encoder" or "text_encoder_2".
+  const std::string& component() const { return found_.component; }
   /// What of a model the file holds; nothing of a folder.
   const std::optional<WeightFile>& file() const { return whole_; }
   /// The names of all that `find` gives.

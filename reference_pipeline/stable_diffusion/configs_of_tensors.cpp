@@ -142,9 +142,9 @@ text::ClipConfig clip_config(const ComponentWeights& weights) {
                         "give --model the model's folder, whose text_encoder/config.json does");
   config.num_attention_heads = config.hidden_size / published_head;
   config.eos_token_id = 2;  // the first end token, which has the largest id
-  const bool openclip = weights.naming() == Naming::openclip;
+  config.projects = weights.component() == "text_encoder_2";
+  const bool openclip = config.projects || weights.file()->kind == Kind::v2;
   config.hidden_act = openclip ? ActivationFunction::gelu_erf : ActivationFunction::quick_gelu;
-  config.projects = openclip && weights.file()->kind != Kind::v2;
   if (config.projects) config.projection_dim = required(weights, "text_projection.weight", 2)[0];
   return config;
 }

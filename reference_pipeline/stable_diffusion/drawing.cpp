@@ -110,7 +110,7 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
     const auto start = std::chrono::steady_clock::now();
     const auto encoder =
         model.with_weights("vae", "load VAE encoder", progress, [&](const nn::ParameterSource& source) {
-          return models_of(backend, encoder_choice(model)).encoder(folder.vae, source);
+          return models_of(backend, vae_choice(model, VaeHalf::encoder)).encoder(folder.vae, source);
         });
     result.load_seconds += families::seconds_since(start);
     if (progress) progress({"encode image", 0, 1});

@@ -55,18 +55,12 @@ HostTensor<f32> without_noise(HostView<const f32> before, sampling::NoiseMix fro
 
 }  // namespace
 
-PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of) const {
-  PolicyChoice choice = choices.vae;
-  if (of.folder.is_xl() && of.folder.vae.force_upcast && choice.precision == precision_of<f16>)
-    choice.precision = precision_of<f32>;
-  return choice.normalised();
-}
-
-PolicyChoice StableDiffusionPipeline::Parts::encoder_choice(const Model& of) const {
-  PolicyChoice wide = choices.vae;
-  wide.precision = precision_of<f32>;
-  wide = wide.normalised();
-  return of.folder.is_xl() && of.folder.vae.force_upcast && path_compiled(wide) ? wide : vae_choice(of);
+PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of, VaeHalf half) const {
+  const PolicyChoice asked = choices.vae.normalised();
+  if (!of.folder.is_xl() || !of.folder.vae.force_upcast) return asked;
+  const PolicyChoice wide = PolicyChoice{precision_of<f32>, asked.flash}.normalised();
+  const bool overflows = asked.precision == precision_of<f16>;
+  return overflows || (half == VaeHalf::encoder && path_compiled(wide)) ? wide : asked;
 }
 
 std::unique_ptr<Denoiser> StableDiffusionPipeline::Parts::load_denoiser(const Leg& leg,
@@ -87,7 +81,7 @@ std::unique_ptr<vae::Decoder> StableDiffusionPipeline::Parts::load_decoder(const
                                                                            Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   auto decoder = of.with_weights("vae", "load VAE decoder", progress, [&](const nn::ParameterSource& source) {
-    return models_of(backend, vae_choice(of)).decoder(of.folder.vae, source);
+    return models_of(backend, vae_choice(of, VaeHalf::decoder)).decoder(of.folder.vae, source);
   });
   result.load_seconds += families::seconds_since(start);
   return decoder;

@@ -60,13 +60,13 @@ StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& mod
                                                  const families::Backend& backend) {
   for (const families::Role role : families::all_roles) families::require_policy(choices.of(role));
   parts_ = std::make_unique<Parts>(Parts{Model::open(model), choices, backend});
-  families::require_policy(parts_->vae_choice(parts_->model));
+  families::require_policy(parts_->vae_choice(parts_->model, VaeHalf::decoder));
 }
 StableDiffusionPipeline::~StableDiffusionPipeline() = default;
 
 std::vector<std::string> StableDiffusionPipeline::notes() const {
   std::vector<std::string> notes = parts_->model.folder.notes;
-  if (parts_->vae_choice(parts_->model) != parts_->choices.vae)
+  if (parts_->vae_choice(parts_->model, VaeHalf::decoder) != parts_->choices.vae)
     notes.push_back(io::shown(parts_->model.folder.component("vae")) +
                     ": force_upcast: the VAE runs in f32, for its f16 overflows");
   return notes;

@@ -43,6 +43,8 @@ struct Prepared {
   HostTensor<f32> mask;    ///< of inpainting: [1, h, w, channels] of 0 and 1
 };
 
+enum class VaeHalf : std::uint8_t { encoder, decoder };
+
 struct StableDiffusionPipeline::Parts {
   Model model;
   families::ComponentChoices choices;
@@ -56,11 +58,10 @@ struct StableDiffusionPipeline::Parts {
   static bool guided(const Model& model, const Request& full) {
     return !model.folder.embeds_guidance() && *full.guidance > 1;
   }
-  /// The policy of a VAE: f32 in place of f16 where its config asks for that.
-  PolicyChoice vae_choice(const Model& of) const;
-  /// Of its encoder: f32 there in place of any narrower dtype, as in diffusers, where this program has the
-  /// path.
-  PolicyChoice encoder_choice(const Model& of) const;
+  /// The policy of half of a VAE. An XL model's that says force_upcast runs in f32 where f16 is asked for,
+  /// which a program without f32 refuses. Its encoder runs in f32 in place of bf16 too, as diffusers casts it
+  /// without asking from what; there a program without f32 encodes in bf16, which does not overflow.
+  PolicyChoice vae_choice(const Model& of, VaeHalf half) const;
 
   /// The run of a model's sampler; nothing where an image is kept as it is.
   static std::optional<sampling::Sampler> sampler_of(const Model& model, const Request& full,

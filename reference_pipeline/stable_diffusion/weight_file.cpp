@@ -28,6 +28,9 @@ constexpr Place places[] = {
      "text_model.final_layer_norm.weight"},
     {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model.", "ln_final.weight"},
     {"text_encoder_2", Naming::openclip, "conditioner.embedders.0.model.", "ln_final.weight"},
+    // stable-diffusion.cpp, which gives OpenCLIP's parameters the names of transformers.
+    {"text_encoder_2", Naming::diffusers, "cond_stage_model.1.transformer.",
+     "text_model.final_layer_norm.weight"},
     {"vae", Naming::ldm, "first_stage_model.", "decoder.conv_in.weight"},
     {"vae", Naming::ldm, "vae.", "decoder.conv_in.weight"},
 };
@@ -48,6 +51,9 @@ Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
   if (second) return first ? Kind::xl : Kind::xl_refiner;
   if (begins(file, prefix + "label_emb."))
     return columns_of(file, ".attn2.to_k.weight") == refiner_context ? Kind::xl_refiner : Kind::xl;
+  // Names of text encoders and the dimensions of projections are changed by stable-diffusion.cpp, widths not.
+  constexpr std::int64_t context_of_v2 = 1024;
+  if (columns_of(file, ".attn2.to_k.weight") == context_of_v2) return Kind::v2;
   if (first) return first->naming == Naming::openclip ? Kind::v2 : Kind::v1;
   // 2.x projects to and from its transformers by matrices, 1.x by convolutions of 1 x 1.
   for (const io::TensorEntry* entry : file.tensors())

@@ -30,4 +30,9 @@ inline constexpr std::array openclip_names = {
 };
 inline constexpr std::string_view openclip_transposed = "text_projection";
 
+/// The name that stable-diffusion.cpp gives OpenCLIP's projection, which lies in its files as in OpenCLIP's,
+/// among parameters that have transformers' names; and transformers' own.
+inline constexpr std::string_view renamed_projection = "text_model.text_projection";
+inline constexpr std::string_view projection = "text_projection.weight";
+
 }  // namespace precast::text

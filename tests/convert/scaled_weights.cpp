@@ -96,6 +96,8 @@ TEST_CASE("convert writes scaled weights as ComfyUI names and announces them") {
     CHECK(at("a.b.weight")->shape == Shape{160, 96});
     CHECK(at("a.b.weight_scale")->dtype.file_name == expected.scales);
     CHECK(at("a.b.weight_scale")->shape == expected.scale_shape);
+    if (expected.type == "mxfp8")  // those of rows and blocks that the matrix does not have
+      CHECK(std::ranges::count(at("a.b.weight_scale")->bytes, std::byte{}) == 256 * 4 - 160 * 3);
     const auto announced = at("a.b.comfy_quant")->bytes;
     CHECK(std::string(reinterpret_cast<const char*>(announced.data()), announced.size()) ==
           "{\"format\": \"" + expected.format + "\"}");
@@ -225,6 +227,7 @@ TEST_CASE("convert writes nvfp4 as ComfyUI has it, under a scale for the whole m
   CHECK(at("a.b.weight")->shape == Shape{144, 96});
   CHECK(at("a.b.weight_scale")->dtype.file_name == "F8_E4M3");
   CHECK(at("a.b.weight_scale")->shape == Shape{256, 12});
+  CHECK(std::ranges::count(at("a.b.weight_scale")->bytes, std::byte{}) == (256 - 144) * 12);
   CHECK(at("a.b.weight_scale_2")->dtype.file_name == "F32");
   CHECK(at("a.b.weight_scale_2")->shape == Shape{});
   const auto announced = at("a.b.comfy_quant")->bytes;

@@ -88,45 +88,84 @@ TEST_CASE("convert reads what it wrote under scales, and its values are those th
   }
 }
 
-TEST_CASE("columns of padding are left out where the file says how many there are") {
+namespace {
+
+/// A format whose matrices ComfyUI pads, and the columns of one that has 128 of them in a file.
+struct PaddedFormat {
+  std::string type;
+  std::int64_t padded_to, columns;
+};
+
+}  // namespace
+
+TEST_CASE("columns and rows of padding are left out where the file says how many there are") {
   const TemporaryFolder folder;
   const auto wide = folder.path() / "wide.safetensors", padded = folder.path() / "padded.safetensors",
              out = folder.path() / "out.safetensors";
-  // As ComfyUI pads 104 columns for mxfp8.
-  constexpr std::int64_t rows = 64, columns = 104, stored = 128;
-  std::vector<f32> values = normal_tensor({rows, stored}, 5).values;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (static_cast<std::int64_t>(i) % stored >= columns) values[i] = 0;
-  const auto converted = [&](PlainTensors tensors) {
-    tensors["a.weight"] = {Shape{rows, stored}, values};
-    write_tensors<io::SafetensorsWriter>(wide, tensors, "f32");
-    convert_file(wide, padded, to_type("mxfp8"));
-    const ModelConversion conversion(padded, out, to_type("f32"));
-    convert_file(padded, out, to_type("f32"));
-    return conversion.warnings();
-  };
-  const PlainTensors says{{"before.bias", normal_tensor({columns}, 6)}, {"a.bias", normal_tensor({rows}, 7)}};
-  const auto warnings = converted(says);
-  REQUIRE(warnings.size() == 1);
-  CHECK_THAT(warnings.front(), Catch::StartsWith("1 matrix, such as 'a.weight', lost columns of zeros"));
-  const std::vector<f32> all = loaded(padded).at("a.weight"), some = loaded(out).at("a.weight");
-  REQUIRE(std::ssize(some) == rows * columns);
-  for (std::int64_t r = 0; r < rows; ++r)
-    REQUIRE(
-        std::equal(some.begin() + r * columns, some.begin() + (r + 1) * columns, all.begin() + r * stored));
+  constexpr std::int64_t rows = 64, stored = 128;
+  for (const PaddedFormat& format : {PaddedFormat{"mxfp8", 32, 104}, PaddedFormat{"nvfp4", 16, 120}}) {
+    INFO(format.type);
+    const std::int64_t columns = format.columns;
+    std::vector<f32> values;
+    const auto zero_from = [&](std::int64_t column) {
+      values = normal_tensor({rows, stored}, 5).values;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (static_cast<std::int64_t>(i) % stored >= column) values[i] = 0;
+    };
+    const auto converted = [&](PlainTensors tensors) {
+      tensors["a.weight"] = {Shape{rows, stored}, values};
+      write_tensors<io::SafetensorsWriter>(wide, tensors, "f32");
+      convert_file(wide, padded, to_type(format.type));
+      const ModelConversion conversion(padded, out, to_type("f32"));
+      convert_file(padded, out, to_type("f32"));
+      return conversion.warnings();
+    };
+    const auto tells = [](std::int64_t in, std::int64_t out_of) {
+      return PlainTensors{{"before.bias", normal_tensor({in}, 6)}, {"a.bias", normal_tensor({out_of}, 7)}};
+    };
+    // That the first rows and columns are left, of what the padded file has.
+    const auto check_left = [&](std::int64_t left_rows, std::int64_t left_columns) {
+      const std::vector<f32> some = loaded(out).at("a.weight");
+      const io::ComponentSource file(padded);
+      const weights::WeightTensors read(file, "");
+      const HostTensor<f32> all =
+          nn::load_host_tensor<f32>(nn::ParameterPath(read, "a.weight"), {left_rows, stored});
+      REQUIRE(std::ssize(some) == left_rows * left_columns);
+      for (std::int64_t r = 0; r < left_rows; ++r)
+        REQUIRE(std::equal(some.begin() + r * left_columns, some.begin() + (r + 1) * left_columns,
+                           all.view().row(r).begin()));
+    };
+    zero_from(columns);
+    for (const std::int64_t left_rows : {rows, rows - format.padded_to + 1}) {
+      const auto warnings = converted(tells(columns, left_rows));
+      REQUIRE(warnings.size() == 1);
+      CHECK_THAT(warnings.front(), Catch::StartsWith("1 matrix, such as 'a.weight', lost columns of zeros"));
+      check_left(left_rows, columns);
+    }
+    // A bias of fewer rows would have been padded to fewer.
+    converted(tells(columns, rows - format.padded_to));
+    check_left(rows, columns);
 
-  // Another length in the padding, no length at all, or numbers in it: all columns stay.
-  PlainTensors unsure = says;
-  unsure["other.bias"] = normal_tensor({112}, 8);
-  for (const PlainTensors& tensors : {unsure, PlainTensors{{"a.bias", normal_tensor({rows}, 7)}}}) {
-    const auto told = converted(tensors);
+    // Another length in the padding, no length at all, or numbers in it: all columns stay.
+    PlainTensors unsure = tells(columns, rows);
+    unsure["other.bias"] = normal_tensor({columns + 4}, 8);
+    for (const PlainTensors& tensors : {unsure, PlainTensors{{"a.bias", normal_tensor({rows}, 7)}}}) {
+      const auto told = converted(tensors);
+      REQUIRE(told.size() == 1);
+      CHECK_THAT(told.front(), Catch::Contains("which may be padding"));
+      check_left(rows, stored);
+    }
+    values[3 * stored + stored - 1] = 1;
+    CHECK(converted(tells(columns, rows)).empty());
+    check_left(rows, stored);
+
+    // Nor is more left out than the format pads.
+    zero_from(stored - format.padded_to);
+    const auto told = converted(tells(stored - format.padded_to, rows));
     REQUIRE(told.size() == 1);
     CHECK_THAT(told.front(), Catch::Contains("which may be padding"));
-    CHECK(loaded(out).at("a.weight") == loaded(padded).at("a.weight"));
+    check_left(rows, stored);
   }
-  values[3 * stored + stored - 1] = 1;
-  CHECK(converted(says).empty());
-  CHECK(loaded(out).at("a.weight") == loaded(padded).at("a.weight"));
 }
 
 TEST_CASE("scaled weights of a transformer change names and types as their values do") {

@@ -65,6 +65,9 @@ CONFIGS = {
                              "timestep_spacing": "leading", "steps_offset": 1},
     "euler_continuous": {**SD, "_class_name": "EulerDiscreteScheduler", "timestep_type": "continuous",
                          "prediction_type": "v_prediction", "timestep_spacing": "trailing"},
+    # all timesteps of the training and, by the offset, one beyond them: the first step leads to its own level of noise
+    "euler_every_timestep": {"_class_name": "EulerDiscreteScheduler", "num_train_timesteps": 40, "beta_end": 0.4,
+                             "timestep_spacing": "leading", "steps_offset": 1},
     "dpm_heun": {**SD, "_class_name": "DPMSolverMultistepScheduler", "solver_type": "heun", "lower_order_final": False,
                  "timestep_spacing": "leading", "steps_offset": 1, "final_sigmas_type": "sigma_min"},
     "dpm_third": {**SD, "_class_name": "DPMSolverMultistepScheduler", "solver_order": 3, "use_karras_sigmas": True,
@@ -175,6 +178,8 @@ def cases():
   yield dict(config="bare", kind="pndm", steps=8, strength=0.7)
   yield dict(config="euler_karras", kind="euler", steps=8, strength=0.4)
   yield dict(config="dpm_third", kind="dpmpp_2m", steps=16, strength=0.7)
+  yield dict(config="euler_every_timestep", kind="euler", steps=40)
+  yield dict(config="euler_every_timestep", kind="euler_a", steps=40)
 
 
 def guidance():

@@ -306,6 +306,16 @@ TEST_CASE("runs that a sampler does not have are refused in one line") {
   CHECK(failure(zero_snr, SamplerKind::pndm, {.steps = 4}).empty());  // diffusers' has no such key
   CHECK_THAT(failure(R"({"_class_name": "DDIMScheduler", "steps_offset": 300})", kind, {.steps = 4}),
              Contains("timestep 1050"));
+  // Of 1.x and 2.x the pipelines set steps_offset to 1, so that no file can lower it.
+  CHECK_THAT(failure(R"({"_class_name": "PNDMScheduler", "skip_prk_steps": true, "steps_offset": 1})",
+                     SamplerKind::pndm, {.steps = 1000}),
+             Catch::EndsWith("timestep 1000, and training had 1000: take fewer steps"));
+  // A step to its own level of noise is nothing for euler, and what dpmpp divides by.
+  const std::string to_the_end =
+      R"({"_class_name": "EulerDiscreteScheduler", "timestep_spacing": "leading", "steps_offset": 1})";
+  CHECK(failure(to_the_end, SamplerKind::euler, {.steps = 1000}).empty());
+  CHECK(failure(to_the_end, SamplerKind::euler_a, {.steps = 1000}).empty());
+  CHECK_THAT(failure(to_the_end, SamplerKind::dpmpp_2m, {.steps = 999}), Contains("do not fall"));
   CHECK_THAT(
       failure(R"({"_class_name": "DDIMScheduler", "beta_start": 0.9, "beta_end": 0.9})", kind, {.steps = 4}),
       Contains("nothing of a picture"));

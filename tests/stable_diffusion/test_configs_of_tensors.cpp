@@ -1,6 +1,7 @@
 // Configs that single files tell by their tensors: the published models at full size, from shapes alone; and
 // the tiny files against their folders' configs.
 #include <string>
+#include <utility>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -91,8 +92,9 @@ void check_levels(const UNetConfig& config, const std::vector<Level>& expected) 
 
 TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by the shapes of tensors") {
   const TemporaryFolder folder;
-  for (const bool second : {false, true}) {
-    UNetShapes shapes(second ? 4 : 9, second ? 1024 : 768, second);
+  // Of 2.x as it is published, and as stable-diffusion.cpp writes it.
+  for (const auto& [second, linear] : {std::pair(false, false), {true, true}, {true, false}}) {
+    UNetShapes shapes(second ? 4 : 9, second ? 1024 : 768, linear);
     for (const std::int64_t channels : {320, 640, 1280}) shapes.level(channels, 1, false);
     shapes.level(1280, 0, true);
     shapes.middle_and_up({0, 1, 1, 1});
@@ -101,7 +103,7 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
     CHECK(config.in_channels == (second ? 4 : 9));
     CHECK(config.out_channels == 4);
     CHECK(config.context_width == (second ? 1024 : 768));
-    CHECK(config.linear_projection == second);
+    CHECK(config.linear_projection == linear);
     CHECK_FALSE(config.text_time);
     CHECK(config.norm_groups == 32);
     const auto heads = [&](std::int64_t channels) { return second ? channels / 64 : 8; };
@@ -227,6 +229,34 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
   const text::ClipConfig of_v2 = openclip("cond_stage_model.model.", "text_encoder");
   CHECK(of_v2.num_hidden_layers == 2);
   CHECK_FALSE(of_v2.projects);
+
+  // With transformers' names, as stable-diffusion.cpp writes them: the width of the UNet's text tells 2.x.
+  const auto renamed = [&](const std::string& prefix, const char* component, std::int64_t context) {
+    FileTensors tensors = unet;
+    const std::string model = prefix + "text_model.";
+    tensors["model.diffusion_model.input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight"] =
+        bytes({1, context});
+    tensors[model + "embeddings.token_embedding.weight"] = bytes({49408, 128});
+    tensors[model + "embeddings.position_embedding.weight"] = bytes({77, 128});
+    tensors[model + "final_layer_norm.weight"] = bytes({128});
+    tensors[model + "text_projection"] = bytes({128, 96});
+    for (const char* layer : {"0", "1", "2"})
+      tensors[model + "encoder.layers." + layer + ".mlp.fc1.weight"] = bytes({256, 128});
+    write_tensors(file, tensors);
+    return stable_diffusion::clip_config(ComponentWeights(file, component));
+  };
+  const text::ClipConfig first = renamed("cond_stage_model.transformer.", "text_encoder", 768);
+  CHECK(first.num_hidden_layers == 3);
+  CHECK(first.hidden_act == ActivationFunction::quick_gelu);
+  const text::ClipConfig renamed_v2 = renamed("cond_stage_model.transformer.", "text_encoder", 1024);
+  CHECK(renamed_v2.num_hidden_layers == 2);
+  CHECK(renamed_v2.hidden_act == ActivationFunction::gelu_erf);
+  CHECK_FALSE(renamed_v2.projects);
+  const text::ClipConfig renamed_second = renamed("cond_stage_model.1.transformer.", "text_encoder_2", 2048);
+  CHECK(renamed_second.num_hidden_layers == 3);
+  CHECK(renamed_second.hidden_act == ActivationFunction::gelu_erf);
+  CHECK(renamed_second.projects);
+  CHECK(renamed_second.projection_dim == 96);
 
   const auto autoencoder = [&](std::int64_t narrowest) {
     FileTensors tensors = unet;

@@ -100,6 +100,52 @@ FileTensors write_program_gguf(const fs::path& path, const FileTensors& tensors,
   return decoded;
 }
 
+/// A whole model's tensors as stable-diffusion.cpp named and shaped them until it kept the names of its input
+/// (2025): text encoders as transformers has them, queries, keys and values apart, and 1 x 1 convolutions.
+FileTensors renamed_by_program(const FileTensors& whole) {
+  const std::vector<std::pair<std::string, std::string>> parts{
+      {"conditioner.embedders.0.", "cond_stage_model."},
+      {"conditioner.embedders.1.", "cond_stage_model.1."},
+      {"model.token_embedding.weight", "transformer.text_model.embeddings.token_embedding.weight"},
+      {"model.positional_embedding", "transformer.text_model.embeddings.position_embedding.weight"},
+      {"model.ln_final.", "transformer.text_model.final_layer_norm."},
+      {"model.text_projection", "transformer.text_model.text_projection"},
+      {"model.transformer.resblocks.", "transformer.text_model.encoder.layers."},
+      {".attn.out_proj.", ".self_attn.out_proj."},
+      {".ln_1.", ".layer_norm1."},
+      {".ln_2.", ".layer_norm2."},
+      {".mlp.c_fc.", ".mlp.fc1."},
+      {".mlp.c_proj.", ".mlp.fc2."}};
+  FileTensors all;
+  for (const auto& [stored, tensor] : whole) {
+    const Shape& shape = tensor.shape;
+    const bool of_text = stored.starts_with("cond");
+    const bool convolved = stored.ends_with("proj_in.weight") || stored.ends_with("proj_out.weight") ||
+                           stored.find("attn_1") != std::string::npos;
+    if (!of_text) {
+      all[stored] = tensor;
+      if (convolved && shape.rank() == 2) all[stored].shape = Shape{shape[0], shape[1], 1, 1};
+      continue;
+    }
+    if (stored.ends_with("logit_scale") || stored == "cond_stage_model.model.text_projection") continue;
+    std::string name = stored;
+    for (const auto& [from, to] : parts)
+      if (const std::size_t at = name.find(from); at != std::string::npos) name.replace(at, from.size(), to);
+    const std::size_t at = name.find(".attn.in_proj_");
+    if (at == std::string::npos) {
+      all[name] = tensor;
+      continue;
+    }
+    const std::vector<f32> values = values_in(tensor);
+    const auto third = static_cast<std::ptrdiff_t>(values.size() / 3);
+    for (std::ptrdiff_t i = 0; i < 3; ++i)
+      all[name.substr(0, at) + ".self_attn." + "qkv"[i] + "_proj." + name.substr(at + 14)] =
+          file_tensor("F32", shape.rank() == 2 ? Shape{shape[0] / 3, shape[1]} : Shape{shape[0] / 3},
+                      std::vector<f32>(values.begin() + i * third, values.begin() + (i + 1) * third));
+  }
+  return all;
+}
+
 /// A model's folder without weights, for a file to lie in.
 fs::path folder_without_weights(const fs::path& place, const std::string& name) {
   const fs::path folder = place / name;
@@ -181,4 +227,30 @@ TEST_CASE("GGUF of a UNet alone, with convolutions in rows of 256, takes the pla
       else
         CHECK(relative_error(packed.latents.values(), decoded.latents.values()) <= largest_error);
     }
+}
+
+TEST_CASE("GGUF whose text encoders stable-diffusion.cpp renamed draws what the same values draw") {
+  const Golden golden("stable_diffusion");
+  const nlohmann::json cases = stable_diffusion_cases();
+  for (const std::string name : {"sd15", "sd21", "sdxl"}) {
+    INFO(name);
+    const TemporaryFolder place;
+    const fs::path folder = folder_without_weights(place.path(), name);
+    const FileTensors decoded =
+        write_program_gguf(folder / "original.gguf", tensors_of_file(stable_diffusion_file(name)), "f16", "");
+    FileTensors renamed = renamed_by_program(decoded);
+    // The layer that 2.x does not run: these models are too narrow to be known for 2.x without OpenCLIP's
+    // names.
+    if (name == "sd21")
+      std::erase_if(renamed,
+                    [](const auto& one) { return one.first.find("layers.3.") != std::string::npos; });
+    CHECK(
+        renamed.contains("cond_stage_model.transformer.text_model.encoder.layers.1.self_attn.q_proj.weight"));
+    write_program_gguf(folder / "renamed.gguf", renamed, "f16", "");
+    const families::Request request = request_of(golden, cases.at(runs.at(name)));
+    const auto one = drawn(folder / "renamed.gguf", request),
+               other = drawn(folder / "original.gguf", request);
+    CHECK(std::ranges::equal(one.latents.values(), other.latents.values()));
+    CHECK(one.images.front().rgb == other.images.front().rgb);
+  }
 }
