@@ -1,0 +1,82 @@
+// What kernels and ops say to the CUDA runtime, on a machine without a device: fake_runtime.cpp stands in its
+// place, and keeps to its rules.
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include <cuda_build/fake_runtime.hpp>
+#include <cuda_runtime_api.h>
+
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/runtime/context.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+
+using namespace precast;
+using namespace precast::gpu;
+
+namespace {
+
+int failures = 0;
+
+void expect(bool holds, const char* what) {
+  std::printf("%s: %s\n", holds ? "yes" : "NO", what);
+  failures += !holds;
+}
+
+template <class F>
+bool throws(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    std::printf("  (%s)\n", error.what());
+    return true;
+  }
+  return false;
+}
+
+template <int Number>
+PRECAST_KERNEL void shared_kernel(GlobalPointer<int> to) {
+  to[0] = dynamic_shared<int>(0, 1)[0] + Number;
+}
+
+template <int Number>
+void start(std::size_t bytes) {
+  launch("shared_kernel", shared_kernel<Number>, {{1}, 32, bytes}, Stream{}, GlobalPointer<int>());
+}
+
+void shared_memory() {
+  expect(!throws([] { start<0>(48 << 10); }), "48 KiB without static arrays are there without asking");
+  expect(fake_runtime::times_asked_for_more() == 0, "nobody has asked");
+
+  fake_runtime::static_bytes = 4 << 10;
+  expect(!throws([] { start<1>(46 << 10); }), "46 KiB beside 4 KiB of static arrays are asked for");
+  expect(fake_runtime::times_asked_for_more() == 1, "once");
+  expect(!throws([] { start<1>(100 << 10); }), "100 KiB by the same kernel are not asked for again");
+  expect(fake_runtime::times_asked_for_more() == 1, "they were given");
+  expect(!throws([] {
+    std::thread([] { start<1>(60 << 10); }).join();
+    start<1>(100 << 10);
+  }),
+         "another thread that takes less takes nothing back");
+  expect(throws([] { start<1>(224 << 10); }),
+         "more than the device has beside the static arrays is an error");
+
+  fake_runtime::device = 1;
+  expect(!throws([] { start<1>(100 << 10); }), "another device is asked for itself");
+}
+
+void streams() {
+  expect(throws([] { const ContextScope scope(Context{cudaStreamPerThread}); }),
+         "a stream that is another one in each thread is refused");
+  expect(throws([] { const StreamScope scope(cudaStreamPerThread); }), "as a stream too");
+  expect(!throws([] { const ContextScope scope(Context{cudaStreamLegacy}); }), "the default stream is not");
+}
+
+}  // namespace
+
+int main() {
+  shared_memory();
+  streams();
+  return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
