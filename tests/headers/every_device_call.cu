@@ -67,7 +67,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   f32 value = with_barriers(to_f32(from[0]) + sums.values[0], scratch);
   value += shuffle(value, 0) + shuffle_xor(value, 1) + shuffle_down(value, 1);
   value = multiply_then_add(maximum(value, square_root(value)), exponential(value), cosine(value));
-  value += sine(value) * power_of_two_fast(value);
+  value += sine(value) * power_of_two_fast(value) * reciprocal_fast(value);
   value += warp_sum(value) + warp_max<8>(value) + block_sum<64, struct Sum>(value) +
            block_max<64, struct Most>(value);
   value += static_cast<f32>(divide_index(block.x, grid.x).rest + compiled_capability);
