@@ -10,6 +10,8 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/runtime/context.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
+#include <precast/cuda/runtime/replay.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 
 using namespace precast;
@@ -73,10 +75,33 @@ void streams() {
   expect(!throws([] { const ContextScope scope(Context{cudaStreamLegacy}); }), "the default stream is not");
 }
 
+void graphs() {
+  int runs = 0;
+  {
+    Replay replay;
+    const auto run = [&] { replay([&] { ++runs; }); };
+    {
+      const OwnStream stream;
+      for (int i = 0; i < 4; ++i) run();
+    }
+    expect(runs == 2 && fake_runtime::graphs() == 1, "a body runs, is recorded, and then replayed");
+    expect(fake_runtime::streams() == 1, "a recording keeps its stream");
+    {
+      const OwnStream stream;
+      for (int i = 0; i < 4; ++i) run();
+    }
+    expect(runs == 4 && fake_runtime::graphs_on_other_streams() == 0, "it begins anew on another stream");
+    expect(fake_runtime::streams() == 1, "and lets go of the one before");
+  }
+  expect(fake_runtime::graphs() == 0 && fake_runtime::streams() == 0, "nothing is left behind");
+  expect(fake_runtime::calls_with_ended_streams() == 0, "no stream is named that has ended");
+}
+
 }  // namespace
 
 int main() {
   shared_memory();
   streams();
+  graphs();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
