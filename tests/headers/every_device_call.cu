@@ -76,7 +76,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   store_run(to, Run<f32, 4>{{to_f32(run[0]), 0, 0, value}}, 2, false);
   store_rounded<true>(to, load_f32<4>(from, 4, true), 4, true);
   const auto loaded = load_vector<2>(from);
-  store_vector(to + 4 * thread_index(), Vector<f32, 4>{{value, to_f32(loaded[0]), rounded<T>(value), 0.0f}});
+  store_vector_global(to + 4 * thread_index(),
+                      Vector<f32, 4>{{value, to_f32(loaded[0]), rounded<T>(value), 0.0f}});
   value += to_f32(object_at<T>(bytes));
   if (counts && planted<"edge">(warp_ballot(value > 0) != 0, false)) {
     atomic_add(counts, round_pair<T>(value, 1.0f) + operand_pair<T>(value, 1.0f));

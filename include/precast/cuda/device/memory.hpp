@@ -45,7 +45,7 @@ PRECAST_DEVICE Vector<T, N> load_vector(const T* from) {
 // branches, as they do behind load_run.
 /// Writes to global memory, by one instruction.
 template <class T, int N>
-PRECAST_DEVICE void store_vector(GlobalPointer<T> to, const Vector<T, N>& values) {
+PRECAST_DEVICE void store_vector_global(GlobalPointer<T> to, const Vector<T, N>& values) {
   const auto address = __cvta_generic_to_global(to);
   if constexpr (sizeof(values) == 16) {
     const auto words = bit_cast<uint4>(values);
@@ -98,7 +98,7 @@ PRECAST_DEVICE auto load_vector(simt::Pointer<T, S> from) {
   return from.template load_as<Vector<std::remove_const_t<T>, N>>();
 }
 template <class T, int N>
-PRECAST_DEVICE void store_vector(GlobalPointer<T> to, const Vector<T, N>& values) {
+PRECAST_DEVICE void store_vector_global(GlobalPointer<T> to, const Vector<T, N>& values) {
   to.store_as(values);
 }
 template <class T, int N>
