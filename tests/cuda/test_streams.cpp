@@ -8,6 +8,9 @@
 #include <simt/stream.hpp>
 
 #include <precast/cuda/norm/group_norm.hpp>
+#include <precast/cuda/runtime/device_copies.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
+#include <precast/cuda/runtime/replay.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
 
@@ -43,5 +46,28 @@ TEST_CASE("the copies that a library multiplies belong to the stream that it is 
                                       Epilogue{on_device(bias), ActivationFunction::none}, on_device(out),
                                       stream);
   REQUIRE(host.multiplied.size() == 1);
+  CHECK_NOTHROW(finish());
+}
+
+TEST_CASE("a replay begins anew on another stream, whose workspaces it has not", "[stream]") {
+  gpu::Replay replay;
+  const f32 value = 1;
+  // What a recording must not do shows whether a run is one.
+  const auto run = [&] {
+    replay([&] {
+      BufferIn<gpu::DeviceMemory> buffer(sizeof value);
+      buffer.upload(0, &value, sizeof value);
+    });
+  };
+  {
+    const gpu::OwnStream stream;
+    CHECK_NOTHROW(run());
+    CHECK_THROWS_WITH(run(), Catch::Contains("part of a CUDA graph"));
+  }
+  {
+    const gpu::OwnStream stream;
+    CHECK_NOTHROW(run());
+    CHECK_THROWS_WITH(run(), Catch::Contains("part of a CUDA graph"));
+  }
   CHECK_NOTHROW(finish());
 }

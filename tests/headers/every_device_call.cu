@@ -67,7 +67,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   f32 value = with_barriers(to_f32(from[0]) + sums.values[0], scratch);
   value += shuffle(value, 0) + shuffle_xor(value, 1) + shuffle_down(value, 1);
   value = multiply_then_add(maximum(value, square_root(value)), exponential(value), cosine(value));
-  value += sine(value) * power_of_two_fast(value);
+  value += sine(value) * power_of_two_fast(value) * reciprocal_fast(value);
   value += warp_sum(value) + warp_max<8>(value) + block_sum<64, struct Sum>(value) +
            block_max<64, struct Most>(value);
   value += static_cast<f32>(divide_index(block.x, grid.x).rest + compiled_capability);
@@ -76,7 +76,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   store_run(to, Run<f32, 4>{{to_f32(run[0]), 0, 0, value}}, 2, false);
   store_rounded<true>(to, load_f32<4>(from, 4, true), 4, true);
   const auto loaded = load_vector<2>(from);
-  store_vector(to + 4 * thread_index(), Vector<f32, 4>{{value, to_f32(loaded[0]), rounded<T>(value), 0.0f}});
+  store_vector_global(to + 4 * thread_index(),
+                      Vector<f32, 4>{{value, to_f32(loaded[0]), rounded<T>(value), 0.0f}});
   value += to_f32(object_at<T>(bytes));
   if (counts && planted<"edge">(warp_ballot(value > 0) != 0, false)) {
     atomic_add(counts, round_pair<T>(value, 1.0f) + operand_pair<T>(value, 1.0f));

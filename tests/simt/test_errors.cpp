@@ -75,7 +75,7 @@ TEST_CASE("a position may leave its array, what is accessed may not") {
 TEST_CASE("vectors: as a whole inside, and on a multiple of their size") {
   alignas(16) f32 data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   const auto pointer = global_pointer(data, 8);
-  const auto moves = +[](GlobalPointer<f32> p) { store_vector(p, load_vector<4>(p + 4)); };
+  const auto moves = +[](GlobalPointer<f32> p) { store_vector_global(p, load_vector<4>(p + 4)); };
   launch("moves", moves, {{}, 1}, {}, pointer);
   CHECK(data[3] == 8);
   const auto crooked = +[](GlobalPointer<f32> p) { p[0] = load_vector<4>(p + 2)[0]; };

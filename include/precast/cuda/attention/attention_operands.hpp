@@ -126,7 +126,7 @@ PRECAST_DEVICE void store_sums(SumsOfRows& sums, int i, f32 factor, GlobalPointe
       values[e] =
           round_to<Result, Saturates>(with_planted_dtype<"result ignored">(sums.at(i, j + e) * factor));
     if (aligned && column < columns)
-      store_vector(row + column, values);
+      store_vector_global(row + column, values);
     else
       PRECAST_UNROLL
     for (int e = 0; e < run; ++e)

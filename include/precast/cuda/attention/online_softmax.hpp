@@ -49,7 +49,7 @@ struct OnlineSoftmax {
   template <int RowLanes>
   PRECAST_DEVICE f32 inverse(int i, bool masked) const {
     const f32 sum = warp_sum<RowLanes>(sums[i]);
-    return sum == 0 && masked ? 0.0f : 1.0f / sum;
+    return sum == 0 && masked ? 0.0f : reciprocal_fast(sum);
   }
 
   /// The same where the lanes of a row went through its scores apart, and then agreed on a `base`.

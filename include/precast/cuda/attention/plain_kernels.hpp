@@ -145,7 +145,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
       const f32 weight = power_of_two_fast(multiply_then_add(chunk.values[e], log2_of_e, -base));
       weights[e] = round_to<Inside>(with_planted_dtype<"inside ignored">(weight * inverse));
     }
-    store_vector(values + key, weights);
+    store_vector_global(values + key, weights);
   }
 }
 

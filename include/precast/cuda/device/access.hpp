@@ -77,7 +77,7 @@ PRECAST_DEVICE void store_run(GlobalPointer<T> to, const Run<T, Count>& run, int
       Vector<T, at_once> vector;
       PRECAST_UNROLL
       for (int i = 0; i < at_once; ++i) vector[i] = run[first + i];
-      store_vector(to + first, vector);
+      store_vector_global(to + first, vector);
     }
   } else {
     PRECAST_UNROLL

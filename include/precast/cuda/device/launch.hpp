@@ -32,10 +32,12 @@ struct LaunchShape {
 #if PRECAST_ON_DEVICE
 namespace detail {
 
-/// Lets a kernel of the current device have more shared memory than it has without asking; once each.
+/// Lets a kernel of the current device have so much dynamic shared memory. What it has without asking, less
+/// its static arrays, is asked for once, then all that the device gives a block: the same by every thread, so
+/// that none takes back what another was given.
 inline cudaError_t allow_shared_memory(const void* kernel, std::size_t bytes) {
   constexpr std::size_t without_asking = 48 << 10;
-  if (bytes <= without_asking) return cudaSuccess;
+  if (bytes == 0) return cudaSuccess;
   struct Allowed {
     const void* kernel = nullptr;
     int device = 0;
@@ -47,10 +49,24 @@ inline cudaError_t allow_shared_memory(const void* kernel, std::size_t bytes) {
   if (const cudaError_t status = cudaGetDevice(&device); status != cudaSuccess) return status;
   Allowed& one = all[reinterpret_cast<std::uintptr_t>(kernel) / 16 % remembered];
   if (one.kernel == kernel && one.device == device && bytes <= one.bytes) return cudaSuccess;
-  const cudaError_t status =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-  if (status == cudaSuccess) one = {kernel, device, bytes};
-  return status;
+  cudaFuncAttributes attributes;
+  if (const cudaError_t status = cudaFuncGetAttributes(&attributes, kernel); status != cudaSuccess)
+    return status;
+  std::size_t allowed = without_asking - attributes.sharedSizeBytes;
+  if (bytes > allowed) {
+    int of_block = 0;
+    if (const cudaError_t status =
+            cudaDeviceGetAttribute(&of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        status != cudaSuccess)
+      return status;
+    allowed = static_cast<std::size_t>(of_block) - attributes.sharedSizeBytes;
+    if (const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                        static_cast<int>(allowed));
+        status != cudaSuccess)
+      return status;
+  }
+  one = {kernel, device, allowed};
+  return cudaSuccess;
 }
 
 inline void check_launch(cudaError_t status, const char* name) {

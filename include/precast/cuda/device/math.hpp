@@ -36,6 +36,18 @@ PRECAST_DEVICE double sine(double x) {
 #endif
 }
 
+/// 1 / x within 1 ulp, subnormals flushed to zero (rcp.approx): without the call of a subroutine that an
+/// exact one is, around which ptxas waits for every wgmma in relocatable code (-rdc=true).
+PRECAST_DEVICE f32 reciprocal_fast(f32 x) {
+#if PRECAST_ON_DEVICE
+  f32 result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+#else
+  return 1.0f / x;
+#endif
+}
+
 /// 2^x within 2 ulp, subnormals flushed to zero (ex2.approx).
 PRECAST_DEVICE f32 power_of_two_fast(f32 x) {
 #if PRECAST_ON_DEVICE

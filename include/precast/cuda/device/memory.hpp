@@ -40,9 +40,36 @@ template <int N, class T>
 PRECAST_DEVICE Vector<T, N> load_vector(const T* from) {
   return *reinterpret_cast<const Vector<T, N>*>(from);
 }
+
+// Stores are in PTX: of an assignment nvcc makes one for each value wherever these come from one of two
+// branches, as they do behind load_run.
+/// Writes to global memory, by one instruction.
 template <class T, int N>
-PRECAST_DEVICE void store_vector(T* to, const Vector<T, N>& values) {
-  *reinterpret_cast<Vector<T, N>*>(to) = values;
+PRECAST_DEVICE void store_vector_global(GlobalPointer<T> to, const Vector<T, N>& values) {
+  const auto address = __cvta_generic_to_global(to);
+  if constexpr (sizeof(values) == 16) {
+    const auto words = bit_cast<uint4>(values);
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(words.x), "r"(words.y),
+                 "r"(words.z), "r"(words.w)
+                 : "memory");
+  } else if constexpr (sizeof(values) == 8) {
+    const auto words = bit_cast<uint2>(values);
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(address), "r"(words.x), "r"(words.y) : "memory");
+  } else if constexpr (sizeof(values) == 4) {
+    asm volatile("st.global.b32 [%0], %1;" ::"l"(address), "r"(bit_cast<unsigned>(values)) : "memory");
+  } else {
+    asm volatile("st.global.b16 [%0], %1;" ::"l"(address), "h"(bit_cast<std::uint16_t>(values)) : "memory");
+  }
+}
+/// Writes to shared memory, by one instruction: 16 bytes.
+template <class T, int N>
+PRECAST_DEVICE void store_vector_shared(SharedPointer<T> to, const Vector<T, N>& values) {
+  static_assert(sizeof(values) == 16, "store_vector_shared: 16 bytes.");
+  const auto words = bit_cast<uint4>(values);
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(
+                   static_cast<std::uint32_t>(__cvta_generic_to_shared(to))),
+               "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w)
+               : "memory");
 }
 
 /// Adds to a value in memory, for all threads of the grid; returns what was there. The order of f32 additions
@@ -70,8 +97,12 @@ template <int N, class T, simt::Space S>
 PRECAST_DEVICE auto load_vector(simt::Pointer<T, S> from) {
   return from.template load_as<Vector<std::remove_const_t<T>, N>>();
 }
-template <class T, int N, simt::Space S>
-PRECAST_DEVICE void store_vector(simt::Pointer<T, S> to, const Vector<T, N>& values) {
+template <class T, int N>
+PRECAST_DEVICE void store_vector_global(GlobalPointer<T> to, const Vector<T, N>& values) {
+  to.store_as(values);
+}
+template <class T, int N>
+PRECAST_DEVICE void store_vector_shared(SharedPointer<T> to, const Vector<T, N>& values) {
   to.store_as(values);
 }
 using simt::atomic_add;

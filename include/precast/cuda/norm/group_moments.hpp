@@ -46,7 +46,8 @@ struct GroupPlan {
 
 /// The moments of (image, group, chunk) or of (image, group) as 16 bytes.
 PRECAST_DEVICE void store_moments(GlobalPointer<f32> to, std::int64_t place, const Moments& moments) {
-  store_vector(to + 4 * place, Vector<f32, 4>{{moments.mean, moments.rest, moments.squares, moments.count}});
+  store_vector_global(to + 4 * place,
+                      Vector<f32, 4>{{moments.mean, moments.rest, moments.squares, moments.count}});
 }
 PRECAST_DEVICE Moments load_moments(GlobalPointer<const f32> from, std::int64_t place) {
   const auto values = load_vector<4>(from + 4 * place);
@@ -115,7 +116,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads, 1) void group_moments_kernel(Globa
   for (int warp = 1; warp < warps; ++warp) moments = merged(moments, of_warps[warp]);
   const f32 variance = moments.squares / moments.count;
   const f32 inverse = 1.0f / square_root(variance < 0 ? eps : variance + eps);
-  store_vector(results + 4 * group, Vector<f32, 4>{{moments.mean, moments.rest, inverse, variance}});
+  store_vector_global(results + 4 * group, Vector<f32, 4>{{moments.mean, moments.rest, inverse, variance}});
 }
 
 }  // namespace precast::gpu::detail

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <precast/cuda/runtime/stream_type.hpp>
+#include <precast/error.hpp>
 #include <precast/memory/held.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
@@ -83,11 +84,17 @@ inline const Context& current_context() { return detail::context_of_thread(); }
 /// Its stream.
 inline Stream current_stream() { return current_context().stream; }
 
-/// Ops of this thread run in another context for as long as it lives.
+/// Ops of this thread run in another context for as long as it lives. Throws InputError for the stream
+/// cudaStreamPerThread, which is another one in each thread: memory and uploads know theirs by its handle.
 class ContextScope {
  public:
-  explicit ContextScope(Context context)
-      : before_(std::exchange(detail::context_of_thread(), std::move(context))) {}
+  explicit ContextScope(Context context) {
+#if !PRECAST_CUDA_IS_EMULATED
+    if (context.stream == cudaStreamPerThread)
+      throw InputError("a Context of cudaStreamPerThread: give ops an OwnStream in each thread instead");
+#endif
+    before_ = std::exchange(detail::context_of_thread(), std::move(context));
+  }
   ~ContextScope() { detail::context_of_thread() = std::move(before_); }
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;

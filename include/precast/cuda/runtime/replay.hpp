@@ -6,6 +6,7 @@
 #include <memory>
 #include <type_traits>
 
+#include <precast/cuda/runtime/context.hpp>
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
@@ -16,7 +17,9 @@ namespace precast::gpu {
 /// Runs a body again and again. The first time it runs as it is, so that what is made once (plans of
 /// products, workspaces) is made; the second time it is recorded; from then on the device replays it, which
 /// spares the host the launches. The body must use the same memory each time, give back what it takes,
-/// bring no values from the host and not wait for the device. The emulator runs the body every time.
+/// bring no values from the host and not wait for the device. On another stream all begins anew, because a
+/// recording has the workspaces of its own; this keeps the stream of an OwnStream alive. The emulator runs
+/// the body every time.
 /// A graph takes what the body allocates from a pool of its own: what the first run has left in the device's
 /// pool is given back to the system when the graph is made, and what graphs hold when this ends. The host is
 /// two runs ahead of the device at most, so that whoever counts runs, or wants to stop, is near the truth,
@@ -26,15 +29,7 @@ class Replay {
   Replay() = default;
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
-#if !PRECAST_CUDA_IS_EMULATED
-  ~Replay() {
-    if (!graph_) return;
-    (void)cudaStreamSynchronize(stream_);
-    graph_.reset();
-    int device = 0;
-    if (cudaGetDevice(&device) == cudaSuccess) (void)cudaDeviceGraphMemTrim(device);
-  }
-#endif
+  ~Replay() { forget(); }
 
   template <class Body>
   void operator()(Body&& body) {
@@ -48,8 +43,10 @@ class Replay {
  private:
   template <class Body>
   void run(Body&& body) {
+    if (ran_once_ && context_.stream != current_stream()) forget();
     if (!ran_once_) {
       body();
+      context_ = current_context();
       ran_once_ = true;
       return;
     }
@@ -59,6 +56,18 @@ class Replay {
 #else
     if (!graph_) record(body);
     check(cudaGraphLaunch(graph_.get(), current_stream()), "replay a graph");
+#endif
+  }
+
+  /// Gives the graph back when the device is done with it.
+  void forget() noexcept {
+    ran_once_ = false;
+#if !PRECAST_CUDA_IS_EMULATED
+    if (!graph_) return;
+    (void)cudaStreamSynchronize(context_.stream);
+    graph_.reset();
+    int device = 0;
+    if (cudaGetDevice(&device) == cudaSuccess) (void)cudaDeviceGraphMemTrim(device);
 #endif
   }
 
@@ -89,7 +98,6 @@ class Replay {
     cudaGraphExec_t executable = nullptr;
     check(cudaGraphInstantiate(&executable, graph.get(), 0), "prepare a graph");
     graph_.reset(executable);
-    stream_ = stream;
     // The first run's memory is of no use any more, and is only free once that run is over.
     wait_for(stream);
     cudaMemPool_t pool{};
@@ -98,11 +106,11 @@ class Replay {
     check(cudaMemPoolTrimTo(pool, 0), "give memory back");
   }
 
-  Stream stream_{};
   std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)> graph_{
       nullptr, &cudaGraphExecDestroy};
 #endif
   bool ran_once_ = false;
+  Context context_;  ///< of the first run
   std::array<Event, 2> done_;
   std::size_t runs_ = 0;
 };

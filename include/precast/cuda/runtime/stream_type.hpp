@@ -3,6 +3,10 @@
 
 #if defined(__CUDACC__) || defined(PRECAST_USE_CUDA)
 #define PRECAST_CUDA_IS_EMULATED 0
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
+#error \
+    "Precast: memory and uploads know their stream by its handle, which -default-stream per-thread makes another stream in each thread: compile without it, and give ops an OwnStream in each thread"
+#endif
 #include <cuda_runtime_api.h>
 
 #include <precast/cuda/runtime/check.hpp>

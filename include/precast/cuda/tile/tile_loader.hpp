@@ -66,7 +66,7 @@ class TileLoader {
         return;
       }
     for_each_chunk([&](int r, int c) {
-      store_vector(to.at_chunk(r, c), load_operands(first_row + r, first_column + c * Tile::chunk));
+      store_vector_shared(to.at_chunk(r, c), load_operands(first_row + r, first_column + c * Tile::chunk));
     });
   }
 
@@ -78,7 +78,7 @@ class TileLoader {
         PRECAST_UNROLL
         for (int e = 0; e < Tile::chunk; ++e)
           values[e] = operand_value<Operand, Saturates, Element>(values[e]);
-        store_vector(tile.at_chunk(r, c), values);
+        store_vector_shared(tile.at_chunk(r, c), values);
       });
   }
 
@@ -155,13 +155,13 @@ class BandLoader {
     PRECAST_UNROLL
     for (int i = 0; i < chunks_per_thread; ++i) {
       if constexpr (Source::decoded) {
-        store_vector(to.at_chunk(row_of(i), chunk_of_thread()), held_[i][0]);
+        store_vector_shared(to.at_chunk(row_of(i), chunk_of_thread()), held_[i][0]);
       } else {
         Vector<Element, Tile::chunk> chunk;
         PRECAST_UNROLL
         for (int v = 0; v < Tile::chunk; ++v)
           chunk[v] = operand_value<Operand, Saturates>(held_[i][v / values_per_piece][v % values_per_piece]);
-        store_vector(to.at_chunk(row_of(i), chunk_of_thread()), chunk);
+        store_vector_shared(to.at_chunk(row_of(i), chunk_of_thread()), chunk);
       }
     }
   }

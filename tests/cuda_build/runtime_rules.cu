@@ -1,0 +1,107 @@
+// What kernels and ops say to the CUDA runtime, on a machine without a device: fake_runtime.cpp stands in its
+// place, and keeps to its rules.
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include <cuda_build/fake_runtime.hpp>
+#include <cuda_runtime_api.h>
+
+#include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/runtime/context.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
+#include <precast/cuda/runtime/replay.hpp>
+#include <precast/cuda/runtime/stream.hpp>
+
+using namespace precast;
+using namespace precast::gpu;
+
+namespace {
+
+int failures = 0;
+
+void expect(bool holds, const char* what) {
+  std::printf("%s: %s\n", holds ? "yes" : "NO", what);
+  failures += !holds;
+}
+
+template <class F>
+bool throws(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    std::printf("  (%s)\n", error.what());
+    return true;
+  }
+  return false;
+}
+
+template <int Number>
+PRECAST_KERNEL void shared_kernel(GlobalPointer<int> to) {
+  to[0] = dynamic_shared<int>(0, 1)[0] + Number;
+}
+
+template <int Number>
+void start(std::size_t bytes) {
+  launch("shared_kernel", shared_kernel<Number>, {{1}, 32, bytes}, Stream{}, GlobalPointer<int>());
+}
+
+void shared_memory() {
+  expect(!throws([] { start<0>(48 << 10); }), "48 KiB without static arrays are there without asking");
+  expect(fake_runtime::times_asked_for_more() == 0, "nobody has asked");
+
+  fake_runtime::static_bytes = 4 << 10;
+  expect(!throws([] { start<1>(46 << 10); }), "46 KiB beside 4 KiB of static arrays are asked for");
+  expect(fake_runtime::times_asked_for_more() == 1, "once");
+  expect(!throws([] { start<1>(100 << 10); }), "100 KiB by the same kernel are not asked for again");
+  expect(fake_runtime::times_asked_for_more() == 1, "they were given");
+  expect(!throws([] {
+    std::thread([] { start<1>(60 << 10); }).join();
+    start<1>(100 << 10);
+  }),
+         "another thread that takes less takes nothing back");
+  expect(throws([] { start<1>(224 << 10); }),
+         "more than the device has beside the static arrays is an error");
+
+  fake_runtime::device = 1;
+  expect(!throws([] { start<1>(100 << 10); }), "another device is asked for itself");
+}
+
+void streams() {
+  expect(throws([] { const ContextScope scope(Context{cudaStreamPerThread}); }),
+         "a stream that is another one in each thread is refused");
+  expect(throws([] { const StreamScope scope(cudaStreamPerThread); }), "as a stream too");
+  expect(!throws([] { const ContextScope scope(Context{cudaStreamLegacy}); }), "the default stream is not");
+}
+
+void graphs() {
+  int runs = 0;
+  {
+    Replay replay;
+    const auto run = [&] { replay([&] { ++runs; }); };
+    {
+      const OwnStream stream;
+      for (int i = 0; i < 4; ++i) run();
+    }
+    expect(runs == 2 && fake_runtime::graphs() == 1, "a body runs, is recorded, and then replayed");
+    expect(fake_runtime::streams() == 1, "a recording keeps its stream");
+    {
+      const OwnStream stream;
+      for (int i = 0; i < 4; ++i) run();
+    }
+    expect(runs == 4 && fake_runtime::graphs_on_other_streams() == 0, "it begins anew on another stream");
+    expect(fake_runtime::streams() == 1, "and lets go of the one before");
+  }
+  expect(fake_runtime::graphs() == 0 && fake_runtime::streams() == 0, "nothing is left behind");
+  expect(fake_runtime::calls_with_ended_streams() == 0, "no stream is named that has ended");
+}
+
+}  // namespace
+
+int main() {
+  shared_memory();
+  streams();
+  graphs();
+  return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
