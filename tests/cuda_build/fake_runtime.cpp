@@ -26,7 +26,15 @@ std::set<cudaStream_t> live_streams{nullptr, cudaStreamLegacy};
 std::map<cudaGraphExec_t, cudaStream_t> live_graphs;  // and where they were recorded
 std::map<cudaGraph_t, cudaStream_t> recordings;
 cudaStream_t recording = nullptr;
-int with_ended_streams = 0, on_other_streams = 0;
+bool records = false, is_invalid = false;
+int with_ended_streams = 0, on_other_streams = 0, waits = 0;
+
+/// Whether the stream is recording a graph, which a call that it does not take makes invalid.
+bool refused_in_recording(cudaStream_t stream) {
+  if (!records || stream != recording) return false;
+  is_invalid = true;
+  return true;
+}
 
 cudaError_t used(cudaStream_t stream) {
   if (live_streams.count(stream)) return cudaSuccess;
@@ -39,6 +47,7 @@ cudaError_t used(cudaStream_t stream) {
 int fake_runtime::times_asked_for_more() { return asked_for_more; }
 int fake_runtime::graphs() { return static_cast<int>(live_graphs.size()); }
 int fake_runtime::graphs_on_other_streams() { return on_other_streams; }
+int fake_runtime::waits_of_streams() { return waits; }
 int fake_runtime::streams() { return static_cast<int>(live_streams.size()) - 2; }
 int fake_runtime::calls_with_ended_streams() { return with_ended_streams; }
 
@@ -85,13 +94,37 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   live_streams.erase(stream);
   return status;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return used(stream); }
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t, unsigned) { return used(stream); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (refused_in_recording(stream)) return cudaErrorStreamCaptureUnsupported;
+  return used(stream);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t, unsigned) {
+  if (refused_in_recording(stream))
+    return cudaErrorStreamCaptureIsolation;  // events are of other streams here
+  ++waits;
+  return used(stream);
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  *status = !records || stream != recording ? cudaStreamCaptureStatusNone
+            : is_invalid                    ? cudaStreamCaptureStatusInvalidated
+                                            : cudaStreamCaptureStatusActive;
+  return used(stream);
+}
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
+  if (refused_in_recording(stream)) return cudaErrorStreamCaptureUnsupported;
+  *id = reinterpret_cast<std::uintptr_t>(stream);
+  return used(stream);
+}
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   recording = stream;
+  records = true;
+  is_invalid = false;
   return used(stream);
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  records = false;
+  *graph = nullptr;
+  if (is_invalid) return cudaErrorStreamCaptureInvalidated;
   *graph = handle_of<cudaGraph_t>(++handles);
   recordings[*graph] = recording;
   return used(stream);

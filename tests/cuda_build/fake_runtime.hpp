@@ -19,5 +19,7 @@ int graphs_on_other_streams();
 /// How many streams there are, and how often a call named one that was no more.
 int streams();
 int calls_with_ended_streams();
+/// How often a stream was told to wait for another.
+int waits_of_streams();
 
 }  // namespace fake_runtime

@@ -9,6 +9,7 @@
 
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/runtime/arrival.hpp>
 #include <precast/cuda/runtime/context.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/replay.hpp>
@@ -97,11 +98,36 @@ void graphs() {
   expect(fake_runtime::calls_with_ended_streams() == 0, "no stream is named that has ended");
 }
 
+void arrivals() {
+  RecordedArrival arrival(cudaStreamLegacy), late(cudaStreamLegacy);
+  const OwnStream stream;
+  Replay replay, second;
+  int runs = 0;
+  const auto body = [&] {
+    ++runs;
+    arrival.order_before(current_stream());
+  };
+  expect(!throws([&] {
+    for (int i = 0; i < 4; ++i) replay(body);
+  }) && runs == 2,
+         "a recording uses what another stream brought");
+  expect(fake_runtime::waits_of_streams() == 1, "for which the stream waits once");
+  const auto asks_late = [&](bool asks) {
+    second([&] {
+      if (asks) late.order_before(current_stream());
+    });
+  };
+  asks_late(false);
+  expect(throws([&] { asks_late(true); }), "what is first asked for in a recording is an error");
+  expect(!throws([&] { asks_late(false); }), "after which the body can be recorded");
+}
+
 }  // namespace
 
 int main() {
   shared_memory();
   streams();
   graphs();
+  arrivals();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -8,6 +8,8 @@
 
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/event.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
+#include <precast/error.hpp>
 
 namespace precast::gpu {
 
@@ -17,16 +19,31 @@ class RecordedArrival final : public Arrival {
   explicit RecordedArrival(Stream stream) : by_(stream) { event_.record(stream); }
 
   /// What the stream is given from now on comes after the arrival. It costs the first time of each stream.
+  /// Throws Error where that is while the stream records a graph, to which nothing outside of it is ordered.
   void order_before(Stream stream) override {
     if (stream == by_) return;
-    const auto who = number_of(stream);
     const std::lock_guard lock(mutex_);
-    if (std::find(waited_.begin(), waited_.end(), who) != waited_.end()) return;
+    if (records_graph(stream)) {
+      // CUDA does not say a stream's number then, and has ended no stream that is in use.
+      if (std::none_of(waited_.begin(), waited_.end(),
+                       [&](const Waited& one) { return one.stream == stream; }))
+        throw Error(
+            "values that another stream brought are first asked for as part of a CUDA graph: ask before");
+      return;
+    }
+    const auto who = number_of(stream);
+    if (std::any_of(waited_.begin(), waited_.end(), [&](const Waited& one) { return one.number == who; }))
+      return;
     event_.order_before(stream);
-    waited_.push_back(who);
+    waited_.push_back({stream, who});
   }
 
  private:
+  struct Waited {
+    Stream stream;
+    std::uint64_t number;
+  };
+
   /// A handle may come again for a later stream, a number does not.
   static std::uint64_t number_of(Stream stream) {
 #if PRECAST_CUDA_IS_EMULATED
@@ -41,7 +58,7 @@ class RecordedArrival final : public Arrival {
   Stream by_;
   Event event_;
   std::mutex mutex_;
-  std::vector<std::uint64_t> waited_;
+  std::vector<Waited> waited_;
 };
 
 }  // namespace precast::gpu
