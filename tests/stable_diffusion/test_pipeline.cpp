@@ -73,6 +73,7 @@ VaeOperands vae_operands(const std::filesystem::path& folder, const PolicyChoice
   request.sampler.reset();
   request.steps = 1;
   request.strength = 1;
+  request.width = request.height = 32;
   watch::Trace trace;
   {
     const watch::Watching watching(trace);
