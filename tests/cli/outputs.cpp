@@ -1,6 +1,7 @@
 // What the program writes, and what it leaves alone: standard output, links, permissions, and runs that are
 // ended.
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <span>
 #include <string>
@@ -54,6 +55,17 @@ TEST_CASE("output -: the picture goes to standard output, and what is said goes 
   const auto full = run(small("generate", {"--output", "-"}), in_folder, ">/dev/full");
   CHECK(full.code == 1);
   CHECK_THAT(full.err, Catch::Contains("could not write to standard output: No space left on device"));
+}
+
+TEST_CASE("a disk that fills while a picture is written leaves the old one, and nothing beside it") {
+  const Scratch scratch;
+  const fs::path picture = scratch.path() / "p.png";
+  std::ofstream(picture) << "old";
+  const auto full = run(small("generate", {"--output", picture.string()}), "ulimit -f 1;");
+  CHECK(full.code == 1);
+  CHECK_THAT(full.err, Catch::Contains("p.png: could not be written: File too large: free some space"));
+  CHECK(program::content(picture) == "old");
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"p.png"});
 }
 
 TEST_CASE("standard error that is closed does not flow into the picture") {
