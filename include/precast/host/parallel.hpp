@@ -133,7 +133,7 @@ class ThreadPool {
   /// end it, and to destroy what they wait for would never end; the next job starts others.
   void forget_workers() {
     // For nobody to destroy, and where a checker of leaks finds them.
-    static std::vector<std::thread>* gone = nullptr;
+    [[maybe_unused]] static std::vector<std::thread>* gone = nullptr;
     if (!workers_.empty()) gone = new std::vector<std::thread>(std::move(workers_));
     workers_.clear();
     sleepers_ = 0;
