@@ -14,6 +14,7 @@
 #include <catch2/catch.hpp>
 #include <sched.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <precast/host/parallel.hpp>
 
@@ -190,4 +191,32 @@ TEST_CASE("a library that calls exit on a worker ends the program, and does not 
   const int status = std::system(("'" + self + "' '[.exit_on_a_worker]' > /dev/null 2>&1").c_str());
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 1);
+}
+
+TEST_CASE("the child of a fork has no workers: it starts others, and ends", "[parallel]") {
+  const WithThreads scope(4);
+  const auto all_tasks = [] {
+    std::atomic<int> done{0};
+    for (int job = 0; job < 10; ++job) host::parallel_for(100, [&](std::int64_t) { ++done; });
+    return done == 1000;
+  };
+  REQUIRE(all_tasks());
+  for (const auto pause : {0, 20}) {  // while workers look for a job, and while they sleep
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      ::alarm(30);
+      bool right = all_tasks();
+      host::set_threads(3);
+      right = all_tasks() && right;
+      host::detail::ThreadPool::instance().~ThreadPool();  // exit() would end Catch's report too
+      ::_exit(right ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    REQUIRE(all_tasks());
+  }
 }

@@ -49,6 +49,7 @@ class FlashTile {
       load_operands<typename Types::operand>(query_row(i), queries_.data() + i * packed_.depth());
     std::fill(result_.values().begin(), result_.values().end(), 0.0f);
     std::fill(maxima_.begin(), maxima_.end(), -std::numeric_limits<f32>::infinity());
+    std::fill(rests_.begin(), rests_.end(), 0.0f);
     std::fill(sums_.begin(), sums_.end(), 0.0f);
     const std::int64_t needed = problem_.keys_seen_by(first + rows - 1), kv_head = problem_.kv_head(head);
     const std::int64_t step = std::max(Lanes::width, depth_multiple<Tile>()), strip = strip_rows(packed_);
@@ -129,19 +130,31 @@ class FlashTile {
     for (std::int64_t j = seen; j < keys; ++j) scores[j] = none;
     Lanes best = Lanes::broadcast(none);
     for (std::int64_t j = 0; j < keys; j += Lanes::width) best = best.max(Lanes::load(scores + j));
-    const f32 maximum = std::max(maxima_[row], largest_lane(best) * scale_in_exponent());
-    bases_[row] = maximum == none ? 0.0f : maximum;
-    factors_[row] = math::exp_of_negative(maxima_[row] - bases_[row]);
-    maxima_[row] = maximum;
+    const f32 scale = scale_in_exponent(), raw = largest_lane(best), scaled = raw * scale;
+    // The product of a score and its scale is rounded in the maximum alone, not in the exponents. What that
+    // took of a large one is beyond what e^x can take: even the largest score had no weight.
+    constexpr f32 coarse = 0x1p20f;
+    const f32 rest = std::fabs(scaled) >= coarse && scaled != none ? std::fma(raw, scale, -scaled) : 0.0f;
+    const f32 before = maxima_[row], rest_before = rests_[row];
+    if (scaled > before || (scaled == before && rest > rest_before)) {
+      maxima_[row] = scaled;
+      rests_[row] = rest;
+    }
+    bases_[row] = maxima_[row] == none ? 0.0f : maxima_[row];
+    factors_[row] = math::exp_of_negative((before - bases_[row]) + (rest_before - rests_[row]));
   }
 
   /// Turns the scores of row i into weights relative to the largest score so far.
   void weigh(std::int64_t i, std::int64_t keys) {
     const auto row = static_cast<std::size_t>(i);
     f32* scores = scores_.data() + i * keys_per_block;
-    const f32 scale = scale_in_exponent(), base = bases_[row];
-    for (std::int64_t j = 0; j < keys; ++j)
-      scores[j] = math::exp_of_negative(std::fma(scores[j], scale, -base));
+    const f32 scale = scale_in_exponent(), base = bases_[row], rest = rests_[row];
+    if (rest == 0)
+      for (std::int64_t j = 0; j < keys; ++j)
+        scores[j] = math::exp_of_negative(std::fma(scores[j], scale, -base));
+    else
+      for (std::int64_t j = 0; j < keys; ++j)
+        scores[j] = math::exp_of_negative(std::fma(scores[j], scale, -base) - rest);
     f32* sums = sums_.data() + i * Lanes::width;
     Lanes sum = Lanes::load(sums) * Lanes::broadcast(factors_[row]);
     for (std::int64_t j = 0; j < keys; j += Lanes::width) {
@@ -162,6 +175,7 @@ class FlashTile {
   HostTensor<Tile> weights_;
   HostTensor<f32> result_;
   std::array<f32, flash_rows> maxima_, bases_, factors_;
+  std::array<f32, flash_rows> rests_;  ///< what the maxima lost as they were rounded, where they are large
   std::array<f32, flash_rows * Lanes::width> sums_;  ///< in lanes, which are only added up at the end
 };
 

@@ -9,12 +9,15 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <pthread.h>
 
 #include <precast/error.hpp>
 #include <precast/host/default_threads.hpp>
@@ -122,7 +125,24 @@ class ThreadPool {
   static constexpr int spins =
       4000;  // some tens of microseconds: longer than the serial part between two ops
 
-  ThreadPool() : threads_(default_threads()) {}
+  ThreadPool() : threads_(default_threads()) {
+    ::pthread_atfork(nullptr, nullptr, [] { instance().forget_workers(); });
+  }
+
+  /// In the child of a fork there is the thread that forked alone. To join workers that are not there would
+  /// end it, and to destroy what they wait for would never end; the next job starts others.
+  void forget_workers() {
+    // For nobody to destroy, and where a checker of leaks finds them.
+    [[maybe_unused]] static std::vector<std::thread>* gone = nullptr;
+    if (!workers_.empty()) gone = new std::vector<std::thread>(std::move(workers_));
+    workers_.clear();
+    sleepers_ = 0;
+    ::new (&wake_) std::condition_variable;
+    ::new (&finished_) std::condition_variable;
+    // A worker, or another thread, may have held these.
+    ::new (&sleep_) std::mutex;
+    if (!inside_parallel_for) ::new (&running_) std::mutex;
+  }
 
   static std::uint64_t job_number(std::uint64_t ticket) { return ticket & ~closed; }
 
@@ -253,7 +273,8 @@ void scratch_memory(std::int64_t tasks, std::int64_t bytes) {
 /// are done. Cut work into tasks by its shape, never by the number of threads: then results have the same
 /// bits for any number. Inside a task, a further parallel_for runs its tasks one after another. What a task
 /// throws is thrown here (of several, the lowest task's that ran), and tasks that have not started are
-/// dropped. In a dry run, does nothing: what tasks hold is counted by `task_memory` and `kept_by_threads`.
+/// dropped. The child of a fork, which has none of its parent's threads, starts threads of its own. In a dry
+/// run, does nothing: what tasks hold is counted by `task_memory` and `kept_by_threads`.
 template <class Body>
 void parallel_for(std::int64_t tasks, Body&& body) {
   if (tasks <= 0 || DryRun::active()) return;
