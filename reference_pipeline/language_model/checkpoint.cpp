@@ -1,5 +1,6 @@
 // What a training run writes and reads: checkpoints, and models for transformers.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -139,8 +140,25 @@ void Trainer::read_checkpoint(const std::filesystem::path& path) {
   }
   next_step_ = step;
   optimiser_steps_ = optimiser_steps;
+  require_same_progress(path);
   model_->state_changed();
   share_state();
+}
+
+/// Rank 0's parameters become those of all, and beside them each counts its own steps: where a folder is each
+/// machine's own, it may hold what an earlier job left there.
+void Trainer::require_same_progress(const std::filesystem::path& path) const {
+  if (ranks() == 1) return;
+  const std::array own{static_cast<double>(next_step_), static_cast<double>(optimiser_steps_),
+                       static_cast<double>(scaler_.scale()), static_cast<double>(scaler_.growth_tracker()),
+                       static_cast<double>(windows_)};
+  bool differs = false;
+  for (const double fact : own) differs = (cluster::sum(*parallel_.job, fact) != fact * ranks()) || differs;
+  if (cluster::sum(*parallel_.job, differs) > 0)  // every rank says so, not only who is beside the mean
+    throw io::file_error(path, "is not the same checkpoint for all ranks, and of step " +
+                                   std::to_string(next_step_) + " for rank " +
+                                   std::to_string(parallel_.job->rank()) +
+                                   ": give an --output that all machines share, or copy rank 0's to each");
 }
 
 bool Trainer::is_written(const std::filesystem::path& folder) const {

@@ -86,7 +86,8 @@ class Trainer {
   void write_checkpoint(const std::filesystem::path& file, const std::string& settings = "",
                         const std::function<void()>& before_it_appears = {}) const;
   /// Goes on from there, with the same bits where there are as many ranks, else with the same windows a step.
-  /// Throws InputError where the file is of another model or policy, or broken.
+  /// Throws InputError where the file is of another model or policy, or broken, or not the same for all
+  /// ranks.
   void read_checkpoint(const std::filesystem::path& file);
   /// config.json and model.safetensors, as transformers reads them: f32, or f16 where the optimiser keeps
   /// parameters so. Each file appears whole or not at all.
@@ -112,6 +113,7 @@ class Trainer {
 
   int ranks() const { return parallel_.job ? parallel_.job->size() : 1; }
   void share_state();
+  void require_same_progress(const std::filesystem::path& path) const;
   void require_same_windows(const Batches& batches);
 };
 

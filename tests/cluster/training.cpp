@@ -136,6 +136,41 @@ TEST_CASE("ranks agree on the loss scale, on clipping and on steps that are left
   CHECK(states[0] == states[1]);
 }
 
+TEST_CASE("ranks that read different checkpoints refuse to go on") {
+  host::set_threads(1);
+  const Scratch scratch;
+  const LanguageModelConfig config = tiny_config();
+  const ParameterValues values = initial_values(parameters_of(config), 1);
+  const TrainingOptions options{.policy = "f32", .steps = 9};
+  std::vector<std::int32_t> text;
+  for (int i = 0; i < 500; ++i) text.push_back(i * i % 20);
+  const auto batches = random_windows(text, 4, 8, 1, "text");
+  Trainer alone(config, options, values);
+  for (int step = 1; step <= 3; ++step) {
+    alone.step(*batches);
+    alone.write_checkpoint(scratch.path() / std::to_string(step));
+  }
+  const auto refusals = [&](const std::vector<std::string>& read) {
+    std::vector<std::string> said(read.size());
+    ranks::run_ranks(static_cast<int>(read.size()), [&](ranks::ThreadRank& job) {
+      const auto rank = static_cast<std::size_t>(job.rank());
+      Trainer trainer(config, options, values, training_on_cpu(), {.job = &job});
+      try {
+        trainer.read_checkpoint(scratch.path() / read[rank]);
+      } catch (const InputError& error) {
+        said[rank] = error.what();
+      }
+    });
+    return said;
+  };
+  CHECK(refusals({"2", "2"}) == std::vector<std::string>(2));
+  // The second of three ranks is at the mean of their steps.
+  const std::vector<std::string> said = refusals({"1", "2", "3"});
+  for (std::size_t rank = 0; rank < 3; ++rank)
+    CHECK_THAT(said[rank], Catch::Contains("is not the same checkpoint for all ranks, and of step " +
+                                           std::to_string(rank + 1) + " for rank " + std::to_string(rank)));
+}
+
 TEST_CASE("gradients may travel in bf16", "[mpi]") {
   const Scratch scratch;
   const fs::path folder = scratch.path();
