@@ -195,6 +195,24 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(value == (TestType::saturate ? 65504 : HUGE_VAL));
 }
 
+TEMPLATE_LIST_TEST_CASE(
+    "attention's operands above their range become inf, or the largest number where the policy saturates",
+    "[attention]", AttentionOperandRangePolicies) {
+  // Of one key, whose weight is 1 unless its score is NaN.
+  using Operand = typename TestType::compute;
+  const Tensor<f32> ones = sent(filled<f32>(Shape{1, 1, 64}, 1)),
+                    large = sent(filled<f32>(Shape{1, 1, 64}, 1e5)),
+                    queries = sent(filled<f32>(Shape{1, 3, 64}, 1)),
+                    large_queries = sent(filled<f32>(Shape{1, 3, 64}, 1e30));
+  const double most = to_double(convert_value<Operand, true>(1e30f));
+  for (const double value : wide(attention<TestType>(queries, ones, large, AttentionOptions{})))
+    CHECK(value == (TestType::saturate ? most : HUGE_VAL));
+  for (const double value : wide(attention<TestType>(large_queries, ones, ones, AttentionOptions{})))
+    CHECK((TestType::saturate ? value == 1 : std::isnan(value)));
+  for (const double value : wide(attention<TestType>(queries, large, ones, AttentionOptions{})))
+    CHECK((TestType::saturate ? value == 1 : std::isnan(value)));
+}
+
 TEMPLATE_LIST_TEST_CASE("attention takes queries, keys and values of three dtypes", "[attention]",
                         AttentionOfMixedDtypesPolicies) {
   const AttentionCase c{1, 1, 30, 70, 40};

@@ -159,7 +159,7 @@ void matters_to_attention(const std::vector<double>& q, const std::vector<double
 }
 
 using InF32 = Policy<Storage<f32>>;
-using F16InF32 = Policy<Storage<f32>, Compute<f16>, Activation<f32>>;
+using F16OfF32InF32 = Policy<Storage<f32>, Compute<f16>, Activation<f32>>;
 
 }  // namespace
 
@@ -174,8 +174,8 @@ TEST_CASE("operand alone changes products", "[fields]") {
 }
 
 TEST_CASE("accumulate alone changes products", "[fields]") {
-  matters<F16InF32, Policy<Storage<f32>, Compute<f16>, Activation<f32>, Accumulate<f16>>>(true);
-  matters<F16InF32, Policy<Storage<f32>, Compute<f16>, Activation<f32>, Downcast<Matmul, Conv>>>(true);
+  matters<F16OfF32InF32, Policy<Storage<f32>, Compute<f16>, Activation<f32>, Accumulate<f16>>>(true);
+  matters<F16OfF32InF32, Policy<Storage<f32>, Compute<f16>, Activation<f32>, Downcast<Matmul, Conv>>>(true);
 }
 
 TEST_CASE("result alone changes products", "[fields]") {

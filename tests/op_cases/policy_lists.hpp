@@ -61,6 +61,10 @@ using AttentionOfMixedDtypesPolicies = std::tuple<Bf16, Bf16Flash>;
 using AttentionRangePolicies =
     std::tuple<F16UpcastAttention, F16UpcastAttentionFlash, F16SaturateUpcastAttentionFlash>;
 
+/// For attention of values above the range of its operands.
+using AttentionOperandRangePolicies =
+    std::tuple<F16InF32, F16InF32Saturate, F16InF32SaturateFlash, E4m3OfBf16InF32Saturate>;
+
 /// For norms, softmax and position embeddings, which take values as they come.
 using NormPolicies = std::tuple<F32, Bf16, F16, Bf16OfE4m3, Bf16InF32>;
 

@@ -33,6 +33,9 @@ using F16UpcastProducts = Policy<Storage<f16>, Upcast<Matmul, Conv>>;
 using F16UpcastAttention = Policy<Storage<f16>, Upcast<Attention>>;
 
 using F16Saturate = Policy<Storage<f16>, Overflow<Saturate>>;
+using F16InF32 = Policy<Storage<f16>, Activation<f32>>;
+using F16InF32Saturate = Policy<Storage<f16>, Activation<f32>, Overflow<Saturate>>;
+using F16InF32SaturateFlash = Policy<Storage<f16>, Activation<f32>, Overflow<Saturate>, Flash>;
 using E4m3OfBf16InF32 = Policy<Storage<bf16>, Compute<fp8_e4m3>, Activation<f32>>;
 using E4m3OfBf16InF32Saturate = Policy<Storage<bf16>, Compute<fp8_e4m3>, Activation<f32>, Overflow<Saturate>>;
 

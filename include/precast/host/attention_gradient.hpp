@@ -32,11 +32,14 @@ struct PackedForGradients {
   template <class DO, class Q, class K, class V>
   PackedForGradients(const AttentionProblem& p, HostHeadsView<const DO> dout, HostHeadsView<const Q> q,
                      HostHeadsView<const K> k, HostHeadsView<const V> v)
-      : keys(Packed::template of<ForwardOperand>(sizes(p, p.heads_kv, p.keys, p.width, p.width), k, k)),
-        values(Packed::template of<ForwardOperand>(sizes(p, p.heads_kv, p.keys, p.width_v, 0), v, v)),
-        queries(Packed::template of<ForwardOperand>(sizes(p, p.heads, p.queries, 0, p.width), q, q)),
-        douts(Packed::template of<typename Types::operand>(sizes(p, p.heads, p.queries, 0, p.width_v), dout,
-                                                           dout)) {}
+      : keys(Packed::template of<ForwardOperand, Types::saturate>(
+            sizes(p, p.heads_kv, p.keys, p.width, p.width), k, k)),
+        values(Packed::template of<ForwardOperand, Types::saturate>(
+            sizes(p, p.heads_kv, p.keys, p.width_v, 0), v, v)),
+        queries(Packed::template of<ForwardOperand, Types::saturate>(sizes(p, p.heads, p.queries, 0, p.width),
+                                                                     q, q)),
+        douts(Packed::template of<typename Types::operand, Types::saturate>(
+            sizes(p, p.heads, p.queries, 0, p.width_v), dout, dout)) {}
 
  private:
   static AttentionProblem sizes(AttentionProblem p, std::int64_t heads, std::int64_t rows, std::int64_t width,
@@ -89,8 +92,10 @@ class HeadGradient {
                    const f32* log_sums, HostHeadsView<typename Types::result> dq) {
     const std::int64_t first = query_block * queries_per_block;
     const std::int64_t rows = std::min(queries_per_block, problem_.queries - first);
-    load_block<ForwardOperand>(q, batch, head, first, rows, packed_.keys.depth(), queries_.data());
-    load_block<Operand>(dout, batch, head, first, rows, packed_.values.depth(), douts_.data());
+    load_block<ForwardOperand, Types::saturate>(q, batch, head, first, rows, packed_.keys.depth(),
+                                                queries_.data());
+    load_block<Operand, Types::saturate>(dout, batch, head, first, rows, packed_.values.depth(),
+                                         douts_.data());
     find_deltas(batch, head, first, rows, dout, out);
     std::fill(dq_.values().begin(), dq_.values().end(), 0.0f);
     const std::int64_t needed = problem_.keys_seen_by(first + rows - 1), kv_head = problem_.kv_head(head);
@@ -158,7 +163,8 @@ class HeadGradient {
     round_row<Inside, Types::saturate>(weights);
     for (std::size_t j = 0; j < weights.size(); ++j) gradients[j] = weights[j] * (gradients[j] - delta);
     round_row<Inside, Types::saturate>(gradients);
-    load_operands<Operand>(std::span<const f32>(gradients), gradients_.data() + i * keys_per_block);
+    load_operands<Operand, Types::saturate>(std::span<const f32>(gradients),
+                                            gradients_.data() + i * keys_per_block);
   }
 
   /// Weights and gradients of scores with a row for each key; zeros for queries that are not there.

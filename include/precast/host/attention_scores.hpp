@@ -61,12 +61,12 @@ void score_block(const AttentionProblem& problem, const PackedKeysAndValues<Tile
 }
 
 /// Rows [first, first + rows) of a head as a tile, with zeros up to `stride` and block_rows.
-template <class Operand, class Tile, class From>
+template <class Operand, bool Saturates, class Tile, class From>
 void load_block(HostHeadsView<const From> from, std::int64_t batch, std::int64_t head, std::int64_t first,
                 std::int64_t rows, std::int64_t stride, Tile* to) {
   std::fill_n(to, block_rows * stride, Tile{});
   for (std::int64_t i = 0; i < rows; ++i)
-    load_operands<Operand>(from.row(batch, head, first + i), to + i * stride);
+    load_operands<Operand, Saturates>(from.row(batch, head, first + i), to + i * stride);
 }
 
 }  // namespace detail

@@ -47,14 +47,14 @@ static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0 &&
               keys_per_block % tile_depth == 0);
 
 /// A row of any dtype as tile values: rounded to the operand dtype, then widened exactly where tiles are f32.
-template <class Operand, class Tile, class From>
+template <class Operand, bool Saturates, class Tile, class From>
 void load_operands(std::span<const From> row, Tile* to) {
   const std::span<Tile> out(to, row.size());
   if constexpr (std::same_as<Tile, Operand>) {
-    convert_row<Operand>(row, out);
+    convert_row<Operand, Saturates>(row, out);
   } else {
     convert_row<f32>(row, out);
-    round_row<Operand>(out);
+    round_row<Operand, Saturates>(out);
   }
 }
 
@@ -169,7 +169,7 @@ class PackedKeysAndValues {
  public:
   static constexpr std::int64_t step = depth_step<Tile>;
 
-  template <class Operand, class K, class V>
+  template <class Operand, bool Saturates, class K, class V>
   static PackedKeysAndValues of(const AttentionProblem& problem, HostHeadsView<const K> keys,
                                 HostHeadsView<const V> values) {
     PackedKeysAndValues packed(problem);
@@ -178,7 +178,7 @@ class PackedKeysAndValues {
       const std::int64_t batch = index / problem.heads_kv, head = index % problem.heads_kv;
       const std::int64_t first = block * keys_per_block;
       const std::int64_t count = std::min(keys_per_block, problem.keys - first);
-      packed.template pack<Operand>(
+      packed.template pack<Operand, Saturates>(
           count, [&](std::int64_t i) { return keys.row(batch, head, first + i); },
           [&](std::int64_t i) { return values.row(batch, head, first + i); },
           packed.keys_.data() + task * packed.key_block_, packed.values_.data() + task * packed.value_block_);
@@ -210,7 +210,7 @@ class PackedKeysAndValues {
         keys_(Shape{problem.batch * heads_, blocks_, key_block_}),
         values_(Shape{problem.batch * heads_, blocks_, value_block_}) {}
 
-  template <class Operand, class KeyRow, class ValueRow>
+  template <class Operand, bool Saturates, class KeyRow, class ValueRow>
   void pack(std::int64_t count, const KeyRow& key_row, const ValueRow& value_row, Tile* packed_keys,
             Tile* packed_values) const {
     // One block in the order of its rows first, so that packing is a transposition within the cache.
@@ -218,7 +218,8 @@ class PackedKeysAndValues {
     HostTensor<Tile> rows(Shape{keys_per_block, stride});
     const auto load = [&](const auto& row) {
       std::fill(rows.values().begin(), rows.values().end(), Tile{});
-      for (std::int64_t i = 0; i < count; ++i) load_operands<Operand>(row(i), rows.data() + i * stride);
+      for (std::int64_t i = 0; i < count; ++i)
+        load_operands<Operand, Saturates>(row(i), rows.data() + i * stride);
     };
     load(key_row);
     transpose_columns<step, Tile>(rows.view(), 0, depth_, keys_per_block, packed_keys);

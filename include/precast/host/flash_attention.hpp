@@ -46,7 +46,8 @@ class FlashTile {
            OutRow&& out_row, f32* log_sums) {
     std::fill(queries_.values().begin(), queries_.values().end(), Tile{});
     for (std::int64_t i = 0; i < rows; ++i)
-      load_operands<typename Types::operand>(query_row(i), queries_.data() + i * packed_.depth());
+      load_operands<typename Types::operand, Types::saturate>(query_row(i),
+                                                              queries_.data() + i * packed_.depth());
     std::fill(result_.values().begin(), result_.values().end(), 0.0f);
     std::fill(maxima_.begin(), maxima_.end(), -std::numeric_limits<f32>::infinity());
     std::fill(rests_.begin(), rests_.end(), 0.0f);
@@ -188,7 +189,8 @@ void flash_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
       std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
       "Flash attention sums and keeps its scores in f32.");
   using Tile = tile_type<typename Types::operand, f32>;
-  const auto packed = PackedKeysAndValues<Tile>::template of<typename Types::operand>(problem, k, v);
+  const auto packed =
+      PackedKeysAndValues<Tile>::template of<typename Types::operand, Types::saturate>(problem, k, v);
   const std::int64_t tiles = ceil_divide(problem.queries, flash_rows);
   const std::int64_t tasks = problem.batch * problem.heads * tiles;
   task_memory(tasks, FlashTile<Types, Tile>::bytes(packed));

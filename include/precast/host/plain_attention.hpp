@@ -40,7 +40,7 @@ void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
   using Operand = typename Types::operand;
   using Inside = typename Types::inside;
   using Tile = tile_type<Operand, typename Types::accumulate>;
-  const auto packed = PackedKeysAndValues<Tile>::template of<Operand>(problem, k, v);
+  const auto packed = PackedKeysAndValues<Tile>::template of<Operand, Types::saturate>(problem, k, v);
   const std::int64_t tiles = ceil_divide(problem.queries, plain_rows);
   const std::int64_t depth = packed.depth(), columns = packed.columns(),
                      stride = packed.blocks() * keys_per_block;
@@ -65,7 +65,7 @@ void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
     if constexpr (in_place) weights = scores.data();
     std::fill(queries.values().begin(), queries.values().end(), Tile{});
     for (std::int64_t i = 0; i < rows; ++i)
-      load_operands<Operand>(q.row(batch, head, first + i), queries.data() + i * depth);
+      load_operands<Operand, Types::saturate>(q.row(batch, head, first + i), queries.data() + i * depth);
     for (std::int64_t block = 0; block < blocks; ++block)
       multiply_tile<Tile, typename Types::accumulate>(
           queries.data(), depth, packed.keys(batch, kv_head, block), keys_per_block * depth_step<Tile>, depth,
@@ -87,7 +87,7 @@ void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
         softmax_row(seen, seen, problem.masks());
       round_row<Inside>(seen);
       std::fill(row.begin() + static_cast<std::ptrdiff_t>(seen.size()), row.end(), 0.0f);
-      load_operands<Operand>(std::span<const f32>(row), weights + i * stride);
+      load_operands<Operand, false>(std::span<const f32>(row), weights + i * stride);
     }
     std::fill(result.values().begin(), result.values().end(), 0.0f);
     std::array<f32, plain_rows> keep;

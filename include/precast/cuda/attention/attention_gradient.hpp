@@ -62,10 +62,11 @@ PRECAST_DEVICE WeightAndGradient weight_and_gradient(const ScoresOf<Q, K>& of, c
   const auto right = row_of(from.v, batch, of.kv_head(head), key);
   f32 product = 0;
   for (std::int64_t d = 0; d < of.width_v; ++d)
-    product = add_product<Types>(operand_of<Operand>(left[d]), operand_of<ForwardOperand>(right[d]), product);
+    product = add_product<Types>(operand_of<Operand, Types::saturate>(left[d]),
+                                 operand_of<ForwardOperand, Types::saturate>(right[d]), product);
   const f32 gradient =
       kept(weight * (kept(product) - planted<"delta not subtracted">(from.deltas[row], 0.0f)));
-  return {rounded_to<Operand>(weight), rounded_to<Operand>(gradient)};
+  return {rounded_to<Operand>(weight), rounded<Operand, Types::saturate>(gradient)};
 }
 
 // A block has a query: the sum of dout out of its row.
@@ -108,9 +109,10 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
       const std::int64_t count = min_of<std::int64_t>(gradient_threads, of.keys - first);
       if (column < of.width)
         for (std::int64_t j = 0; j < count; ++j)
-          sum = add_product<Types>(
-              gradients[j],
-              operand_of<ForwardOperand>(row_of(of.k, batch, of.kv_head(head), first + j)[column]), sum);
+          sum = add_product<Types>(gradients[j],
+                                   operand_of<ForwardOperand, Types::saturate>(
+                                       row_of(of.k, batch, of.kv_head(head), first + j)[column]),
+                                   sum);
       sync_block();
     }
     if (column < of.width)
@@ -149,13 +151,14 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
         for (std::int64_t i = 0; i < count; ++i) {
           if (column < of.width)
             sum_k = add_product<Types>(
-                gradients[i], operand_of<ForwardOperand>(row_of(of.q, batch, head, first + i)[column]),
+                gradients[i],
+                operand_of<ForwardOperand, Types::saturate>(row_of(of.q, batch, head, first + i)[column]),
                 sum_k);
           if (column < of.width_v)
-            sum_v = add_product<Types>(
-                weights[i],
-                operand_of<typename Types::operand>(row_of(from.dout, batch, head, first + i)[column]),
-                sum_v);
+            sum_v = add_product<Types>(weights[i],
+                                       operand_of<typename Types::operand, Types::saturate>(
+                                           row_of(from.dout, batch, head, first + i)[column]),
+                                       sum_v);
         }
         sync_block();
       }

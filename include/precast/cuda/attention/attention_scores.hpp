@@ -30,9 +30,9 @@ PRECAST_DEVICE GlobalPointer<T> row_of(const Heads<T>& heads, std::int64_t batch
 }
 
 /// A value as the forward op's operand, which the gradient's holds.
-template <class Operand, class T>
+template <class Operand, bool Saturates, class T>
 PRECAST_DEVICE f32 operand_of(T value) {
-  return rounded_to<Operand>(to_f32(value));
+  return rounded<Operand, Saturates>(to_f32(value));
 }
 
 /// One more product of a sum that Types::accumulate keeps.
@@ -63,8 +63,8 @@ struct ScoresOf : AttentionShape {
     const auto right = row_of(k, batch, kv_head(head), key);
     f32 sum = 0;
     for (std::int64_t d = 0; d < width; ++d)
-      sum =
-          add_product<Types>(operand_of<ForwardOperand>(left[d]), operand_of<ForwardOperand>(right[d]), sum);
+      sum = add_product<Types>(operand_of<ForwardOperand, Types::saturate>(left[d]),
+                               operand_of<ForwardOperand, Types::saturate>(right[d]), sum);
     const f32 bias = biased ? bias_row(static_cast<int>(head), static_cast<int>(query))[key] : 0.0f;
     const f32 scaled = biased ? multiply_then_add(sum, scale, bias) : sum * scale;
     if (Types::saturate && bias == -infinity) return bias;  // a masked score stays masked

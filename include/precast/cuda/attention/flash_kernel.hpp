@@ -87,10 +87,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   const int steps = 2 * ceil_divide(shape.keys_seen_by(end - 1), tile.keys);
 
   const int kv_head = shape.kv_head(head);
-  const TileLoader<Operand, false, typename Products::Queries, threads, HeadRows<Q>> load_queries(
+  const TileLoader<Operand, Saturates, typename Products::Queries, threads, HeadRows<Q>> load_queries(
       given.q.rows(batch, head));
-  const TileLoader<Operand, false, Ring, threads, HeadRows<K>> load_keys(given.k.rows(batch, kv_head));
-  const TileLoader<Operand, false, Ring, threads, HeadRows<V>> load_values(given.v.rows(batch, kv_head));
+  const TileLoader<Operand, Saturates, Ring, threads, HeadRows<K>> load_keys(given.k.rows(batch, kv_head));
+  const TileLoader<Operand, Saturates, Ring, threads, HeadRows<V>> load_values(given.v.rows(batch, kv_head));
   const typename Products::Queries queries{dynamic_shared<Element>(0, Products::Queries::size)};
   const auto buffer = [&](int step) {
     const int place =

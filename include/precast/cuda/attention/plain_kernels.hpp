@@ -60,14 +60,15 @@ struct ScoresArguments {
 
 /// The scores of a block, scaled and biased: calls `take(row of the tile, key, score, bias)` for those that
 /// queries see.
-template <class Operand, class Accumulate, class Q, class K, class Take>
+template <class Operand, class Accumulate, bool Saturates, class Q, class K, class Take>
 PRECAST_DEVICE void for_each_score(const ScoresArguments<Q, K>& given, const QueryTile& tile, int first_key,
                                    const Take& take) {
   using Product = PlainProduct<Operand, Accumulate, false>;
   const AttentionShape& shape = given.shape;
   typename Product::Accumulator scores{};
-  Product::add(scores, given.q.rows(tile.batch, tile.head), tile.first,
-               given.k.rows(tile.batch, shape.kv_head(tile.head)), first_key, shape.width);
+  Product::template add<Saturates>(scores, given.q.rows(tile.batch, tile.head), tile.first,
+                                   given.k.rows(tile.batch, shape.kv_head(tile.head)), first_key,
+                                   shape.width);
   PRECAST_UNROLL
   for (int i = 0; i < scores.rows; ++i) {
     const int row = warp_index() * (plain_rows / plain_warps) + scores.row(i), query = tile.first + row;
@@ -94,15 +95,15 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   using namespace detail;
   const int key_tiles = ceil_divide(given.shape.keys, plain_columns);
   const int tile = block_index().x / key_tiles, first_key = block_index().x % key_tiles * plain_columns;
-  for_each_score<Operand, Accumulate>(given, QueryTile(given.shape, scores.first_tile + tile), first_key,
-                                      [&](int row, int key, f32 score, f32 bias) {
-                                        // A masked score stays masked where stores saturate.
-                                        const bool masked = bias == -infinity;
-                                        const f32 kept = with_planted_dtype<"inside ignored">(score);
-                                        scores.row(tile, row)[key] = Saturates && !masked
-                                                                         ? round_to<Inside, Saturates>(kept)
-                                                                         : round_to<Inside>(kept);
-                                      });
+  for_each_score<Operand, Accumulate, Saturates>(
+      given, QueryTile(given.shape, scores.first_tile + tile), first_key,
+      [&](int row, int key, f32 score, f32 bias) {
+        // A masked score stays masked where stores saturate.
+        const bool masked = bias == -infinity;
+        const f32 kept = with_planted_dtype<"inside ignored">(score);
+        scores.row(tile, row)[key] =
+            Saturates && !masked ? round_to<Inside, Saturates>(kept) : round_to<Inside>(kept);
+      });
 }
 
 /// One warp a row: scores become weights of the inside dtype, in place. Bytes moved: rows are read twice,
@@ -165,7 +166,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const HeadRows<Inside> left{weights.row(tile, 0), rows, weights.stride, static_cast<int>(weights.stride),
                               true};
   typename Product::Accumulator sums{};
-  Product::add(sums, left, 0, v.rows(at.batch, shape.kv_head(at.head)), first_column, shape.keys);
+  Product::template add<Saturates>(sums, left, 0, v.rows(at.batch, shape.kv_head(at.head)), first_column,
+                                   shape.keys);
   PRECAST_UNROLL
   for (int i = 0; i < sums.rows; ++i) {
     const int row = warp_index() * (plain_rows / plain_warps) + sums.row(i);
@@ -186,7 +188,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const int key_tiles = ceil_divide(given.shape.keys, plain_columns);
   const int first_key = block_index().x % key_tiles * plain_columns;
   f32 most = 0;
-  for_each_score<f32, f32>(
+  for_each_score<f32, f32, false>(
       given, QueryTile(given.shape, block_index().x / key_tiles), first_key, [&](int, int, f32 score, f32) {
         most = maximum(most, planted<"sign of a score">(score < 0 ? -score : score, score));
       });

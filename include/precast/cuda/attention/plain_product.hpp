@@ -37,11 +37,11 @@ struct PlainProduct {
 
   /// sums += left right, where left is [plain_rows, total] from first_row on, and right [total,
   /// plain_columns] or its transpose, from first_column on.
-  template <class L, class R>
+  template <bool Saturates, class L, class R>
   static PRECAST_DEVICE void add(Accumulator& sums, const HeadRows<L>& left, int first_row,
                                  const HeadRows<R>& right, int first_column, int total) {
-    const TileLoader<Operand, false, Left, plain_threads, HeadRows<L>> load_left(left);
-    const TileLoader<Operand, false, Right, plain_threads, HeadRows<R>> load_right(right);
+    const TileLoader<Operand, Saturates, Left, plain_threads, HeadRows<L>> load_left(left);
+    const TileLoader<Operand, Saturates, Right, plain_threads, HeadRows<R>> load_right(right);
     const auto left_tile = [](int step) {
       return Left{dynamic_shared<Element>(
           sizeof(Element) *

@@ -75,7 +75,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
   using Other = SharedTile<Element, gradient_tile.others, Width>;
   using Scores = TensorCoreAccumulator<gradient_tile.rows / gradient_tile.warps, gradient_tile.others>;
   using Results = TensorCoreAccumulator<gradient_tile.rows / gradient_tile.warps, Width>;
-  using Operands = SumsAsRows<Operand, gradient_tile.rows / gradient_tile.warps, gradient_tile.others>;
+  using Operands =
+      SumsAsRows<Operand, gradient_tile.rows / gradient_tile.warps, gradient_tile.others, Types::saturate>;
   const AttentionShape& shape = given.shape;
   const int rows = OfKeys ? shape.keys : shape.queries, heads = OfKeys ? shape.heads_kv : shape.heads;
   const int tiles = ceil_divide(rows, gradient_tile.rows);
@@ -113,12 +114,15 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
       }
     };
     if constexpr (decltype(of_keys)::value)
-      both(
-          TileLoader<ForwardOperand, false, Tile, threads, HeadRows<K>>(given.k.rows(batch, of_head_number)),
-          TileLoader<ForwardOperand, false, Tile, threads, HeadRows<V>>(given.v.rows(batch, of_head_number)));
+      both(TileLoader<ForwardOperand, Types::saturate, Tile, threads, HeadRows<K>>(
+               given.k.rows(batch, of_head_number)),
+           TileLoader<ForwardOperand, Types::saturate, Tile, threads, HeadRows<V>>(
+               given.v.rows(batch, of_head_number)));
     else
-      both(TileLoader<ForwardOperand, false, Tile, threads, HeadRows<Q>>(given.q.rows(batch, of_head_number)),
-           TileLoader<Operand, false, Tile, threads, HeadRows<DO>>(given.dout.rows(batch, of_head_number)));
+      both(TileLoader<ForwardOperand, Types::saturate, Tile, threads, HeadRows<Q>>(
+               given.q.rows(batch, of_head_number)),
+           TileLoader<Operand, Types::saturate, Tile, threads, HeadRows<DO>>(
+               given.dout.rows(batch, of_head_number)));
   };
   const auto load_own = [&](bool landed) {
     load(std::bool_constant<OfKeys>{}, own_left, own_right, head, first, landed);

@@ -58,13 +58,13 @@ PRECAST_DEVICE f32 operand_in_f32(From value) {
 }
 
 /// Two f32 values rounded to an operand dtype that is multiplied in 16 bits: a word of a fragment.
-template <ScalarDtype Operand>
+template <ScalarDtype Operand, bool Saturates = false>
 PRECAST_DEVICE std::uint32_t operand_pair(f32 low, f32 high) {
-  if constexpr (std::is_same_v<Operand, MultipliedDtype<Operand>>)
+  if constexpr (std::is_same_v<Operand, MultipliedDtype<Operand>> && !Saturates)
     return round_pair<Operand>(with_planted_dtype<"operand ignored">(low),
                                with_planted_dtype<"operand ignored">(high));
   else
-    return pack_pair(operand_value<Operand, false>(low), operand_value<Operand, false>(high));
+    return pack_pair(operand_value<Operand, Saturates>(low), operand_value<Operand, Saturates>(high));
 }
 
 }  // namespace precast::gpu

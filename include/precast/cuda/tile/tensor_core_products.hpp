@@ -42,7 +42,7 @@ struct LeftRows {
 /// Sums as a left factor of further products, straight from the registers that hold them as sums: rounded to
 /// Operand. tf32's products take a row's columns in the order 0 2 4 6 1 3 5 7, which is how lanes have them;
 /// so must the right factor.
-template <class Operand, int Rows, int Depth>
+template <class Operand, int Rows, int Depth, bool Saturates = false>
 struct SumsAsRows {
   const TensorCoreAccumulator<Rows, Depth>& sums;
 
@@ -54,8 +54,10 @@ struct SumsAsRows {
     } else {
       const f32(&near)[4] = sums.tiles[m][2 * step].values;
       const f32(&far)[4] = sums.tiles[m][2 * step + 1].values;
-      return {{operand_pair<Operand>(near[0], near[1]), operand_pair<Operand>(near[2], near[3]),
-               operand_pair<Operand>(far[0], far[1]), operand_pair<Operand>(far[2], far[3])}};
+      return {{operand_pair<Operand, Saturates>(near[0], near[1]),
+               operand_pair<Operand, Saturates>(near[2], near[3]),
+               operand_pair<Operand, Saturates>(far[0], far[1]),
+               operand_pair<Operand, Saturates>(far[2], far[3])}};
     }
   }
 };
