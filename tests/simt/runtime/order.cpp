@@ -43,7 +43,7 @@ Order::~Order() {
 
 Stream Order::make_stream(bool blocking) {
   const std::lock_guard lock(mutex_);
-  streams_.push_back({.blocking = blocking});
+  streams_.emplace_back().blocking = blocking;
   return {static_cast<int>(streams_.size()) - 1};
 }
 
