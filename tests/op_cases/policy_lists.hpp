@@ -26,6 +26,7 @@ using AttentionPolicies = std::tuple<F16>;
 using AttentionEdgePolicies = std::tuple<F16>;
 using AttentionOfMixedDtypesPolicies = std::tuple<Bf16>;
 using AttentionRangePolicies = std::tuple<F16UpcastAttention>;
+using AttentionOperandRangePolicies = std::tuple<F16InF32Saturate>;
 using NormPolicies = std::tuple<Bf16>;
 using PointwisePolicies = std::tuple<Bf16OfE4m3>;
 using PlainPolicies = std::tuple<Bf16>;
