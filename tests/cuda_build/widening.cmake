@@ -1,5 +1,5 @@
-# Whether kernels widen narrow dtypes without an operand that is subnormal in f32, which the PTX of -use_fast_math flushes to
-# zero: by one difference of normal numbers each, and no product.
+# Whether kernels widen narrow dtypes by one product each that keeps an operand which is subnormal in f32: what C++ multiplies,
+# the PTX of -use_fast_math flushes to zero.
 cmake_minimum_required(VERSION 3.25)
 
 execute_process(COMMAND "${NVCC}" -std=c++20 -arch=sm_80 -use_fast_math "-I${INCLUDE}" -ptx "${SOURCE}" -o "${PTX}"
@@ -8,9 +8,9 @@ if(failed)
   message(FATAL_ERROR "${SOURCE} does not compile")
 endif()
 file(STRINGS "${PTX}" arithmetic REGEX "(add|sub|mul|fma|div)[.a-z]*[.]f32")
+string(REGEX MATCHALL "mul[.]rn[.]f32" exact "${arithmetic}")
 list(LENGTH arithmetic count)
-set(products "${arithmetic}")
-list(FILTER products INCLUDE REGEX "mul|fma|div")
-if(products OR NOT count EQUAL 3)
-  message(FATAL_ERROR "narrow dtypes are widened by\n${arithmetic}\nand not by three additions or differences")
+list(LENGTH exact exact_count)
+if(NOT count EQUAL 3 OR NOT exact_count EQUAL 3)
+  message(FATAL_ERROR "narrow dtypes are widened by\n${arithmetic}\nand not by three products that keep subnormal numbers")
 endif()

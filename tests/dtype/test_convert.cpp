@@ -7,30 +7,9 @@
 #include <catch2/catch.hpp>
 #include <dtype/all_formats.hpp>
 
-#include <precast/dtype/convert_value.hpp>
-
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
-
 using namespace precast;
 
 namespace {
-
-/// Subnormal operands and results are zeros for as long as it lives, where the processor can: what nvcc's
-/// -ftz=true does to kernels.
-class FlushedToZero {
- public:
-#if defined(__SSE2__)
-  FlushedToZero() { _mm_setcsr(before_ | 0x8040u); }
-  ~FlushedToZero() { _mm_setcsr(before_); }
-  FlushedToZero(const FlushedToZero&) = delete;
-  FlushedToZero& operator=(const FlushedToZero&) = delete;
-
- private:
-  unsigned before_ = _mm_getcsr();
-#endif
-};
 
 template <class T>
 bool is_nan(T value) {
@@ -69,22 +48,6 @@ TEST_CASE("convert rounds once, for all pairs and all codes, and widens exactly 
       CHECK(wrong == 0);
       CHECK((changed == 0) == widens_exactly<To, From>);
     });
-  });
-}
-
-TEST_CASE("every finite code widens as kernels widen it, whose subnormal numbers may be flushed to zero") {
-  for_each_scalar([]<class From>() {
-    constexpr FloatFormat format = dtype_traits<From>::format;
-    if constexpr (format.exponent_bits < 8) {
-      std::int64_t wrong = 0;
-      for (std::uint32_t code = 0; code <= format.max_code(); ++code) {
-        const f32 expected = convert<f32>(value_of<From>(code));
-        const FlushedToZero flushed;
-        wrong += detail::finite_without_subnormals<From>(code) != code_of(expected);
-      }
-      INFO(dtype_traits<From>::name);
-      CHECK(wrong == 0);
-    }
   });
 }
 

@@ -20,19 +20,17 @@ using code_of = decltype(T::bits);
 template <ScalarDtype T>
 inline constexpr int mantissa_shift = 23 - dtype_traits<T>::format.mantissa_bits;
 
-/// The f32 behind the code of a number at least 0, by operations on normal f32 numbers alone: nvcc makes
-/// zeros of an operand that is subnormal where a program is compiled with -ftz=true, as by -use_fast_math,
-/// and what is subnormal in From, the scale of a block for example, is none in f32.
-template <ScalarDtype From>
-[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR std::uint32_t finite_without_subnormals(
-    std::uint32_t code) {
-  constexpr FloatFormat format = dtype_traits<From>::format;
-  constexpr std::uint32_t exponent_offset = static_cast<std::uint32_t>(127 - format.bias()) << 23;
-  // The least normal number of From: its subnormals are what follows it in its binade, less itself.
-  constexpr std::uint32_t least_normal = exponent_offset + (std::uint32_t{1} << 23);
-  const std::uint32_t shifted = code << mantissa_shift<From>;
-  const f32 subnormal = bit_cast<f32>(shifted + least_normal) - bit_cast<f32>(least_normal);
-  return code >> format.mantissa_bits ? shifted + exponent_offset : bit_cast<std::uint32_t>(subnormal);
+/// a b, where a may be subnormal. In C++ nvcc makes it a zero where a program is compiled with -ftz=true, as
+/// by -use_fast_math: subnormal scales of blocks would be lost.
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR f32 product_with_subnormals(f32 a, f32 b) {
+#if defined(__CUDA_ARCH__)
+  if (!__builtin_is_constant_evaluated()) {
+    f32 product;
+    asm("mul.rn.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));
+    return product;
+  }
+#endif
+  return a * b;
 }
 
 /// A scalar that is not f32, as f32: the same bits as convert<f32>, without branches.
@@ -46,13 +44,10 @@ template <ScalarDtype From>
     const std::uint32_t code = value.bits;
     const std::uint32_t magnitude = code & magnitude_mask;
     const std::uint32_t sign = (code & format.sign_code()) << (32 - format.bits());
-#if defined(__CUDA_ARCH__)
-    std::uint32_t word = finite_without_subnormals<From>(magnitude);
-#else
     // Shifted into place the code is the number divided by 2^(127 - bias), subnormals too: one exact product.
     constexpr f32 rescale = static_cast<f32>(power_of_two(127 - format.bias()));
-    std::uint32_t word = bit_cast<std::uint32_t>(bit_cast<f32>(magnitude << mantissa_shift<From>) * rescale);
-#endif
+    std::uint32_t word = bit_cast<std::uint32_t>(
+        product_with_subnormals(bit_cast<f32>(magnitude << mantissa_shift<From>), rescale));
     if constexpr (format.specials == Specials::infinity_and_nan) {
       word = magnitude >= format.infinity_code() ? 0x7f800000u : word;
       word = magnitude > format.infinity_code() ? 0x7fc00000u : word;
