@@ -1,4 +1,5 @@
-// Kernels that load runs of values and store others: stores.cmake counts the stores of their PTX.
+// Kernels that load runs of values and store others: stores.cmake counts the stores of their PTX, and
+// no_contraction.cmake looks for products of AdamW that nvcc contracts with a sum.
 #include <span>
 
 #include <precast/cuda/optimiser/adamw.hpp>

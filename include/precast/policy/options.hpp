@@ -37,7 +37,7 @@ struct Flash {};
 /// Option: what a store does with a value above the range of its format.
 template <class Mode>
 struct Overflow {};
-/// Overflow<Saturate>: stores clamp to the largest finite value.
+/// Overflow<Saturate>: stores, and what is rounded to an operand, clamp to the largest finite value.
 struct Saturate {};
 /// Overflow<Propagate>, the default: stores become inf (NaN where the format has no infinity).
 struct Propagate {};
