@@ -37,6 +37,14 @@ inline bool multiplies_bf16() {
   return native;
 }
 
+/// Whether oneDNN multiplies panels of a weight side by side, in its blocked layout: with AVX-512. On another
+/// CPU it does so by a loop, at 1/300 of its speed, and takes each panel by itself, as a matrix with rows.
+inline bool multiplies_panels_side_by_side() {
+  static const bool blocked =
+      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+  return blocked;
+}
+
 /// Calls `body` with a value of the dtype that products with these dtypes are multiplied in on this CPU: the
 /// one place that decides between bf16 and f32.
 template <class Types, class Body>

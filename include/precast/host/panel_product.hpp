@@ -29,10 +29,10 @@ namespace precast::host {
 
 namespace detail {
 
-/// Panels of the weight that are multiplied at a time: two, as long as they fit the cache where they are
-/// widened for it.
-constexpr std::int64_t panels_at_once(std::int64_t columns, bool in_place) {
-  return in_place || columns <= 4096 ? 2 : 1;
+/// Panels of the weight that are multiplied at a time: two where oneDNN can, as long as they fit the cache
+/// where they are widened for it.
+inline std::int64_t panels_at_once(std::int64_t columns, bool in_place) {
+  return multiplies_panels_side_by_side() && (in_place || columns <= 4096) ? 2 : 1;
 }
 
 /// Rows of x that are multiplied at a time. Measured: from 192 on, as long as rows and panel stay in the
@@ -69,7 +69,8 @@ dnnl_format_tag_t panel_layout(std::int64_t width) {
   }
 }
 
-/// dst [rows, features] in f32 = src [rows, columns] times panels of `width` features.
+/// dst [rows, features] in f32 = src [rows, columns] times panels of `width` features: as many as
+/// panels_at_once() says at most.
 template <OneDnnOperand T>
 std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int64_t features,
                                                     std::int64_t columns, std::int64_t width) {
@@ -79,7 +80,10 @@ std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int6
     const std::string doing = "multiply " + std::to_string(rows) + " x " + std::to_string(columns) + " by " +
                               std::to_string(columns) + " x " + std::to_string(features);
     const auto src = onednn::strided(onednn::data_type<T>, {rows, columns}, {columns, 1});
-    const auto weights = onednn::blocked(onednn::data_type<T>, {columns, features}, panel_layout<T>(width));
+    const auto weights =
+        multiplies_panels_side_by_side()
+            ? onednn::blocked(onednn::data_type<T>, {columns, features}, panel_layout<T>(width))
+            : onednn::strided(onednn::data_type<T>, {columns, features}, {width, 1});
     const auto dst = onednn::strided(dnnl_f32, {rows, features}, {features, 1});
     dnnl_matmul_desc_t operation;
     onednn::check(dnnl_matmul_desc_init(&operation, &src, &weights, nullptr, &dst), doing);

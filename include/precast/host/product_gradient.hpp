@@ -54,7 +54,8 @@ template <class Types, OneDnnOperand Multiplied>
 void multiply_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& panels, bool accumulate,
                      HostView<typename Types::result> out) {
   constexpr bool wide = std::is_same_v<typename Types::accumulate, f32>;
-  const std::int64_t at_once = wide ? 2 : 1, groups = ceil_divide(panels.panels(), at_once);
+  const std::int64_t at_once = wide ? panels_at_once(a.columns(), true) : 1,
+                     groups = ceil_divide(panels.panels(), at_once);
   const std::int64_t block = rows_per_block(a.rows(), a.columns(), groups, true);
   parallel_for(ceil_divide(a.rows(), block) * groups, [&](std::int64_t task) {
     const std::int64_t first_row = task / groups * block, first = task % groups * at_once;

@@ -1,0 +1,27 @@
+// Panels of weights: oneDNN multiplies them by more than a plain loop, whatever this CPU is. CMakeLists.txt runs
+// this for older CPUs too.
+#include <cstdint>
+#include <string_view>
+
+#include <catch2/catch.hpp>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/onednn.hpp>
+#include <precast/host/packed_weight.hpp>
+#include <precast/host/panel_product.hpp>
+
+using namespace precast;
+
+TEST_CASE("oneDNN has code of its own for products of panels", "[panel_product]") {
+  const std::int64_t rows = GENERATE(1, 5, 32, 256), columns = GENERATE(1, 33, 96, 4096);
+  const std::int64_t width = GENERATE(std::int64_t{16}, std::int64_t{48}, host::widest_panel);
+  const std::int64_t most = width < host::widest_panel ? 1 : host::detail::panels_at_once(columns, true);
+  for (const std::int64_t features : {std::int64_t{1}, width - 3, most * width}) {
+    CAPTURE(rows, columns, width, features);
+    const auto code = [&]<class T>(T) {
+      return host::detail::product_of<T>(rows, features, columns, width)->implementation();
+    };
+    CHECK(code(f32{}).find("ref") == std::string_view::npos);
+    if (host::multiplies_bf16()) CHECK(code(bf16{}).find("ref") == std::string_view::npos);
+  }
+}
