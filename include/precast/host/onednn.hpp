@@ -37,8 +37,9 @@ inline bool multiplies_bf16() {
   return native;
 }
 
-/// Whether oneDNN multiplies panels of a weight side by side, in its blocked layout: with AVX-512. On another
-/// CPU it does so by a loop, at 1/300 of its speed, and takes each panel by itself, as a matrix with rows.
+/// Whether oneDNN multiplies panels of a weight side by side, in its blocked layout: with AVX-512. Elsewhere
+/// it has a plain loop for that layout, at 1/2000 of its speed, so that each panel is a matrix of its own to
+/// it.
 inline bool multiplies_panels_side_by_side() {
   static const bool blocked =
       (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
