@@ -99,7 +99,8 @@ TEST_CASE("what an estimate says of prompts of several lengths is what the longe
   flux::Request request = small_request();
   request.max_sequence_length = 512;
   request.padding = 4;
-  const std::string lengthy = "a large red circle on a blue background at the left of a star";
+  std::string lengthy;
+  for (int i = 0; i < 12; ++i) lengthy += "a large red circle on a blue background at the left of a star ";
   const auto needs = [&](const std::vector<std::string>& prompts) {
     request.prompts = prompts;
     return pipeline.estimate(request).components.at(1).activations;
