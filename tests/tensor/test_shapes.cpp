@@ -37,7 +37,7 @@ constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-TEST_CASE("a shape has six dimensions at most, none below 0, and at most 2^54 elements", "[shapes]") {
+TEST_CASE("a shape has six dimensions at most, none below 0, and at most 2^57 elements", "[shapes]") {
   const std::array<std::int64_t, 7> seven{1, 1, 1, 1, 1, 1, 1};
   CHECK(refusal([&] { (void)Shape(std::span(seven)); }) == "a tensor has at most 6 dimensions");
   CHECK(refusal([&] { (void)Shape(std::span(seven).first(6)); }) == "nothing");

@@ -2,6 +2,7 @@
 // compiled.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -222,6 +223,22 @@ class Primitive {
   PrimitiveDescription description_;
   PrimitiveHandle primitive_;
 };
+
+/// Makes the code of oneDNN's GEMM of f32, some 4 MiB for the whole process: a primitive that calls it leaves
+/// that to its first run, and a dry run has none.
+inline void make_gemm_code(const std::string& doing) {
+  [[maybe_unused]] static const bool made = [&] {
+    const OneOpenMpThread one_thread;
+    require_memory_for_code(doing);
+    constexpr int side = 16;  // smaller ones go another way
+    constexpr std::array<f32, side * side> zeros{};
+    std::array<f32, side * side> product;
+    check(dnnl_sgemm('N', 'N', side, side, side, 1, zeros.data(), side, zeros.data(), side, 0, product.data(),
+                     side),
+          doing);
+    return true;
+  }();
+}
 
 /// Keeps what was made for a key, the most recently used `most` of them. Safe to use from several threads;
 /// what it returned stays valid for as long as somebody holds it.

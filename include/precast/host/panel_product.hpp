@@ -79,6 +79,7 @@ std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int6
   return cache.find_or_make({rows, features, columns, width}, [&] {
     const std::string doing = "multiply " + std::to_string(rows) + " x " + std::to_string(columns) + " by " +
                               std::to_string(columns) + " x " + std::to_string(features);
+    if (!multiplies_panels_side_by_side()) onednn::make_gemm_code(doing);
     const auto src = onednn::strided(onednn::data_type<T>, {rows, columns}, {columns, 1});
     const auto weights =
         multiplies_panels_side_by_side()

@@ -18,12 +18,12 @@ class Shape {
  public:
   static constexpr std::size_t max_rank = 6;
   /// What they take in bytes is an int64_t, in any dtype and with room for what is added to it.
-  static constexpr std::int64_t max_elements = std::int64_t{1} << 54;
+  static constexpr std::int64_t max_elements = std::int64_t{1} << 57;
 
   constexpr Shape() = default;
   constexpr Shape(std::initializer_list<std::int64_t> sizes)
       : Shape(std::span(sizes.begin(), sizes.size())) {}
-  /// Throws ShapeError for more than six dimensions, a negative size, or more than 2^54 elements.
+  /// Throws ShapeError for more than six dimensions, a negative size, or more than 2^57 elements.
   constexpr explicit Shape(std::span<const std::int64_t> sizes) : rank_(sizes.size()) {
     if (sizes.size() > max_rank) throw ShapeError("a tensor has at most 6 dimensions");
     for (std::size_t i = 0; i < sizes.size(); ++i) {
