@@ -44,11 +44,11 @@ TEST_CASE("a shape has six dimensions at most, none below 0, and at most 2^57 el
   CHECK(refusal([] { (void)Shape{2, -1}; }) == "a tensor's size cannot be negative");
   CHECK(refusal([] { (void)Shape{huge, 2}; }) == "a tensor's size overflows");
   CHECK(refusal([] {
-          (void)Shape{std::int64_t{1} << 27, std::int64_t{1} << 27, 2};
+          (void)Shape{std::int64_t{1} << 27, std::int64_t{1} << 30, 2};
         }) == "a tensor's size overflows");
-  const Shape most{std::int64_t{1} << 27, std::int64_t{1} << 27};
+  const Shape most{std::int64_t{1} << 27, std::int64_t{1} << 30};
   CHECK(most.elements() == Shape::max_elements);
-  CHECK(bytes_for<f32>(most.elements()) == std::int64_t{1} << 56);
+  CHECK(bytes_for<f32>(most.elements()) == std::int64_t{1} << 59);
   CHECK(refusal([] { (void)Shape{2, 3}.with_back(-1); }) == "a tensor's size cannot be negative");
   // A size of 0 makes nothing of what is beside it.
   CHECK(Shape{0, 5}.elements() == 0);
