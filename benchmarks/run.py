@@ -94,7 +94,7 @@ class Baseline:
         except OSError:
             return
         if found.returncode != 0:
-            say(f"without PyTorch, which {python} does not have: {found.stderr.splitlines()[-1]}")
+            say(f"without PyTorch, which {python} does not have: {(found.stderr.splitlines() or ['it failed'])[-1]}")
             return
         self.version, self.answers = found.stdout.strip(), True
 
@@ -105,10 +105,13 @@ class Baseline:
         if not self.process:
             self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=subprocess.DEVNULL, text=True)
-        self.process.stdin.write(name + "\n")
-        self.process.stdin.flush()
-        ready, _, _ = select.select([self.process.stdout], [], [], self.seconds)
-        line = self.process.stdout.readline() if ready else ""
+        try:
+            self.process.stdin.write(name + "\n")
+            self.process.stdin.flush()
+            ready, _, _ = select.select([self.process.stdout], [], [], self.seconds)
+            line = self.process.stdout.readline() if ready else ""
+        except BrokenPipeError:  # it ended after its last answer
+            line = ""
         if not line:
             say(f"  PyTorch gave no answer for {name}: going on without it")
             self.close()

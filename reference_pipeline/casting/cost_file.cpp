@@ -96,9 +96,16 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
                                      (layers->is_array() ? "an empty one" : io::json_in_words(*layers)) +
                                      ": check that this is a cost file (precast cost)");
   std::set<std::string> names;
+  std::int64_t parameters = 0;
   for (std::size_t place = 0; place < layers->size(); ++place) {
     file.layers.push_back(read_layer(path, place, (*layers)[place]));
     const std::string& name = file.layers.back().name;
+    parameters += file.layers.back().parameters.value_or(0);
+    if (parameters > most_parameters)  // or sizes in bytes were beyond an integer
+      throw io::file_error(path,
+                           "layer '" + io::printable(name) +
+                               "': key 'parameters': with those of the layers before it they are more than " +
+                               std::to_string(most_parameters) + ", all that is known here: correct it");
     if (!names.insert(name).second)
       throw io::file_error(
           path, "layer '" + io::printable(name) + "': key 'name': another layer has it: give each its own");

@@ -121,7 +121,8 @@ std::string as_markdown(const CostTable& table) {
   for (const auto& row : table.rows) {
     for (const std::string& cell : row) {
       std::string escaped;
-      for (const char c : cell) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+      for (const char c : io::printable(cell, cell.size()))
+        escaped += c == '|' ? std::string("\\|") : std::string(1, c);
       text += "| " + escaped + (cell.empty() ? "" : " ");
     }
     text += "|\n";

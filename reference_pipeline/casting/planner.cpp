@@ -158,7 +158,11 @@ PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, co
     result.sizes.push_back({method, static_cast<std::int64_t>(sums.weight),
                             8 * sums.weight / static_cast<double>(result.parameters), sums.value, keeps});
   };
-  add("plan", sums_of(groups, solved.choice));
+  const Alternative planned = sums_of(groups, solved.choice);
+  if (!std::isfinite(planned.value))
+    throw io::file_error(
+        path, "the errors of its layers add up to more than a double holds: record its costs anew");
+  add("plan", planned);
   for (std::size_t i = 0; i < layers.size(); ++i)
     result.plan.types[file.layers[i].name] = layers[i].types[solved.choice.chosen[i]];
   result.plan.bytes = result.sizes.front().bytes;

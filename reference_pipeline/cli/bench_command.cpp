@@ -10,6 +10,7 @@
 #include <cli/bench_options.hpp>
 #include <cli/bench_page.hpp>
 #include <cli/commands.hpp>
+#include <cli/given_files.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
@@ -143,6 +144,10 @@ std::string cases_in_words(const std::vector<std::int64_t>& cases) {
 }
 
 void merge(const BenchOptions& options) {
+  // --json may take the place of a part: it has all that was in it.
+  const std::vector<std::string> parts = options.merge->results();
+  check_inputs_stay(std::array<std::filesystem::path, 2>{options.csv, options.page},
+                    std::vector<std::filesystem::path>(parts.begin(), parts.end()));
   std::vector<timing::NamedResults> all;
   for (const std::string& name : options.merge->results()) {
     all.push_back({name, timing::read_results(name)});

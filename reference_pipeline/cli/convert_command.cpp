@@ -11,6 +11,7 @@
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/convert_report.hpp>
+#include <cli/given_files.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/model_path.hpp>
 #include <cli/progress.hpp>
@@ -72,6 +73,7 @@ conversion::Settings conversion_settings(const ConvertOptions& options) {
 void convert_model(const ConvertOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::filesystem::path out(options.out);
+  check_inputs_stay(std::array{out}, std::array<std::filesystem::path, 2>{options.plan, options.importance});
   const conversion::ModelConversion model(named_model(options.in), out, conversion_settings(options));
   bool told = false;  // an OUT that cannot be written is the only line: warnings come when it can
   const auto warn_once = [&] {

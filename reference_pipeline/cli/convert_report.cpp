@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include <casting/type_names.hpp>
 #include <cli/convert_report.hpp>
 #include <cli/format.hpp>
 #include <convert/value_type.hpp>
@@ -31,8 +32,9 @@ struct Group {
 struct Sums {
   Types before, after;
   TypeShare all_before, all_after;
-  std::map<std::string, Group> kept;                                           ///< by the reason
-  std::map<std::tuple<std::string, std::string, std::int64_t>, Group> others;  ///< type, wanted type, columns
+  std::map<std::string, Group> kept;  ///< by the reason
+  /// By type, wanted type, and the columns that its blocks do not divide; 0 where they do.
+  std::map<std::tuple<std::string, std::string, std::int64_t>, Group> others;
 };
 
 void add(Types& types, TypeShare& all, const Types& more) {
@@ -49,6 +51,14 @@ void count(Group& group, const std::string& name) {
   if (group.tensors++ == 0) group.example = io::printable(name);
 }
 
+/// The columns of a tensor that got another type than the wanted one, where that one's blocks do not divide
+/// them.
+std::int64_t undivided_columns(const OutputTensor& tensor) {
+  const DtypeInfo& wanted = *tensor.chosen.instead_of;
+  const auto fitting = casting::fitting_type(wanted, tensor.shape.back());
+  return fitting && fitting->name == wanted.name ? 0 : tensor.shape.back();
+}
+
 Sums sums_of(const conversion::ModelConversion& done) {
   Sums sums;
   for (const conversion::ModelPart& part : done.parts()) {
@@ -57,7 +67,7 @@ Sums sums_of(const conversion::ModelConversion& done) {
     for (const OutputTensor& tensor : part.conversion->tensors()) {
       if (tensor.chosen.instead_of)
         count(sums.others[{std::string(tensor.chosen.type.name), std::string(tensor.chosen.instead_of->name),
-                           tensor.shape.back()}],
+                           undivided_columns(tensor)}],
               tensor.name);
       else if (!tensor.chosen.kept_because.empty())
         count(sums.kept[std::string(tensor.chosen.kept_because)], tensor.name);
@@ -112,8 +122,10 @@ std::string conversion_text(const conversion::ModelConversion& done, double seco
   std::string text = aligned(rows, "lr");
   for (const auto& [key, group] : sums.others) {
     const auto& [type, wanted, columns] = key;
-    text += type + " instead of " + wanted + ", whose blocks do not divide rows of " +
-            std::to_string(columns) + ": " + in_tensors(group.tensors) + ", such as " + group.example + "\n";
+    text += type + " instead of " + wanted +
+            (columns ? ", whose blocks do not divide rows of " + std::to_string(columns)
+                     : std::string(", which takes matrices of layers in whole tiles")) +
+            ": " + in_tensors(group.tensors) + ", such as " + group.example + "\n";
   }
   for (const auto& [reason, group] : sums.kept)
     text +=

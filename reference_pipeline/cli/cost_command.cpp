@@ -27,10 +27,12 @@ namespace {
 
 void show(const CostOptions& options, const casting::CostFile& file) {
   if (options.json) return print(casting::cost_file_text(file));
-  const casting::CostTable table = options.weighted ? casting::weighted_cost_table(file, options.measure)
-                                                    : casting::cost_table(file, options.measure);
+  casting::CostTable table = options.weighted ? casting::weighted_cost_table(file, options.measure)
+                                              : casting::cost_table(file, options.measure);
   if (options.markdown) return print(casting::as_markdown(table));
   if (options.csv) return print(casting::as_csv(table));
+  for (auto& row : table.rows)
+    for (std::string& cell : row) cell = io::printable(cell, cell.size());
   print(aligned(table.rows, "lr"));
 }
 

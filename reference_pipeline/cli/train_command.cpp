@@ -1,4 +1,6 @@
 // precast train: a language model on a text, under a policy.
+#include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +10,7 @@
 #include <cli/commands.hpp>
 #include <cli/device_of_rank.hpp>
 #include <cli/format.hpp>
+#include <cli/given_files.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
@@ -215,6 +218,15 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
   finish();
 }
 
+/// The log and the page take the places of files that are there: not of what is trained on.
+void check_inputs_of_training(const TrainOptions& options) {
+  std::vector<std::filesystem::path> inputs{options.data, options.batches};
+  if (!options.model.empty())
+    for (const char* name : {"config.json", "model.safetensors", "precast_tokenizer.json"})
+      inputs.push_back(std::filesystem::path(options.model) / name);
+  check_inputs_stay(std::array<std::filesystem::path, 2>{options.log, options.report}, inputs);
+}
+
 void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& command) {
   // An unset variable of a script is no wish for the default; empty names of files are refused before.
   for (const char* name : {"--model", "--compare"})
@@ -227,6 +239,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
     throw UsageError("--report goes with --compare or --predict-ranks: add one of them");
   if (predicts && (options.resume || !options.compare.empty() || !options.log.empty()))
     throw UsageError("--predict-ranks does not go with --compare, --resume or --log: it writes no model");
+  check_inputs_of_training(options);
   cluster::Communicator& job = cluster::join_job([] { return interrupting_signal() != 0; });
   if (job.rank() != 0) set_quiet(true);
   if (predicts && options.device != "auto" && options.device != "cpu")

@@ -78,6 +78,10 @@ Part part_of_sweep() {
     throw InputError("task " + std::to_string(*task) + " of a Slurm array of " + std::to_string(count) +
                      " tasks has no place in it: number them evenly, as in --array=1-" +
                      std::to_string(count));
+  if (count == 1 && *task > 1)
+    throw InputError("task " + std::to_string(*task) +
+                     " is alone in its Slurm array, and would be all of the sweep: write its part as I/N, or "
+                     "let Slurm run it again by scontrol requeue");
   return {place * launch.size + launch.rank, count * launch.size};
 }
 

@@ -241,6 +241,12 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
   if (!layers.empty())
     warnings_.push_back("--plan: " + std::to_string(layers.size()) + " of its layers, " +
                         io::printable(layers.front()) + " among them, are not in this model");
+  if (const std::vector<std::string>& several = chooser.of_several_types(); !several.empty())
+    warnings_.push_back(
+        "--plan has several types for the parts of " + std::to_string(several.size()) +
+        (several.size() == 1 ? " matrix" : " matrices") + ", such as '" + io::printable(several.front()) +
+        "', and each gets the most precise: the file is larger than the plan says; --layout diffusers "
+        "keeps parts apart");
   if (settings_.importance) warn_of_importance();
   std::int64_t vectors = 0, again = 0;
   std::string vector, types;

@@ -186,9 +186,7 @@ std::vector<std::byte> write_mxfp8(const OutputTensor& tensor, const ReadValues&
 /// What all scales of e4m3 are multiplied by: then the largest value's is the largest of them. Nothing below
 /// f32's normal numbers, which would round it.
 f32 scale_of_nvfp4(f32 largest) {
-  constexpr f32 largest_code = 6, largest_scale = 448;
-  return largest == 0 ? 1.0f
-                      : std::max(largest / (largest_code * largest_scale), std::numeric_limits<f32>::min());
+  return largest == 0 ? 1.0f : std::max(largest / largest_nvfp4, std::numeric_limits<f32>::min());
 }
 
 /// Whether the input has all of a tensor in nvfp4, whose blocks can be moved as they are.

@@ -147,16 +147,19 @@ TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
   }
   // Of a tensor that is put together from several, the most precise of their types is wanted.
   std::optional<DtypeInfo> planned;
+  bool several = false;
   if (wishes_.plan && facts.shape.rank() >= 2)
     for (const std::string& name : facts.names)
       if (const auto type_name = wishes_.plan->type_of(name)) {
         const DtypeInfo type = *find_type(*type_name);
+        several = several || (planned && planned->name != type.name);
         if (!planned || *casting::bits_of_type(type.name) > *casting::bits_of_type(planned->name))
           planned = type;
         for (const auto& [layer, ignored] : wishes_.plan->types)
           if (is_under(name, layer)) matched_layers_.insert(layer);
       }
   if (wish) return *wish;
+  if (several) of_several_types_.push_back(facts.names.front());
   if (planned) return {planned, true};
   if (wishes_.biases && is_bias(facts.names.front(), facts.shape)) return {wishes_.biases, true};
   return {wishes_.type, false};

@@ -78,6 +78,8 @@ class TypeChooser {
   std::vector<std::string> unmatched_rules() const;
   std::vector<std::string> hidden_rules() const;
   std::vector<std::string> unmatched_layers() const;
+  /// The tensors so far for whose parts the plan has several types.
+  const std::vector<std::string>& of_several_types() const { return of_several_types_; }
 
  private:
   struct Wish {
@@ -89,6 +91,7 @@ class TypeChooser {
   const TypeWishes& wishes_;
   std::vector<std::int64_t> rule_matches_, rule_counts_;  ///< tensors of each, and those that it decides
   std::set<std::string> matched_layers_;
+  std::vector<std::string> of_several_types_;
 };
 
 /// Throws families::RequestError where files of that kind cannot hold a type that is wished for.

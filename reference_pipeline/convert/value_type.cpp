@@ -9,6 +9,7 @@
 #include <convert/value_type.hpp>
 #include <formats/registry.hpp>
 
+#include <precast/dtype/blocks/small_float_blocks.hpp>
 #include <precast/quant/largest_magnitude.hpp>
 
 namespace precast::conversion {
@@ -40,6 +41,7 @@ bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::b
             const quant::EncodeOptions& options) {
   f32 largest = quant::largest_magnitude(values);
   const formats::StoredFormat& format = *formats::format_named(type.name);
+  if (type.name == dtype_traits<nvfp4>::name && largest > largest_nvfp4) return false;
   format.encode(values, bytes, options);
   constexpr f32 largest_f16 = 65504;
   if (format.holds_f16_range && largest <= largest_f16) return true;

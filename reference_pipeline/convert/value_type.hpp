@@ -23,6 +23,10 @@ constexpr std::int64_t bytes_of(const DtypeInfo& type, std::int64_t values) {
 
 constexpr bool is_block(const DtypeInfo& type) { return type.values_per_block > 1; }
 
+/// The largest magnitude that nvfp4 has without a scale for the whole matrix: its largest code under its
+/// largest scale. Beyond it the encoder gives this one, and far beyond 0.
+inline constexpr f32 largest_nvfp4 = 6.0f * 448.0f;
+
 /// Whether values of a type can be read: those of casting::cast_types(), and f64.
 bool is_readable(const DtypeInfo& type);
 
@@ -32,7 +36,7 @@ void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f
 
 /// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned.
 /// Scalars are rounded once. Returns false where a value is beyond what the type can hold: it would come back
-/// infinite or NaN.
+/// infinite, NaN or, of nvfp4, as another one.
 bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes,
             const quant::EncodeOptions& options);
 

@@ -78,6 +78,28 @@ class BesidePyTorch(WithPrograms):
         self.assertIn("No module named 'torch'", ran.stderr)
 
 
+class Baseline(WithPrograms):
+    def test_a_python_that_is_killed_as_it_starts_is_one_without_pytorch(self):
+        python = self.program("python", "import os; os.kill(os.getpid(), 9)")
+        self.assertIsNone(run.Baseline(str(python), 10).measure("a"))
+
+    def test_one_that_ended_after_an_answer_is_gone_on_without(self):
+        # It says its version, then answers once.
+        python = self.program("python", """
+import sys
+if sys.argv[1] == "-c":
+    print("2.0")
+else:
+    sys.stdin.readline()
+    print('{"eager": 2.0, "compiled": 1.0}', flush=True)
+""")
+        baseline = run.Baseline(str(python), 10)
+        self.assertEqual(baseline.measure("a"), (1.0, "compiled"))
+        baseline.process.wait()
+        self.assertIsNone(baseline.measure("b"))
+        self.assertFalse(baseline.answers)
+
+
 class Required(unittest.TestCase):
     def asked(self, policy, share, times):
         name = f"language_model/{policy}/M+128"

@@ -277,6 +277,12 @@ TEST_CASE("what cannot be planned is refused with what is possible") {
   file = two_layers();
   for (LayerCost& layer : file.layers) layer.types = {{"of_others", {2.0, 1.0, 1.0, 1.0, 1.0}}};
   CHECK_THAT(message_of(file, of_bits(8)), Catch::Contains("no layer has a type that this build has"));
+  // A plan whose error is infinite could not be read again.
+  file = two_layers();
+  for (LayerCost& layer : file.layers)
+    for (auto& [type, numbers] : layer.types) numbers.cost = 1.5e308;
+  CHECK_THAT(message_of(file, of_bits(8)),
+             Catch::Contains("c.json") && Catch::Contains("more than a double"));
 }
 
 }  // namespace plans

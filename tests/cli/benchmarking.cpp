@@ -103,6 +103,12 @@ TEST_CASE("bench lm: shards have every case once, and merge to one table", "[ben
   const auto measuring = run({"bench", "lm", "--merge", first, second, "--shard", "1/2"});
   CHECK(measuring.code == 2);
   CHECK_THAT(measuring.err, Catch::Contains("--shard is of measuring"));
+  for (const char* option : {"--csv", "--output"}) {
+    const auto over = run({"bench", "lm", "--merge", first, second, option, first});
+    CHECK(over.code == 2);
+    CHECK_THAT(over.err, Catch::Contains("is read by this command"));
+    CHECK(program::content(first) == program::content(copy));
+  }
   const auto none = run(bench({"--shard", "3/3"}));
   CHECK(none.code == 2);
   CHECK_THAT(none.err, Catch::Contains("--shard leaves none of 2 cases"));

@@ -119,6 +119,12 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   CHECK_THAT(text.out,
              Catch::Contains("q4_k") && Catch::Contains("iq4_nl instead of q4_k, whose blocks do not "
                                                         "divide rows of 640"));
+  // mxfp8 lies in tiles of 32 by 32: its blocks divide rows of 4096, and 33 of them are no whole tiles.
+  const std::string tall = scratch.path() / "tall.safetensors";
+  write_sparse(tall, 33, "F32", 4);
+  const auto tiles = run({"convert", tall, scratch.path() / "tiles.safetensors", "--type", "mxfp8"});
+  CHECK_THAT(tiles.out,
+             Catch::Contains("f32 instead of mxfp8, which takes matrices of layers in whole tiles"));
   CHECK_THAT(text.out, Catch::Contains("kept precise, entry or exit layer") && Catch::Contains("before ") &&
                            Catch::Contains("after "));
   const auto converted = run({"convert", transformer, out, "--type", "q4_k", "--json"});
@@ -472,4 +478,17 @@ TEST_CASE("convert: a plan of another model is refused, and rules that change no
   CHECK(hidden.code == 0);
   CHECK_THAT(hidden.err,
              Catch::Contains("'img_attn.qkv.weight=q4_0' is found only where an earlier rule is"));
+}
+
+TEST_CASE("convert: the plan and the importance that it reads are not written over") {
+  const Scratch scratch;
+  for (const char* option : {"--plan", "--importance"}) {
+    const std::string file = scratch.file("given.gguf", R"({"types": {"transformer_blocks.0": "q8_0"}})");
+    const auto refused = run({"convert", transformer, file, "--type", "q8_0", option, file});
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains("is read by this command"));
+    CHECK_THAT(program::content(file), Catch::StartsWith("{"));
+  }
 }

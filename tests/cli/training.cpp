@@ -776,3 +776,25 @@ TEST_CASE("a checkpoint that is cut off is refused, and left as it is", "[train]
   CHECK(run(train(out, {"--steps", "2", "--overwrite"})).code == 0);
   CHECK(program::content(checkpoint) == whole);
 }
+
+TEST_CASE("train: what is trained on is not written over by its log or its page", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const std::string text = "some words, and some words again, and more", data = scratch.file("t.txt", text);
+  REQUIRE(run(train(out, {"--data", data, "--steps", "1"})).code == 0);
+  const auto refused = [](const Words& words, const std::string& file) {
+    const std::string before = program::content(file);
+    const auto outcome = run(words);
+    INFO(outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.one_line_error());
+    CHECK_THAT(outcome.err, Catch::Contains("is read by this command"));
+    CHECK(program::content(file) == before);
+  };
+  refused(train(scratch.path() / "other", {"--data", data, "--log", data}), data);
+  refused({"train", "--compare", "f32", "--steps", "1", "--data", data, "--report", data}, data);
+  const std::string weights = (out / "model.safetensors").string();
+  refused({"train", "--model", out.string(), "--data", data, "--log", weights, "--output",
+           (scratch.path() / "other").string()},
+          weights);
+}

@@ -123,6 +123,14 @@ TEST_CASE("a part of a sweep is the task of an array, and the rank in it") {
   CHECK_THROWS_WITH(part_in(array), Catch::Contains("number them evenly"));
   array["SLURM_ARRAY_TASK_ID"] = "9";
   CHECK_THROWS_WITH(part_in(array), Catch::Contains("number them evenly"));
+  // A task that is run again alone does not say how many there were.
+  array = {{"SLURM_ARRAY_TASK_ID", "3"},
+           {"SLURM_ARRAY_TASK_MIN", "3"},
+           {"SLURM_ARRAY_TASK_STEP", "1"},
+           {"SLURM_ARRAY_TASK_COUNT", "1"}};
+  CHECK_THROWS_WITH(part_in(array), Catch::Contains("task 3 is alone in its Slurm array"));
+  array["SLURM_ARRAY_TASK_ID"] = array["SLURM_ARRAY_TASK_MIN"] = "1";
+  CHECK(part_in(array) == Numbers{0, 1});
   CHECK(part_in({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == Numbers{1, 4});
   CHECK_THROWS_AS(part_in({}), precast::InputError);
 }

@@ -139,6 +139,9 @@ TEST_CASE("values that are not finite or too large are named with tensor and ind
   CHECK_THAT(refusal(500, "fp8_e4m3", folder.path() / "out.safetensors"),
              Catch::Contains("beyond what fp8_e4m3"));
   CHECK_THAT(refusal(1e7f, "q8_0", out), Catch::Contains("is 1e+07, beyond what q8_0 holds"));
+  // Its scales end at 448, and far above it the nearest of its numbers is 0.
+  for (const f32 value : {-2700.0f, 1e20f})
+    CHECK_THAT(refusal(value, "nvfp4", out), Catch::Contains("beyond what nvfp4 holds"));
 }
 
 TEST_CASE("scales without weights, and layouts that are not read, are refused by name") {

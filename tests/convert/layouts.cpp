@@ -98,6 +98,16 @@ TEST_CASE("GGUF of a Flux transformer has the names and keys that other readers 
   model.write({});
   CHECK(io::GgufFile(out).at("double_blocks.0.img_attn.qkv.weight").type.info.name == "q5_1");
   CHECK(io::GgufFile(out).at("single_blocks.0.linear1.weight").type.info.name == "q4_0");
+  // Where it has several for one of them, the file is larger than the plan.
+  planned.wishes.plan = casting::parse_plan(
+      R"({"types": {"transformer_blocks.0.attn.to_q": "q5_1", "transformer_blocks.0.attn.to_k": "q4_0"}})",
+      "plan.json");
+  const ModelConversion mixed(source, out, planned);
+  REQUIRE(mixed.warnings().size() == 1);
+  CHECK_THAT(mixed.warnings().front(), Catch::Contains("several types for the parts of 1 matrix, such as "
+                                                       "'double_blocks.0.img_attn.qkv.weight'"));
+  planned.layout = Layout::diffusers;
+  CHECK(ModelConversion(source, out, planned).warnings().empty());
 }
 
 TEST_CASE("of a file that holds a whole model its CLIPs and its VAE stay as they are, alone they do not") {
