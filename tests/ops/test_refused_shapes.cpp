@@ -1,5 +1,6 @@
 // What ops refuse: shapes that do not fit, each named in the error.
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -101,6 +102,11 @@ TEST_CASE("conv2d refuses shapes that do not fit", "[conv]") {
   REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 0}), ShapeError);
   REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 1, .pad_top = -1}),
                     ShapeError);
+  // Sums of these wrap around to sizes that seem to fit.
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const ConvOptions& options :
+       {ConvOptions{.pad_top = most, .pad_bottom = most}, ConvOptions{.pad_left = most, .pad_right = most}})
+    REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, options), ShapeError);
   REQUIRE_THROWS_AS(ConvWeight<P>(Tensor<f32>(Shape{5, 4, 3})), ShapeError);
   REQUIRE_THROWS_AS(ConvWeight<P>(Tensor<f32>(Shape{5, 0, 3, 3})), ShapeError);
   REQUIRE_THROWS_AS(ConvWeight<P>(random_tensor<f32>({5, 4, 3, 3}, 1), std::vector<f32>(4)), ShapeError);
@@ -139,6 +145,9 @@ TEST_CASE("pointwise ops name the shapes that do not fit", "[pointwise]") {
                     Catch::Contains("[6, 21] and [6, 40]"));
   CHECK_THROWS_AS(upsample_nearest<F32>(x, 0), ShapeError);
   CHECK_THROWS_AS(upsample_nearest<F32>(row, 2), ShapeError);
+  // Products of these wrap around: to nothing, and to fewer pixels than are written.
+  for (const std::int64_t factor : {std::int64_t{1} << 62, (std::int64_t{1} << 62) + 1})
+    CHECK_THROWS_AS(upsample_nearest<F32>(Tensor<f32>(Shape{1, 4, 4, 1}), factor), ShapeError);
   for (const Shape& shape : {Shape{1, 4, 6, 3}, Shape{1, 6, 9, 3}, Shape{1, 6, 8, 2}, Shape{6, 8, 3}}) {
     Tensor<f32> out(shape);
     CHECK_THROWS_AS(upsample_nearest_into<F32>(Tensor<f32>(Shape{1, 3, 4, 3}), 2, out.view()), ShapeError);

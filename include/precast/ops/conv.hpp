@@ -143,6 +143,11 @@ ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvOpti
       std::min({options.pad_top, options.pad_left, options.pad_bottom, options.pad_right}) < 0)
     throw ShapeError("conv2d: a stride of " + std::to_string(options.stride) +
                      " or a negative padding makes no sense");
+  if (std::max({x[1], x[2], options.pad_top, options.pad_left, options.pad_bottom, options.pad_right}) >
+      Shape::max_elements)
+    throw ShapeError("conv2d: " + to_string(x) + " with a padding of " + std::to_string(options.pad_top) +
+                     ", " + std::to_string(options.pad_left) + ", " + std::to_string(options.pad_bottom) +
+                     " and " + std::to_string(options.pad_right) + " has a size that no tensor has");
   const std::int64_t height = x[1] + options.pad_top + options.pad_bottom;
   const std::int64_t width = x[2] + options.pad_left + options.pad_right;
   if (height < weight.kernel_height() || width < weight.kernel_width())

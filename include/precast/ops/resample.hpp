@@ -11,6 +11,19 @@
 
 namespace precast {
 
+namespace detail {
+
+/// The shape of all pixels of [B, H, W, C], each enlarged to factor x factor.
+inline Shape enlarged(const Shape& from, std::int64_t factor) {
+  const auto has_no_size = [&](std::int64_t side) { return side > 0 && factor > Shape::max_elements / side; };
+  if (from.rank() != 4 || factor < 1 || has_no_size(from[1]) || has_no_size(from[2]))
+    throw ShapeError("upsample_nearest: " + to_string(from) + " by " + std::to_string(factor) +
+                     " is not [B, H, W, C] by 1 or more, to a size that a tensor can have");
+  return {from[0], from[1] * factor, from[2] * factor, from[3]};
+}
+
+}  // namespace detail
+
 inline namespace PRECAST_BACKEND {
 
 /// Nearest-neighbour enlargement: each pixel becomes factor x factor pixels, of which the last rows and
@@ -19,15 +32,11 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P, ScalarArray X>
 void upsample_nearest_into(const X& x, std::int64_t factor,
                            View<typename precisions<P, Pointwise>::result> out) {
-  const Shape& from = x.shape();
-  if (from.rank() != 4 || factor < 1)
-    throw ShapeError("upsample_nearest: " + to_string(from) + " by " + std::to_string(factor) +
-                     " is not [B, H, W, C] by 1 or more");
-  const Shape &size = out.shape(), whole{from[0], from[1] * factor, from[2] * factor, from[3]};
+  const Shape &size = out.shape(), whole = detail::enlarged(x.shape(), factor);
   const auto cut = [&](std::size_t side) {
     return size[side] <= whole[side] && size[side] > whole[side] - factor;
   };
-  if (size.rank() != 4 || size[0] != from[0] || size[3] != from[3] || !cut(1) || !cut(2))
+  if (size.rank() != 4 || size[0] != whole[0] || size[3] != whole[3] || !cut(1) || !cut(2))
     detail::shapes_do_not_fit("upsample_nearest", whole, size, "are the result and where it should go");
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>("upsample_nearest", out, [&](auto types, auto to) {
     backend::upsample_nearest<decltype(types)>(as_view(x), factor, to);
@@ -37,10 +46,7 @@ void upsample_nearest_into(const X& x, std::int64_t factor,
 /// The same into a new tensor, of all pixels.
 template <PolicyType P, ScalarArray X>
 auto upsample_nearest(const X& x, std::int64_t factor) {
-  const Shape& from = x.shape();
-  const bool enlarges = from.rank() == 4 && factor >= 1;  // what does not is refused below
-  Tensor<typename precisions<P, Pointwise>::result> out(
-      enlarges ? Shape{from[0], from[1] * factor, from[2] * factor, from[3]} : Shape{0});
+  Tensor<typename precisions<P, Pointwise>::result> out(detail::enlarged(x.shape(), factor));
   upsample_nearest_into<P>(x, factor, out.view());
   return out;
 }
