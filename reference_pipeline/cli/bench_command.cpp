@@ -149,7 +149,7 @@ void merge(const BenchOptions& options) {
   check_inputs_stay(std::array<std::filesystem::path, 2>{options.csv, options.page},
                     std::vector<std::filesystem::path>(parts.begin(), parts.end()));
   std::vector<timing::NamedResults> all;
-  for (const std::string& name : options.merge->results()) {
+  for (const std::string& name : parts) {
     all.push_back({name, timing::read_results(name)});
     if (all.back().results.benchmark != options.name)
       throw UsageError(io::printable(name) + " is of bench " + io::printable(all.back().results.benchmark) +

@@ -128,7 +128,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
       files.back()->write(text);
     };
     describe("config.json", inputs.config.json());
-    if (inputs.tokenizer) describe("precast_tokenizer.json", inputs.tokenizer->json());
+    if (inputs.tokenizer) describe(tokenizer_file, inputs.tokenizer->json());
     // A full disk fails before any of them appears; who kills the run between them leaves no checkpoint that
     // lacks its config.
     trainer.write_checkpoint(checkpoint, settings_text(settings), [&] {
@@ -222,7 +222,7 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
 void check_inputs_of_training(const TrainOptions& options) {
   std::vector<std::filesystem::path> inputs{options.data, options.batches};
   if (!options.model.empty())
-    for (const char* name : {"config.json", "model.safetensors", "precast_tokenizer.json"})
+    for (const char* name : {"config.json", language_model::model_file, tokenizer_file})
       inputs.push_back(std::filesystem::path(options.model) / name);
   check_inputs_stay(std::array<std::filesystem::path, 2>{options.log, options.report}, inputs);
 }

@@ -19,8 +19,6 @@ namespace {
 
 using namespace language_model;
 
-constexpr const char* tokenizer_file = "precast_tokenizer.json";
-
 struct Text {
   std::string name, text;
 };

@@ -15,6 +15,9 @@
 
 namespace precast::cli {
 
+/// What a model's folder calls its tokenizer.
+inline constexpr const char* tokenizer_file = "precast_tokenizer.json";
+
 /// A model's sizes and first values, its tokenizer, and the data's order.
 struct TrainInputs {
   language_model::LanguageModelConfig config;

@@ -11,7 +11,6 @@
 #include <numeric>
 #include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -91,11 +90,8 @@ class BandConv {
       if (known || is_middle(rows)) continue;
       others_.emplace_back(rows, band_conv<T>(sizes, features, rows, weight_layout()));
     }
-    const auto slow = [](const onednn::Primitive& primitive) {
-      return primitive.implementation().find("ref") != std::string_view::npos;
-    };
-    fast_ = !slow(middle_) &&
-            std::ranges::none_of(others_, [&](const auto& other) { return slow(other.second); });
+    fast_ = !middle_.is_plain_loop() &&
+            std::ranges::none_of(others_, [](const auto& other) { return other.second.is_plain_loop(); });
   }
 
   /// Whether oneDNN has more than plain loops for it.

@@ -31,21 +31,19 @@ namespace precast::host {
 template <class T>
 concept OneDnnOperand = std::is_same_v<T, f32> || std::is_same_v<T, bf16>;
 
-/// Whether oneDNN multiplies bf16 itself on this CPU (AVX-512 BF16 or AMX); else bf16 widens to f32.
-inline bool multiplies_bf16() {
-  static const bool native =
-      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
-  return native;
+/// Whether oneDNN has code for these instructions on this CPU.
+inline bool uses_instructions(dnnl_cpu_isa_t instructions) {
+  static const dnnl_cpu_isa_t all = dnnl_get_effective_cpu_isa();
+  return (all & instructions) == instructions;
 }
+
+/// Whether oneDNN multiplies bf16 itself on this CPU (AVX-512 BF16 or AMX); else bf16 widens to f32.
+inline bool multiplies_bf16() { return uses_instructions(dnnl_cpu_isa_avx512_core_bf16); }
 
 /// Whether oneDNN multiplies panels of a weight side by side, in its blocked layout: with AVX-512. Elsewhere
 /// it has a plain loop for that layout, at 1/2000 of its speed, so that each panel is a matrix of its own to
 /// it.
-inline bool multiplies_panels_side_by_side() {
-  static const bool blocked =
-      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
-  return blocked;
-}
+inline bool multiplies_panels_side_by_side() { return uses_instructions(dnnl_cpu_isa_avx512_core); }
 
 /// Calls `body` with a value of the dtype that products with these dtypes are multiplied in on this CPU: the
 /// one place that decides between bf16 and f32.
@@ -171,13 +169,14 @@ class Primitive {
         });
   }
 
-  /// The name of the code that oneDNN chose, "brgconv:avx512_core". Names with "ref" are loops for want of
-  /// better.
+  /// The name of the code that oneDNN chose, "brgconv:avx512_core".
   std::string_view implementation() const {
     const char* name = "";
     check(dnnl_primitive_desc_query(description_.get(), dnnl_query_impl_info_str, 0, &name), "name its code");
     return name;
   }
+  /// Whether that is its reference code, a plain loop for want of better.
+  bool is_plain_loop() const { return implementation().find("ref") != std::string_view::npos; }
   /// How an argument lies in memory: DNNL_ARG_WEIGHTS and the like.
   const dnnl_memory_desc_t& argument(int index) const {
     return *dnnl_primitive_desc_query_md(description_.get(), dnnl_query_exec_arg_md, index);

@@ -79,12 +79,14 @@ std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int6
   return cache.find_or_make({rows, features, columns, width}, [&] {
     const std::string doing = "multiply " + std::to_string(rows) + " x " + std::to_string(columns) + " by " +
                               std::to_string(columns) + " x " + std::to_string(features);
-    if (!multiplies_panels_side_by_side()) onednn::make_gemm_code(doing);
     const auto src = onednn::strided(onednn::data_type<T>, {rows, columns}, {columns, 1});
-    const auto weights =
-        multiplies_panels_side_by_side()
-            ? onednn::blocked(onednn::data_type<T>, {columns, features}, panel_layout<T>(width))
-            : onednn::strided(onednn::data_type<T>, {columns, features}, {width, 1});
+    dnnl_memory_desc_t weights;
+    if (multiplies_panels_side_by_side()) {
+      weights = onednn::blocked(onednn::data_type<T>, {columns, features}, panel_layout<T>(width));
+    } else {
+      weights = onednn::strided(onednn::data_type<T>, {columns, features}, {width, 1});
+      onednn::make_gemm_code(doing);
+    }
     const auto dst = onednn::strided(dnnl_f32, {rows, features}, {features, 1});
     dnnl_matmul_desc_t operation;
     onednn::check(dnnl_matmul_desc_init(&operation, &src, &weights, nullptr, &dst), doing);
