@@ -62,7 +62,7 @@ void decode_rows(const BlockRows& rows, std::int64_t count, std::int64_t first, 
       if constexpr (in_block > step)
         decode_steps_until(std::min(columns, k + (in_block - (first + k) % in_block) % in_block));
       for (; columns - k >= in_block; k += in_block)
-        detail::decode_whole_block(row[(first + k) / in_block], out + k);
+        detail::decode_whole_block(row[(first + k) / in_block], detail::Sink<T>{out + k});
       if constexpr (in_block > step) decode_steps_until(columns);
     }
     if (k < columns) detail::decode_row_by_values(row, first + k, columns - k, out + k);

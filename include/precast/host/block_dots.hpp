@@ -16,6 +16,7 @@
 #include <precast/host/arranged_rows.hpp>
 #include <precast/host/block_gemv.hpp>
 #include <precast/host/code_numbers.hpp>
+#include <precast/host/decoded_dots.hpp>
 #include <precast/host/lanes.hpp>
 #include <precast/policy/quant_formats.hpp>
 #include <precast/tensor/rounded_up.hpp>
@@ -23,6 +24,10 @@
 namespace precast::host {
 
 namespace detail {
+
+/// The functions of a format that Reader reads: nothing reads without vectors of 64 bytes.
+template <class Reader, OneDnnOperand T>
+BlockGemv<T> codes_gemv();
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
 
@@ -143,29 +148,33 @@ void multiply_blocks(const BlockRows& weight, std::int64_t features, std::int64_
   multiply(std::integral_constant<int, 4>{});
 }
 
+template <class Reader, OneDnnOperand T>
+BlockGemv<T> codes_gemv() {
+  using M = Multiplied<Reader, T>;
+  return {[](std::int64_t columns) {
+            return ceil_divide(columns, std::int64_t{Reader::columns}) *
+                   std::int64_t{sizeof(ArrangedRun<Reader, M>)};
+          },
+          &arrange_row<Reader, T>, &multiply_blocks<Reader, M>};
+}
+
 #endif
 
 }  // namespace detail
 
 template <OneDnnOperand T>
-BlockGemv<T> block_gemv_for([[maybe_unused]] std::string_view format) {
+BlockGemv<T> block_gemv_for(std::string_view format) {
   BlockGemv<T> found;
-#if defined(__AVX512F__) && defined(__AVX512BW__)
-  if constexpr (std::is_same_v<T, f32> || has_bf16_products) {
-    const auto find = [&]<class Format>(std::type_identity<Format>) {
+  const auto find = [&]<class Format>(std::type_identity<Format>) {
+    if constexpr (block_format_compiled(dtype_traits<Format>::name)) {
       using Reader = typename detail::ReaderFor<Format>::type;
-      if constexpr (Reader::exists && block_format_compiled(dtype_traits<Format>::name)) {
-        using M = detail::Multiplied<Reader, T>;
-        found = {[](std::int64_t columns) {
-                   return ceil_divide(columns, std::int64_t{Reader::columns}) *
-                          std::int64_t{sizeof(detail::ArrangedRun<Reader, M>)};
-                 },
-                 &detail::arrange_row<Reader, T>, &detail::multiply_blocks<Reader, M>};
-      }
-    };
-    if (!visit_block_format(format, find)) visit_scaled_row_dtype(format, find);
-  }
-#endif
+      if constexpr (Reader::exists && (std::is_same_v<T, f32> || has_bf16_products))
+        found = detail::codes_gemv<Reader, T>();
+      else if constexpr (std::is_same_v<T, f32> && detail::DecodedInVectors<Format>)
+        found = detail::decoded_gemv<Format>();
+    }
+  };
+  if (!visit_block_format(format, find)) visit_scaled_row_dtype(format, find);
   return found;
 }
 

@@ -1,5 +1,6 @@
 // BlockGemv: GEMV and skinny GEMM with a weight in blocks, whose format is known at run time alone. Codes
-// are multiplied as they lie, and each sum of a few products by the scale of their group.
+// are multiplied as they lie, and each sum of a few products by the scale of their group; or values are, as
+// they are decoded.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +11,9 @@
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/block_decoder.hpp>
-#include <precast/host/code_lanes.hpp>
 #include <precast/host/onednn.hpp>
 
 namespace precast::host {
-
-/// Whether this CPU's vectors take blocks as they lie.
-inline constexpr bool has_block_gemv = detail::has_code_lanes;
 
 /// Whether every code, an integer from -128 to 127, is an operand as it is.
 template <ScalarDtype Operand>

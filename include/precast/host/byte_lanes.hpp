@@ -14,6 +14,7 @@
 
 #include <precast/dtype/blocks/in_pieces.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/sixteen_lanes.hpp>
 
 namespace precast::host::detail {
 
@@ -21,9 +22,6 @@ using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
 using SignedBytes16 = std::int8_t __attribute__((vector_size(16)));
 using Pairs8 = std::uint16_t __attribute__((vector_size(16)));
 using Codes16 = std::uint16_t __attribute__((vector_size(32)));
-using Ints16 = std::int32_t __attribute__((vector_size(64)));
-using Words16 = std::uint32_t __attribute__((vector_size(64)));
-using Floats16 = f32 __attribute__((vector_size(64)));
 
 [[gnu::always_inline]] inline Bytes16 sixteen_bytes(const void* from) {
   Bytes16 bytes;
@@ -74,22 +72,28 @@ using Table16 = std::array<std::int8_t, 16>;
 template <class Bytes>
 [[gnu::always_inline]] inline void widen(Bytes bytes, Ints16& integers) {
   constexpr bool is_signed = std::is_same_v<Bytes, SignedBytes16>;
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
   __m128i from;
   std::memcpy(&from, &bytes, sizeof from);  // nvcc knows no cast
+#if defined(__AVX512F__)
   integers = reinterpret_cast<Ints16>(is_signed ? _mm512_maskz_cvtepi8_epi32(0xffff, from)
                                                 : _mm512_maskz_cvtepu8_epi32(0xffff, from));
-#elif defined(__AVX2__)
-  __m128i from;
-  std::memcpy(&from, &bytes, sizeof from);
+#else
+#pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {
     const __m128i eight = half ? _mm_srli_si128(from, 8) : from;
-    const __m256i wide = is_signed ? _mm256_cvtepi8_epi32(eight) : _mm256_cvtepu8_epi32(eight);
-    std::memcpy(reinterpret_cast<char*>(&integers) + 32 * half, &wide, sizeof wide);
+    integers.parts[half] = reinterpret_cast<Ints16::Register>(is_signed ? _mm256_cvtepi8_epi32(eight)
+                                                                        : _mm256_cvtepu8_epi32(eight));
   }
+#endif
 #else
-  static_cast<void>(is_signed);
-  integers = __builtin_convertvector(bytes, Ints16);
+  using Four = typename RegisterOf<std::conditional_t<is_signed, std::int8_t, std::uint8_t>, 4>::type;
+#pragma GCC unroll 4
+  for (int part = 0; part < Ints16::registers; ++part) {
+    Four four;
+    std::memcpy(&four, reinterpret_cast<const char*>(&bytes) + 4 * part, sizeof four);
+    integers.parts[part] = __builtin_convertvector(four, Ints16::Register);
+  }
 #endif
 }
 
@@ -98,7 +102,39 @@ template <class Bytes>
 [[gnu::always_inline]] inline void to_floats(Bytes bytes, Floats16& values, std::int32_t less = 0) {
   Ints16 integers;
   widen(bytes, integers);
-  values = __builtin_convertvector(integers - less, Floats16);
+  values = floats_of(integers - less);
+}
+
+/// Numbers behind codes of Code, fp8_e4m3 or fp8_e5m2, none of which is infinite or NaN: codes of f16 with
+/// fewer bits and, of fp8_e4m3, another exponent.
+template <class Code>
+[[gnu::always_inline]] inline void small_floats(Bytes16 codes, Floats16& values) {
+  constexpr bool is_half = std::is_same_v<Code, fp8_e5m2>;
+  static_assert(is_half || std::is_same_v<Code, fp8_e4m3>);
+#if defined(__AVX2__) && defined(__F16C__)
+  __m128i from;
+  std::memcpy(&from, &codes, sizeof from);
+  const __m256i wide = _mm256_cvtepu8_epi16(from);
+  const __m256i halves =
+      is_half ? _mm256_slli_epi16(wide, 8)
+              : _mm256_or_si256(_mm256_slli_epi16(_mm256_and_si256(wide, _mm256_set1_epi16(0x7f)), 7),
+                                _mm256_slli_epi16(_mm256_and_si256(wide, _mm256_set1_epi16(0x80)), 8));
+#if defined(__AVX512F__)
+  values = reinterpret_cast<Floats16>(_mm512_maskz_cvtph_ps(0xffff, halves));
+#else
+  values.parts[0] = reinterpret_cast<Floats16::Register>(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)));
+  values.parts[1] =
+      reinterpret_cast<Floats16::Register>(_mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)));
+#endif
+  if constexpr (!is_half) values = values * 0x1p8f;
+#else
+  // The code shifted into place of an f32, times a power of two.
+  Ints16 wide;
+  widen(codes, wide);
+  const auto magnitudes = same_bits_as<Floats16>((wide & 0x7f) << (is_half ? 21 : 20));
+  values = same_bits_as<Floats16>(same_bits_as<Ints16>(magnitudes * (is_half ? 0x1p112f : 0x1p120f)) |
+                                  ((wide & 0x80) << 24));
+#endif
 }
 
 /// The number behind the code of an f16: detail::half_value's bits.
@@ -109,8 +145,18 @@ template <class Bytes>
   return precast::detail::half_value(code);
 }
 
+/// The upper halves of f32 in a register, each value rounded to the nearest bf16.
+template <class Words, class Floats>
+[[gnu::always_inline]] inline Words rounded_upper_halves(const Floats& values) {
+  const auto words = reinterpret_cast<Words>(values);
+  const auto is_nan = reinterpret_cast<Words>((words & 0x7fffffffu) > 0x7f800000u);
+  const Words rounded = (words + 0x7fffu + ((words >> 16) & 1u)) >> 16;
+  return (is_nan & ((words >> 16) | 0x40u)) | (~is_nan & rounded);
+}
+
 /// Codes of bf16, each value rounded to the nearest.
 [[gnu::always_inline]] inline void to_bf16_codes(const Floats16& values, Codes16& codes) {
+#if defined(__AVX512F__)
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
   // The instruction takes subnormal values for zero; there are none as a rule.
   constexpr int subnormal = 0x20;
@@ -120,15 +166,18 @@ template <class Bytes>
     return;
   }
 #endif
-  const auto words = reinterpret_cast<Words16>(values);
-  const auto is_nan = reinterpret_cast<Words16>((words & 0x7fffffffu) > 0x7f800000u);
-  const Words16 rounded = (words + 0x7fffu + ((words >> 16) & 1u)) >> 16;
-  const Words16 wide = (is_nan & ((words >> 16) | 0x40u)) | (~is_nan & rounded);
-#if defined(__AVX512F__)
+  const auto wide = rounded_upper_halves<Words16>(values);
   const __m256i narrow = _mm512_maskz_cvtepi32_epi16(0xffff, reinterpret_cast<__m512i>(wide));
   std::memcpy(&codes, &narrow, sizeof codes);
 #else
-  codes = __builtin_convertvector(wide, Codes16);
+  constexpr int in_part = Words16::in_register;
+  using Part = std::uint16_t __attribute__((vector_size(2 * in_part)));
+#pragma GCC unroll 4
+  for (int i = 0; i < Words16::registers; ++i) {
+    const auto wide = rounded_upper_halves<Words16::Register>(values.parts[i]);
+    const auto narrow = __builtin_convertvector(wide, Part);
+    std::memcpy(reinterpret_cast<Part*>(&codes) + i, &narrow, sizeof narrow);
+  }
 #endif
 }
 
@@ -137,9 +186,11 @@ template <class T>
 struct Sink {
   T* to;
 
+  /// For what comes so many values later.
+  [[gnu::always_inline]] Sink behind(std::int64_t values) const { return {to + values}; }
   [[gnu::always_inline]] void put(int sixteenth, const Floats16& values) const {
     if constexpr (std::is_same_v<T, f32>) {
-      std::memcpy(to + 16 * sixteenth, &values, sizeof values);
+      store(values, to + 16 * sixteenth);
     } else {
       static_assert(std::is_same_v<T, bf16>);
       Codes16 narrow;

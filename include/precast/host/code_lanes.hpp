@@ -18,9 +18,6 @@ namespace precast::host::detail {
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
 
-/// Whether this CPU's vectors take codes apart.
-inline constexpr bool has_code_lanes = true;
-
 /// Some columns of a row: vectors of 64 codes, the scale of each of their 16 lanes, and, where the format has
 /// offsets, what the sums of x of `Reader::offset_columns` are multiplied by.
 template <int Vectors>
@@ -47,12 +44,6 @@ constexpr Indices<T> indices(Function function) {
   Indices<T> table{};
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<T>(function(static_cast<int>(i)));
   return table;
-}
-
-template <class To, class From>
-[[gnu::always_inline]] inline To same_bits_as(const From& from) {
-  static_assert(sizeof(To) == sizeof(From));
-  return reinterpret_cast<To>(from);
 }
 
 [[gnu::always_inline]] inline Words16 loaded(const void* from) {
@@ -149,8 +140,6 @@ template <int half>
                                  Floats16);
 }
 
-#else
-inline constexpr bool has_code_lanes = false;
 #endif
 
 }  // namespace precast::host::detail

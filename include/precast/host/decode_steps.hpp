@@ -18,8 +18,8 @@ namespace precast::host::detail {
 template <class Format>
 inline constexpr int values_in_step = dtype_traits<Format>::values_per_block == 32 ? 32 : 64;
 
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q8_0& block, int, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q8_0& block, int, const To& sink) {
   const f32 scale = half_of(block.scale);
   for (int half = 0; half < 2; ++half) {
     Floats16 values;
@@ -29,47 +29,46 @@ template <class T>
 }
 
 /// Integers of a block of 32 in four bits, or five with `high`, less `less`, times scale.
-template <int less, class Block, class T, class Finish>
-[[gnu::always_inline]] inline void decode_rounded(const Block& block, const Sink<T>& sink, Finish&& finish) {
+template <int less, class Block, class To, class Finish>
+[[gnu::always_inline]] inline void decode_rounded(const Block& block, const To& sink, Finish&& finish) {
   const Bytes16 low = sixteen_bytes(block.low);
   for (int half = 0; half < 2; ++half) {
     Ints16 integers;
     widen(four_bits_of(low, half != 0), integers);
     if constexpr (requires { block.high; }) {
-      constexpr Words16 lanes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
       const auto bits = static_cast<std::uint32_t>(block.high[2 * half] | block.high[2 * half + 1] << 8) << 4;
-      integers |= reinterpret_cast<Ints16>(((Words16{} + bits) >> lanes) & 16u);
+      integers = integers | same_bits_as<Ints16>(((Words16{} + bits) >> numbers_of_lanes()) & 16u);
     }
-    Floats16 values = __builtin_convertvector(integers - less, Floats16);
+    Floats16 values = floats_of(integers - less);
     finish(values);
     sink.put(half, values);
   }
 }
 
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q4_0& block, int, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q4_0& block, int, const To& sink) {
   const f32 scale = half_of(block.scale);
   decode_rounded<8>(block, sink, [&](Floats16& values) { values = values * scale; });
 }
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q5_0& block, int, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q5_0& block, int, const To& sink) {
   const f32 scale = half_of(block.scale);
   decode_rounded<16>(block, sink, [&](Floats16& values) { values = values * scale; });
 }
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q4_1& block, int, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q4_1& block, int, const To& sink) {
   const f32 scale = half_of(block.scale), least = half_of(block.least);
   decode_rounded<0>(block, sink, [&](Floats16& values) { values = values * scale + least; });
 }
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q5_1& block, int, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q5_1& block, int, const To& sink) {
   const f32 scale = half_of(block.scale), least = half_of(block.least);
   decode_rounded<0>(block, sink, [&](Floats16& values) { values = values * scale + least; });
 }
 
 /// Two groups of 32 of q4_k and q5_k.
-template <class Block, class T>
-[[gnu::always_inline]] inline void decode_two_groups(const Block& block, int step, const Sink<T>& sink) {
+template <class Block, class To>
+[[gnu::always_inline]] inline void decode_two_groups(const Block& block, int step, const To& sink) {
   const f32 block_scale = half_of(block.scale), block_least = half_of(block.least);
   for (int of_two = 0; of_two < 2; ++of_two) {
     const auto integers = precast::detail::six_bits(block.scales, 2 * step + of_two);
@@ -87,17 +86,17 @@ template <class Block, class T>
   }
 }
 
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q4_k& block, int step, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q4_k& block, int step, const To& sink) {
   decode_two_groups(block, step, sink);
 }
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q5_k& block, int step, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q5_k& block, int step, const To& sink) {
   decode_two_groups(block, step, sink);
 }
 
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q6_k& block, int step, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q6_k& block, int step, const To& sink) {
   const f32 block_scale = half_of(block.scale);
   const int half = step / 2, upper = step % 2;
   for (int i = 0; i < 4; ++i) {
@@ -116,8 +115,8 @@ template <class T>
   return shifted_right(sixteen_bytes(low + 32 * (group / 8) + 16 * (group % 2)), group % 8 / 2 * 2) & 3;
 }
 
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q3_k& block, int step, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q3_k& block, int step, const To& sink) {
   const f32 block_scale = half_of(block.scale);
   // detail::six_bits_of_16 of four groups, a byte each.
   std::uint32_t low_bits, high_bits;
@@ -136,8 +135,8 @@ template <class T>
   }
 }
 
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const q2_k& block, int step, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const q2_k& block, int step, const To& sink) {
   const f32 block_scale = half_of(block.scale), block_least = half_of(block.least);
   for (int i = 0; i < 4; ++i) {
     const int group = 4 * step + i, integers = block.scales[group];
@@ -161,9 +160,9 @@ inline constexpr Table16 iq4_table = table_of(precast::detail::iq4_value);
 inline constexpr Table16 e2m1_table = table_of(precast::detail::twice_e2m1);
 
 /// Sixteen bytes of two codes each, the second sixteen values above the first.
-template <class T>
+template <class To>
 [[gnu::always_inline]] inline void decode_looked_up(const Table16& table, const std::uint8_t* low, f32 scale,
-                                                    int first, const Sink<T>& sink) {
+                                                    int first, const To& sink) {
   const Bytes16 bytes = sixteen_bytes(low);
   for (int half = 0; half < 2; ++half) {
     Floats16 values;
@@ -172,12 +171,12 @@ template <class T>
   }
 }
 
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const iq4_nl& block, int, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const iq4_nl& block, int, const To& sink) {
   decode_looked_up(iq4_table, block.low, half_of(block.scale), 0, sink);
 }
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const iq4_xs& block, int step, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const iq4_xs& block, int step, const To& sink) {
   const f32 block_scale = half_of(block.scale);
   for (int of_two = 0; of_two < 2; ++of_two) {
     const int group = 2 * step + of_two;
@@ -186,19 +185,19 @@ template <class T>
                      sink);
   }
 }
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const mxfp4& block, int, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const mxfp4& block, int, const To& sink) {
   decode_looked_up(e2m1_table, block.low, precast::detail::half_e8m0(block.scale), 0, sink);
 }
 
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const nvfp4& block, int, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const nvfp4& block, int, const To& sink) {
   for (int group = 0; group < 4; ++group) {
     std::uint64_t bytes;
     std::memcpy(&bytes, block.low + 8 * group, sizeof bytes);
     constexpr std::uint64_t low = 0x0f0f0f0f0f0f0f0f;
     using Halves = std::uint64_t __attribute__((vector_size(16)));
-    const Halves codes{bytes & low, (bytes >> 4) & low};
+    const Halves codes = (Halves{bytes, bytes} >> Halves{0, 4}) & low;
     Floats16 values;
     to_floats(looked_up(e2m1_table, reinterpret_cast<Bytes16>(codes)), values);
     // detail::half_unsigned_e4m3: the code shifted into place, times 2^119.
@@ -208,8 +207,8 @@ template <class T>
   }
 }
 
-template <class T>
-[[gnu::always_inline]] inline void decode_step(const mxfp8& block, int, const Sink<T>& sink) {
+template <class To>
+[[gnu::always_inline]] inline void decode_step(const mxfp8& block, int, const To& sink) {
   const f32 scale = precast::detail::e8m0(block.scale);
   for (int half = 0; half < 2; ++half) {
     const Bytes16 codes = sixteen_bytes(block.codes + 16 * half);
@@ -219,13 +218,8 @@ template <class T>
       dtype_traits<mxfp8>::decode(block, 16 * half, 16, some);
       std::memcpy(&values, some, sizeof values);
     } else {
-      // As detail::widen: the code shifted into place, times 2^120.
-      Ints16 wide;
-      widen(codes, wide);
-      const Ints16 magnitudes = (wide & 0x7f) << 20;
-      const auto numbers = reinterpret_cast<Ints16>(reinterpret_cast<Floats16>(magnitudes) * 0x1p120f);
-      const Ints16 words = numbers | (wide & 0x80) << 24;
-      values = reinterpret_cast<Floats16>(words) * scale;
+      small_floats<fp8_e4m3>(codes, values);
+      values = values * scale;
     }
     sink.put(half, values);
   }
@@ -238,8 +232,8 @@ concept DecodedInSteps = requires(const Format& block, const Sink<f32>& sink) {
 };
 
 /// decode_step, compiled for each step by itself, in which all shifts are known.
-template <class Format, class T>
-[[gnu::always_inline]] inline void decode_known_step(const Format& block, int step, const Sink<T>& sink) {
+template <class Format, class To>
+[[gnu::always_inline]] inline void decode_known_step(const Format& block, int step, const To& sink) {
   constexpr int steps = dtype_traits<Format>::values_per_block / values_in_step<Format>;
   static_assert(steps == 1 || steps == 4);
   if constexpr (steps == 1) return decode_step(block, 0, sink);
@@ -256,14 +250,14 @@ template <class Format, class T>
 }
 
 /// All steps of a block, whose scales are read once.
-template <class Format, class T>
-[[gnu::always_inline]] inline void decode_whole_block(const Format& block, T* to) {
+template <class Format, class To>
+[[gnu::always_inline]] inline void decode_whole_block(const Format& block, const To& sink) {
   constexpr int in_step = values_in_step<Format>;
-  decode_step(block, 0, Sink<T>{to});
+  decode_step(block, 0, sink);
   if constexpr (dtype_traits<Format>::values_per_block > in_step) {
-    decode_step(block, 1, Sink<T>{to + in_step});
-    decode_step(block, 2, Sink<T>{to + 2 * in_step});
-    decode_step(block, 3, Sink<T>{to + 3 * in_step});
+    decode_step(block, 1, sink.behind(in_step));
+    decode_step(block, 2, sink.behind(2 * in_step));
+    decode_step(block, 3, sink.behind(3 * in_step));
   }
 }
 

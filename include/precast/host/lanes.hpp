@@ -11,6 +11,7 @@
 #endif
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/sixteen_lanes.hpp>
 
 namespace precast::host {
 
@@ -102,6 +103,21 @@ inline Lanes plus_pair_product(Lanes sums, const bf16* a, const bf16* pairs) {
 #else
 inline constexpr bool has_bf16_products = false;
 #endif
+
+/// Part `part` of sixteen numbers, a Lanes::width of them.
+inline Lanes lanes_of(const detail::Floats16& values, int part) {
+#if defined(__AVX512F__)
+  static_cast<void>(part);
+  return {reinterpret_cast<__m512>(values)};
+#elif defined(__AVX2__) && defined(__FMA__)
+  return {reinterpret_cast<__m256>(values.parts[part])};
+#else
+  Lanes some;
+  std::memcpy(some.value.data(), reinterpret_cast<const f32*>(&values) + part * Lanes::width,
+              sizeof some.value);
+  return some;
+#endif
+}
 
 /// The largest lane; NaN lanes may be passed over.
 inline f32 largest_lane(Lanes lanes) {

@@ -48,7 +48,7 @@ void blocked_matmul(HostView<const X> x, const PackedWeight<typename Types::stor
 /// not.
 template <class Types, OneDnnOperand Multiplied>
 BlockGemv<Multiplied> block_gemv_of(const PackedWeight<typename Types::storage>& weight) {
-  if constexpr (has_block_gemv && codes_are_operands<typename Types::operand>)
+  if constexpr (codes_are_operands<typename Types::operand>)
     if (weight.decoder()) return block_gemv_for<Multiplied>(weight.decoder()->format.name);
   return {};
 }

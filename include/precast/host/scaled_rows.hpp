@@ -30,14 +30,7 @@ template <ScaledCode Code>
     const Bytes16 special = wide_range ? reinterpret_cast<Bytes16>((codes & 0x7c) == 0x7c)
                                        : reinterpret_cast<Bytes16>((codes & 0x7f) == 0x7f);
     if (any_set(special)) return false;
-    // As precast::detail::widen: the code shifted into place, times a power of two.
-    Ints16 wide;
-    widen(codes, wide);
-    const Ints16 magnitudes = (wide & 0x7f) << (wide_range ? 21 : 20);
-    const auto numbers =
-        reinterpret_cast<Ints16>(reinterpret_cast<Floats16>(magnitudes) * (wide_range ? 0x1p112f : 0x1p120f));
-    const Ints16 words = numbers | (wide & 0x80) << 24;
-    values = reinterpret_cast<Floats16>(words);
+    small_floats<Code>(codes, values);
     return true;
   }
 }
@@ -55,21 +48,33 @@ void decode_scaled_values(const Format& row, std::int64_t first, std::int64_t co
   }
 }
 
+/// Columns [first, first + 16 count) of one row, sixteen at a time.
+template <ScaledRowDtype Format, class To>
+[[gnu::always_inline]] inline void decode_scaled_sixteenths(const Format& row, std::int64_t first,
+                                                            std::int64_t count, const To& sink) {
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&row);
+  const f32 scale = precast::detail::scale_of_row(bytes);
+  for (std::int64_t i = 0; i < count; ++i) {
+    Floats16 values;
+    if (numbers_of<scaled_code_of<Format>>(sixteen_bytes(bytes + row_head_bytes + first + 16 * i), values))
+        [[likely]] {
+      values = values * scale;
+    } else {
+      f32 some[16];
+      dtype_traits<Format>::decode(row, static_cast<int>(first + 16 * i), 16, some);
+      values = loaded_floats(some);
+    }
+    sink.behind(16 * i).put(0, values);
+  }
+}
+
 /// Columns [first, first + columns) of one row, no further than its end.
 template <ScaledRowDtype Format, ScalarDtype T>
 void decode_scaled_row(const Format& row, std::int64_t first, std::int64_t columns, T* to) {
   std::int64_t k = 0;
   if constexpr (std::is_same_v<T, f32> || std::is_same_v<T, bf16>) {
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&row);
-    const f32 scale = precast::detail::scale_of_row(bytes);
-    for (; columns - k >= 16; k += 16) {
-      Floats16 values;
-      if (numbers_of<scaled_code_of<Format>>(sixteen_bytes(bytes + row_head_bytes + first + k), values))
-          [[likely]]
-        Sink<T>{to + k}.put(0, values * scale);
-      else
-        decode_scaled_values(row, first + k, std::int64_t{16}, to + k);
-    }
+    decode_scaled_sixteenths(row, first, columns / 16, Sink<T>{to});
+    k = columns / 16 * 16;
   }
   if (k < columns) decode_scaled_values(row, first + k, columns - k, to + k);
 }
