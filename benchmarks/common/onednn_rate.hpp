@@ -11,6 +11,7 @@
 #include <dnnl.hpp>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/onednn.hpp>
 
 namespace precast::bench {
 
@@ -21,8 +22,8 @@ struct Operands {
   bool arranged_each_time = false;  ///< or once, before the clock runs
 };
 
-/// The layers one after another, each with a weight of its own, as in a model. f16 stands for f32: oneDNN 2.6
-/// does not multiply f16.
+/// The layers one after another, each with a weight of its own, as in a model. f16 stands for f32, since
+/// oneDNN 2.6 does not multiply it, and bf16 does where it needs vectors that this CPU lacks.
 class OneDnnLayers {
  public:
   template <ScalarDtype T>
@@ -33,8 +34,8 @@ class OneDnnLayers {
 
   template <ScalarDtype T>
   void add(const LinearShape& layer, const Operands& operands, std::type_identity<T>) {
-    constexpr auto type =
-        std::is_same_v<T, bf16> ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+    const auto type = std::is_same_v<T, bf16> && host::multiplies_bf16() ? dnnl::memory::data_type::bf16
+                                                                         : dnnl::memory::data_type::f32;
     const auto any = dnnl::memory::format_tag::any;
     const dnnl::memory::dims x_size{layer.rows, layer.in}, weight_size{layer.in, layer.out};
     // What is arranged once is told as it lies where that is row after row, so that oneDNN leaves it alone.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +13,21 @@
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
+#include <precast/host/half_lanes.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/tensor/owned_tensor.hpp>
 
 namespace precast::host {
+
+namespace detail {
+
+/// Whether f32 lies between, on the way from f16 or to it, so that instructions convert to f32 and from it.
+template <class To, class From>
+inline constexpr bool converts_by_way_of_f32 =
+    has_half_lanes&& std::same_as<From, f16> != std::same_as<To, f16> && !std::same_as<From, f32> &&
+    !std::same_as<To, f32> && !std::same_as<From, tf32> && !std::same_as<To, tf32>;
+
+}  // namespace detail
 
 /// Converts each value to To: the same bits as `convert<To>(value)` for every value, subnormals, infinities
 /// and NaN among them. With `Saturates`, values above the range of To, infinities too, become its largest
@@ -28,16 +40,36 @@ void convert_row(std::span<const From> from, std::span<To> to) {
   const std::size_t count = from.size();
   if constexpr (std::same_as<To, From> && !Saturates) {
     if (count && in != out) std::memmove(out, in, count * sizeof(To));
+  } else if constexpr (detail::converts_by_way_of_f32<To, From>) {
+    std::array<f32, 256> wide;
+    for (std::size_t i = 0; i < count; i += wide.size()) {
+      const std::size_t some = std::min(wide.size(), count - i);
+      convert_row<f32>(from.subspan(i, some), std::span(wide).first(some));
+      convert_row<To, Saturates>(std::span<const f32>(wide).first(some), to.subspan(i, some));
+    }
   } else {
-    for (std::size_t i = 0; i < count; ++i) out[i] = convert_value<To, Saturates>(in[i]);
+    std::size_t i = 0;
+    if constexpr (detail::has_half_lanes && std::same_as<From, f16> && std::same_as<To, f32> && !Saturates)
+      for (; count - i >= 8; i += 8) detail::convert_eight(in + i, out + i);
+    if constexpr (detail::has_half_lanes && std::same_as<From, f32> && std::same_as<To, f16>)
+      for (; count - i >= 8; i += 8) detail::convert_eight<Saturates>(in + i, out + i);
+    for (; i < count; ++i) out[i] = convert_value<To, Saturates>(in[i]);
   }
 }
 
 /// Rounds f32 values to T and back: what remains of them after a store in T.
 template <ScalarDtype T, bool Saturates = false>
 void round_row(std::span<f32> values) {
-  if constexpr (!std::same_as<T, f32> || Saturates)
+  if constexpr (detail::has_half_lanes && std::same_as<T, f16>) {
+    std::array<f16, 256> halves;
+    for (std::size_t i = 0; i < values.size(); i += halves.size()) {
+      const auto some = values.subspan(i, std::min(halves.size(), values.size() - i));
+      convert_row<f16, Saturates>(std::span<const f32>(some), std::span(halves).first(some.size()));
+      convert_row<f32>(std::span<const f16>(halves).first(some.size()), some);
+    }
+  } else if constexpr (!std::same_as<T, f32> || Saturates) {
     for (f32& value : values) value = convert_value<f32, false>(convert_value<T, Saturates>(value));
+  }
 }
 
 /// A row as f32: the row itself where it is f32 already, else exactly widened into `scratch`.
